@@ -1,0 +1,136 @@
+//! Opening a Level Zero library and finding its functions.
+
+use std::ffi::{CStr, OsString};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use crate::Functions;
+
+/// The names under which systems install the loader.
+#[cfg(not(windows))]
+const LOADER_NAMES: &[&str] = &["libze_loader.so.1", "libze_loader.so"];
+/// The names under which systems install the loader.
+#[cfg(windows)]
+const LOADER_NAMES: &[&str] = &["ze_loader.dll"];
+
+/// Why a Level Zero library, or a function of one, cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// None of the candidates could be opened.
+    #[error("no Level Zero library could be opened; tried {}", describe(.tried))]
+    Library {
+        /// Each name or path that was tried, with the system's answer.
+        tried: Vec<(OsString, libloading::Error)>,
+    },
+    /// The library is there, but does not have the function.
+    #[error("{} has no function {name}: it is older than this call needs", .library.display())]
+    Symbol {
+        /// The function's name.
+        name: String,
+        /// The library that was asked.
+        library: PathBuf,
+    },
+}
+
+fn describe(tried: &[(OsString, libloading::Error)]) -> String {
+    let each: Vec<String> = tried
+        .iter()
+        .map(|(name, error)| format!("{} ({error})", name.display()))
+        .collect();
+    each.join(", ")
+}
+
+/// An open Level Zero library; dereferences to its [`Functions`].
+///
+/// The library stays open for the rest of the process: drivers start threads and register exit handlers, so
+/// unloading one is never safe.
+#[derive(Debug)]
+pub struct Library {
+    functions: Functions,
+    handle: libloading::Library,
+    path: PathBuf,
+}
+
+impl Library {
+    /// The name or path that opened the library.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The error that says this library lacks `name`.
+    #[must_use]
+    pub fn missing(&self, name: &str) -> LoadError {
+        LoadError::Symbol {
+            name: name.to_owned(),
+            library: self.path.clone(),
+        }
+    }
+
+    /// A function that the headers do not declare, for example one of a newer specification.
+    ///
+    /// # Errors
+    /// [`LoadError::Symbol`] when the library does not export `name`.
+    ///
+    /// # Safety
+    /// `F` must be the function pointer type (`unsafe extern "C" fn ...`) that the library gives `name`.
+    pub unsafe fn symbol<F: Copy>(&self, name: &CStr) -> Result<F, LoadError> {
+        // SAFETY: the caller vouches for the type.
+        unsafe { symbol(&self.handle, name) }.ok_or_else(|| self.missing(&name.to_string_lossy()))
+    }
+}
+
+impl Deref for Library {
+    type Target = Functions;
+
+    fn deref(&self) -> &Functions {
+        &self.functions
+    }
+}
+
+/// Opens the system's Level Zero loader.
+///
+/// # Errors
+/// [`LoadError::Library`] with every name that was tried.
+pub fn load() -> Result<&'static Library, LoadError> {
+    let mut tried = Vec::new();
+    for name in LOADER_NAMES {
+        match open(Path::new(name)) {
+            Ok(library) => return Ok(library),
+            Err(error) => tried.push((OsString::from(name), error)),
+        }
+    }
+    Err(LoadError::Library { tried })
+}
+
+/// Opens the Level Zero library at `path`: a loader, or a driver that exports the API by name.
+///
+/// # Errors
+/// [`LoadError::Library`] with the path and the system's answer.
+pub fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> {
+    let path = path.as_ref();
+    open(path).map_err(|error| LoadError::Library {
+        tried: vec![(path.as_os_str().to_owned(), error)],
+    })
+}
+
+fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
+    // SAFETY: opening a Level Zero library runs its initialisers, which the specification allows at any time.
+    let handle = unsafe { libloading::Library::new(path) }?;
+    let functions = Functions::of(&handle);
+    Ok(Box::leak(Box::new(Library {
+        functions,
+        handle,
+        path: path.to_owned(),
+    })))
+}
+
+/// Looks `name` up.
+///
+/// # Safety
+/// `F` must be the function pointer type that the library gives `name`.
+pub(crate) unsafe fn symbol<F: Copy>(library: &libloading::Library, name: &CStr) -> Option<F> {
+    // SAFETY: the caller vouches for the type, and the library is never closed.
+    unsafe { library.get::<F>(name) }.ok().map(|found| *found)
+}
