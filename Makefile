@@ -1,0 +1,109 @@
+# zeusm: `make demo` shows what it does, `make test` proves it, `make help` lists the rest.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# A stray path in the caller's shell must not decide what is tested; each recipe sets what it needs.
+unexport LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH
+
+export PYTHON ?= python3.11
+export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
+
+# The two environments, and how each one's Python is called. The RPATH in dpctl 0.17's wheel does not
+# lead to the SYCL runtime beside it, so that one is told where it is.
+VENV := .venv
+VENV_NUMBA_DPEX := .venv-numba-dpex
+PY := $(VENV)/bin/python
+PY_NUMBA_DPEX := LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib $(VENV_NUMBA_DPEX)/bin/python
+
+SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py \
+	build.rs src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
+
+.PHONY: help
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; \
+		do printf '  make %-14s %s\n' "$$target" "$$text"; done
+
+.PHONY: setup
+setup: ## Look for what the build needs and install what is missing (apt)
+	@tools/setup.sh
+
+.PHONY: build
+build: | setup ## The crates, for development
+	cargo build --workspace --locked
+
+# --- the Python package --------------------------------------------------------------------------
+
+$(VENV)/.requirements: requirements/venv.txt | setup
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install -q -r $<
+	@touch $@
+
+$(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt | setup
+	$(PYTHON) -m venv $(VENV_NUMBA_DPEX)
+	$(VENV_NUMBA_DPEX)/bin/pip install -q -r $<
+	@touch $@
+
+dist/.built: $(SOURCES) $(VENV)/.requirements
+	@rm -rf dist
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pip wheel --no-deps --no-build-isolation -w dist .
+	$(PY) tools/check_wheel.py dist/*.whl
+	@touch $@
+
+.PHONY: wheel
+wheel: dist/.built ## The wheel, in dist/
+
+%/.zeusm: %/.requirements dist/.built
+	$*/bin/pip install -q --no-deps --force-reinstall dist/*.whl
+	@touch $@
+.SECONDARY:
+
+.PHONY: venvs
+venvs: $(VENV)/.zeusm $(VENV_NUMBA_DPEX)/.zeusm ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
+
+# --- showing and proving -------------------------------------------------------------------------
+
+.PHONY: test
+test: lint test-rust test-python ## Everything that CI runs
+
+.PHONY: lint
+lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --all-targets --features python --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features python --locked
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy --strict -p zeusm
+	$(PY) -m mypy.stubtest zeusm
+
+# The same tests against three ways to reach the CPU runtime: in the loader's place, behind the
+# system's loader, and behind it with its validation layer on.
+.PHONY: test-rust test-direct test-loader test-validated
+test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
+
+test-direct: build
+	ZEUSM_TEST_MODE=direct cargo test --workspace --locked
+
+LOADER := ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
+test-loader: build
+	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked --tests
+
+VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
+test-validated: build
+	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked --tests
+
+.PHONY: test-python
+test-python: venvs ## The Python tests, in both environments
+	$(PY) -m pytest
+	$(PY_NUMBA_DPEX) -m pytest
+
+.PHONY: clean
+clean: ## Remove what was built; the download cache stays
+	cargo clean
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) dist python/zeusm/lib
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache

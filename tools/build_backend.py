@@ -1,0 +1,67 @@
+"""The PEP 517 backend: maturin, after the CPU runtime has been put into the package.
+
+The wheel carries two libraries. maturin builds one, the extension module. The other is the
+Level Zero runtime on the CPU (crate zeusm-cpu), which the package holds under the name that the
+Level Zero loader has, since it serves in the loader's place.
+"""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import maturin
+from maturin import (
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+ROOT = Path(__file__).resolve().parent.parent
+IN_PACKAGE = ROOT / "python" / "zeusm" / "lib" / "libze_loader.so.1"
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    place_cpu_runtime()
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    place_cpu_runtime()
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
+prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable
+
+
+def place_cpu_runtime():
+    """Builds zeusm-cpu and copies its shared library into the package."""
+    IN_PACKAGE.parent.mkdir(exist_ok=True)
+    shutil.copyfile(build_cpu_runtime(), IN_PACKAGE)
+
+
+def build_cpu_runtime():
+    """The path of the shared library that cargo has built."""
+    command = ["cargo", "build", "--release", "--locked", "--package", "zeusm-cpu"]
+    command.append("--message-format=json-render-diagnostics")
+    output = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    for line in output.splitlines():
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact" and message["target"]["name"] == "zeusm_cpu":
+            for name in message["filenames"]:
+                if name.endswith(".so"):
+                    return name
+    raise RuntimeError("cargo built no shared library for zeusm-cpu")

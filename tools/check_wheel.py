@@ -1,0 +1,59 @@
+"""Checks what a wheel of zeusm carries: python check_wheel.py <wheel>..."""
+
+import struct
+import sys
+import zipfile
+from pathlib import Path
+
+EXTENSION = "zeusm/_zeusm.abi3.so"
+RUNTIME = "zeusm/lib/libze_loader.so.1"
+WANTED = ["zeusm/__init__.py", "zeusm/py.typed", EXTENSION, RUNTIME]
+LICENSES = ["LICENSE-MIT", "LICENSE-APACHE"]
+
+
+def soname(library: bytes) -> str | None:
+    """DT_SONAME of a 64-bit little-endian ELF file, read through its program headers."""
+    (table,) = struct.unpack_from("<Q", library, 0x20)
+    size, count = struct.unpack_from("<HH", library, 0x36)
+    headers = [struct.unpack_from("<IIQQQQQQ", library, table + i * size) for i in range(count)]
+
+    def file_offset(address: int) -> int:
+        for kind, _, offset, start, _, length, _, _ in headers:
+            if kind == 1 and start <= address < start + length:  # PT_LOAD
+                return offset + address - start
+        raise ValueError(f"no segment holds address {address:#x}")
+
+    offset, length = next((h[2], h[5]) for h in headers if h[0] == 2)  # PT_DYNAMIC
+    dynamic = dict(struct.iter_unpack("<qQ", library[offset : offset + length]))
+    if 14 not in dynamic:  # DT_SONAME
+        return None
+    begin = file_offset(dynamic[5]) + dynamic[14]  # DT_STRTAB
+    return library[begin : library.index(b"\0", begin)].decode()
+
+
+def faults(wheel: Path) -> list[str]:
+    found = []
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        found += [f"{name} is missing" for name in WANTED if name not in names]
+        found += [f"no {text}" for text in LICENSES if text not in str(names)]
+        if RUNTIME in names:
+            name = soname(archive.read(RUNTIME))
+            if name != "libze_loader.so.1":
+                found.append(f"{RUNTIME} has SONAME {name}, so SYCL would not find it")
+        if wheel.name.split("-")[2:4] != ["cp311", "abi3"]:
+            found.append(f"{wheel.name} is not built for abi3 from Python 3.11")
+    return found
+
+
+def main() -> int:
+    failed = False
+    for wheel in map(Path, sys.argv[1:]):
+        wrong = faults(wheel)
+        failed |= bool(wrong)
+        print(f"{wheel.name}: {'; '.join(wrong) if wrong else 'complete'}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+#!/bin/sh
+# Looks for what the build needs and installs what is missing; touches nothing when all is there.
+set -eu
+
+packages=
+need() { # need <package> <command that succeeds when it is there>
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || packages="$packages $package"
+}
+exists() { for path in "$@"; do [ -e "$path" ] && return 0; done; return 1; }
+library() { /sbin/ldconfig -p | grep -q "$1"; }
+headers() {
+    exists "${LEVEL_ZERO_INCLUDE_DIR:-/usr/include}/level_zero/ze_api.h" \
+        "${LEVEL_ZERO_INCLUDE_DIR:-/usr/local/include}/level_zero/ze_api.h" \
+        "${LEVEL_ZERO_INCLUDE_DIR:-/usr/include}/ze_api.h" || pkg-config --exists level-zero
+}
+libclang() {
+    [ -n "${LIBCLANG_PATH:-}" ] || library libclang || exists /usr/lib/llvm-*/lib/libclang*.so*
+}
+
+if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
+    echo "Rust is missing, or its rustfmt and clippy: install it with rustup (https://rustup.rs)." >&2
+    exit 1
+fi
+
+need gcc cc --version
+need libc6-dev exists /usr/include/stdio.h
+need libze-dev headers
+need libze1 library libze_loader.so.1
+need libclang-dev libclang
+need pkg-config pkg-config --version
+need valgrind valgrind --version
+need python3.11-venv "${PYTHON:-python3.11}" -c 'import ensurepip, venv'
+[ -z "$packages" ] && exit 0
+
+echo "Missing on this machine:$packages"
+if ! command -v apt-get >/dev/null; then
+    echo "This is no Debian or Ubuntu: install what these packages hold with your package manager." >&2
+    exit 1
+fi
+root=
+[ "$(id -u)" = 0 ] || root=sudo
+$root apt-get update -qq || true # The lists may be recent enough when the network is away.
+# shellcheck disable=SC2086 # one word for each package
+if ! $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; then
+    echo "apt-get could not install:$packages" >&2
+    echo "Python 3.11 is the one that numba-dpex has wheels for; PYTHON=/path/to/python3.11 names another." >&2
+    exit 1
+fi
