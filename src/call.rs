@@ -1,0 +1,42 @@
+//! Calling Level Zero: an optional function, a result code, and lists that are counted before they are filled.
+
+use level_zero_sys as sys;
+
+use crate::Result;
+use crate::error::Error;
+
+/// Calls a function of a [`sys::Library`] and turns its result code into a `Result`.
+///
+/// Expands to an unsafe call: the caller writes the `unsafe` block and its reason.
+macro_rules! call {
+    ($library:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
+        match $library.$function {
+            Some(function) => $crate::call::check(stringify!($function), function($($argument),*)),
+            None => Err($crate::Error::from($library.missing(stringify!($function)))),
+        }
+    };
+}
+
+/// `Ok` for success, else [`Error::Call`] with the function and the code.
+pub(crate) fn check(function: &'static str, result: sys::ze_result_t) -> Result<()> {
+    if result == sys::ZE_RESULT_SUCCESS {
+        Ok(())
+    } else {
+        Err(Error::Call { function, result })
+    }
+}
+
+/// Asks for the count, then for that many items; fewer may come back, more cannot.
+pub(crate) fn enumerate<T: Copy>(
+    empty: T,
+    mut ask: impl FnMut(&mut u32, *mut T) -> Result<()>,
+) -> Result<Vec<T>> {
+    let mut count = 0;
+    ask(&mut count, std::ptr::null_mut())?;
+    let mut items = vec![empty; count as usize];
+    if count > 0 {
+        ask(&mut count, items.as_mut_ptr())?;
+        items.truncate(count as usize);
+    }
+    Ok(items)
+}

@@ -1,0 +1,119 @@
+//! A device, and the facts about it that allocations need.
+
+use std::fmt;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use crate::Result;
+use crate::driver::{Driver, text};
+
+/// Intel's PCI vendor number.
+const VENDOR_INTEL: u32 = 0x8086;
+
+/// A Level Zero device. Cheap to clone; equal when the driver calls it the same device.
+///
+/// Source: Level Zero specification, "Core API", Device.
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+struct Inner {
+    driver: Driver,
+    handle: sys::ze_device_handle_t,
+    name: String,
+    uuid: [u8; 16],
+    kind: sys::ze_device_type_t,
+    vendor: u32,
+    largest_allocation: u64,
+}
+
+// SAFETY: a device handle is only a name that the driver made; the specification lets any thread use it.
+unsafe impl Send for Inner {}
+// SAFETY: as above, and everything else is read-only.
+unsafe impl Sync for Inner {}
+
+impl Device {
+    /// Wraps a handle that `driver` made.
+    pub(crate) fn new(driver: &Driver, handle: sys::ze_device_handle_t) -> Result<Self> {
+        let mut properties = sys::ze_device_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+            ..Default::default()
+        };
+        // SAFETY: the handle comes from the driver and `properties` says what it is.
+        unsafe {
+            call!(
+                driver.library(),
+                zeDeviceGetProperties(handle, &mut properties)
+            )
+        }?;
+        Ok(Self(Arc::new(Inner {
+            driver: driver.clone(),
+            handle,
+            name: text(&properties.name),
+            uuid: properties.uuid.id,
+            kind: properties.type_,
+            vendor: properties.vendorId,
+            largest_allocation: properties.maxMemAllocSize,
+        })))
+    }
+
+    /// The device's own name; the CPU runtime's says that it is a CPU.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The universal identifier, the same in every process of this machine.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.0.uuid
+    }
+
+    /// The largest single allocation in bytes that needs no relaxed limits.
+    #[must_use]
+    pub fn largest_allocation(&self) -> u64 {
+        self.0.largest_allocation
+    }
+
+    /// Whether this is a GPU by Level Zero's word.
+    #[must_use]
+    pub fn is_gpu(&self) -> bool {
+        self.0.kind == sys::ZE_DEVICE_TYPE_GPU
+    }
+
+    /// Whether the device's vendor is Intel.
+    #[must_use]
+    pub fn is_intel(&self) -> bool {
+        self.0.vendor == VENDOR_INTEL
+    }
+
+    /// The driver it belongs to.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        &self.0.driver
+    }
+
+    /// The raw handle, for calls that this crate does not wrap.
+    #[must_use]
+    pub fn handle(&self) -> sys::ze_device_handle_t {
+        self.0.handle
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.handle == other.0.handle
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Device")
+            .field("name", &self.0.name)
+            .field("handle", &self.0.handle)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! A driver of the runtime: the owner of devices, and the maker of contexts.
+
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use crate::Result;
+use crate::call::enumerate;
+use crate::device::Device;
+
+/// A Level Zero driver. Cheap to clone; lives as long as the process, as the specification has it.
+///
+/// Source: Level Zero specification, "Core programming guide", Drivers and devices.
+#[derive(Clone, Debug)]
+pub struct Driver(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    library: &'static sys::Library,
+    handle: sys::ze_driver_handle_t,
+}
+
+// SAFETY: a driver handle is only a name that the driver made; the specification lets any thread use it.
+unsafe impl Send for Inner {}
+// SAFETY: as above, the calls that take a driver handle may run at the same time.
+unsafe impl Sync for Inner {}
+
+impl Driver {
+    /// Every driver of an initialised library.
+    pub(crate) fn all(library: &'static sys::Library) -> Result<Vec<Self>> {
+        let handles = enumerate(ptr::null_mut(), |count, handles| {
+            // SAFETY: `enumerate` passes either null or room for `count` handles.
+            unsafe { call!(library, zeDriverGet(count, handles)) }
+        })?;
+        Ok(handles
+            .into_iter()
+            .map(|handle| Self(Arc::new(Inner { library, handle })))
+            .collect())
+    }
+
+    /// The GPU devices of this driver, the CPU runtime's among them (it calls itself a GPU, for SYCL's sake).
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        let handles = enumerate(ptr::null_mut(), |count, handles| {
+            // SAFETY: the driver handle lives as long as the process; `handles` is null or has room for `count`.
+            unsafe { call!(self.library(), zeDeviceGet(self.handle(), count, handles)) }
+        })?;
+        let devices: Result<Vec<Device>> = handles
+            .into_iter()
+            .map(|handle| Device::new(self, handle))
+            .collect();
+        Ok(devices?.into_iter().filter(Device::is_gpu).collect())
+    }
+
+    /// The API version that the driver implements, as (major, minor).
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn api_version(&self) -> Result<(u16, u16)> {
+        let mut version = sys::ze_api_version_t(0);
+        // SAFETY: the handle is valid and `version` outlives the call.
+        unsafe {
+            call!(
+                self.library(),
+                zeDriverGetApiVersion(self.handle(), &mut version)
+            )
+        }?;
+        Ok(((version.0 >> 16) as u16, (version.0 & 0xffff) as u16))
+    }
+
+    /// The library that the driver was asked through.
+    #[must_use]
+    pub fn library(&self) -> &'static sys::Library {
+        self.0.library
+    }
+
+    /// The raw handle, for calls that this crate does not wrap.
+    #[must_use]
+    pub fn handle(&self) -> sys::ze_driver_handle_t {
+        self.0.handle
+    }
+}
+
+/// The text before the first NUL of a fixed-size name field.
+pub(crate) fn text(field: &[c_char]) -> String {
+    let bytes: Vec<u8> = field
+        .iter()
+        .map(|&byte| byte.cast_unsigned())
+        .take_while(|&byte| byte != 0)
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

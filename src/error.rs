@@ -1,0 +1,143 @@
+//! What can go wrong, said so that the reader knows what was asked of whom and what the answer was.
+
+use std::path::PathBuf;
+
+use level_zero_sys as sys;
+
+use crate::usm::UsmKind;
+
+/// Every failure of this crate.
+///
+/// Result codes are those of the Level Zero specification, "Core API", `ze_result_t`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A Level Zero library or one of its functions cannot be had.
+    #[error(transparent)]
+    Load(#[from] sys::LoadError),
+    /// The CPU runtime, a shared library of this package, is not where it should be.
+    #[error(
+        "the CPU runtime of zeusm was not found; looked for {}: reinstall zeusm, or name the library in {variable}",
+        paths(.tried)
+    )]
+    CpuRuntimeMissing {
+        /// Every path that was tried.
+        tried: Vec<PathBuf>,
+        /// The environment variable that can name it.
+        variable: &'static str,
+    },
+    /// The runtime was asked for in words that mean none.
+    #[error("{variable}={value:?} is neither auto, system, cpu nor the absolute path of a library")]
+    Choice {
+        /// The environment variable or function that was used.
+        variable: &'static str,
+        /// What it said.
+        value: String,
+    },
+    /// Another runtime was chosen after one had begun to serve.
+    #[error(
+        "the {serving} Level Zero runtime already serves this process: choose before the first use"
+    )]
+    AlreadyServing {
+        /// The library that serves.
+        serving: String,
+    },
+    /// The runtime has no device that can be used.
+    #[error("{library} has no GPU device: {reason}")]
+    NoDevice {
+        /// The library that was asked.
+        library: String,
+        /// Why there is none.
+        reason: String,
+    },
+    /// A Level Zero function answered with an error.
+    #[error("{function} answered {}", code(.result))]
+    Call {
+        /// The function.
+        function: &'static str,
+        /// Its answer.
+        result: sys::ze_result_t,
+    },
+    /// Memory could not be allocated.
+    #[error(
+        "cannot allocate {size} bytes of {kind} USM (alignment {alignment}) on {device}, whose largest allocation \
+         is {limit} bytes: {cause}"
+    )]
+    Allocation {
+        /// The kind of memory.
+        kind: UsmKind,
+        /// How many bytes were asked for.
+        size: usize,
+        /// The alignment that was asked for, in bytes; 0 leaves it to the runtime.
+        alignment: usize,
+        /// The device's name.
+        device: String,
+        /// The device's largest allocation in bytes.
+        limit: u64,
+        /// What Level Zero answered.
+        cause: Box<Error>,
+    },
+    /// An alignment that is neither 0 nor a power of two, or beyond the limit.
+    #[error("alignment must be 0 or a power of two of at most {limit} bytes, not {alignment}")]
+    Alignment {
+        /// The alignment that was asked for, in bytes.
+        alignment: usize,
+        /// The largest alignment in bytes.
+        limit: usize,
+    },
+    /// A copy or fill failed.
+    #[error("{operation} of {size} bytes on {device} failed: {cause}")]
+    Operation {
+        /// What was to be done.
+        operation: &'static str,
+        /// How many bytes it was to touch.
+        size: usize,
+        /// The device's name.
+        device: String,
+        /// What Level Zero answered.
+        cause: Box<Error>,
+    },
+    /// The two sides of a copy differ in length.
+    #[error("{operation}: the source has {source_size} bytes, the destination {destination_size}")]
+    Length {
+        /// What was to be done.
+        operation: &'static str,
+        /// The source's length in bytes.
+        source_size: usize,
+        /// The destination's length in bytes.
+        destination_size: usize,
+    },
+    /// A pointer that is not USM of the context it is said to belong to.
+    #[error("pointer {pointer:#x} is not a USM allocation of this Level Zero context")]
+    UnknownPointer {
+        /// The address.
+        pointer: usize,
+    },
+}
+
+impl Error {
+    /// The Level Zero result at the bottom of this error, when there is one.
+    #[must_use]
+    pub fn result(&self) -> Option<sys::ze_result_t> {
+        match self {
+            Self::Call { result, .. } => Some(*result),
+            Self::Allocation { cause, .. } | Self::Operation { cause, .. } => cause.result(),
+            _ => None,
+        }
+    }
+}
+
+/// A result code as the specification spells it, and as a number when the headers do not know it.
+fn code(result: &sys::ze_result_t) -> String {
+    result
+        .name()
+        .map_or_else(|| format!("result {:#x}", result.0), str::to_owned)
+}
+
+fn paths(tried: &[PathBuf]) -> String {
+    let each: Vec<String> = tried
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    each.join(", ")
+}

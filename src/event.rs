@@ -1,0 +1,205 @@
+//! Events: how the host learns that an operation is done, and how operations wait for each other.
+
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use level_zero_sys as sys;
+use parking_lot::Mutex;
+
+use crate::Result;
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::Error;
+
+/// How many events are made at a time.
+const POOL_SIZE: u32 = 64;
+
+/// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
+///
+/// Dropping it neither cancels the operation nor waits for it.
+///
+/// Source: Level Zero specification, "Core programming guide", Synchronization primitives.
+#[derive(Clone, Debug)]
+pub struct Event(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    handle: sys::ze_event_handle_t,
+    pool: Arc<EventPool>,
+}
+
+// SAFETY: events may be asked, waited for and signalled from any thread; the handle outlives `Inner` in its pool.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Event {
+    /// Whether the operation is done.
+    ///
+    /// # Errors
+    /// [`Error::Call`] when the device is lost.
+    pub fn is_complete(&self) -> Result<bool> {
+        self.pending_or(
+            // SAFETY: the event is alive.
+            unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
+        )
+    }
+
+    /// Waits until the operation is done, at most for `timeout` (`None`: without limit), and tells whether it is.
+    ///
+    /// # Errors
+    /// [`Error::Call`] when the device is lost.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
+        let nanoseconds = timeout.map_or(u64::MAX, |limit| {
+            u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)
+        });
+        self.pending_or(
+            // SAFETY: the event is alive.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeEventHostSynchronize(self.handle(), nanoseconds)
+                )
+            },
+        )
+    }
+
+    /// Not ready is an answer here, not an error.
+    fn pending_or(&self, answer: Result<()>) -> Result<bool> {
+        match answer {
+            Ok(()) => Ok(true),
+            Err(Error::Call {
+                result: sys::ZE_RESULT_NOT_READY,
+                ..
+            }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn library(&self) -> &'static sys::Library {
+        self.0.pool.context.library()
+    }
+
+    /// The raw handle, for calls that this crate does not wrap.
+    #[must_use]
+    pub fn handle(&self) -> sys::ze_event_handle_t {
+        self.0.handle
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.pool.state.lock().free.push(self.handle);
+    }
+}
+
+/// Makes events and takes them back. Events come from Level Zero by the pool, so they are kept and used again.
+#[derive(Debug)]
+pub(crate) struct EventPool {
+    context: Context,
+    device: Device,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pools: Vec<sys::ze_event_pool_handle_t>,
+    events: Vec<sys::ze_event_handle_t>,
+    free: Vec<sys::ze_event_handle_t>,
+}
+
+// SAFETY: handles may be used from any thread, and the mutex orders changes to the lists.
+unsafe impl Send for EventPool {}
+// SAFETY: as above.
+unsafe impl Sync for EventPool {}
+
+impl EventPool {
+    pub(crate) fn new(context: &Context, device: &Device) -> Arc<Self> {
+        Arc::new(Self {
+            context: context.clone(),
+            device: device.clone(),
+            state: Mutex::default(),
+        })
+    }
+
+    /// An event that nobody uses, not signalled. Whoever makes an operation signal it, or wait for it, keeps a clone
+    /// until that has happened.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Event> {
+        let mut state = self.state.lock();
+        if state.free.is_empty() {
+            self.grow(&mut state)?;
+        }
+        let Some(handle) = state.free.pop() else {
+            return Err(Error::Call {
+                function: "zeEventCreate",
+                result: sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+            });
+        };
+        drop(state);
+        // From here the event goes back to the list when it is dropped.
+        let event = Event(Arc::new(Inner {
+            handle,
+            pool: Arc::clone(self),
+        }));
+        // SAFETY: nobody else uses the event.
+        unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
+        Ok(event)
+    }
+
+    fn grow(&self, state: &mut State) -> Result<()> {
+        let library = self.context.library();
+        let description = sys::ze_event_pool_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0,
+            count: POOL_SIZE,
+            ..Default::default()
+        };
+        let mut device = self.device.handle();
+        let mut pool = ptr::null_mut();
+        // SAFETY: context and device are alive; one device is passed with a count of one.
+        unsafe {
+            call!(
+                library,
+                zeEventPoolCreate(
+                    self.context.handle(),
+                    &description,
+                    1,
+                    &mut device,
+                    &mut pool
+                )
+            )
+        }?;
+        state.pools.push(pool);
+        for index in 0..POOL_SIZE {
+            let description = sys::ze_event_desc_t {
+                stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
+                index,
+                signal: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
+                wait: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
+                ..Default::default()
+            };
+            let mut event = ptr::null_mut();
+            // SAFETY: the pool is alive and each index is used once.
+            unsafe { call!(library, zeEventCreate(pool, &description, &mut event)) }?;
+            state.events.push(event);
+            state.free.push(event);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for EventPool {
+    fn drop(&mut self) {
+        let library = self.context.library();
+        let state = self.state.get_mut();
+        for &event in &state.events {
+            // SAFETY: every `Event` held this pool, so none is left.
+            let _ = unsafe { call!(library, zeEventDestroy(event)) };
+        }
+        for &pool in &state.pools {
+            // SAFETY: its events are destroyed.
+            let _ = unsafe { call!(library, zeEventPoolDestroy(pool)) };
+        }
+    }
+}

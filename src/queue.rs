@@ -1,0 +1,485 @@
+//! An ordered queue of copies and fills over one immediate command list.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use parking_lot::Mutex;
+
+use crate::Result;
+use crate::call::enumerate;
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::Error;
+use crate::event::{Event, EventPool};
+use crate::operation::Operation;
+use crate::usm::{Kind, Memory};
+
+/// Fill patterns, one for each byte value: a pattern has to outlive the operation that reads it.
+static PATTERNS: [u8; 256] = {
+    let mut patterns = [0; 256];
+    let mut value = 0;
+    while value < patterns.len() {
+        patterns[value] = value as u8;
+        value += 1;
+    }
+    patterns
+};
+
+/// Does copies and fills one after the other, in the order of the calls. Cheap to clone; any thread may use it.
+///
+/// Dropping the last clone waits for what is under way.
+///
+/// Source: Level Zero specification, "Core programming guide", Command lists, immediate command lists.
+#[derive(Clone)]
+pub struct Queue(Arc<Inner>);
+
+struct Inner {
+    context: Context,
+    device: Device,
+    list: sys::ze_command_list_handle_t,
+    events: Arc<EventPool>,
+    /// Also what keeps two threads from appending at once, which the specification forbids.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The end of the newest operation, for the next one to wait on.
+    last: Option<Event>,
+    /// What unfinished operations touch, oldest first.
+    under_way: VecDeque<(Event, Box<dyn Any + Send>)>,
+}
+
+// SAFETY: the handles may be used from any thread, and appends are ordered by the mutex.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Queue {
+    /// Makes a queue on the first of the device's engines that both computes and copies.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with Level Zero's answer.
+    pub fn new(context: &Context, device: &Device) -> Result<Self> {
+        let description = sys::ze_command_queue_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+            ordinal: engine(device)?,
+            mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
+            ..Default::default()
+        };
+        let mut list = ptr::null_mut();
+        // SAFETY: context and device are alive; description and list outlive the call.
+        unsafe {
+            call!(
+                context.library(),
+                zeCommandListCreateImmediate(
+                    context.handle(),
+                    device.handle(),
+                    &description,
+                    &mut list
+                )
+            )
+        }?;
+        Ok(Self(Arc::new(Inner {
+            context: context.clone(),
+            device: device.clone(),
+            list,
+            events: EventPool::new(context, device),
+            state: Mutex::default(),
+        })))
+    }
+
+    /// The context it belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// The device it works on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Copies `source` over `destination`, which must be as long, and waits.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for different lengths, before anything is copied; [`Error::Operation`] with Level Zero's
+    /// answer.
+    pub fn copy<D: Kind, S: Kind>(
+        &self,
+        destination: &mut Memory<D>,
+        source: &Memory<S>,
+    ) -> Result<()> {
+        same_length("copy", source.size(), destination.size())?;
+        // SAFETY: both sides are borrowed until the copy is done, one of them exclusively.
+        unsafe {
+            self.copy_raw(
+                destination.as_ptr().cast_mut().cast(),
+                source.as_ptr().cast(),
+                source.size(),
+            )
+        }?
+        .map_or(Ok(()), |event| self.finish(&event, "copy", source.size()))
+    }
+
+    /// Copies `source`, which must be as long as the memory, into it and waits.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn write<D: Kind>(&self, destination: &mut Memory<D>, source: &[u8]) -> Result<()> {
+        same_length("write", source.len(), destination.size())?;
+        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        // SAFETY: both sides are borrowed until the copy is done, one of them exclusively.
+        unsafe { self.copy_raw(to.cast(), from.cast(), source.len()) }?
+            .map_or(Ok(()), |event| self.finish(&event, "write", source.len()))
+    }
+
+    /// Copies the memory into `destination`, which must be as long, and waits.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn read<S: Kind>(&self, source: &Memory<S>, destination: &mut [u8]) -> Result<()> {
+        same_length("read", source.size(), destination.len())?;
+        let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
+        // SAFETY: both sides are borrowed until the copy is done, one of them exclusively.
+        unsafe { self.copy_raw(to.cast(), from.cast(), source.size()) }?
+            .map_or(Ok(()), |event| self.finish(&event, "read", source.size()))
+    }
+
+    /// Sets every byte of the memory to `value` and waits.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer.
+    pub fn fill<D: Kind>(&self, destination: &mut Memory<D>, value: u8) -> Result<()> {
+        let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
+        // SAFETY: the memory is borrowed exclusively until the fill is done.
+        unsafe { self.fill_raw(to.cast(), value, size) }?
+            .map_or(Ok(()), |event| self.finish(&event, "fill", size))
+    }
+
+    /// Begins to copy `source` over `destination`, and owns both until that is done.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn copy_async<D: Kind, S: Kind>(
+        &self,
+        destination: Memory<D>,
+        source: Memory<S>,
+    ) -> Result<Operation<(Memory<D>, Memory<S>)>> {
+        same_length("copy", source.size(), destination.size())?;
+        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        // SAFETY: the operation owns both sides until the copy is done.
+        let event = unsafe { self.copy_raw(to.cast(), from.cast(), source.size()) }?;
+        self.operation(event, (destination, source))
+    }
+
+    /// Begins to copy `source` into the memory, and owns both until that is done.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn write_async<D: Kind>(
+        &self,
+        destination: Memory<D>,
+        source: Vec<u8>,
+    ) -> Result<Operation<(Memory<D>, Vec<u8>)>> {
+        same_length("write", source.len(), destination.size())?;
+        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        // SAFETY: the operation owns both sides until the copy is done; moving a `Vec` leaves its bytes in place.
+        let event = unsafe { self.copy_raw(to.cast(), from.cast(), source.len()) }?;
+        self.operation(event, (destination, source))
+    }
+
+    /// Begins to copy the memory into `destination`, and owns both until that is done.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn read_async<S: Kind>(
+        &self,
+        source: Memory<S>,
+        mut destination: Vec<u8>,
+    ) -> Result<Operation<(Memory<S>, Vec<u8>)>> {
+        same_length("read", source.size(), destination.len())?;
+        let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
+        // SAFETY: as for `write_async`.
+        let event = unsafe { self.copy_raw(to.cast(), from.cast(), source.size()) }?;
+        self.operation(event, (source, destination))
+    }
+
+    /// Begins to set every byte of the memory to `value`, and owns it until that is done.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    pub fn fill_async<D: Kind>(
+        &self,
+        destination: Memory<D>,
+        value: u8,
+    ) -> Result<Operation<Memory<D>>> {
+        let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
+        // SAFETY: the operation owns the memory until the fill is done.
+        let event = unsafe { self.fill_raw(to.cast(), value, size) }?;
+        self.operation(event, destination)
+    }
+
+    /// Appends a copy; `None` when there is nothing to copy.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer.
+    ///
+    /// # Safety
+    /// Both ranges must be USM of this context or host memory, valid and free of other use that would race until the
+    /// event is complete ([`keep`](Self::keep) holds what owns them).
+    pub unsafe fn copy_raw(
+        &self,
+        destination: *mut c_void,
+        source: *const c_void,
+        size: usize,
+    ) -> Result<Option<Event>> {
+        self.append("copy", size, |list, signal, count, waits| {
+            // SAFETY: the caller vouches for both ranges, `append` for the handles.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemoryCopy(
+                        list,
+                        destination,
+                        source,
+                        size,
+                        signal,
+                        count,
+                        waits
+                    )
+                )
+            }
+        })
+    }
+
+    /// Appends a fill with a byte; `None` when there is nothing to fill.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer.
+    ///
+    /// # Safety
+    /// As for [`copy_raw`](Self::copy_raw), of the one range.
+    pub unsafe fn fill_raw(
+        &self,
+        destination: *mut c_void,
+        value: u8,
+        size: usize,
+    ) -> Result<Option<Event>> {
+        let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
+        self.append("fill", size, |list, signal, count, waits| {
+            // SAFETY: the caller vouches for the range, `append` for the handles; the pattern is static.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemoryFill(
+                        list,
+                        destination,
+                        pattern,
+                        1,
+                        size,
+                        signal,
+                        count,
+                        waits
+                    )
+                )
+            }
+        })
+    }
+
+    /// Waits for an operation of this queue, and says what it was when it failed.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer.
+    pub fn finish(&self, event: &Event, operation: &'static str, size: usize) -> Result<()> {
+        while !event
+            .wait(None)
+            .map_err(|cause| self.failed(operation, size, cause))?
+        {}
+        Ok(())
+    }
+
+    /// Keeps `operands` until `event` is complete. They are dropped by a later call or with the queue.
+    pub fn keep(&self, event: &Event, operands: impl Any + Send) {
+        if matches!(event.is_complete(), Ok(true)) {
+            return;
+        }
+        let mut state = self.0.state.lock();
+        let done = state.take_done();
+        state
+            .under_way
+            .push_back((event.clone(), Box::new(operands)));
+        drop(state);
+        drop(done);
+    }
+
+    /// Waits for everything that was submitted so far.
+    ///
+    /// # Errors
+    /// [`Error::Call`] when the device is lost.
+    pub fn wait(&self) -> Result<()> {
+        let last = self.0.state.lock().last.clone();
+        if let Some(event) = last {
+            while !event.wait(None)? {}
+        }
+        let done = self.0.state.lock().take_done();
+        drop(done);
+        Ok(())
+    }
+
+    /// Appends one operation behind the one before it.
+    fn append(
+        &self,
+        operation: &'static str,
+        size: usize,
+        append: impl FnOnce(
+            sys::ze_command_list_handle_t,
+            sys::ze_event_handle_t,
+            u32,
+            *mut sys::ze_event_handle_t,
+        ) -> Result<()>,
+    ) -> Result<Option<Event>> {
+        if size == 0 {
+            return Ok(None);
+        }
+        let appended = || {
+            let event = self.0.events.take()?;
+            let mut state = self.0.state.lock();
+            let before = state
+                .last
+                .take()
+                .filter(|last| !matches!(last.is_complete(), Ok(true)));
+            let mut waits = before.as_ref().map_or(ptr::null_mut(), Event::handle);
+            let answer = match before {
+                None => append(self.0.list, event.handle(), 0, ptr::null_mut()),
+                Some(_) => append(self.0.list, event.handle(), 1, &mut waits),
+            };
+            if let Err(error) = answer {
+                state.last = before;
+                return Err(error);
+            }
+            // The operation waits for `before`, so that must not be used again until this one is done.
+            if let Some(before) = before {
+                state.under_way.push_back((event.clone(), Box::new(before)));
+            }
+            state.last = Some(event.clone());
+            let done = state.take_done();
+            drop(state);
+            drop(done);
+            Ok(event)
+        };
+        appended()
+            .map(Some)
+            .map_err(|cause| self.failed(operation, size, cause))
+    }
+
+    fn operation<T: Send + 'static>(
+        &self,
+        event: Option<Event>,
+        operands: T,
+    ) -> Result<Operation<T>> {
+        let event = match event {
+            Some(event) => event,
+            None => self.done_event()?,
+        };
+        Ok(Operation::new(self, event, operands))
+    }
+
+    /// An event that is complete: the end of an operation on nothing.
+    fn done_event(&self) -> Result<Event> {
+        let event = self.0.events.take()?;
+        // SAFETY: the event is alive and nobody else uses it.
+        unsafe { call!(self.library(), zeEventHostSignal(event.handle())) }?;
+        Ok(event)
+    }
+
+    fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
+        Error::Operation {
+            operation,
+            size,
+            device: self.0.device.name().to_owned(),
+            cause: Box::new(cause),
+        }
+    }
+
+    fn library(&self) -> &'static sys::Library {
+        self.0.context.library()
+    }
+}
+
+impl State {
+    /// Takes out what finished operations held, for the caller to drop outside the lock: a drop may run anything.
+    fn take_done(&mut self) -> Vec<(Event, Box<dyn Any + Send>)> {
+        let mut done = Vec::new();
+        while let Some((event, _)) = self.under_way.front()
+            && matches!(event.is_complete(), Ok(true))
+        {
+            done.extend(self.under_way.pop_front());
+        }
+        done
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        // On a lost device waiting fails, and then nothing runs any more.
+        let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
+        state.under_way.iter().for_each(|(event, _)| wait(event));
+        state.last.iter().for_each(wait);
+        // SAFETY: nothing is under way, and this was the last owner.
+        let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.list)) };
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Queue")
+            .field("device", &self.0.device)
+            .field("context", &self.0.context)
+            .finish_non_exhaustive()
+    }
+}
+
+fn same_length(operation: &'static str, source_size: usize, destination_size: usize) -> Result<()> {
+    if source_size == destination_size {
+        Ok(())
+    } else {
+        Err(Error::Length {
+            operation,
+            source_size,
+            destination_size,
+        })
+    }
+}
+
+/// The ordinal of the first group of engines that computes and copies; 0 when the device tells of none.
+fn engine(device: &Device) -> Result<u32> {
+    let empty = sys::ze_command_queue_group_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES,
+        ..Default::default()
+    };
+    let groups = enumerate(empty, |count, groups| {
+        // SAFETY: the device is alive; `groups` is null or has room for `count`.
+        unsafe {
+            call!(
+                device.driver().library(),
+                zeDeviceGetCommandQueueGroupProperties(device.handle(), count, groups)
+            )
+        }
+    })?;
+    let wanted = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
+        | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0;
+    Ok(groups
+        .iter()
+        .zip(0u32..)
+        .find(|(group, _)| group.flags & wanted == wanted)
+        .map_or(0, |(_, ordinal)| ordinal))
+}

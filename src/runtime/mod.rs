@@ -1,0 +1,235 @@
+//! Which Level Zero library serves this process, and why.
+//!
+//! An Intel GPU with a working driver comes first, through the system's loader; else the CPU runtime of this package.
+//! Where a GPU is there but cannot be used, [`Runtime::warning`] says so. The environment variable `ZEUSM_RUNTIME`
+//! (`auto`, `system`, `cpu` or the absolute path of a library) and [`Runtime::choose`] overrule that.
+
+mod choice;
+mod cpu;
+mod gpu;
+mod place;
+
+use std::path::{Path, PathBuf};
+
+use level_zero_sys as sys;
+use parking_lot::Mutex;
+
+pub use choice::{Choice, RUNTIME_VARIABLE};
+pub use cpu::CPU_LIBRARY_VARIABLE;
+
+use crate::Result;
+use crate::device::Device;
+use crate::driver::Driver;
+use crate::error::Error;
+
+/// Whose Level Zero serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuntimeKind {
+    /// The system's loader and the drivers that it finds.
+    System,
+    /// The CPU runtime of this package.
+    Cpu,
+    /// A library that was named by its path.
+    Custom,
+}
+
+impl RuntimeKind {
+    /// `system`, `cpu` or `custom`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Cpu => "cpu",
+            Self::Custom => "custom",
+        }
+    }
+}
+
+/// An initialised Level Zero library with at least one device.
+#[derive(Debug)]
+pub struct Runtime {
+    library: &'static sys::Library,
+    kind: RuntimeKind,
+    reason: String,
+    warning: Option<String>,
+    drivers: Vec<Driver>,
+    devices: Vec<Device>,
+}
+
+/// The runtime that serves the process, once there is one.
+static SERVING: Mutex<Option<&'static Runtime>> = Mutex::new(None);
+
+impl Runtime {
+    /// The runtime that serves this process; the first call chooses it.
+    ///
+    /// # Errors
+    /// [`Error::Choice`] when the environment variable means nothing, [`Error::Load`], [`Error::CpuRuntimeMissing`]
+    /// or [`Error::NoDevice`] when the chosen one cannot serve.
+    pub fn get() -> Result<&'static Self> {
+        let mut serving = SERVING.lock();
+        if let Some(runtime) = *serving {
+            return Ok(runtime);
+        }
+        let runtime = Self::open(&Choice::from_environment()?)?;
+        Ok(serving.insert(runtime))
+    }
+
+    /// Chooses the runtime, in place of the environment variable.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyServing`] once one serves; else as [`get`](Self::get).
+    pub fn choose(choice: &Choice) -> Result<&'static Self> {
+        let mut serving = SERVING.lock();
+        if let Some(runtime) = *serving {
+            return Err(Error::AlreadyServing {
+                serving: runtime.path().display().to_string(),
+            });
+        }
+        let runtime = Self::open(choice)?;
+        Ok(serving.insert(runtime))
+    }
+
+    fn open(choice: &Choice) -> Result<&'static Self> {
+        let runtime = match choice {
+            Choice::Auto => Self::automatic(),
+            Choice::System => Self::start(sys::load()?, RuntimeKind::System, "it was asked for"),
+            Choice::Cpu => Self::start(cpu::load()?, RuntimeKind::Cpu, "it was asked for"),
+            Choice::Path(path) => Self::start(
+                sys::load_from(path)?,
+                RuntimeKind::Custom,
+                "it was asked for",
+            ),
+        }?;
+        Ok(Box::leak(Box::new(runtime)))
+    }
+
+    /// The system's GPU if it works, else the CPU.
+    fn automatic() -> Result<Self> {
+        let mut warning = None;
+        if place::is_loaded(place::LOADER) {
+            // Somebody, a SYCL runtime perhaps, already talks to this loader: its contexts are what we share.
+            match Self::start(sys::load()?, RuntimeKind::System, "it was already loaded") {
+                Ok(runtime) => return Ok(runtime),
+                Err(error) => {
+                    warning = Some(format!(
+                        "a Level Zero loader without a usable device was loaded before zeusm ({error}); zeusm \
+                         serves its own memory from the CPU, but a SYCL runtime of this process cannot see it: \
+                         import zeusm first"
+                    ));
+                }
+            }
+        }
+        let reason = match gpu::Machine::default().find() {
+            gpu::Finding::None => "no Intel GPU was found".to_owned(),
+            gpu::Finding::Unusable(why) => {
+                warning.get_or_insert(format!("an Intel GPU is present but cannot be used: {why}"));
+                why
+            }
+            gpu::Finding::Usable(node) => {
+                let serves = sys::load().map_err(Error::from).and_then(|library| {
+                    let reason = format!("{} is an Intel GPU", node.display());
+                    Self::start(library, RuntimeKind::System, &reason)
+                });
+                match serves {
+                    Ok(runtime) => return Ok(runtime),
+                    Err(error) => {
+                        let why = format!("{}: {error}", node.display());
+                        warning.get_or_insert(format!(
+                            "an Intel GPU is present but cannot be used: {why}"
+                        ));
+                        why
+                    }
+                }
+            }
+        };
+        let mut runtime = Self::start(cpu::load()?, RuntimeKind::Cpu, &reason)?;
+        runtime.warning = warning;
+        Ok(runtime)
+    }
+
+    /// Initialises a library and looks for devices.
+    fn start(library: &'static sys::Library, kind: RuntimeKind, reason: &str) -> Result<Self> {
+        let none = |reason: String| Error::NoDevice {
+            library: library.path().display().to_string(),
+            reason,
+        };
+        // SAFETY: zeInit takes flags only.
+        unsafe { call!(library, zeInit(sys::ZE_INIT_FLAG_GPU_ONLY.0)) }
+            .map_err(|error| none(error.to_string()))?;
+        let drivers = Driver::all(library).map_err(|error| none(error.to_string()))?;
+        let mut devices = Vec::new();
+        for driver in &drivers {
+            devices.extend(driver.devices()?);
+        }
+        if devices.is_empty() {
+            return Err(none(format!("{} drivers, no GPU device", drivers.len())));
+        }
+        Ok(Self {
+            library,
+            kind,
+            reason: reason.to_owned(),
+            warning: None,
+            drivers,
+            devices,
+        })
+    }
+
+    /// Whose Level Zero serves.
+    #[must_use]
+    pub fn kind(&self) -> RuntimeKind {
+        self.kind
+    }
+
+    /// Why this one serves, for people.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// What the user should know: a GPU that is there and cannot be used, and why.
+    #[must_use]
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// The file the library was loaded from, or the name it was found under.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.library
+            .zeInit
+            .and_then(|init| place::file_of(init as *const ()))
+            .unwrap_or_else(|| Path::new(self.library.path()).to_owned())
+    }
+
+    /// The library itself.
+    #[must_use]
+    pub fn library(&self) -> &'static sys::Library {
+        self.library
+    }
+
+    /// Its drivers.
+    #[must_use]
+    pub fn drivers(&self) -> &[Driver] {
+        &self.drivers
+    }
+
+    /// Its GPU devices, of all drivers; at least one.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// The first device.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] when there is none.
+    pub fn default_device(&self) -> Result<Device> {
+        self.devices
+            .first()
+            .cloned()
+            .ok_or_else(|| Error::NoDevice {
+                library: self.path().display().to_string(),
+                reason: "no GPU device".to_owned(),
+            })
+    }
+}
