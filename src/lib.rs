@@ -34,6 +34,7 @@ mod event;
 mod operation;
 mod queue;
 pub mod runtime;
+pub mod suai;
 pub mod usm;
 
 pub use context::Context;

@@ -1,0 +1,101 @@
+//! Which bytes an array touches, and whether an allocation has them.
+
+use std::ops::Range;
+
+use super::Error;
+
+/// The bytes from the first to past the last that an array touches, relative to its pointer; empty when it has no
+/// elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extent {
+    start: isize,
+    end: isize,
+}
+
+impl Extent {
+    /// From the bounds in bytes; `start <= end` and `end - start <= isize::MAX` hold, [`super::Layout`] sees to it.
+    pub(super) fn new(start: isize, end: isize) -> Self {
+        Self { start, end }
+    }
+
+    /// The first byte touched, relative to the pointer; negative where strides or offset are.
+    #[must_use]
+    pub fn start(&self) -> isize {
+        self.start
+    }
+
+    /// One past the last byte touched, relative to the pointer.
+    #[must_use]
+    pub fn end(&self) -> isize {
+        self.end
+    }
+
+    /// The same as a range.
+    #[must_use]
+    pub fn bytes(&self) -> Range<isize> {
+        self.start..self.end
+    }
+
+    /// Bytes from the first to the last touched, the gaps of strided arrays included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.end.abs_diff(self.start)
+    }
+
+    /// Whether nothing is touched.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// The addresses touched when the array's pointer is `pointer`; for an empty extent, the empty range at
+    /// `pointer`.
+    ///
+    /// # Errors
+    /// [`Error::OutsideAddressSpace`] when they leave the address space.
+    pub fn addresses(&self, pointer: usize) -> Result<Range<usize>, Error> {
+        if self.is_empty() {
+            return Ok(pointer..pointer);
+        }
+        pointer
+            .checked_add_signed(self.start)
+            .zip(pointer.checked_add_signed(self.end))
+            .map(|(start, end)| start..end)
+            .ok_or(Error::OutsideAddressSpace {
+                pointer,
+                extent: *self,
+            })
+    }
+
+    /// Checks that an array at `pointer` touches only bytes of `allocation`. An empty extent touches nothing, so
+    /// it is inside any.
+    ///
+    /// # Errors
+    /// [`Error::OutsideAllocation`] or [`Error::OutsideAddressSpace`], with all the numbers.
+    pub fn check_within(&self, pointer: usize, allocation: Allocation) -> Result<(), Error> {
+        let touched = self.addresses(pointer)?;
+        let inside = touched
+            .start
+            .checked_sub(allocation.base)
+            .and_then(|before| before.checked_add(self.len()))
+            .is_some_and(|needed| needed <= allocation.size);
+        if inside || self.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::OutsideAllocation {
+                pointer,
+                extent: *self,
+                allocation,
+            })
+        }
+    }
+}
+
+/// An allocation as `zeMemGetAddressRange` tells it (Level Zero specification, "Core API", Memory).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Allocation {
+    /// Its first address.
+    pub base: usize,
+    /// Its size in bytes.
+    pub size: usize,
+}

@@ -1,0 +1,154 @@
+//! The dictionary: its fields as they come, and what they mean once checked.
+
+use super::{Allocation, Error, ItemType, Kind, Layout, Record};
+
+/// The only version that dpctl's page defines.
+pub const VERSION: i64 = 1;
+
+/// The dictionary's fields as found; `None` where the key is absent or its value is Python's `None`.
+///
+/// The integers are those that 64 bits hold. The Python layer answers larger ones with [`Error::OutOfRange`],
+/// a negative pointer too, and keeps `syclobj` for itself.
+#[derive(Debug, Clone, Default)]
+pub struct Fields<'a> {
+    /// `version`.
+    pub version: Option<i64>,
+    /// `data[0]`, the address.
+    pub pointer: Option<u64>,
+    /// `data[1]`; see [`Flag`].
+    pub flag: Option<bool>,
+    /// `typestr`.
+    pub typestr: Option<&'a str>,
+    /// `descr`; as in NumPy, it only matters where `typestr` is of kind `V`.
+    pub descr: Option<Record>,
+    /// `shape`.
+    pub shape: Option<&'a [i64]>,
+    /// `strides`, in elements.
+    pub strides: Option<&'a [i64]>,
+    /// `offset`, in elements; 0 when absent.
+    pub offset: Option<i64>,
+}
+
+/// What `true` in `data[1]` means: dpctl's page and dpctl's code disagree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Flag {
+    /// "Read-only", as dpctl's page, NumPy and Numba have it.
+    ReadOnly,
+    /// "Writable", as the objects of dpctl itself have it.
+    Writable,
+}
+
+/// An array as its `__sycl_usm_array_interface__` describes it, free of contradictions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// The address that [`Layout::offset`] counts from; 0 only where there are no elements.
+    pub pointer: usize,
+    /// `data[1]` as it was given.
+    pub flag: Option<bool>,
+    /// The type of the items.
+    pub item: ItemType,
+    /// What an item of kind [`Kind::Void`] consists of, if told.
+    pub record: Option<Record>,
+    /// Shape, strides and offset.
+    pub layout: Layout,
+}
+
+impl Interface {
+    /// Checks the fields.
+    ///
+    /// # Errors
+    /// [`Error`], which names the field and the value.
+    pub fn read(fields: &Fields<'_>) -> Result<Self, Error> {
+        match required("version", fields.version)? {
+            VERSION => {}
+            version => return Err(Error::Version { version }),
+        }
+        let pointer = required("data", fields.pointer)?;
+        let pointer = usize::try_from(pointer).map_err(|_| Error::OutOfRange {
+            field: "data",
+            value: pointer.to_string(),
+        })?;
+        let item: ItemType = required("typestr", fields.typestr)?.parse()?;
+        let record = fields.descr.clone().filter(|_| item.kind() == Kind::Void);
+        if let Some(described) = record.as_ref().map(Record::size)
+            && described != item.size()
+        {
+            return Err(Error::DescrSize {
+                described,
+                itemsize: item.size(),
+            });
+        }
+        let shape = required("shape", fields.shape)?;
+        let offset = fields.offset.unwrap_or(0);
+        let layout = Layout::new(shape, fields.strides, offset, item.size())?;
+        if pointer == 0 && layout.elements() != 0 {
+            return Err(Error::NullPointer {
+                shape: layout.shape().to_vec(),
+            });
+        }
+        layout.extent().addresses(pointer)?;
+        Ok(Self {
+            pointer,
+            flag: fields.flag,
+            item,
+            record,
+            layout,
+        })
+    }
+
+    /// Whether the exporter forbids writing, when `true` in `data[1]` means `meaning`. An exporter that says
+    /// nothing forbids nothing.
+    #[must_use]
+    pub fn is_read_only(&self, meaning: Flag) -> bool {
+        self.flag
+            .is_some_and(|flag| flag == (meaning == Flag::ReadOnly))
+    }
+
+    /// The lowest address that an element touches: where an untyped view of the array begins. The pointer itself
+    /// when there are no elements.
+    #[must_use]
+    pub fn start(&self) -> usize {
+        if self.layout.extent().is_empty() {
+            self.pointer
+        } else {
+            // Cannot wrap: `read` has computed these addresses.
+            self.pointer
+                .wrapping_add_signed(self.layout.extent().start())
+        }
+    }
+
+    /// Bytes from the lowest to past the highest element.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.layout.extent().len()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.layout.extent().is_empty()
+    }
+
+    /// Checks that the array touches only bytes of `allocation`.
+    ///
+    /// # Errors
+    /// [`Error::OutsideAllocation`], with all the numbers.
+    pub fn check_within(&self, allocation: Allocation) -> Result<(), Error> {
+        self.layout.extent().check_within(self.pointer, allocation)
+    }
+
+    /// The items' format in the buffer protocol (PEP 3118).
+    ///
+    /// # Errors
+    /// [`Error::NoFormat`]; see [`ItemType::format`].
+    pub fn format(&self) -> Result<String, Error> {
+        match &self.record {
+            Some(record) => record.format(),
+            None => self.item.format(),
+        }
+    }
+}
+
+fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Error> {
+    value.ok_or(Error::Missing { field })
+}

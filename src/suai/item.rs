@@ -1,0 +1,286 @@
+//! The type of an array's items: `typestr`, and what other protocols call the same.
+
+use std::ffi::{c_long, c_ulong};
+use std::fmt;
+use std::str::FromStr;
+
+use super::Error;
+
+/// What kind of value an item is (NumPy, "The array interface protocol", `typestr`; dpctl's page allows the
+/// numeric ones, NumPy's also `V`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `b`: true or false, one byte.
+    Bool,
+    /// `i`: a signed integer.
+    Int,
+    /// `u`: an unsigned integer.
+    Uint,
+    /// `f`: a floating-point number.
+    Float,
+    /// `c`: a complex number of two floating-point numbers.
+    Complex,
+    /// `V`: bytes without a type of their own; a [`super::Record`] may describe them.
+    Void,
+}
+
+impl Kind {
+    fn letter(self) -> char {
+        match self {
+            Self::Bool => 'b',
+            Self::Int => 'i',
+            Self::Uint => 'u',
+            Self::Float => 'f',
+            Self::Complex => 'c',
+            Self::Void => 'V',
+        }
+    }
+
+    /// Whether NumPy has items of this kind and size in bytes.
+    fn has_size(self, size: usize) -> bool {
+        match self {
+            Self::Bool => size == 1,
+            Self::Int | Self::Uint => matches!(size, 1 | 2 | 4 | 8),
+            Self::Float => matches!(size, 2 | 4 | 8 | 16),
+            Self::Complex => matches!(size, 8 | 16 | 32),
+            Self::Void => size > 0,
+        }
+    }
+}
+
+/// The order of an item's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// `<`: least significant byte first.
+    Little,
+    /// `>`: most significant byte first.
+    Big,
+    /// `|`: the item has no order: it is one byte, or bytes without a type.
+    Irrelevant,
+}
+
+impl ByteOrder {
+    /// This machine's order.
+    pub const NATIVE: Self = if cfg!(target_endian = "little") {
+        Self::Little
+    } else {
+        Self::Big
+    };
+
+    /// Whether this machine computes with items of this order as they are.
+    #[must_use]
+    pub fn is_native(self) -> bool {
+        self == Self::Irrelevant || self == Self::NATIVE
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::Little => '<',
+            Self::Big => '>',
+            Self::Irrelevant => '|',
+        }
+    }
+}
+
+/// DLPack's description of an item (`DLDataType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DlpackType {
+    /// `DLDataTypeCode`: 0 int, 1 unsigned int, 2 float, 5 complex, 6 bool.
+    pub code: u8,
+    /// The bits of one item.
+    pub bits: u8,
+    /// The items in one vector; 1.
+    pub lanes: u16,
+}
+
+/// The type of an item: what `typestr` says. Parsed from a string, and displayed as NumPy spells it.
+///
+/// ```
+/// use zeusm::suai::{ItemType, Kind};
+///
+/// let item: ItemType = "<c16".parse()?;
+/// assert_eq!((item.kind(), item.size()), (Kind::Complex, 16));
+/// assert_eq!(item.to_string(), "<c16");
+/// assert_eq!("|u1".parse::<ItemType>()?.format()?, "B");
+/// # Ok::<(), zeusm::suai::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ItemType {
+    kind: Kind,
+    size: usize,
+    order: ByteOrder,
+}
+
+impl ItemType {
+    /// Bytes, as the memory classes export them: `|u1`.
+    pub const BYTE: Self = Self {
+        kind: Kind::Uint,
+        size: 1,
+        order: ByteOrder::Irrelevant,
+    };
+
+    /// What kind of value the item is.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        self.kind
+    }
+
+    /// The item's size in bytes, never 0.
+    #[must_use]
+    pub fn size(self) -> usize {
+        self.size
+    }
+
+    /// The order of the item's bytes.
+    #[must_use]
+    pub fn order(self) -> ByteOrder {
+        self.order
+    }
+
+    /// The item's format in the buffer protocol (PEP 3118 and Python's `struct`). For items in this machine's
+    /// order it is a native format without a prefix, because `memoryview` indexes no others; and `l` rather than
+    /// `q` where a C `long` has 8 bytes, because NumPy's int64 is a `long` there.
+    ///
+    /// # Errors
+    /// [`Error::NoFormat`] for a 16-byte float (and a complex number of two) where that is not this machine's
+    /// `long double` or not in its byte order.
+    pub fn format(self) -> Result<String, Error> {
+        let native = match (self.kind, self.size) {
+            (Kind::Int, 8) if size_of::<c_long>() == 8 => "l",
+            (Kind::Uint, 8) if size_of::<c_ulong>() == 8 => "L",
+            (Kind::Float, 16) if HAS_LONG_DOUBLE_16 => "g",
+            (Kind::Complex, 32) if HAS_LONG_DOUBLE_16 => "Zg",
+            _ => return self.standard_format(!self.order.is_native()),
+        };
+        if self.order.is_native() {
+            Ok(native.to_owned())
+        } else {
+            self.standard_format(true)
+        }
+    }
+
+    /// The format of standard size, with the byte order before it if `prefix`.
+    ///
+    /// # Errors
+    /// [`Error::NoFormat`] for 16-byte floats, which have no standard format.
+    pub(super) fn standard_format(self, prefix: bool) -> Result<String, Error> {
+        let code = match (self.kind, self.size) {
+            (Kind::Bool, _) => "?",
+            (Kind::Int, 1) => "b",
+            (Kind::Int, 2) => "h",
+            (Kind::Int, 4) => "i",
+            (Kind::Int, 8) => "q",
+            (Kind::Uint, 1) => "B",
+            (Kind::Uint, 2) => "H",
+            (Kind::Uint, 4) => "I",
+            (Kind::Uint, 8) => "Q",
+            (Kind::Float, 2) => "e",
+            (Kind::Float, 4) => "f",
+            (Kind::Float, 8) => "d",
+            (Kind::Complex, 8) => "Zf",
+            (Kind::Complex, 16) => "Zd",
+            (Kind::Void, size) => return Ok(format!("{size}x")),
+            _ => {
+                return Err(Error::NoFormat {
+                    typestr: self.to_string(),
+                });
+            }
+        };
+        Ok(match self.order {
+            ByteOrder::Little if prefix => format!("<{code}"),
+            ByteOrder::Big if prefix => format!(">{code}"),
+            _ => code.to_owned(),
+        })
+    }
+
+    /// DLPack's name of the type, or `None` where DLPack has none: untyped bytes, and any order but this
+    /// machine's (DLPack 1.0, `DLDataTypeCode`).
+    #[must_use]
+    pub fn dlpack(self) -> Option<DlpackType> {
+        let code = match self.kind {
+            Kind::Int => 0,
+            Kind::Uint => 1,
+            Kind::Float => 2,
+            Kind::Complex => 5,
+            Kind::Bool => 6,
+            Kind::Void => return None,
+        };
+        let bits = u8::try_from(self.size.checked_mul(8)?).ok()?;
+        self.order.is_native().then_some(DlpackType {
+            code,
+            bits,
+            lanes: 1,
+        })
+    }
+}
+
+/// Whether C's `long double` takes 16 bytes: the 64-bit Unix systems where a pointer takes 8, macOS on ARM excepted.
+const HAS_LONG_DOUBLE_16: bool = cfg!(all(
+    unix,
+    target_pointer_width = "64",
+    not(all(target_vendor = "apple", target_arch = "aarch64"))
+));
+
+impl FromStr for ItemType {
+    type Err = Error;
+
+    /// Reads a `typestr`: byte order (`<`, `>`, `|`, `=`, or none for this machine's), kind, size in bytes. As in
+    /// NumPy, `|` for an item of several bytes means this machine's order.
+    ///
+    /// # Errors
+    /// [`Error::Typestr`], with the string and what is wrong with it.
+    fn from_str(typestr: &str) -> Result<Self, Error> {
+        let malformed = |reason| Error::Typestr {
+            typestr: typestr.to_owned(),
+            reason,
+        };
+        let mut letters = typestr.chars();
+        let mut next = || letters.next().ok_or_else(|| malformed("it ends too early"));
+        let mut letter = next()?;
+        let order = match letter {
+            '<' => Some(ByteOrder::Little),
+            '>' => Some(ByteOrder::Big),
+            '|' | '=' => Some(ByteOrder::NATIVE),
+            _ => None,
+        };
+        if order.is_some() {
+            letter = next()?;
+        }
+        let kind = match letter {
+            'b' => Kind::Bool,
+            'i' => Kind::Int,
+            'u' => Kind::Uint,
+            'f' => Kind::Float,
+            'c' => Kind::Complex,
+            'V' => Kind::Void,
+            _ => return Err(malformed("the kind is none of b, i, u, f, c and V")),
+        };
+        let digits = letters.as_str();
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(malformed("the kind has to be followed by a size in bytes"));
+        }
+        let size = digits
+            .parse()
+            .ok()
+            .filter(|&size| kind.has_size(size) && isize::try_from(size).is_ok())
+            .ok_or_else(|| malformed("there are no items of that kind and size"))?;
+        let order = if size == 1 || kind == Kind::Void {
+            ByteOrder::Irrelevant
+        } else {
+            order.unwrap_or(ByteOrder::NATIVE)
+        };
+        Ok(Self { kind, size, order })
+    }
+}
+
+impl fmt::Display for ItemType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}{}{}",
+            self.order.letter(),
+            self.kind.letter(),
+            self.size
+        )
+    }
+}

@@ -1,0 +1,251 @@
+//! Shape, strides and offset of an array, once known to make sense.
+
+use super::{Error, Extent};
+
+/// The most dimensions that NumPy and the buffer protocol (`PyBUF_MAX_NDIM`) have room for.
+pub const MAX_NDIM: usize = 64;
+
+/// Where the elements of an array lie relative to its pointer. A value of this type has been checked: none of its
+/// sizes, strides or distances in bytes overflows an `isize`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Layout {
+    shape: Vec<usize>,
+    strides: Option<Vec<isize>>,
+    offset: isize,
+    itemsize: usize,
+    elements: usize,
+    extent: Extent,
+}
+
+impl Layout {
+    /// A layout from the interface's fields: `strides` and `offset` count elements, `None` for strides means
+    /// row-major without gaps, `itemsize` is in bytes.
+    ///
+    /// As in NumPy, a shape is refused when the product of its non-zero dimensions is too large, even if another
+    /// dimension is zero.
+    ///
+    /// # Errors
+    /// [`Error::NegativeDimension`], [`Error::TooManyDimensions`], [`Error::StridesLength`],
+    /// [`Error::ShapeOverflow`], [`Error::ReachOverflow`], [`Error::OutOfRange`].
+    pub fn new(
+        shape: &[i64],
+        strides: Option<&[i64]>,
+        offset: i64,
+        itemsize: usize,
+    ) -> Result<Self, Error> {
+        let shape = dimensions(shape)?;
+        let strides = strides
+            .map(|strides| as_strides(strides, shape.len()))
+            .transpose()?;
+        let offset = isize::try_from(offset).map_err(|_| out_of_range("offset", offset))?;
+        let Some(elements) = element_count(&shape, itemsize) else {
+            return Err(Error::ShapeOverflow { shape, itemsize });
+        };
+        match reach(&shape, strides.as_deref(), offset, itemsize, elements) {
+            Some(extent) => Ok(Self {
+                shape,
+                strides,
+                offset,
+                itemsize,
+                elements,
+                extent,
+            }),
+            None => Err(Error::ReachOverflow {
+                shape,
+                strides,
+                offset,
+                itemsize,
+            }),
+        }
+    }
+
+    /// The dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The number of dimensions.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The strides in elements, as they were given; `None` for row-major without gaps.
+    #[must_use]
+    pub fn strides(&self) -> Option<&[isize]> {
+        self.strides.as_deref()
+    }
+
+    /// The strides in elements, spelt out also where they were not given.
+    #[must_use]
+    pub fn element_strides(&self) -> Vec<isize> {
+        match &self.strides {
+            Some(strides) => strides.clone(),
+            None => row_major(&self.shape),
+        }
+    }
+
+    /// The strides in bytes, as NumPy and the buffer protocol count them.
+    #[must_use]
+    pub fn byte_strides(&self) -> Vec<isize> {
+        let itemsize = self.itemsize.cast_signed();
+        let mut strides = self.element_strides();
+        strides.iter_mut().for_each(|stride| *stride *= itemsize);
+        strides
+    }
+
+    /// The distance in elements from the pointer to the element with all indices 0.
+    #[must_use]
+    pub fn offset(&self) -> isize {
+        self.offset
+    }
+
+    /// The same distance in bytes.
+    #[must_use]
+    pub fn byte_offset(&self) -> isize {
+        self.offset * self.itemsize.cast_signed()
+    }
+
+    /// Bytes of one element.
+    #[must_use]
+    pub fn itemsize(&self) -> usize {
+        self.itemsize
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn elements(&self) -> usize {
+        self.elements
+    }
+
+    /// Bytes of all elements together, without the gaps between them.
+    #[must_use]
+    pub fn nbytes(&self) -> usize {
+        self.elements * self.itemsize
+    }
+
+    /// The bytes touched, relative to the pointer, gaps included. Without elements it is empty and lies at
+    /// [`byte_offset`](Self::byte_offset).
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// Whether the elements lie in row-major order without gaps. As in NumPy, the strides of dimensions of
+    /// size 1, and those of an array without elements, do not matter.
+    #[must_use]
+    pub fn is_c_contiguous(&self) -> bool {
+        self.is_contiguous((0..self.ndim()).rev())
+    }
+
+    /// Whether the elements lie in column-major order without gaps, by the same rule.
+    #[must_use]
+    pub fn is_f_contiguous(&self) -> bool {
+        self.is_contiguous(0..self.ndim())
+    }
+
+    /// Whether the dimensions, taken from the innermost outwards, leave no gap.
+    fn is_contiguous(&self, inner_to_outer: impl Iterator<Item = usize>) -> bool {
+        if self.elements == 0 {
+            return true;
+        }
+        let strides = self.element_strides();
+        let mut expected = 1;
+        for axis in inner_to_outer {
+            let (Some(&size), Some(&stride)) = (self.shape.get(axis), strides.get(axis)) else {
+                return false;
+            };
+            if size != 1 && stride != expected {
+                return false;
+            }
+            expected *= size.cast_signed();
+        }
+        true
+    }
+}
+
+fn out_of_range(field: &'static str, value: i64) -> Error {
+    Error::OutOfRange {
+        field,
+        value: value.to_string(),
+    }
+}
+
+fn dimensions(shape: &[i64]) -> Result<Vec<usize>, Error> {
+    if shape.len() > MAX_NDIM {
+        return Err(Error::TooManyDimensions { ndim: shape.len() });
+    }
+    let dimension = |(index, &value): (usize, &i64)| match value {
+        ..0 => Err(Error::NegativeDimension { index, value }),
+        _ => usize::try_from(value).map_err(|_| out_of_range("shape", value)),
+    };
+    shape.iter().enumerate().map(dimension).collect()
+}
+
+fn as_strides(strides: &[i64], ndim: usize) -> Result<Vec<isize>, Error> {
+    if strides.len() != ndim {
+        return Err(Error::StridesLength {
+            strides: strides.len(),
+            shape: ndim,
+        });
+    }
+    let stride = |&value| isize::try_from(value).map_err(|_| out_of_range("strides", value));
+    strides.iter().map(stride).collect()
+}
+
+/// The number of elements, or `None` when the non-zero dimensions make more bytes than an `isize` counts.
+fn element_count(shape: &[usize], itemsize: usize) -> Option<usize> {
+    let bytes = shape
+        .iter()
+        .filter(|&&size| size != 0)
+        .try_fold(itemsize.max(1), |bytes, &size| bytes.checked_mul(size))?;
+    isize::try_from(bytes).ok()?;
+    Some(shape.iter().product())
+}
+
+/// Row-major strides in elements. A dimension of 0 counts as 1, so that they stay meaningful; the product of the
+/// other dimensions has been checked.
+fn row_major(shape: &[usize]) -> Vec<isize> {
+    let mut strides = vec![1; shape.len()];
+    let mut step = 1;
+    for (stride, &size) in strides.iter_mut().zip(shape).rev() {
+        *stride = step;
+        step *= size.max(1).cast_signed();
+    }
+    strides
+}
+
+/// The bytes from the lowest to past the highest element, or `None` when a distance overflows an `isize`.
+fn reach(
+    shape: &[usize],
+    strides: Option<&[isize]>,
+    offset: isize,
+    itemsize: usize,
+    elements: usize,
+) -> Option<Extent> {
+    let itemsize = isize::try_from(itemsize).ok()?;
+    // Every stride has to be expressible in bytes, one that moves nothing included.
+    for stride in strides.unwrap_or_default() {
+        stride.checked_mul(itemsize)?;
+    }
+    let (mut low, mut high) = (offset, offset);
+    match strides {
+        _ if elements == 0 => {
+            let at = offset.checked_mul(itemsize)?;
+            return Some(Extent::new(at, at));
+        }
+        None => high = high.checked_add_unsigned(elements - 1)?,
+        Some(strides) => {
+            for (&size, stride) in shape.iter().zip(strides) {
+                let distance = stride.checked_mul(isize::try_from(size - 1).ok()?)?;
+                low = low.checked_add(distance.min(0))?;
+                high = high.checked_add(distance.max(0))?;
+            }
+        }
+    }
+    let start = low.checked_mul(itemsize)?;
+    let end = high.checked_add(1)?.checked_mul(itemsize)?;
+    end.checked_sub(start)?;
+    Some(Extent::new(start, end))
+}

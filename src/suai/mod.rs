@@ -1,0 +1,46 @@
+//! `__sycl_usm_array_interface__` as data: what an array says of itself, checked before anyone believes it.
+//!
+//! The Python layer reads the dictionary into [`Fields`]; [`Interface::read`] turns them into an [`Interface`]
+//! whose shape, strides and offset are known to make sense, or into an [`Error`] that names the field and the
+//! value. Nothing here looks at memory: whether the pointer belongs to an allocation that is large enough is
+//! [`Interface::check_within`], with what Level Zero says of the allocation.
+//!
+//! Sources:
+//! - dpctl, "`__sycl_usm_array_interface__` attribute" (the fields; strides and offset count elements),
+//! - Numba, "CUDA Array Interface (Version 2)" (a zero-size array has pointer 0; `descr`),
+//! - NumPy, "The array interface protocol" (`typestr`, `descr`).
+//!
+//! ```
+//! use zeusm::suai::{Allocation, Fields, Interface};
+//!
+//! let interface = Interface::read(&Fields {
+//!     version: Some(1),
+//!     pointer: Some(0x1000),
+//!     typestr: Some("<f4"),
+//!     shape: Some(&[3, 4]),
+//!     strides: Some(&[-4, 1]),
+//!     offset: Some(8),
+//!     ..Fields::default()
+//! })?;
+//! assert_eq!(interface.layout.extent().bytes(), 0..48);
+//! interface.check_within(Allocation { base: 0x1000, size: 48 })?;
+//! assert!(interface.check_within(Allocation { base: 0x1000, size: 47 }).is_err());
+//! # Ok::<(), zeusm::suai::Error>(())
+//! ```
+
+mod error;
+mod extent;
+mod interface;
+mod item;
+mod layout;
+mod record;
+
+pub use error::Error;
+pub use extent::{Allocation, Extent};
+pub use interface::{Fields, Flag, Interface, VERSION};
+pub use item::{ByteOrder, DlpackType, ItemType, Kind};
+pub use layout::{Layout, MAX_NDIM};
+pub use record::{FieldType, MAX_DEPTH, Record, RecordField};
+
+#[cfg(test)]
+mod tests;
