@@ -35,6 +35,7 @@ mod operation;
 mod queue;
 pub mod runtime;
 pub mod suai;
+pub mod sycl;
 pub mod usm;
 
 pub use context::Context;

@@ -1,0 +1,87 @@
+//! What drives a SYCL object, and what kind of device it is: dpctl's numbers and the names in filter strings.
+
+use std::ffi::c_uint;
+use std::fmt;
+
+/// What a SYCL object is built on. The numbers are those of `DPCTLSyclBackendType`, the same in dpctl 0.17 and 0.22
+/// but for HIP, which only the newer one has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// Level Zero, the only one whose memory this crate can use.
+    LevelZero,
+    /// OpenCL.
+    OpenCl,
+    /// CUDA.
+    Cuda,
+    /// HIP.
+    Hip,
+    /// One that dpctl has no name for.
+    Unknown,
+}
+
+impl Backend {
+    pub(super) fn from_dpctl(number: c_uint) -> Self {
+        match number >> 16 {
+            0b0001 => Self::Cuda,
+            0b0010 => Self::LevelZero,
+            0b0100 => Self::OpenCl,
+            0b1000 => Self::Hip,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// As in a filter string.
+impl fmt::Display for Backend {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::LevelZero => "level_zero",
+            Self::OpenCl => "opencl",
+            Self::Cuda => "cuda",
+            Self::Hip => "hip",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// The kind of a SYCL device; the numbers are those of `DPCTLSyclDeviceType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeviceType {
+    /// An accelerator.
+    Accelerator,
+    /// A CPU.
+    Cpu,
+    /// A device of another kind.
+    Custom,
+    /// A GPU.
+    Gpu,
+    /// One that dpctl has no name for.
+    Unknown,
+}
+
+impl DeviceType {
+    pub(super) fn from_dpctl(number: c_uint) -> Self {
+        match number {
+            0b0_0001 => Self::Accelerator,
+            0b0_0100 => Self::Cpu,
+            0b0_1000 => Self::Custom,
+            0b1_0000 => Self::Gpu,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// As in a filter string.
+impl fmt::Display for DeviceType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Accelerator => "accelerator",
+            Self::Cpu => "cpu",
+            Self::Custom => "custom",
+            Self::Gpu => "gpu",
+            Self::Unknown => "unknown",
+        })
+    }
+}

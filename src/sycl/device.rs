@@ -1,0 +1,197 @@
+//! SYCL devices.
+
+use std::ffi::{CString, c_int};
+
+use level_zero_sys as sys;
+
+use super::library::{Functions, Library, RawRef};
+use super::reference::sealed::{self, Calls, Comparison};
+use super::reference::{Class, Comparable, Reference};
+use super::{Backend, ContextRef, DeviceType, Error};
+
+/// The class `sycl::device`.
+#[derive(Debug)]
+pub enum Device {}
+
+/// A SYCL device (`DPCTLSyclDeviceRef`). dpctl makes no capsules of devices: `SyclDevice.addressof_ref()` tells the
+/// address of the reference.
+pub type DeviceRef = Reference<Device>;
+
+impl Class for Device {
+    const NAME: &'static str = "SYCL device";
+}
+
+impl Comparable for Device {}
+
+impl sealed::Class for Device {
+    fn calls(functions: &Functions) -> Calls {
+        Calls {
+            copy_name: "DPCTLDevice_Copy",
+            copy: functions.device_copy,
+            delete: functions.device_delete,
+            backend: functions.device_backend,
+        }
+    }
+}
+
+impl sealed::Comparable for Device {
+    fn comparison(functions: &Functions) -> Comparison {
+        Comparison {
+            are_eq: functions.device_are_eq,
+            hash: functions.device_hash,
+        }
+    }
+}
+
+impl DeviceRef {
+    /// The device that SYCL chooses when nobody asks for another one: `dpctl.SyclDevice()`. It need not be of
+    /// Level Zero.
+    ///
+    /// # Errors
+    /// [`Error::NoDpctl`], [`Error::NoDevice`].
+    pub fn default_device() -> Result<Self, Error> {
+        let library = Library::get()?;
+        // SAFETY: the function takes nothing and answers null or a selector that is ours.
+        let selector = unsafe { (library.functions.selector_default)() };
+        // SAFETY: as just said.
+        unsafe { Self::select(library, selector) }.ok_or(Error::NoDevice)
+    }
+
+    /// The device that a filter string means, such as `level_zero:gpu:0`; its parts may be left out from either end
+    /// (the extension `sycl_ext_oneapi_filter_selector`).
+    ///
+    /// # Errors
+    /// [`Error::NoDpctl`], [`Error::NoSuchDevice`] when the string is malformed or selects nothing.
+    pub fn from_filter(filter: &str) -> Result<Self, Error> {
+        let library = Library::get()?;
+        let none = || Error::NoSuchDevice {
+            filter: filter.to_owned(),
+        };
+        let text = CString::new(filter).map_err(|_| none())?;
+        // SAFETY: the string outlives the call; the answer is null or a selector that is ours.
+        let selector = unsafe { (library.functions.selector_filter)(text.as_ptr()) };
+        // SAFETY: as just said.
+        unsafe { Self::select(library, selector) }.ok_or_else(none)
+    }
+
+    /// The device that a selector chooses; the selector is deleted.
+    ///
+    /// # Safety
+    /// `selector` must be null or a selector of `library` that nobody else owns.
+    unsafe fn select(library: &'static Library, selector: RawRef) -> Option<Self> {
+        if selector.is_null() {
+            return None;
+        }
+        // SAFETY: the selector is alive, and deleted once; the device is null or a new reference.
+        unsafe {
+            let device = (library.functions.device_from_selector)(selector);
+            (library.functions.selector_delete)(selector);
+            Self::own(library, device)
+        }
+    }
+
+    /// The Level Zero device below; it lives as long as the driver.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] when the device is of another backend, [`Error::Failed`] when there is no handle.
+    pub fn native(&self) -> Result<sys::ze_device_handle_t, Error> {
+        self.require_level_zero()?;
+        // SAFETY: the reference is a `sycl::device *`, which is the `this` of the method; for Level Zero it hands
+        // the handle out without counting it, and throws nothing.
+        let handle = unsafe { (self.functions().device_native)(self.as_raw()) };
+        match handle {
+            0 => Err(Error::Failed {
+                function: "sycl::device::getNative",
+            }),
+            handle => Ok(std::ptr::with_exposed_provenance_mut(handle)),
+        }
+    }
+
+    /// The context that dpctl's own queues for this device are in: the default context of the device's platform.
+    ///
+    /// For a part of a device, of which dpctl makes a new context for each queue, it is the default context of the
+    /// platform too, in which the memory of the whole device is.
+    ///
+    /// # Errors
+    /// [`Error::Failed`].
+    pub fn default_context(&self) -> Result<ContextRef, Error> {
+        let functions = self.functions();
+        // SAFETY: the reference is alive; dpctl answers null, or a new reference to a context.
+        let cached = unsafe { (functions.device_cached_context)(self.as_raw()) };
+        // SAFETY: as just said.
+        unsafe { ContextRef::own(self.library(), cached) }
+            .or_else(|| self.platform_context())
+            .ok_or(Error::Failed {
+                function: "DPCTLPlatform_GetDefaultContext",
+            })
+    }
+
+    fn platform_context(&self) -> Option<ContextRef> {
+        let functions = self.functions();
+        // SAFETY: the reference is alive; the platform is null or a new reference, used and deleted once; the
+        // context is null or a new reference.
+        unsafe {
+            let platform = (functions.device_platform)(self.as_raw());
+            if platform.is_null() {
+                return None;
+            }
+            let context = (functions.platform_default_context)(platform);
+            (functions.platform_delete)(platform);
+            ContextRef::own(self.library(), context)
+        }
+    }
+
+    /// The name that the driver gives the device.
+    ///
+    /// # Errors
+    /// [`Error::Failed`].
+    pub fn name(&self) -> Result<String, Error> {
+        // SAFETY: the reference is alive; the answer is null or a string that is ours.
+        let name = unsafe { (self.functions().device_name)(self.as_raw()) };
+        self.library().take_string(name).ok_or(Error::Failed {
+            function: "DPCTLDevice_GetName",
+        })
+    }
+
+    /// What kind of device it is.
+    #[must_use]
+    pub fn device_type(&self) -> DeviceType {
+        DeviceType::from_dpctl(self.device_type_number())
+    }
+
+    fn device_type_number(&self) -> u32 {
+        // SAFETY: the reference is alive.
+        unsafe { (self.functions().device_type)(self.as_raw()) }
+    }
+
+    /// The number of the device among those of its backend and type, as in a filter string; `None` for a part of
+    /// another device.
+    #[must_use]
+    pub fn relative_id(&self) -> Option<u32> {
+        let calls = <Device as sealed::Class>::calls(self.functions());
+        // SAFETY: the reference is alive. Listing the devices may only throw where it has failed before there was
+        // a device; unwinding would end the process.
+        let position = unsafe {
+            let identifier = (calls.backend)(self.as_raw()) | self.device_type_number();
+            (self.functions().device_position)(self.as_raw(), identifier as c_int)
+        };
+        u32::try_from(position).ok()
+    }
+
+    /// The filter string that selects the device: `backend:type:number`.
+    ///
+    /// # Errors
+    /// [`Error::SubDevice`] for a part of another device.
+    pub fn filter_string(&self) -> Result<String, Error> {
+        match self.relative_id() {
+            Some(id) => Ok(format!("{}:{}:{id}", self.backend(), self.device_type())),
+            None => Err(Error::SubDevice { name: self.name()? }),
+        }
+    }
+
+    /// Whether it is of Level Zero, so that its memory can be used here.
+    #[must_use]
+    pub fn is_level_zero(&self) -> bool {
+        self.backend() == Backend::LevelZero
+    }
+}

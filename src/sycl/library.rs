@@ -1,0 +1,214 @@
+//! The functions of dpctl's C library, found in the process.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::os::unix;
+
+use super::Error;
+use super::process;
+
+/// What dpctl's headers call `DPCTLSyclContextRef` and the like: a pointer to an object of a SYCL class.
+pub type RawRef = *mut c_void;
+
+/// The library's file name, to which versions may be appended.
+const INTERFACE: &str = "libDPCTLSyclInterface.so";
+/// Likewise of the SYCL runtime.
+const SYCL: &str = "libsycl.so";
+
+/// Declares the table of functions, and how each one is found.
+macro_rules! functions {
+    ($($(#[$note:meta])* $field:ident = $name:literal as $type:ty;)*) => {
+        /// Every function of SYCL that this crate calls.
+        ///
+        /// dpctl's own functions catch C++ exceptions and answer with null or zero; those which do not, and may
+        /// throw, are declared with the unwinding ABI, so that an exception ends the process instead of being
+        /// undefined behaviour.
+        #[derive(Debug, Clone, Copy)]
+        pub struct Functions {
+            $($(#[$note])* pub(super) $field: $type,)*
+        }
+
+        impl Functions {
+            fn of(library: &unix::Library, path: &Path) -> Result<Self, Error> {
+                Ok(Self {
+                    $(
+                        // SAFETY: the type is the one that the headers of dpctl 0.17 and 0.22 give the function,
+                        // or, for `getNative`, the Itanium C++ ABI.
+                        $field: unsafe { symbol::<$type>(library, $name) }.ok_or_else(|| Error::Symbol {
+                            name: $name.to_str().unwrap_or_default(),
+                            library: path.to_owned(),
+                        })?,
+                    )*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    context_copy = c"DPCTLContext_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
+    context_delete = c"DPCTLContext_Delete" as unsafe extern "C" fn(RawRef);
+    context_are_eq = c"DPCTLContext_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
+    context_hash = c"DPCTLContext_Hash" as unsafe extern "C" fn(RawRef) -> usize;
+    context_backend = c"DPCTLContext_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    context_device_count = c"DPCTLContext_DeviceCount" as unsafe extern "C" fn(RawRef) -> usize;
+    context_devices = c"DPCTLContext_GetDevices" as unsafe extern "C" fn(RawRef) -> RawRef;
+    /// `sycl::context::getNative() const`
+    context_native = c"_ZNK4sycl3_V17context9getNativeEv" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+
+    device_copy = c"DPCTLDevice_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
+    device_delete = c"DPCTLDevice_Delete" as unsafe extern "C" fn(RawRef);
+    device_are_eq = c"DPCTLDevice_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
+    device_hash = c"DPCTLDevice_Hash" as unsafe extern "C" fn(RawRef) -> usize;
+    device_backend = c"DPCTLDevice_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    device_type = c"DPCTLDevice_GetDeviceType" as unsafe extern "C" fn(RawRef) -> c_uint;
+    device_name = c"DPCTLDevice_GetName" as unsafe extern "C" fn(RawRef) -> *const c_char;
+    device_platform = c"DPCTLDevice_GetPlatform" as unsafe extern "C" fn(RawRef) -> RawRef;
+    device_from_selector = c"DPCTLDevice_CreateFromSelector" as unsafe extern "C" fn(RawRef) -> RawRef;
+    device_cached_context = c"DPCTLDeviceMgr_GetCachedContext" as unsafe extern "C" fn(RawRef) -> RawRef;
+    device_position = c"DPCTLDeviceMgr_GetPositionInDevices" as unsafe extern "C-unwind" fn(RawRef, c_int) -> c_int;
+    /// `sycl::device::getNative() const`
+    device_native = c"_ZNK4sycl3_V16device9getNativeEv" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+
+    devices_size = c"DPCTLDeviceVector_Size" as unsafe extern "C" fn(RawRef) -> usize;
+    devices_at = c"DPCTLDeviceVector_GetAt" as unsafe extern "C" fn(RawRef, usize) -> RawRef;
+    devices_delete = c"DPCTLDeviceVector_Delete" as unsafe extern "C" fn(RawRef);
+
+    selector_default = c"DPCTLDefaultSelector_Create" as unsafe extern "C" fn() -> RawRef;
+    selector_filter = c"DPCTLFilterSelector_Create" as unsafe extern "C" fn(*const c_char) -> RawRef;
+    selector_delete = c"DPCTLDeviceSelector_Delete" as unsafe extern "C" fn(RawRef);
+
+    platform_default_context = c"DPCTLPlatform_GetDefaultContext" as unsafe extern "C" fn(RawRef) -> RawRef;
+    platform_delete = c"DPCTLPlatform_Delete" as unsafe extern "C" fn(RawRef);
+
+    queue_create = c"DPCTLQueue_Create" as unsafe extern "C" fn(RawRef, RawRef, RawRef, c_int) -> RawRef;
+    queue_copy = c"DPCTLQueue_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
+    queue_delete = c"DPCTLQueue_Delete" as unsafe extern "C" fn(RawRef);
+    queue_are_eq = c"DPCTLQueue_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
+    queue_hash = c"DPCTLQueue_Hash" as unsafe extern "C" fn(RawRef) -> usize;
+    queue_backend = c"DPCTLQueue_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    queue_context = c"DPCTLQueue_GetContext" as unsafe extern "C" fn(RawRef) -> RawRef;
+    queue_device = c"DPCTLQueue_GetDevice" as unsafe extern "C" fn(RawRef) -> RawRef;
+    queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C" fn(RawRef) -> bool;
+    queue_barrier = c"DPCTLQueue_SubmitBarrier" as unsafe extern "C" fn(RawRef) -> RawRef;
+
+    event_copy = c"DPCTLEvent_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
+    event_delete = c"DPCTLEvent_Delete" as unsafe extern "C" fn(RawRef);
+    event_backend = c"DPCTLEvent_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    event_status = c"DPCTLEvent_GetCommandExecutionStatus" as unsafe extern "C" fn(RawRef) -> c_uint;
+    event_wait = c"DPCTLEvent_Wait" as unsafe extern "C" fn(RawRef);
+
+    usm_type = c"DPCTLUSM_GetPointerType" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> c_uint;
+    usm_device = c"DPCTLUSM_GetPointerDevice" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> RawRef;
+
+    string_delete = c"DPCTLCString_Delete" as unsafe extern "C" fn(*const c_char);
+}
+
+/// dpctl's C library and the SYCL runtime below it, as they are in this process.
+#[derive(Debug)]
+pub struct Library {
+    pub(super) functions: Functions,
+    path: PathBuf,
+    sycl: PathBuf,
+}
+
+impl Library {
+    /// Finds the library that `import dpctl` has loaded; loads nothing. What has been found stays found; a library
+    /// that is not there is looked for again at the next call.
+    ///
+    /// # Errors
+    /// [`Error::NoDpctl`] when it is not there, [`Error::Symbol`] when it is older than dpctl 0.17.
+    pub fn get() -> Result<&'static Self, Error> {
+        static FOUND: OnceLock<Library> = OnceLock::new();
+        match FOUND.get() {
+            Some(library) => Ok(library),
+            None => Self::find().map(|library| FOUND.get_or_init(|| library)),
+        }
+    }
+
+    fn find() -> Result<Self, Error> {
+        let absent = || Error::NoDpctl {
+            sycl: process::loaded(SYCL),
+        };
+        let path = process::loaded(INTERFACE).ok_or_else(absent)?;
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: the library is in the process already, so no initialiser runs.
+        let library = unsafe { unix::Library::open(Some(&path), flags) }.map_err(|_| absent())?;
+        let functions = Functions::of(&library, &path)?;
+        // The functions have to stay, and SYCL's threads could not be unloaded anyway.
+        std::mem::forget(library);
+        // Found through dpctl's library, `getNative` is of the very libsycl that dpctl uses, should there be two.
+        let sycl = process::library_of(functions.context_native as *const c_void);
+        Ok(Self {
+            functions,
+            sycl: sycl.unwrap_or_else(|| PathBuf::from(SYCL)),
+            path,
+        })
+    }
+
+    /// Where dpctl's library lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the SYCL runtime that it uses lies.
+    #[must_use]
+    pub fn sycl_path(&self) -> &Path {
+        &self.sycl
+    }
+
+    /// Copies a string that dpctl hands over, and deletes the original; `None` for null.
+    pub(super) fn take_string(&self, string: *const c_char) -> Option<String> {
+        if string.is_null() {
+            return None;
+        }
+        // SAFETY: dpctl's strings end with a NUL and belong to the caller, who deletes them once, after the copy.
+        unsafe {
+            let copy = CStr::from_ptr(string).to_string_lossy().into_owned();
+            (self.functions.string_delete)(string);
+            Some(copy)
+        }
+    }
+}
+
+/// Looks a function up in `library` and the libraries it needs.
+///
+/// # Safety
+/// `F` must be the type of the function.
+unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Option<F> {
+    // SAFETY: the caller vouches for the type; the library stays open.
+    unsafe { library.get::<F>(name) }.ok().map(|found| *found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn without_dpctl_the_error_says_what_to_do() {
+        // Twice: that it was not there is not remembered.
+        for _ in 0..2 {
+            let error = Library::get().unwrap_err();
+            assert_eq!(error, Error::NoDpctl { sycl: None });
+            assert!(error.to_string().contains("pip install dpctl"));
+        }
+    }
+
+    #[test]
+    fn a_function_that_is_not_there_is_named() {
+        let this = unix::Library::this();
+        let error =
+            Functions::of(&this, Path::new("/somewhere/libDPCTLSyclInterface.so")).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("DPCTLContext_Copy"), "{message}");
+        assert!(
+            message.contains("/somewhere/libDPCTLSyclInterface.so"),
+            "{message}"
+        );
+    }
+}

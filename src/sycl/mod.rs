@@ -1,0 +1,39 @@
+//! The SYCL runtime of this process, reached through dpctl.
+//!
+//! dpctl's library `libDPCTLSyclInterface` has C functions over SYCL's classes, which hand out references
+//! (`DPCTLSyclContextRef` is a `sycl::context *`). [`ContextRef`], [`DeviceRef`], [`QueueRef`] and [`EventRef`] own
+//! such references. Their native Level Zero handles come from `getNative()` of the libsycl that this dpctl uses, so
+//! that memory can be allocated in SYCL's own context: kernels cannot mix contexts.
+//!
+//! Nothing is loaded here. [`Library::get`] finds what `import dpctl` brought into the process, and says what to do
+//! when nothing is there; it may be asked again, as dpctl may be imported later.
+//!
+//! Sources: the headers `syclinterface/*.h` in dpctl's wheel (0.17 and 0.22); SYCL 2020 specification, "Common
+//! reference semantics"; the extension `sycl_ext_oneapi_backend_level_zero` (which handle `get_native` gives).
+
+mod backend;
+mod context;
+mod device;
+mod error;
+mod event;
+mod library;
+mod process;
+mod queue;
+mod reference;
+
+pub use backend::{Backend, DeviceType};
+pub use context::ContextRef;
+pub use device::DeviceRef;
+pub use error::Error;
+pub use event::EventRef;
+pub use library::{Library, RawRef};
+pub use queue::QueueRef;
+pub use reference::{Capsule, Class, Comparable, Reference};
+
+/// The classes that a [`Reference`] can be of.
+pub mod class {
+    pub use super::context::Context;
+    pub use super::device::Device;
+    pub use super::event::Event;
+    pub use super::queue::Queue;
+}

@@ -1,0 +1,333 @@
+//! The SYCL runtime of the process, for real: dpctl's library is opened as `import dpctl` would open it, over the
+//! Level Zero runtime that serves zeusm, and beside it an OpenCL CPU device as one of another backend.
+//!
+//! `ZEUSM_TEST_DPCTL` names the folder of the package dpctl (`.../site-packages/dpctl`); without it there is no SYCL
+//! to test, and each test says so.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashSet;
+use std::env;
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::LazyLock;
+use std::thread;
+
+use libloading::os::unix;
+use zeusm::sycl::{Backend, ContextRef, DeviceRef, DeviceType, Error, EventRef, Library, QueueRef};
+use zeusm::{Runtime, UsmKind, sys};
+
+const VARIABLE: &str = "ZEUSM_TEST_DPCTL";
+const LEVEL_ZERO: &str = "level_zero:gpu:0";
+const OPENCL: &str = "opencl:cpu:0";
+
+/// The folder of dpctl, once its library is in the process; `None` where the variable is not set.
+static DPCTL: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    let folder = PathBuf::from(env::var_os(VARIABLE)?);
+    assert!(
+        matches!(Library::get(), Err(Error::NoDpctl { .. })),
+        "nothing is loaded by asking"
+    );
+    // The OpenCL runtime of dpctl's environment, for either kind of OpenCL loader.
+    let opencl = folder.join("../../../libintelocl.so");
+    for variable in ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"] {
+        // SAFETY: the tests wait for this block before they do anything else.
+        unsafe { env::set_var(variable, &opencl) };
+    }
+    Runtime::get().unwrap();
+    let library = folder.join("libDPCTLSyclInterface.so");
+    // SAFETY: the library is that of the dpctl under test, opened as the dynamic linker does for Python.
+    let library = unsafe { unix::Library::new(&library) }.unwrap();
+    std::mem::forget(library);
+    Some(folder)
+});
+
+/// Ends the test, and says so, where there is no SYCL.
+macro_rules! need_sycl {
+    () => {
+        match DPCTL.as_ref() {
+            Some(folder) => folder,
+            None => {
+                eprintln!("skipped: {VARIABLE} names no folder of dpctl");
+                return;
+            }
+        }
+    };
+}
+
+fn device(filter: &str) -> DeviceRef {
+    DeviceRef::from_filter(filter).unwrap()
+}
+
+fn devices() -> [DeviceRef; 2] {
+    [device(LEVEL_ZERO), device(OPENCL)]
+}
+
+#[test]
+fn the_library_is_the_one_in_the_process() {
+    let folder = need_sycl!();
+    let library = Library::get().unwrap();
+    assert_eq!(
+        library.path().canonicalize().unwrap(),
+        folder
+            .join("libDPCTLSyclInterface.so")
+            .canonicalize()
+            .unwrap()
+    );
+    let sycl = library.sycl_path().file_name().unwrap().to_str().unwrap();
+    assert!(["libsycl.so.9", "libsycl.so.7"].contains(&sycl), "{sycl}");
+    assert!(ptr::eq(library, Library::get().unwrap()));
+}
+
+#[test]
+fn filter_strings_select_and_name_devices() {
+    need_sycl!();
+    for (filter, backend, kind) in [
+        (LEVEL_ZERO, Backend::LevelZero, DeviceType::Gpu),
+        (OPENCL, Backend::OpenCl, DeviceType::Cpu),
+    ] {
+        let device = device(filter);
+        assert_eq!((device.backend(), device.device_type()), (backend, kind));
+        assert_eq!(device.relative_id(), Some(0));
+        assert_eq!(device.filter_string().unwrap(), filter);
+        assert!(!device.name().unwrap().is_empty());
+        assert_eq!(device.is_level_zero(), backend == Backend::LevelZero);
+    }
+    assert_eq!(device("level_zero"), device(LEVEL_ZERO));
+    assert_ne!(device(OPENCL), device(LEVEL_ZERO));
+}
+
+#[test]
+fn filter_strings_that_select_nothing_are_quoted() {
+    need_sycl!();
+    for filter in [
+        "",
+        "level_zero:gpu:99",
+        "cuda",
+        "no such thing",
+        "level_zero:gpu:-1",
+        "gpu\0cpu",
+    ] {
+        let error = DeviceRef::from_filter(filter).unwrap_err();
+        assert_eq!(
+            error,
+            Error::NoSuchDevice {
+                filter: filter.to_owned()
+            }
+        );
+        assert!(error.to_string().contains(&format!("{filter:?}")));
+    }
+}
+
+#[test]
+fn the_default_device_is_one_of_them() {
+    need_sycl!();
+    assert!(devices().contains(&DeviceRef::default_device().unwrap()));
+}
+
+#[test]
+fn references_mean_the_same_object_however_they_are_copied() {
+    need_sycl!();
+    let context = device(LEVEL_ZERO).default_context().unwrap();
+    let clone = context.clone();
+    // SAFETY: the reference is alive.
+    let copy = unsafe { ContextRef::copy_from_raw(context.as_raw()) }.unwrap();
+    // SAFETY: the raw copy is nobody else's.
+    let taken = unsafe { ContextRef::from_raw(context.to_raw().unwrap()) }.unwrap();
+    assert_ne!(copy.as_raw(), context.as_raw());
+    assert_ne!(taken.as_raw(), context.as_raw());
+    drop(context);
+    let set: HashSet<_> = [clone, copy, taken].into();
+    assert_eq!(set.len(), 1);
+    let left = set.into_iter().next().unwrap();
+    assert_eq!(left.backend(), Backend::LevelZero);
+    assert!(format!("{left:?}").contains("level_zero"));
+    let raw = left.to_raw().unwrap();
+    // SAFETY: the raw copy is ours, and deleted once; null is nothing to delete.
+    unsafe {
+        left.deleter()(raw);
+        left.deleter()(ptr::null_mut());
+    }
+    assert_eq!(ContextRef::CAPSULE, c"SyclContextRef");
+    assert_eq!(QueueRef::USED_CAPSULE, c"used_SyclQueueRef");
+    assert_eq!(EventRef::CAPSULE, c"SyclEventRef");
+}
+
+#[test]
+fn null_references_are_refused() {
+    need_sycl!();
+    let null = |object| Error::NullReference { object };
+    // SAFETY: null is allowed.
+    unsafe {
+        assert_eq!(
+            ContextRef::copy_from_raw(ptr::null_mut()),
+            Err(null("SYCL context"))
+        );
+        assert_eq!(
+            ContextRef::from_raw(ptr::null_mut()),
+            Err(null("SYCL context"))
+        );
+        assert_eq!(
+            DeviceRef::copy_from_raw(ptr::null_mut()),
+            Err(null("SYCL device"))
+        );
+        assert_eq!(
+            QueueRef::copy_from_raw(ptr::null_mut()),
+            Err(null("SYCL queue"))
+        );
+    }
+}
+
+#[test]
+fn a_device_has_one_default_context_for_all_its_queues() {
+    need_sycl!();
+    for device in devices() {
+        let context = device.default_context().unwrap();
+        assert_eq!(context, device.default_context().unwrap());
+        assert_eq!(context.device_count(), context.devices().unwrap().len());
+        assert!(context.devices().unwrap().contains(&device));
+        let queue = QueueRef::create(&context, &device).unwrap();
+        assert_eq!(queue.context().unwrap(), context);
+        assert_eq!(queue.device().unwrap(), device);
+        assert_eq!(queue.backend(), device.backend());
+        assert!(!queue.is_in_order());
+        assert_eq!(queue, queue.clone());
+        assert_ne!(queue, QueueRef::create(&context, &device).unwrap());
+    }
+    let [level_zero, opencl] = devices();
+    let context = level_zero.default_context().unwrap();
+    assert_ne!(context, opencl.default_context().unwrap());
+    assert_eq!(
+        QueueRef::create(&context, &opencl),
+        Err(Error::Failed {
+            function: "DPCTLQueue_Create"
+        })
+    );
+}
+
+#[test]
+fn a_barrier_is_complete_once_waited_for() {
+    need_sycl!();
+    for device in devices() {
+        let queue = QueueRef::create(&device.default_context().unwrap(), &device).unwrap();
+        let event = queue.barrier().unwrap();
+        assert_eq!(event.backend(), device.backend());
+        event.wait();
+        assert!(event.is_complete());
+        // SAFETY: the reference is alive.
+        let copy = unsafe { EventRef::copy_from_raw(event.as_raw()) }.unwrap();
+        drop((queue, event));
+        assert!(copy.is_complete());
+    }
+}
+
+#[test]
+fn native_handles_are_level_zeros() {
+    need_sycl!();
+    let device = device(LEVEL_ZERO);
+    let context = device.default_context().unwrap();
+    let handle = context.native().unwrap();
+    assert!(!handle.is_null());
+    assert_eq!(context.clone().native().unwrap(), handle);
+    let name = device.name().unwrap();
+    let handle = device.native().unwrap();
+    let library = Runtime::get().unwrap().library();
+    let mut properties = sys::ze_device_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+        ..Default::default()
+    };
+    // SAFETY: the handle is SYCL's for a device of the same Level Zero library.
+    let result = unsafe { library.zeDeviceGetProperties.unwrap()(handle, &mut properties) };
+    assert_eq!(result, sys::ZE_RESULT_SUCCESS);
+    // SAFETY: the specification has the name end with a NUL.
+    let level_zero_name = unsafe { std::ffi::CStr::from_ptr(properties.name.as_ptr()) };
+    assert_eq!(level_zero_name.to_str().unwrap(), name);
+}
+
+#[test]
+fn handles_of_other_backends_are_refused_with_both_names() {
+    need_sycl!();
+    let device = device(OPENCL);
+    let context = device.default_context().unwrap();
+    let messages = [
+        device.native().unwrap_err().to_string(),
+        context.native().unwrap_err().to_string(),
+    ];
+    for message in messages {
+        assert!(
+            message.contains("opencl") && message.contains("level_zero"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn memory_of_level_zero_is_usm_to_sycl() {
+    need_sycl!();
+    let device = device(LEVEL_ZERO);
+    let context = device.default_context().unwrap();
+    let library = Runtime::get().unwrap().library();
+    let mut pointer = ptr::null_mut::<c_void>();
+    let shared = sys::ze_device_mem_alloc_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
+        ..Default::default()
+    };
+    let host = sys::ze_host_mem_alloc_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
+        ..Default::default()
+    };
+    let (ze_context, ze_device) = (context.native().unwrap(), device.native().unwrap());
+    // SAFETY: the handles are SYCL's, of the same library; the descriptors and the pointer outlive the call.
+    let result = unsafe {
+        library.zeMemAllocShared.unwrap()(
+            ze_context,
+            &shared,
+            &host,
+            4096,
+            64,
+            ze_device,
+            &mut pointer,
+        )
+    };
+    assert_eq!(result, sys::ZE_RESULT_SUCCESS);
+    for address in [pointer.addr(), pointer.addr() + 4095] {
+        assert_eq!(context.pointer_kind(address), Some(UsmKind::Shared));
+        assert_eq!(context.pointer_device(address), Some(device.clone()));
+    }
+    // SAFETY: the pointer has just been allocated and nobody uses it.
+    let result = unsafe { library.zeMemFree.unwrap()(ze_context, pointer) };
+    assert_eq!(result, sys::ZE_RESULT_SUCCESS);
+    assert_eq!(context.pointer_kind(pointer.addr()), None);
+}
+
+#[test]
+fn what_is_not_usm_has_neither_kind_nor_device() {
+    need_sycl!();
+    let here = 0u8;
+    for device in devices() {
+        let context = device.default_context().unwrap();
+        for pointer in [0, 1, usize::MAX, (&raw const here).addr()] {
+            assert_eq!(context.pointer_kind(pointer), None, "{pointer:#x}");
+            assert_eq!(context.pointer_device(pointer), None, "{pointer:#x}");
+        }
+    }
+}
+
+#[test]
+fn references_go_between_threads() {
+    need_sycl!();
+    let device = device(LEVEL_ZERO);
+    let context = device.default_context().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            let (context, device) = (context.clone(), &device);
+            scope.spawn(move || {
+                for _ in 0..500 {
+                    // SAFETY: the raw copy is nobody else's.
+                    let copy = unsafe { ContextRef::from_raw(context.to_raw().unwrap()) }.unwrap();
+                    assert_eq!(copy, device.default_context().unwrap());
+                }
+            });
+        }
+    });
+}
