@@ -1,0 +1,156 @@
+"""zeusm's main job on real data: handwritten digits in USM memory, handed over without a copy.
+
+Run by `make demo`, in both environments. Prints one line for each step; a step whose pointer, kind,
+context or content is not what it must be ends the program with an error.
+"""
+
+import importlib.util
+import sys
+import zlib
+
+import numpy as np
+import zeusm.memory
+from sklearn.datasets import load_digits
+
+# isort: split
+import dpctl
+import dpctl.memory
+import dpnp
+
+try:
+    from dpnp.tensor import usm_ndarray
+except ImportError:  # Where the array came from before dpnp 0.19.
+    from dpctl.tensor import usm_ndarray
+
+
+class Table:
+    """Prints each step, and holds it to what it must be."""
+
+    def __init__(self):
+        self.line("step", "kind", "pointer", "context", "checksum")
+
+    def line(self, step, *columns):
+        print(f"{step:<48}", *(f"{column:<15}" for column in columns))
+
+    def step(self, name, memory, same_as, content, wanted):
+        """`memory` must be the memory of `same_as`; `content`, read through it, what is wanted."""
+        self.line(
+            name,
+            memory.get_usm_type(),
+            f"{memory._pointer:#x}",
+            f"{hash(memory.sycl_context) & 0xFFFFFFFF:08x}",
+            f"{zlib.crc32(content):08x}",
+        )
+        for what, holds in {
+            "pointer": memory._pointer == same_as._pointer,
+            "kind": memory.get_usm_type() == same_as.get_usm_type(),
+            "context": memory.sycl_context == same_as.sycl_context,
+            "content": zlib.crc32(content) == zlib.crc32(wanted),
+        }.items():
+            if not holds:
+                sys.exit(f"{name.strip()}: the {what} is not what it must be")
+
+
+def seen(memory):
+    """The content: a view where the host may look, a copy of device memory."""
+    on_device = memory.get_usm_type() == "device"
+    return np.frombuffer(memory.tobytes() if on_device else memoryview(memory), dtype="u1")
+
+
+def exchange(table, kind, digits):
+    """One kind of memory goes from zeusm to dpctl and from dpctl to zeusm."""
+    inverted = 16 - digits
+    ours = getattr(zeusm.memory, f"MemoryUSM{kind}")(digits.nbytes)
+    ours.copy_from_host(digits)
+    view = seen(ours)
+    table.step(f"zeusm: digits in {kind.lower()} memory", ours, ours, view, digits)
+
+    theirs = dpctl.memory.as_usm_memory(ours)
+    table.step("  handed to dpctl", theirs, ours, seen(theirs), digits)
+    theirs.copy_from_host(inverted)
+    if kind == "Device":
+        view = seen(ours)
+    table.step("  inverted by dpctl, seen by zeusm and NumPy", ours, theirs, view, inverted)
+
+    theirs = getattr(dpctl.memory, f"MemoryUSM{kind}")(digits.nbytes)
+    theirs.copy_from_host(inverted)
+    ours = zeusm.memory.as_usm_memory(theirs)
+    table.step("dpctl: handed to zeusm", ours, theirs, seen(ours), inverted)
+    ours.copy_from_host(digits)
+    table.step("  put back by zeusm, seen by dpctl", theirs, ours, seen(theirs), digits)
+
+
+class Recognition:
+    """Which class mean is nearest to each image, computed on memory that zeusm allocated."""
+
+    def __init__(self, images, classes):
+        means = np.stack([images[classes == digit].mean(axis=0) for digit in range(10)])
+        self.images = self.load(images)
+        self.means = self.load(means)
+        self.memory = zeusm.memory.MemoryUSMShared(8 * len(images))
+        self.labels = self.array(self.memory, len(images), "i8")
+        distances = ((images[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
+        self.expected = distances.argmin(axis=1)
+        self.right = (self.expected == classes).mean()
+
+    def load(self, numbers):
+        """NumPy's numbers in zeusm's memory, as an array that dpnp and numba-dpex take."""
+        memory = zeusm.memory.MemoryUSMShared(numbers.nbytes)
+        memory.copy_from_host(numbers)
+        return self.array(memory, numbers.shape, numbers.dtype)
+
+    @staticmethod
+    def array(memory, shape, dtype):
+        buffer = dpctl.memory.as_usm_memory(memory)
+        return dpnp.asarray(usm_ndarray(shape, dtype=dtype, buffer=buffer))
+
+    def with_dpnp(self):
+        differences = self.images[:, None, :] - self.means[None, :, :]
+        self.labels[...] = dpnp.argmin(dpnp.sum(differences * differences, axis=2), axis=1)
+        self.labels.sycl_queue.wait()
+
+    def with_numba_dpex(self):
+        import numba_dpex
+
+        @numba_dpex.kernel
+        def nearest_mean(item, images, means, labels):
+            image = item.get_id(0)
+            best = np.inf
+            for digit in range(means.shape[0]):
+                distance = 0.0
+                for pixel in range(means.shape[1]):
+                    difference = images[image, pixel] - means[digit, pixel]
+                    distance += difference * difference
+                if distance < best:
+                    best = distance
+                    labels[image] = digit
+
+        numbers = numba_dpex.Range(len(self.expected))
+        numba_dpex.call_kernel(nearest_mean, numbers, self.images, self.means, self.labels)
+
+    def run(self, table, name, compute):
+        self.memory.memset(255)
+        compute()
+        array = self.labels.get_array().usm_data
+        table.step(f"{name}: labels", array, self.memory, memoryview(self.memory), self.expected)
+
+
+def main():
+    data = load_digits()
+    runtime = zeusm.runtime()
+    device = dpctl.SyclDevice("level_zero:gpu")
+    print(f"{device.name}: runtime {runtime.kind}, {runtime.path}")
+    print(f"because {runtime.reason}; dpctl {dpctl.__version__}, dpnp {dpnp.__version__}\n")
+    table = Table()
+    for kind in ("Host", "Shared", "Device"):
+        exchange(table, kind, data.images.astype("u1").ravel())
+    recognition = Recognition(data.data.astype("f4"), data.target)
+    recognition.run(table, "dpnp", recognition.with_dpnp)
+    if importlib.util.find_spec("numba_dpex"):
+        recognition.run(table, "numba-dpex kernel", recognition.with_numba_dpex)
+    count = len(data.target)
+    print(f"\n{count} digits, {recognition.right:.1%} recognised by their nearest class mean.")
+
+
+if __name__ == "__main__":
+    main()

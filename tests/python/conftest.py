@@ -1,0 +1,81 @@
+"""What the Python tests share: the three classes, and new interpreters to run programs in."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+# zeusm comes first, as in a user's program: on a machine without a GPU it brings the runtime that
+# dpctl then finds.
+import zeusm.memory
+
+ROOT = Path(__file__).resolve().parents[2]
+CLASSES = {
+    "device": zeusm.memory.MemoryUSMDevice,
+    "shared": zeusm.memory.MemoryUSMShared,
+    "host": zeusm.memory.MemoryUSMHost,
+}
+
+
+@pytest.fixture(params=CLASSES)
+def usm_type(request):
+    """Each USM kind in turn, as dpctl spells it."""
+    return request.param
+
+
+@pytest.fixture
+def memory_class(usm_type):
+    """The class of each kind."""
+    return CLASSES[usm_type]
+
+
+@pytest.fixture(params=["shared", "host"])
+def host_class(request):
+    """The classes whose memory the host may touch."""
+    return CLASSES[request.param]
+
+
+class Fresh:
+    """Runs programs in new interpreters whose environment holds nothing but what is asked for."""
+
+    def __init__(self, prefix=()):
+        self.prefix = list(prefix)
+
+    def __call__(self, code, *arguments, env=None, fails=False):
+        return self.run("-c", textwrap.dedent(code), *arguments, env=env, fails=fails)
+
+    def run(self, *arguments, env=None, fails=False):
+        # dpctl 0.17 cannot be imported at all without this one.
+        needed = {name: os.environ[name] for name in ["LD_LIBRARY_PATH"] if name in os.environ}
+        result = subprocess.run(
+            [*self.prefix, sys.executable, *map(str, arguments)],
+            env=needed | (env or {}),
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        told = f"exit {result.returncode}\n{result.stdout}\n{result.stderr}"
+        # A signal is a crash, never one of the ways to fail.
+        assert result.returncode >= 0, told
+        assert (result.returncode != 0) == fails, told
+        return result
+
+
+@pytest.fixture(scope="session")
+def fresh():
+    """Programs on this machine as it is."""
+    return Fresh()
+
+
+@pytest.fixture
+def fresh_without_level_zero(tmp_path):
+    """Programs on this machine as if it had no Level Zero package."""
+    hide = ["unshare", "--map-root-user", "--mount", "sh", ROOT / "tools/hide_level_zero.sh"]
+    prefix = [*map(str, hide), str(tmp_path)]
+    if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("mount namespaces are forbidden here, so the system's loader cannot be hidden")
+    return Fresh(prefix)

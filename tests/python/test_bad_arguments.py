@@ -1,0 +1,87 @@
+"""Sizes, alignments and queues that cannot be: dpctl's exception classes, and what was wrong."""
+
+import os
+import sys
+
+import dpctl
+import pytest
+from zeusm.memory import USMAllocationError
+
+N = 4096
+
+
+def device_size():
+    return dpctl.SyclDevice("level_zero:gpu").global_mem_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "error", "told"),
+    [
+        ((-1,), {}, ValueError, "-1"),
+        ((-(2**70),), {}, ValueError, str(-(2**70))),
+        ((2**62,), {}, USMAllocationError, str(2**62)),
+        ((2**63,), {}, (ValueError, USMAllocationError), str(2**63)),
+        ((2**64,), {}, (ValueError, USMAllocationError), str(2**64)),
+        ((2**70,), {}, (ValueError, USMAllocationError), str(2**70)),
+        ((1.5,), {}, (TypeError, ValueError), "1.5|float"),
+        (("4096",), {}, (TypeError, ValueError), "4096|str"),
+        ((None,), {}, (TypeError, ValueError), "None"),
+        ((), {}, TypeError, ""),
+        ((N,), {"alignment": 3}, ValueError, "alignment.*3"),
+        ((N,), {"alignment": -8}, ValueError, "alignment.*-8"),
+        ((N,), {"alignment": 2**40}, (ValueError, USMAllocationError), str(2**40)),
+        ((N,), {"alignment": 2**63}, (ValueError, USMAllocationError), str(2**63)),
+        ((N,), {"alignment": 2**64}, (ValueError, USMAllocationError), str(2**64)),
+        ((N,), {"alignment": 1.0}, TypeError, "(?i)alignment|float"),
+        ((N,), {"alignment": "64"}, TypeError, "(?i)alignment|str"),
+        ((N,), {"queue": 5}, TypeError, "queue.*int"),
+        ((N,), {"queue": object()}, TypeError, "queue.*object"),
+        ((N,), {"bananas": 1}, TypeError, "bananas"),
+    ],
+)
+def test_constructor(memory_class, arguments, keywords, error, told):
+    with pytest.raises(error, match=told):
+        memory_class(*arguments, **keywords)
+
+
+def test_more_than_the_device_has(memory_class, usm_type):
+    size = 2 * device_size()
+    with pytest.raises(USMAllocationError, match=rf"(?s)(?=.*{size})(?=.*{usm_type}).*ZE_"):
+        memory_class(size)
+
+
+def test_zero_bytes_are_a_null_pointer(memory_class):
+    x = memory_class(0)
+    assert (x._pointer, x.nbytes, len(x), bytes(x)) == (0, 0, 0, b"")
+    x.memset(1)
+    x.copy_from_host(b"")
+    assert len(x.copy_to_host()) == 0
+
+
+def test_a_used_capsule_is_no_queue(memory_class):
+    capsule = dpctl.SyclQueue()._get_capsule()
+    dpctl.SyclQueue(capsule)
+    with pytest.raises((TypeError, ValueError), match="used_SyclQueueRef"):
+        memory_class(N, queue=capsule)
+
+
+def test_a_queue_of_another_backend(fresh, usm_type):
+    """Both backends are named. The OpenCL runtime comes with the environment."""
+    icd = os.path.join(sys.prefix, "lib", "libintelocl.so")
+    fresh(
+        f"""
+        import zeusm.memory
+        import dpctl
+
+        queue = dpctl.SyclQueue("opencl:cpu")
+        for place in (queue, queue.sycl_context, queue.sycl_device):
+            try:
+                zeusm.memory.MemoryUSM{usm_type.title()}(64, queue=place)
+            except ValueError as error:
+                told = str(error).lower()
+                assert "opencl" in told and "level" in told and "zero" in told, told
+            else:
+                raise AssertionError("an OpenCL queue was taken")
+        """,
+        env={"OCL_ICD_FILENAMES": icd, "OCL_ICD_VENDORS": icd},
+    )

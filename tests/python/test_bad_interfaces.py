@@ -1,0 +1,209 @@
+"""Dictionaries that lie: refused by field and value, before anything is touched."""
+
+import ctypes
+
+import dpctl
+import numpy as np
+import pytest
+import zeusm.memory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+N = 4096
+PATTERN = bytes(i % 251 for i in range(N))
+
+
+class Duck:
+    """An object that has nothing but the interface, whatever that is."""
+
+    def __init__(self, interface):
+        self.interface = interface
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return self.interface
+
+
+def described(memory, without=(), **fields):
+    interface = memory.__sycl_usm_array_interface__ | fields
+    return Duck({name: interface[name] for name in interface if name not in without})
+
+
+@pytest.mark.parametrize("field", ["shape", "typestr", "version", "syclobj", "data"])
+def test_a_missing_field(memory_class, field):
+    x = memory_class(N)
+    with pytest.raises(ValueError, match=field):
+        zeusm.memory.as_usm_memory(described(x, without=[field]))
+
+
+WRONG = [
+    ("data", None),
+    ("data", 5),
+    ("data", ()),
+    ("data", (1,)),
+    ("data", (1, False, 3)),
+    ("data", ("x", False)),
+    ("data", (1.5, False)),
+    ("data", (-1, False)),
+    ("data", (2**64, False)),
+    ("data", (2**70, False)),
+    ("shape", None),
+    ("shape", 5),
+    ("shape", "ab"),
+    ("shape", (-1,)),
+    ("shape", (1.5,)),
+    ("shape", (None,)),
+    ("shape", (N + 1,)),
+    ("shape", (2**40,)),
+    ("shape", (2**63,)),
+    ("shape", (2**64,)),
+    ("shape", (2**32, 2**32)),
+    ("shape", (2**62, 4)),
+    ("shape", (2**63 - 1, 2**63 - 1)),
+    ("shape", (3, 2**62)),
+    ("typestr", None),
+    ("typestr", 5),
+    ("typestr", ""),
+    ("typestr", "invalid"),
+    ("typestr", "O"),
+    ("typestr", "|O8"),
+    ("typestr", "<f"),
+    ("typestr", "<f99999999999999999999"),
+    ("typestr", "<f8"),  # Eight times as many bytes as there are.
+    ("strides", ...),
+    ("strides", 1),
+    ("strides", (1, 1)),
+    ("strides", ()),
+    ("strides", ("a",)),
+    ("strides", (1.5,)),
+    ("strides", (2,)),
+    ("strides", (-1,)),
+    ("strides", (2**62,)),
+    ("strides", (2**64,)),
+    ("strides", (-(2**63),)),
+    ("offset", "x"),
+    ("offset", 1.5),
+    ("offset", -1),
+    ("offset", 1),
+    ("offset", N - 1),
+    ("offset", 2**63 - 1),
+    ("offset", 2**64),
+    ("offset", -(2**63)),
+    ("version", None),
+    ("version", 0),
+    ("version", 2),
+    ("version", -1),
+    ("version", "1"),
+    ("version", 2**64),
+    ("syclobj", None),
+    ("syclobj", 5),
+    ("syclobj", object()),
+    ("syclobj", "no:such:device"),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), WRONG, ids=repr)
+def test_a_wrong_field(memory_class, field, value):
+    x = memory_class(N)
+    x.copy_from_host(PATTERN)
+    y = memory_class(N)
+    y.memset(1)
+    duck = described(x, **{field: value})
+    with pytest.raises((ValueError, TypeError), match=field):
+        zeusm.memory.as_usm_memory(duck)
+    with pytest.raises((ValueError, TypeError), match=field):
+        memory_class(duck)
+    with pytest.raises((ValueError, TypeError), match=field):
+        y.copy_from_device(duck)
+    assert bytes(x) == PATTERN
+    assert bytes(y) == b"\1" * N
+
+
+@pytest.mark.parametrize("value", [None, [], 5, "x", ()])
+def test_an_interface_that_is_no_dictionary(value):
+    with pytest.raises((ValueError, TypeError), match="__sycl_usm_array_interface__"):
+        zeusm.memory.as_usm_memory(Duck(value))
+
+
+@pytest.mark.parametrize("value", [None, 5, b"abc", object()])
+def test_an_object_without_the_interface(memory_class, value):
+    with pytest.raises((ValueError, TypeError), match="__sycl_usm_array_interface__"):
+        zeusm.memory.as_usm_memory(value)
+    with pytest.raises((ValueError, TypeError), match="__sycl_usm_array_interface__"):
+        memory_class(N).copy_from_device(value)
+
+
+def test_an_interface_that_raises():
+    class Raises:
+        @property
+        def __sycl_usm_array_interface__(self):
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        zeusm.memory.as_usm_memory(Raises())
+
+
+def test_a_capsule_that_was_used(memory_class):
+    interface = memory_class(N).__sycl_usm_array_interface__
+    dpctl.SyclContext(interface["syclobj"])
+    with pytest.raises(ValueError, match=r"syclobj.*used_SyclContextRef"):
+        zeusm.memory.as_usm_memory(Duck(interface))
+
+
+@pytest.mark.parametrize("what", ["host pointer", "stack pointer", "freed pointer", "made up"])
+def test_a_pointer_that_level_zero_does_not_know(memory_class, what):
+    x = memory_class(N)
+    host = np.zeros(N, "u1")
+    number = ctypes.c_int(0)
+    freed = memory_class(64)
+    pointer = {
+        "host pointer": host.ctypes.data,
+        "stack pointer": ctypes.addressof(number),
+        "freed pointer": freed._pointer,
+        "made up": 0xDEAD_BEEF_000,
+    }[what]
+    del freed
+    with pytest.raises(ValueError, match=f"data.*{pointer:#x}"):
+        zeusm.memory.as_usm_memory(described(x, data=(pointer, False), shape=(1,)))
+
+
+def test_a_context_that_the_pointer_is_not_of(memory_class):
+    x = memory_class(N)
+    other = dpctl.SyclContext(dpctl.SyclDevice("level_zero:gpu"))
+    assert other != x.sycl_context
+    with pytest.raises(ValueError, match=r"data|syclobj"):
+        zeusm.memory.as_usm_memory(described(x, syclobj=other))
+
+
+ITEM_TYPES = st.sampled_from(["|u1", "<f4", "<f8", "<c16", "|b1", "<U4", ">i2"])
+INTEGERS = st.integers(-(2**65), 2**65) | st.integers(-3, 5000)
+ANYTHING = st.none() | INTEGERS | st.floats() | st.text(max_size=4) | st.binary(max_size=4)
+TUPLES = st.lists(INTEGERS, max_size=4).map(tuple)
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    fields=st.fixed_dictionaries(
+        {},
+        optional={
+            "shape": TUPLES | ANYTHING,
+            "strides": TUPLES | ANYTHING,
+            "offset": ANYTHING,
+            "typestr": st.sampled_from(["|u1", "<f4", "<f8", "<c16", "|b1", "<U4", ">i2"])
+            | ANYTHING,
+            "version": st.just(1) | ANYTHING,
+            "data": st.tuples(INTEGERS, st.booleans()) | ANYTHING,
+        },
+    )
+)
+def test_no_dictionary_reaches_outside_the_allocation(fields):
+    x = zeusm.memory.MemoryUSMShared(N)
+    try:
+        y = zeusm.memory.as_usm_memory(described(x, **fields))
+    except (ValueError, TypeError):
+        return
+    if y.nbytes == 0:
+        return
+    assert x._pointer <= y._pointer
+    assert y._pointer + y.nbytes <= x._pointer + N
+    assert len(bytes(y)) == y.nbytes

@@ -1,0 +1,118 @@
+"""Copies to and from the host: any contiguous buffer, whole or not at all."""
+
+import array
+import ctypes
+
+import numpy as np
+import pytest
+
+N = 4096
+PATTERN = bytes(i % 251 for i in range(N))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"",
+        b"abc",
+        bytearray(b"abc"),
+        memoryview(b"abc"),
+        array.array("d", [1.5, 2.5]),
+        np.arange(12, dtype="<f8").reshape(3, 4),
+        np.arange(12, dtype="<c16"),
+        np.zeros((0, 5), "<i4"),
+        np.zeros((), "<i8"),
+        np.arange(10, dtype=">u2"),
+        (ctypes.c_double * 3)(1, 2, 3),
+        PATTERN,
+    ],
+    ids=lambda source: type(source).__name__,
+)
+def test_any_contiguous_buffer_comes_in(memory_class, source):
+    wanted = memoryview(source).tobytes()
+    x = memory_class(N)
+    x.memset(255)
+    x.copy_from_host(source)
+    assert bytes(x) == wanted + b"\xff" * (N - len(wanted))
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        (bytes(N + 1), ValueError),
+        (np.zeros(N // 8 + 1), ValueError),
+        (np.arange(64, dtype="u1")[::2], (ValueError, BufferError)),
+        (np.zeros((4, 4), order="F")[:, ::2], (ValueError, BufferError)),
+        ("text", TypeError),
+        (5, TypeError),
+        (None, TypeError),
+        ([1, 2, 3], TypeError),
+    ],
+    ids=["bytes", "array", "strided", "strided 2D", "str", "int", "None", "list"],
+)
+def test_what_cannot_come_in_changes_nothing(memory_class, source, error):
+    x = memory_class(N)
+    x.copy_from_host(PATTERN)
+    with pytest.raises(error):
+        x.copy_from_host(source)
+    assert bytes(x) == PATTERN
+
+
+def test_out_to_the_host(memory_class):
+    x = memory_class(N)
+    x.copy_from_host(PATTERN)
+    assert bytes(x.copy_to_host()) == PATTERN
+    assert x.tobytes() == bytes(x) == PATTERN
+    target = bytearray(b"\xff" * (N + 3))
+    assert x.copy_to_host(target) is target
+    assert target == PATTERN + b"\xff" * 3
+    numbers = np.zeros((N // 8, 1))
+    assert x.copy_to_host(numbers) is numbers
+    assert numbers.tobytes() == PATTERN
+
+
+def test_a_destination_that_is_too_small_stays_as_it_was(memory_class):
+    target = bytearray(b"\xff" * (N - 1))
+    with pytest.raises(ValueError, match=str(N)):
+        memory_class(N).copy_to_host(target)
+    assert target == b"\xff" * (N - 1)
+
+
+def test_a_read_only_destination_stays_as_it_was(memory_class):
+    target = bytes(N)
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        memory_class(N).copy_to_host(target)
+    assert target == b"\0" * N
+
+
+def test_a_source_that_is_too_large_changes_nothing(memory_class):
+    x, y = memory_class(N), memory_class(N + 1)
+    x.copy_from_host(PATTERN)
+    with pytest.raises(ValueError, match=str(N)):
+        x.copy_from_device(y)
+    assert bytes(x) == PATTERN
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 255])
+def test_memset(memory_class, value):
+    x = memory_class(N)
+    x.memset(value)
+    assert bytes(x) == bytes([value]) * N
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(256, ValueError), (-1, ValueError), (2**70, ValueError), ("a", TypeError), (1.5, TypeError)],
+)
+def test_memset_takes_a_byte(memory_class, value, error):
+    x = memory_class(N)
+    x.copy_from_host(PATTERN)
+    with pytest.raises(error):
+        x.memset(value)
+    assert bytes(x) == PATTERN
+
+
+@pytest.mark.parametrize("syclobj", [..., 5, []])
+def test_usm_type_of_something_else(memory_class, syclobj):
+    with pytest.raises(TypeError):
+        memory_class(N).get_usm_type(syclobj=syclobj)

@@ -1,0 +1,264 @@
+"""Handing memory over: to dpctl and from dpctl, without a copy."""
+
+import ctypes
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm.memory
+
+N = 4096
+PATTERN = bytes(i % 251 for i in range(N))
+
+
+@pytest.fixture
+def dpctl_class(memory_class):
+    """dpctl's class of the same name."""
+    return getattr(dpctl.memory, memory_class.__name__)
+
+
+def same(one, other):
+    """Whether both objects speak of the same memory in the same way."""
+    assert one._pointer == other._pointer
+    assert one.nbytes == other.nbytes
+    assert one.get_usm_type() == other.get_usm_type()
+    assert one.sycl_context == other.sycl_context
+    return True
+
+
+def test_dpctl_takes_zeusm_memory(memory_class, dpctl_class, usm_type):
+    x = memory_class(N)
+    y = dpctl.memory.as_usm_memory(x)
+    assert type(y) is dpctl_class
+    assert same(x, y)
+    assert y.get_usm_type() == usm_type
+    assert y.reference_obj is x
+
+
+def test_zeusm_takes_dpctl_memory(memory_class, dpctl_class, usm_type):
+    x = dpctl_class(N)
+    y = zeusm.memory.as_usm_memory(x)
+    assert type(y) is memory_class
+    assert same(x, y)
+    assert y.get_usm_type() == usm_type
+    assert y.reference_obj is x
+
+
+def test_there_and_back(memory_class):
+    x = memory_class(N)
+    z = zeusm.memory.as_usm_memory(dpctl.memory.as_usm_memory(x))
+    assert type(z) is memory_class
+    assert same(x, z)
+
+
+def test_dpctl_constructor_takes_zeusm_memory(memory_class, dpctl_class):
+    x = memory_class(N)
+    assert same(dpctl_class(x), x)
+
+
+def test_each_side_sees_what_the_other_writes(memory_class):
+    x = memory_class(N)
+    y = dpctl.memory.as_usm_memory(x)
+    y.copy_from_host(PATTERN)
+    assert bytes(x) == PATTERN
+    x.memset(7)
+    assert bytes(y) == b"\7" * N
+
+
+def test_views_of_both_sides_are_one_memory(host_class):
+    x = host_class(N)
+    y = dpctl.memory.as_usm_memory(x)
+    mine, theirs = np.asarray(memoryview(x)), np.asarray(memoryview(y))
+    assert mine.__array_interface__["data"] == theirs.__array_interface__["data"]
+    assert mine.__array_interface__["data"][0] == x._pointer
+    mine[:] = np.frombuffer(PATTERN, "u1")
+    assert theirs.tobytes() == PATTERN
+    theirs[::2] = 0
+    assert mine[::2].sum() == 0
+
+
+def test_copies_between_the_two(memory_class, dpctl_class):
+    x, y = memory_class(N), dpctl_class(N)
+    x.copy_from_host(PATTERN)
+    y.copy_from_device(x)
+    assert bytes(y) == PATTERN
+    y.memset(3)
+    x.copy_from_device(y)
+    assert bytes(x) == b"\3" * N
+
+
+def test_copies_between_kinds(memory_class):
+    x = memory_class(N)
+    x.copy_from_host(PATTERN)
+    for other in ("MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"):
+        y = getattr(zeusm.memory, other)(N)
+        y.copy_from_device(x)
+        assert bytes(y) == PATTERN
+
+
+def test_memory_is_in_the_default_context(memory_class):
+    queue = dpctl.SyclQueue()
+    x = memory_class(N)
+    assert x.sycl_context == queue.sycl_context
+    assert x.sycl_device == queue.sycl_device
+    assert x.sycl_queue.sycl_context == queue.sycl_context
+
+
+@pytest.mark.parametrize("what", ["queue", "context", "device", "queue capsule", "context capsule"])
+def test_memory_goes_where_it_is_asked_to(memory_class, usm_type, what):
+    context = dpctl.SyclContext(dpctl.SyclDevice("level_zero:gpu"))
+    device = context.get_devices()[0]
+    queue = dpctl.SyclQueue(context, device)
+    assert context != dpctl.SyclQueue(device).sycl_context
+    place = {
+        "queue": queue,
+        "context": context,
+        "device": device,
+        "queue capsule": queue._get_capsule(),
+        "context capsule": context._get_capsule(),
+    }[what]
+    x = memory_class(N, queue=place)
+    wanted = dpctl.SyclQueue(device).sycl_context if what == "device" else context
+    assert x.sycl_context == wanted
+    assert x.sycl_device == device
+    y = dpctl.memory.as_usm_memory(x)
+    assert y.sycl_context == wanted
+    assert y.get_usm_type() == usm_type
+
+
+def test_memory_keeps_its_context_alive(memory_class):
+    queue = dpctl.SyclQueue(dpctl.SyclContext("level_zero:gpu"), dpctl.SyclDevice("level_zero:gpu"))
+    x = memory_class(N, queue=queue)
+    del queue
+    y = dpctl.memory.as_usm_memory(x)
+    y.copy_from_host(PATTERN)
+    del y
+    assert bytes(x) == PATTERN
+
+
+@pytest.mark.parametrize("alignment", [0, 1, 2, 64, 4096, 2**16])
+def test_alignment_is_honoured(memory_class, alignment):
+    for _ in range(8):
+        x = memory_class(100, alignment=alignment)
+        assert x._pointer % max(alignment, 1) == 0
+        assert x.nbytes == 100
+
+
+def test_properties(memory_class, usm_type):
+    x = memory_class(N)
+    assert (x.nbytes, x.size, len(x)) == (N, N, N)
+    assert x.get_usm_type() == usm_type
+    assert x.get_usm_type_enum() == {"device": 1, "shared": 2, "host": 3}[usm_type]
+    assert x.reference_obj is None
+    assert usm_type in repr(x)
+    assert str(N) in repr(x)
+    assert hex(x._pointer) in repr(x)
+
+
+@pytest.mark.parametrize("number", [np.int64(N), np.uint32(N), True], ids=repr)
+def test_any_integer_is_a_size(memory_class, number):
+    assert memory_class(number).nbytes == int(number)
+
+
+class TestInterface:
+    """The dictionary that goes out."""
+
+    def test_fields(self, memory_class):
+        x = memory_class(N)
+        interface = x.__sycl_usm_array_interface__
+        assert interface["data"] == (x._pointer, False)  # False: not read-only
+        assert interface["shape"] == (N,)
+        assert interface["typestr"] == "|u1"
+        assert interface["strides"] in (None, (1,))
+        assert interface.get("offset", 0) == 0
+        assert interface["version"] == 1
+
+    def test_each_read_makes_a_new_capsule(self, memory_class):
+        x = memory_class(N)
+        capsules = [x.__sycl_usm_array_interface__["syclobj"] for _ in range(3)]
+        name = ctypes.pythonapi.PyCapsule_GetName
+        name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
+        assert [name(capsule) for capsule in capsules] == [b"SyclContextRef"] * 3
+        for capsule in capsules:  # A capsule serves once, so each of them must.
+            assert dpctl.SyclContext(capsule) == x.sycl_context
+        assert [name(capsule) for capsule in capsules] == [b"used_SyclContextRef"] * 3
+
+    def test_capsule_outlives_the_object(self, memory_class):
+        x = memory_class(N)
+        context = x.sycl_context
+        capsule = x.__sycl_usm_array_interface__["syclobj"]
+        del x
+        assert dpctl.SyclContext(capsule) == context
+
+
+class Duck:
+    """An object that has nothing but the interface, with some of its fields replaced."""
+
+    def __init__(self, memory, **fields):
+        self.memory, self.fields = memory, fields
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return self.memory.__sycl_usm_array_interface__ | self.fields
+
+
+def test_any_object_with_the_interface_is_taken_and_kept(memory_class):
+    x = Duck(dpctl.memory.MemoryUSMShared(N))
+    y = zeusm.memory.as_usm_memory(x)
+    assert y._pointer == x.memory._pointer
+    assert y.reference_obj is x
+
+
+@pytest.mark.parametrize(
+    ("fields", "first", "nbytes"),
+    [
+        ({"shape": (10,)}, 0, 10),
+        ({"shape": (10,), "offset": 5}, 5, 10),
+        ({"shape": (5, 2), "typestr": "<f8"}, 0, 80),
+        ({"shape": (4,), "typestr": "<f4", "offset": 3}, 12, 16),
+        ({"shape": (3,), "strides": (4,)}, 0, 9),
+        ({"shape": (2, 2), "strides": (10, -2), "offset": 9}, 7, 13),
+        ({"shape": (), "typestr": "<c16"}, 0, 16),
+        ({"shape": (N,), "strides": (1,)}, 0, N),
+    ],
+)
+def test_views_cover_what_they_describe(memory_class, fields, first, nbytes):
+    x = memory_class(N)
+    x.copy_from_host(PATTERN)
+    y = zeusm.memory.as_usm_memory(Duck(x, **fields))
+    assert (y._pointer - x._pointer, y.nbytes) == (first, nbytes)
+    assert bytes(y) == PATTERN[first : first + nbytes]
+
+
+@pytest.mark.parametrize(
+    "what", ["queue", "context", "queue capsule", "context capsule", "string", "duck"]
+)
+def test_each_kind_of_syclobj_is_read(memory_class, what):
+    class HasCapsule:
+        def _get_capsule(self):
+            return queue._get_capsule()
+
+    x = memory_class(N)
+    queue = x.sycl_queue
+    syclobj = {
+        "queue": queue,
+        "context": queue.sycl_context,
+        "queue capsule": queue._get_capsule(),
+        "context capsule": queue.sycl_context._get_capsule(),
+        "string": queue.sycl_device.filter_string,
+        "duck": HasCapsule(),
+    }[what]
+    y = zeusm.memory.as_usm_memory(Duck(x, syclobj=syclobj))
+    assert same(x, y)
+
+
+def test_wrong_class_for_the_kind(usm_type, memory_class):
+    x = memory_class(N)
+    for name in ("MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"):
+        other = getattr(zeusm.memory, name)
+        if other is memory_class:
+            assert other(Duck(x))._pointer == x._pointer
+        else:
+            with pytest.raises(ValueError, match=usm_type):
+                other(Duck(x))

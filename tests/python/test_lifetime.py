@@ -1,0 +1,185 @@
+"""Memory lives as long as anything that looks at it, in whatever order things go."""
+
+import gc
+import itertools
+
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm.memory
+
+N = 4096
+PATTERN = bytes(i % 251 for i in range(N))
+
+
+def holders(memory_class):
+    """One allocation and everything that can hold on to it, with a way to read through each."""
+    x = memory_class(N)
+    x.copy_from_host(PATTERN)
+    twin = dpctl.memory.as_usm_memory(x)
+    found = {"object": x, "dpctl": twin, "back": zeusm.memory.as_usm_memory(twin)}
+    if memory_class is not zeusm.memory.MemoryUSMDevice:
+        found["view"] = memoryview(x)
+        found["array"] = np.frombuffer(memoryview(twin), dtype="<u4")
+    return found
+
+
+def content(holder):
+    """The bytes that a holder shows."""
+    return holder.tobytes()
+
+
+def test_dropped_in_every_order(memory_class):
+    count = len(holders(memory_class))
+    for order in itertools.permutations(range(count)):
+        held = list(holders(memory_class).values())
+        for index in order:
+            held[index] = None
+            for rest in held:
+                assert rest is None or content(rest) == PATTERN
+
+
+def test_memoryview_outlives_the_object(host_class):
+    view = memoryview(host_class(N))
+    view[:] = PATTERN
+    gc.collect()
+    others = [host_class(N) for _ in range(64)]  # Would be given the memory, were it free.
+    for other in others:
+        other.memset(0)
+    assert view.tobytes() == PATTERN
+
+
+def test_dpctl_object_outlives_the_zeusm_object(memory_class):
+    y = dpctl.memory.as_usm_memory(memory_class(N))
+    y.copy_from_host(PATTERN)
+    gc.collect()
+    others = [memory_class(N) for _ in range(64)]
+    for other in others:
+        other.memset(0)
+    assert bytes(y) == PATTERN
+
+
+def test_zeusm_object_outlives_the_dpctl_object(memory_class):
+    other_class = getattr(dpctl.memory, memory_class.__name__)
+    y = zeusm.memory.as_usm_memory(other_class(N))
+    y.copy_from_host(PATTERN)
+    gc.collect()
+    others = [other_class(N) for _ in range(64)]
+    for other in others:
+        other.memset(0)
+    assert bytes(y) == PATTERN
+
+
+def test_memory_is_free_when_its_last_holder_is_gone(memory_class):
+    """Several times the machine's memory goes by, a large piece at a time."""
+    device = dpctl.SyclDevice("level_zero:gpu")
+    piece = min(device.global_mem_size // 4, device.max_mem_alloc_size)
+    for _ in range(12):
+        x = memory_class(piece)
+        y = dpctl.memory.as_usm_memory(x)
+        z = zeusm.memory.as_usm_memory(y)
+        assert z.nbytes == piece
+        del x, y, z
+
+
+def test_a_cycle_is_collected(memory_class):
+    device = dpctl.SyclDevice("level_zero:gpu")
+    piece = min(device.global_mem_size // 4, device.max_mem_alloc_size)
+
+    class Node:
+        pass
+
+    for _ in range(12):
+        node = Node()
+        node.itself = node
+        node.memory = memory_class(piece)
+        del node
+        gc.collect()
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "",  # Everything is alive when the interpreter ends.
+        "del x",
+        "del x, y",
+        "del y, z",
+        "raise SystemExit(0)",
+        "import atexit; atexit.register(lambda: x.copy_to_host())",
+        "import atexit; atexit.register(lambda: z.copy_from_device(x))",
+        "import builtins; builtins.kept = (x, y, z, v, a); del x, y, z, v, a",
+        "x.self = None if not hasattr(x, '__dict__') else x",
+        "import sys; sys.modules['kept'] = (x, v); del sys.modules['dpctl']",
+    ],
+)
+@pytest.mark.parametrize("first", ["zeusm", "dpctl"])
+def test_interpreter_ends_with_live_objects(fresh, usm_type, first, ending):
+    name = f"MemoryUSM{usm_type.title()}"
+    result = fresh(f"""
+import {"zeusm.memory" if first == "zeusm" else "dpctl"}
+import zeusm.memory, dpctl.memory, numpy
+x = zeusm.memory.{name}({N})
+y = dpctl.memory.as_usm_memory(x)
+z = zeusm.memory.as_usm_memory(dpctl.memory.{name}({N}))
+v = memoryview(x) if {usm_type != "device"} else None
+a = numpy.frombuffer(v, "u1") if v else None
+capsule = x.__sycl_usm_array_interface__["syclobj"]
+{ending}
+""")
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("usm", ["Shared", "Host"])
+def test_interpreter_ends_while_threads_copy(fresh, usm):
+    result = fresh(f"""
+        import threading, time
+        import zeusm.memory
+
+        def work():
+            x = zeusm.memory.MemoryUSM{usm}(1 << 20)
+            while True:
+                x.memset(1)
+                x.copy_to_host()
+
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.3)
+    """)
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("use", ["alone", "dpctl", "view", "interface"])
+def test_resident_memory_stays_flat_over_100000_objects(fresh, usm_type, use):
+    """The growth between the tenth and the hundredth thousand objects."""
+    if use == "view" and usm_type == "device":
+        use = "copy"  # Device memory shows no buffer; it is read instead.
+    growth = fresh(f"""
+        import gc, resource
+        import zeusm.memory, dpctl.memory
+
+        uses = {{
+            "alone": lambda x: None,
+            "dpctl": dpctl.memory.as_usm_memory,
+            "view": lambda x: memoryview(x)[3:7],
+            "copy": lambda x: x.tobytes(),
+            "interface": lambda x: x.__sycl_usm_array_interface__,
+        }}
+        use = uses[{use!r}]
+
+        def resident():
+            gc.collect()
+            with open("/proc/self/statm") as statm:
+                return int(statm.read().split()[1]) * resource.getpagesize()
+
+        def thousand():
+            objects = [zeusm.memory.MemoryUSM{usm_type.title()}(64) for _ in range(1000)]
+            return [use(x) for x in objects]
+
+        for _ in range(10):
+            thousand()
+        before = resident()
+        for _ in range(90):
+            thousand()
+        print(resident() - before)
+    """).stdout
+    assert int(growth) < 2 << 20

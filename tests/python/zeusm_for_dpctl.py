@@ -1,0 +1,11 @@
+"""A pytest plugin: what dpctl.memory offers is replaced by what zeusm.memory offers."""
+
+import zeusm.memory
+
+# isort: split
+import dpctl.memory
+
+NAMES = [name for name in dir(dpctl.memory) if not name.startswith("_") and name != "annotations"]
+
+for name in NAMES:
+    setattr(dpctl.memory, name, getattr(zeusm.memory, name))

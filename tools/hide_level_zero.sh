@@ -1,0 +1,18 @@
+#!/bin/sh
+# hide_level_zero.sh <scratch folder> <command>...
+# Runs the command where no Level Zero loader is installed: an overlay over each folder that holds one,
+# from which it is removed. To be called in a mount namespace of its own (unshare --map-root-user --mount).
+set -eu
+scratch=$1
+shift
+count=0
+for folder in $(PATH=/usr/sbin:/sbin:/usr/bin:/bin ldconfig -p | sed -n 's|.*libze_.* => \(/.*\)/libze_[^/]*$|\1|p' | sort -u); do
+    folder=$(readlink -f "$folder")
+    ls "$folder"/libze_* >/dev/null 2>&1 || continue # The same folder by another name, done already.
+    count=$((count + 1))
+    mkdir -p "$scratch/up$count" "$scratch/work$count"
+    mount -t overlay overlay \
+        -o "lowerdir=$folder,upperdir=$scratch/up$count,workdir=$scratch/work$count" "$folder"
+    rm -f "$folder"/libze_*
+done
+exec "$@"
