@@ -67,6 +67,12 @@ venvs: $(VENV)/.zeusm $(VENV_NUMBA_DPEX)/.zeusm ## .venv (dpctl, dpnp) and .venv
 
 # --- showing and proving -------------------------------------------------------------------------
 
+.PHONY: demo
+demo: venvs ## Real data through every handoff, in both environments
+	$(PY) examples/demo.py
+	@echo
+	$(PY_NUMBA_DPEX) examples/demo.py
+
 .PHONY: test
 test: lint test-rust test-python ## Everything that CI runs
 
@@ -87,7 +93,7 @@ lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
 test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
 
 test-direct: build
-	ZEUSM_TEST_MODE=direct cargo test --workspace --locked
+	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --workspace --locked
 
 LOADER := ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 test-loader: build

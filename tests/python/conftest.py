@@ -53,6 +53,7 @@ class Fresh:
         result = subprocess.run(
             [*self.prefix, sys.executable, *map(str, arguments)],
             env=needed | (env or {}),
+            cwd="/",  # Nothing may be found by a path into the source tree.
             capture_output=True,
             text=True,
             timeout=600,
