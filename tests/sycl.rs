@@ -331,3 +331,34 @@ fn references_go_between_threads() {
         }
     });
 }
+
+/// Bytes of memory that the process holds.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+#[test]
+fn references_are_deleted() {
+    need_sycl!();
+    let device = device(LEVEL_ZERO);
+    let context = device.default_context().unwrap();
+    let queue = QueueRef::create(&context, &device).unwrap();
+    // What is left behind grows in every round, what the other tests allocate meanwhile does not.
+    let growth = (0..5).map(|_| {
+        let before = resident();
+        for _ in 0..100_000 {
+            // SAFETY: the raw copy is nobody else's.
+            drop(unsafe { ContextRef::from_raw(context.to_raw().unwrap()) });
+            // SAFETY: the reference is alive.
+            drop(unsafe { DeviceRef::copy_from_raw(device.as_raw()) });
+            drop((queue.context(), queue.device()));
+        }
+        resident().saturating_sub(before)
+    });
+    let least = growth.min().unwrap();
+    assert!(
+        least < 1 << 20,
+        "each round leaves at least {least} bytes behind"
+    );
+}
