@@ -189,6 +189,8 @@ impl ItemType {
         Ok(match self.order {
             ByteOrder::Little if prefix => format!("<{code}"),
             ByteOrder::Big if prefix => format!(">{code}"),
+            // In a record, where anything but an order would ask for C's alignment.
+            ByteOrder::Irrelevant if prefix => format!("={code}"),
             _ => code.to_owned(),
         })
     }

@@ -398,7 +398,7 @@ mod records {
         ])
         .unwrap();
         assert_eq!(outer.size(), 8 + 6 * 8);
-        assert_eq!(outer.format().unwrap(), "T{B:id:7x(2,3)T{<f:x:>f:y:}:at:}");
+        assert_eq!(outer.format().unwrap(), "T{=B:id:7x(2,3)T{<f:x:>f:y:}:at:}");
     }
 
     #[test]
