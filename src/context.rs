@@ -8,7 +8,6 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use crate::Result;
-use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::usm::{PointerAttributes, UsmKind};
@@ -120,7 +119,8 @@ impl Context {
             device: if device.is_null() {
                 None
             } else {
-                Some(Device::new(self.driver(), device)?)
+                // SAFETY: the driver gave the handle.
+                Some(unsafe { self.driver().device(device) }?)
             },
         })
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use level_zero_sys as sys;
 
@@ -20,6 +20,8 @@ pub struct Driver(Arc<Inner>);
 struct Inner {
     library: &'static sys::Library,
     handle: sys::ze_driver_handle_t,
+    /// Asked for once; they refer back to the driver, which lives as long as the process anyway.
+    devices: OnceLock<Vec<Device>>,
 }
 
 // SAFETY: a driver handle is only a name that the driver made; the specification lets any thread use it.
@@ -36,7 +38,14 @@ impl Driver {
         })?;
         Ok(handles
             .into_iter()
-            .map(|handle| Self(Arc::new(Inner { library, handle })))
+            .map(|handle| {
+                let devices = OnceLock::new();
+                Self(Arc::new(Inner {
+                    library,
+                    handle,
+                    devices,
+                }))
+            })
             .collect())
     }
 
@@ -44,7 +53,10 @@ impl Driver {
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's answer.
-    pub fn devices(&self) -> Result<Vec<Device>> {
+    pub fn devices(&self) -> Result<&[Device]> {
+        if let Some(devices) = self.0.devices.get() {
+            return Ok(devices);
+        }
         let handles = enumerate(ptr::null_mut(), |count, handles| {
             // SAFETY: the driver handle lives as long as the process; `handles` is null or has room for `count`.
             unsafe { call!(self.library(), zeDeviceGet(self.handle(), count, handles)) }
@@ -53,7 +65,23 @@ impl Driver {
             .into_iter()
             .map(|handle| Device::new(self, handle))
             .collect();
-        Ok(devices?.into_iter().filter(Device::is_gpu).collect())
+        let devices = devices?.into_iter().filter(Device::is_gpu).collect();
+        Ok(self.0.devices.get_or_init(|| devices))
+    }
+
+    /// The device of this driver that somebody else got as `handle`, a sub-device perhaps.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    ///
+    /// # Safety
+    /// `handle` must be a device of this driver.
+    pub unsafe fn device(&self, handle: sys::ze_device_handle_t) -> Result<Device> {
+        let known = self
+            .devices()?
+            .iter()
+            .find(|device| device.handle() == handle);
+        known.map_or_else(|| Device::new(self, handle), |device| Ok(device.clone()))
     }
 
     /// The API version that the driver implements, as (major, minor).

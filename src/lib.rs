@@ -32,6 +32,8 @@ mod driver;
 mod error;
 mod event;
 mod operation;
+#[cfg(feature = "python")]
+mod python;
 mod queue;
 pub mod runtime;
 pub mod suai;

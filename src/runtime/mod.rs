@@ -159,7 +159,7 @@ impl Runtime {
         let drivers = Driver::all(library).map_err(|error| none(error.to_string()))?;
         let mut devices = Vec::new();
         for driver in &drivers {
-            devices.extend(driver.devices()?);
+            devices.extend_from_slice(driver.devices()?);
         }
         if devices.is_empty() {
             return Err(none(format!("{} drivers, no GPU device", drivers.len())));

@@ -1,0 +1,83 @@
+//! Capsules with SYCL references, by dpctl's rules: a consumer copies the reference and renames the capsule; the
+//! capsule's own destructor deletes the original under either name.
+
+use std::ffi::{CStr, c_void};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::sycl::{ContextRef, QueueRef};
+
+/// A SYCL reference out of a capsule.
+pub(super) enum Reference {
+    Context(ContextRef),
+    Queue(QueueRef),
+}
+
+/// Makes a `SyclContextRef` capsule with a reference of its own.
+pub(super) fn of_context<'py>(
+    py: Python<'py>,
+    context: &ContextRef,
+) -> PyResult<Bound<'py, PyAny>> {
+    let reference = context.to_raw()?;
+    // SAFETY: the name is static, the destructor fits the reference, and the interpreter is attached.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(
+            reference,
+            ContextRef::CAPSULE.as_ptr(),
+            Some(delete_context),
+        );
+        Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| context.deleter()(reference))
+    }
+}
+
+/// Deletes the reference, whether or not it was consumed (that is, copied).
+unsafe extern "C" fn delete_context(capsule: *mut ffi::PyObject) {
+    for name in [ContextRef::CAPSULE, ContextRef::USED_CAPSULE] {
+        if let Some(reference) = pointer(capsule, name) {
+            // SAFETY: `of_context` put a reference of ours into the capsule, and this runs once.
+            drop(unsafe { ContextRef::from_raw(reference) });
+            return;
+        }
+    }
+}
+
+/// Copies the reference out of a capsule and marks the capsule as used; `None` when `object` is no capsule.
+pub(super) fn consume(object: &Bound<'_, PyAny>) -> PyResult<Option<Reference>> {
+    let capsule = object.as_ptr();
+    // SAFETY: the interpreter is attached and `object` is alive.
+    if unsafe { ffi::PyCapsule_CheckExact(capsule) } == 0 {
+        return Ok(None);
+    }
+    let (reference, used) = if let Some(raw) = pointer(capsule, ContextRef::CAPSULE) {
+        // SAFETY: by dpctl's rules a capsule of this name holds a valid context reference.
+        let context = unsafe { ContextRef::copy_from_raw(raw) }?;
+        (Reference::Context(context), ContextRef::USED_CAPSULE)
+    } else if let Some(raw) = pointer(capsule, QueueRef::CAPSULE) {
+        // SAFETY: by dpctl's rules a capsule of this name holds a valid queue reference.
+        let queue = unsafe { QueueRef::copy_from_raw(raw) }?;
+        (Reference::Queue(queue), QueueRef::USED_CAPSULE)
+    } else {
+        return Err(PyValueError::new_err(format!(
+            "a capsule with a SYCL reference must be named SyclContextRef or SyclQueueRef and not be used yet; \
+             this is {}",
+            object.repr()?
+        )));
+    };
+    // SAFETY: the name is static; this cannot fail for a capsule.
+    unsafe { ffi::PyCapsule_SetName(capsule, used.as_ptr()) };
+    Ok(Some(reference))
+}
+
+/// What a capsule of that name holds.
+fn pointer(capsule: *mut ffi::PyObject, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: `capsule` is a capsule and the interpreter is attached; the name is checked before it is asked for.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, name.as_ptr()) == 0 {
+            return None;
+        }
+        let held = ffi::PyCapsule_GetPointer(capsule, name.as_ptr());
+        (!held.is_null()).then_some(held)
+    }
+}

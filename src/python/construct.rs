@@ -1,0 +1,301 @@
+//! Making memory objects: new allocations, shares of other objects' memory, and copies of it.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyInt;
+
+use super::dpctl::default_place;
+use super::errors::USMAllocationError;
+use super::kinds;
+use super::memory::{Owner, PyMemory};
+use super::place::Place;
+use super::syclobj::Target;
+use super::{interface, transfer};
+use crate::suai;
+use crate::usm::{Allocation, UsmKind};
+
+/// The keywords of the constructors.
+pub(super) struct Options<'a, 'py> {
+    pub(super) alignment: Option<&'a Bound<'py, PyAny>>,
+    pub(super) queue: Option<&'a Bound<'py, PyAny>>,
+    pub(super) copy: bool,
+}
+
+/// What a constructor of `kind` makes of its argument: a size, or an object with USM.
+pub(super) fn construct(
+    kind: UsmKind,
+    other: &Bound<'_, PyAny>,
+    options: &Options<'_, '_>,
+) -> PyResult<PyMemory> {
+    let py = other.py();
+    let alignment = options.alignment.map_or(Ok(0), alignment)?;
+    let wanted = options.queue.map(Spot::read).transpose()?;
+    if is_integral(other)? {
+        let size = size(other)?;
+        let spot = wanted.map_or_else(|| Spot::default_one(py), Ok)?;
+        return allocate(py, kind, size, alignment, spot);
+    }
+    let source = view_of(other)?;
+    if options.copy {
+        let spot = wanted.unwrap_or_else(|| Spot::of(py, &source));
+        return copy_of(py, kind, &source, alignment, spot);
+    }
+    if source.kind != kind {
+        return Err(PyValueError::new_err(format!(
+            "the argument's memory is USM-{}: without a copy only MemoryUSM{} can take it; pass copy=True for a copy \
+             in USM-{kind} memory",
+            source.kind,
+            kinds::suffix(source.kind),
+        )));
+    }
+    if alignment > 1 && !source.pointer.is_multiple_of(alignment) {
+        return Err(PyValueError::new_err(format!(
+            "the argument's memory at {:#x} is not aligned to {alignment} bytes; pass copy=True for a copy that is",
+            source.pointer
+        )));
+    }
+    match wanted {
+        Some(spot) => on_queue(source, spot),
+        None => Ok(source),
+    }
+}
+
+/// Wraps USM of any kind without a copy, and keeps its owner alive.
+///
+/// Parameters
+/// ----------
+/// obj
+///     An object with `__sycl_usm_array_interface__`.
+///
+/// Returns
+/// -------
+/// MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
+///     According to the kind, from the lowest byte that an element touches to the highest.
+///
+/// Raises
+/// ------
+/// ValueError
+///     When `obj` has no such interface, or it contradicts itself, the context or the allocation; the message names
+///     the field and the value.
+/// TypeError
+///     When a field has a value of a wrong type.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> shared = zm.MemoryUSMShared(64)
+/// >>> zm.as_usm_memory(shared)._pointer == shared._pointer
+/// True
+#[pyfunction]
+pub(super) fn as_usm_memory<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    kinds::object(obj.py(), view_of(obj)?)
+}
+
+/// The memory of any object that has some, without a copy.
+pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
+    let py = object.py();
+    if let Ok(memory) = object.cast::<PyMemory>()
+        && !overrides_interface(object)?
+    {
+        return Ok(memory.get().share(py));
+    }
+    let Some(dictionary) = interface::dictionary(object)? else {
+        return Err(PyValueError::new_err(format!(
+            "{} has no __sycl_usm_array_interface__, and is no number of bytes",
+            object.get_type().name()?
+        )));
+    };
+    let exported = interface::read(object, &dictionary)?;
+    let target = Target::read(&exported.syclobj)?;
+    let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
+    let (place, kind) = if nbytes == 0 {
+        // Of no bytes there is nothing to ask Level Zero about.
+        (target.place()?, None)
+    } else {
+        let place = Place::of_pointer(&target.context, pointer)?;
+        let attributes = place.context().pointer_attributes(pointer)?;
+        exported.interface.check_within(suai::Allocation {
+            base: attributes.base,
+            size: attributes.size,
+        })?;
+        (place, Some(attributes.kind))
+    };
+    let spot = Spot::new(py, place, target.queue)?;
+    Ok(PyMemory {
+        pointer,
+        nbytes,
+        kind: kind.unwrap_or(UsmKind::Device),
+        read_only: exported.read_only,
+        place: spot.place,
+        owner: Owner::Object(object.clone().unbind()),
+        queue: spot.queue,
+        in_order: spot.in_order,
+    })
+}
+
+/// Where new memory goes.
+pub(super) struct Spot {
+    place: Arc<Place>,
+    queue: PyOnceLock<Py<PyAny>>,
+    in_order: bool,
+}
+
+impl Spot {
+    fn new(py: Python<'_>, place: Arc<Place>, queue: Option<Py<PyAny>>) -> PyResult<Self> {
+        let cell = PyOnceLock::new();
+        let mut in_order = false;
+        if let Some(queue) = queue {
+            in_order = queue.getattr(py, "is_in_order")?.extract(py)?;
+            // A fresh cell is empty, so this succeeds.
+            let _ = cell.set(py, queue);
+        }
+        Ok(Self {
+            place,
+            queue: cell,
+            in_order,
+        })
+    }
+
+    /// Where a SYCL object says.
+    fn read(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let target = Target::read(object)?;
+        Self::new(object.py(), target.place()?, target.queue)
+    }
+
+    fn default_one(py: Python<'_>) -> PyResult<Self> {
+        let default = default_place(py)?;
+        let queue = default.queue.as_ref().map(|queue| queue.clone_ref(py));
+        Self::new(py, Arc::clone(&default.place), queue)
+    }
+
+    /// Where `memory` is.
+    fn of(py: Python<'_>, memory: &PyMemory) -> Self {
+        let shared = memory.share(py);
+        Self {
+            place: shared.place,
+            queue: shared.queue,
+            in_order: shared.in_order,
+        }
+    }
+}
+
+fn allocate(
+    py: Python<'_>,
+    kind: UsmKind,
+    size: usize,
+    alignment: usize,
+    spot: Spot,
+) -> PyResult<PyMemory> {
+    let place = &spot.place;
+    let allocation =
+        py.detach(|| Allocation::new(place.context(), place.device(), kind, size, alignment))?;
+    Ok(PyMemory {
+        pointer: allocation.as_ptr().expose_provenance(),
+        nbytes: size,
+        kind,
+        read_only: false,
+        owner: Owner::Allocation(Arc::new(allocation)),
+        place: spot.place,
+        queue: spot.queue,
+        in_order: spot.in_order,
+    })
+}
+
+/// A new allocation with the bytes of `source`.
+fn copy_of(
+    py: Python<'_>,
+    kind: UsmKind,
+    source: &PyMemory,
+    alignment: usize,
+    spot: Spot,
+) -> PyResult<PyMemory> {
+    let copy = allocate(py, kind, source.nbytes, alignment, spot)?;
+    source.after_queue(py)?;
+    // SAFETY: both are alive until this returns, and as large as each other.
+    unsafe {
+        transfer::copy_between(
+            py,
+            &copy.place,
+            copy.pointer,
+            &source.place,
+            source.pointer,
+            source.nbytes,
+        )
+    }?;
+    Ok(copy)
+}
+
+/// The same memory with another queue, which must be of its context.
+fn on_queue(memory: PyMemory, spot: Spot) -> PyResult<PyMemory> {
+    if memory.place.context() != spot.place.context() {
+        return Err(PyValueError::new_err(
+            "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
+        ));
+    }
+    Ok(PyMemory {
+        queue: spot.queue,
+        in_order: spot.in_order,
+        ..memory
+    })
+}
+
+/// Whether a subclass in Python gives an interface of its own, which then counts.
+fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    let class = object.get_type();
+    if kinds::is_exact(&class) {
+        return Ok(false);
+    }
+    let name = pyo3::intern!(py, "__sycl_usm_array_interface__");
+    let own = py.get_type::<PyMemory>().getattr(name)?;
+    Ok(!class.getattr(name)?.is(&own))
+}
+
+/// Python's and NumPy's integers; not arrays, which may be indices too.
+fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static INTEGRAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if object.is_exact_instance_of::<PyInt>() {
+        return Ok(true);
+    }
+    let py = object.py();
+    let integral = INTEGRAL.get_or_try_init(py, || -> PyResult<_> {
+        Ok(py.import("numbers")?.getattr("Integral")?.unbind())
+    })?;
+    object.is_instance(integral.bind(py))
+}
+
+fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if object.lt(0)? {
+        return Err(PyValueError::new_err(format!(
+            "the number of bytes must not be negative, as {object} is"
+        )));
+    }
+    object
+        .extract::<isize>()
+        .map(isize::unsigned_abs)
+        .map_err(|_| {
+            USMAllocationError::new_err(format!(
+                "cannot allocate {object} bytes: no machine can address more than {}",
+                isize::MAX
+            ))
+        })
+}
+
+fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if !is_integral(object)? {
+        return Err(PyTypeError::new_err(format!(
+            "alignment must be an integer, not {}",
+            object.get_type().name()?
+        )));
+    }
+    // Of no use as an alignment either, but told with the limit by the allocation.
+    object.extract::<usize>().map_err(|_| {
+        PyValueError::new_err(format!(
+            "alignment must be 0 or a power of two of at most {} bytes, not {object}",
+            crate::usm::LARGEST_ALIGNMENT
+        ))
+    })
+}

@@ -1,0 +1,157 @@
+//! dpctl's Python side: its types, its default device, and its objects for our references.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+use super::capsule;
+use super::place::Place;
+use super::syclobj::Target;
+use crate::sycl::{Backend, DeviceRef};
+
+/// dpctl's classes.
+pub(super) struct Dpctl {
+    module: Py<PyModule>,
+    pub(super) queue: Py<PyType>,
+    pub(super) context: Py<PyType>,
+    pub(super) device: Py<PyType>,
+}
+
+/// Where memory goes when the caller names no place.
+pub(super) struct DefaultPlace {
+    pub(super) place: Arc<Place>,
+    /// dpctl's cached queue of its default device.
+    pub(super) queue: Option<Py<PyAny>>,
+}
+
+impl Dpctl {
+    /// Imports dpctl, or says to install it.
+    pub(super) fn get(py: Python<'_>) -> PyResult<&'static Self> {
+        static DPCTL: PyOnceLock<Dpctl> = PyOnceLock::new();
+        DPCTL.get_or_try_init(py, || {
+            let module = py.import("dpctl").map_err(|cause| {
+                let error = PyImportError::new_err(format!(
+                    "SYCL objects need dpctl: pip install dpctl ({})",
+                    cause.value(py)
+                ));
+                error.set_cause(py, Some(cause));
+                error
+            })?;
+            let class = |name| -> PyResult<Py<PyType>> {
+                Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
+            };
+            Ok(Self {
+                queue: class("SyclQueue")?,
+                context: class("SyclContext")?,
+                device: class("SyclDevice")?,
+                module: module.unbind(),
+            })
+        })
+    }
+
+    /// dpctl's one queue for a device, in the context that all of dpctl uses for that device.
+    pub(super) fn cached_queue<'py>(
+        &self,
+        device: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.module
+            .bind(device.py())
+            .call_method1("get_device_cached_queue", (device,))
+    }
+
+    /// A `dpctl.SyclContext` of a place.
+    pub(super) fn context_of<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Place,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let capsule = capsule::of_context(py, place.sycl()?)?;
+        self.context.bind(py).call1((capsule,))
+    }
+
+    /// The `dpctl.SyclDevice` of a place.
+    pub(super) fn device_of<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Place,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let context = self.context_of(py, place)?;
+        for device in context.call_method0("get_devices")?.try_iter()? {
+            let device = device?;
+            if reference_of_device(&device)?.native()? == place.device().handle() {
+                return Ok(device);
+            }
+        }
+        // A sub-device whose parent only is in the context: nearer than nothing is not true enough.
+        Err(pyo3::exceptions::PyRuntimeError::new_err(format!(
+            "{} is not among the devices of its SYCL context",
+            place.device().name()
+        )))
+    }
+
+    /// A new `dpctl.SyclQueue` of a place.
+    pub(super) fn queue_of<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Place,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let context = self.context_of(py, place)?;
+        let device = self.device_of(py, place)?;
+        self.queue.bind(py).call1((context, device))
+    }
+}
+
+/// The address that dpctl's objects give of their reference.
+pub(super) fn address(object: &Bound<'_, PyAny>) -> PyResult<*mut std::ffi::c_void> {
+    let address: usize = object.call_method0("addressof_ref")?.extract()?;
+    Ok(std::ptr::with_exposed_provenance_mut(address))
+}
+
+/// A reference of our own to the device of a `dpctl.SyclDevice`.
+pub(super) fn reference_of_device(device: &Bound<'_, PyAny>) -> PyResult<DeviceRef> {
+    // SAFETY: dpctl's device object holds a valid reference for as long as it lives, and it does until the copy is made.
+    Ok(unsafe { DeviceRef::copy_from_raw(address(device)?) }?)
+}
+
+/// Where memory goes by default: the context of dpctl's cached queue when its default device is a Level Zero device,
+/// else a context of zeusm's own.
+pub(super) fn default_place(py: Python<'_>) -> PyResult<&'static DefaultPlace> {
+    static DEFAULT: PyOnceLock<DefaultPlace> = PyOnceLock::new();
+    DEFAULT.get_or_try_init(py, || match default_queue(py)? {
+        Ok(queue) => {
+            let target = Target::of_queue(&queue)?;
+            Ok(DefaultPlace {
+                place: target.place()?,
+                queue: Some(queue.unbind()),
+            })
+        }
+        Err(why) => Ok(DefaultPlace {
+            place: py.detach(|| Place::without_sycl(why))?,
+            queue: None,
+        }),
+    })
+}
+
+/// dpctl's cached queue of its default device, or why there is none on Level Zero.
+fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
+    let dpctl = match Dpctl::get(py) {
+        Ok(dpctl) => dpctl,
+        Err(error) => return Ok(Err(error.value(py).to_string())),
+    };
+    let device = match dpctl.device.bind(py).call0() {
+        Ok(device) => device,
+        Err(error) => return Ok(Err(format!("dpctl has no default device ({error})"))),
+    };
+    let backend = reference_of_device(&device)?.backend();
+    if backend != Backend::LevelZero {
+        return Ok(Err(format!(
+            "dpctl's default device, {}, is of the {backend} backend; give a Level Zero queue, or let \
+             ONEAPI_DEVICE_SELECTOR choose level_zero",
+            device.getattr("filter_string")?
+        )));
+    }
+    dpctl.cached_queue(&device).map(Ok)
+}

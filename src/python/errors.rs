@@ -1,0 +1,62 @@
+//! Errors of the crate as the exceptions that dpctl's users catch.
+
+use pyo3::exceptions::{
+    PyImportError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyValueError,
+};
+use pyo3::{PyErr, create_exception};
+
+use crate::{Error, suai, sycl};
+
+create_exception!(
+    zeusm.memory,
+    USMAllocationError,
+    PyMemoryError,
+    "USM could not be allocated; the message has the size, the kind, the device and Level Zero's answer."
+);
+create_exception!(
+    zeusm,
+    LevelZeroError,
+    PyRuntimeError,
+    "Level Zero refused an operation, or cannot be had; the message says which and why."
+);
+create_exception!(
+    zeusm,
+    RuntimeSelectionWarning,
+    PyRuntimeWarning,
+    "The Level Zero runtime that serves is not the one a user may expect."
+);
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Allocation { .. } => USMAllocationError::new_err(message),
+            Error::Alignment { .. }
+            | Error::Length { .. }
+            | Error::UnknownPointer { .. }
+            | Error::Choice { .. } => PyValueError::new_err(message),
+            _ => LevelZeroError::new_err(message),
+        }
+    }
+}
+
+impl From<suai::Error> for PyErr {
+    fn from(error: suai::Error) -> Self {
+        PyValueError::new_err(format!(
+            "__sycl_usm_array_interface__ is malformed: {error}"
+        ))
+    }
+}
+
+impl From<sycl::Error> for PyErr {
+    fn from(error: sycl::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            sycl::Error::NoDpctl { .. } => PyImportError::new_err(message),
+            sycl::Error::NullReference { .. }
+            | sycl::Error::Backend { .. }
+            | sycl::Error::NoSuchDevice { .. } => PyValueError::new_err(message),
+            _ => PyRuntimeError::new_err(message),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Reading `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyType};
+
+use crate::suai::{self, Fields, Flag, Interface};
+
+/// What an object says of its memory.
+pub(super) struct Exported<'py> {
+    pub(super) interface: Interface,
+    pub(super) read_only: bool,
+    pub(super) syclobj: Bound<'py, PyAny>,
+}
+
+/// Whether `object` has the interface. An error of the property itself is the caller's to see.
+pub(super) fn dictionary<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let py = object.py();
+    match object.getattr_opt(intern!(py, "__sycl_usm_array_interface__"))? {
+        None => Ok(None),
+        Some(value) => match value.cast_into::<PyDict>() {
+            Ok(dictionary) => Ok(Some(dictionary)),
+            Err(error) => Err(malformed(format!(
+                "it is a {}, not a dictionary",
+                error.into_inner().get_type().name()?
+            ))),
+        },
+    }
+}
+
+/// Reads the dictionary that `object` exports.
+///
+/// # Errors
+/// `ValueError` or `TypeError` with the field and its value, the classes that dpctl raises.
+pub(super) fn read<'py>(
+    object: &Bound<'py, PyAny>,
+    dictionary: &Bound<'py, PyDict>,
+) -> PyResult<Exported<'py>> {
+    let py = object.py();
+    let get = |key: &Bound<'py, PyString>| -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(dictionary.get_item(key)?.filter(|value| !value.is_none()))
+    };
+    let integer_field = |key: &Bound<'py, PyString>, name| -> PyResult<Option<i64>> {
+        get(key)?.map(|value| integer(&value, name)).transpose()
+    };
+    let (pointer, flag) = match get(intern!(py, "data"))? {
+        None => (None, None),
+        Some(data) => data_pair(&data).map(|(pointer, flag)| (Some(pointer), Some(flag)))?,
+    };
+    let typestr = get(intern!(py, "typestr"))?
+        .map(|value| type_string(&value))
+        .transpose()?;
+    let shape = get(intern!(py, "shape"))?
+        .map(|value| integers(&value, "shape"))
+        .transpose()?;
+    let strides = get(intern!(py, "strides"))?
+        .map(|value| integers(&value, "strides"))
+        .transpose()?;
+    let interface = Interface::read(&Fields {
+        version: integer_field(intern!(py, "version"), "version")?,
+        pointer,
+        flag,
+        typestr: typestr.as_deref(),
+        descr: None,
+        shape: shape.as_deref(),
+        strides: strides.as_deref(),
+        offset: integer_field(intern!(py, "offset"), "offset")?,
+    })?;
+    if interface.item.kind() == suai::Kind::Void {
+        return Err(malformed("'typestr' must be of numbers or booleans"));
+    }
+    let syclobj = get(intern!(py, "syclobj"))?.ok_or(suai::Error::Missing { field: "syclobj" })?;
+    let meaning = if speaks_dpctl(object)? {
+        Flag::Writable
+    } else {
+        Flag::ReadOnly
+    };
+    Ok(Exported {
+        read_only: interface.is_read_only(meaning),
+        interface,
+        syclobj,
+    })
+}
+
+/// `data`: the address and the flag.
+fn data_pair(data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
+    let pair = || malformed("'data' must be a pair of an address and a flag");
+    if data.len().map_err(|_| pair())? != 2 {
+        return Err(pair());
+    }
+    let address = data.get_item(0)?;
+    let pointer = address
+        .extract::<u64>()
+        .map_err(|error| out_of_range(&address, "data", error))?;
+    Ok((pointer, data.get_item(1)?.is_truthy()?))
+}
+
+/// dpctl takes anything that NumPy takes for a dtype here; the interface allows a string.
+fn type_string(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = value
+        .cast::<PyString>()
+        .map_err(|_| malformed(format!("'typestr' must be a string, not {value}")))?;
+    Ok(text.to_string_lossy().into_owned())
+}
+
+fn integers(value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<Vec<i64>> {
+    let sequence = || {
+        malformed(format!(
+            "'{field}' must be a sequence of integers, not {value}"
+        ))
+    };
+    if value.is_instance_of::<PyString>() {
+        return Err(sequence());
+    }
+    value
+        .try_iter()
+        .map_err(|_| sequence())?
+        .map(|item| integer(&item?, field))
+        .collect()
+}
+
+fn integer(value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<i64> {
+    value
+        .extract::<i64>()
+        .map_err(|error| out_of_range(value, field, error))
+}
+
+/// An integer beyond 64 bits is a wrong value, anything that is no integer a wrong type.
+fn out_of_range(value: &Bound<'_, PyAny>, field: &'static str, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyOverflowError>(value.py()) {
+        suai::Error::OutOfRange {
+            field,
+            value: value.to_string(),
+        }
+        .into()
+    } else {
+        PyTypeError::new_err(format!(
+            "__sycl_usm_array_interface__ is malformed: '{field}' has {value}, which is not an integer"
+        ))
+    }
+}
+
+/// Whether the exporter is an object of dpctl or dpnp, whose flag means "writable".
+fn speaks_dpctl(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for class in object.get_type().mro() {
+        let module = class.cast::<PyType>()?.module()?;
+        let module = module.to_string_lossy();
+        if matches!(module.split('.').next(), Some("dpctl" | "dpnp")) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+pub(super) fn malformed(what: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("__sycl_usm_array_interface__ is malformed: {what}"))
+}

@@ -1,0 +1,52 @@
+//! The Python extension module `zeusm._zeusm`.
+//!
+//! Python objects over the safe crate: this layer converts, names errors as dpctl's users know them, and releases the
+//! GIL around whatever may block. Its only unsafe code is for Python's buffer and capsule ABIs.
+
+mod buffer;
+mod capsule;
+mod construct;
+mod dpctl;
+mod errors;
+mod interface;
+mod kinds;
+mod memory;
+mod place;
+mod runtime;
+mod syclobj;
+mod transfer;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`.
+#[pymodule]
+mod _zeusm {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::construct::as_usm_memory;
+    #[pymodule_export]
+    use super::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, from_pickle};
+    #[pymodule_export]
+    use super::memory::PyMemory;
+    #[pymodule_export]
+    use super::runtime::{PyRuntime, runtime, start};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        module.add(
+            "USMAllocationError",
+            py.get_type::<super::errors::USMAllocationError>(),
+        )?;
+        module.add(
+            "LevelZeroError",
+            py.get_type::<super::errors::LevelZeroError>(),
+        )?;
+        module.add(
+            "RuntimeSelectionWarning",
+            py.get_type::<super::errors::RuntimeSelectionWarning>(),
+        )?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

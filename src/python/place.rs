@@ -1,0 +1,131 @@
+//! Where memory lives: a context, a device, the queue that copies there, and the SYCL context they come from.
+
+use std::ptr;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::sycl::{ContextRef, DeviceRef};
+use crate::{Context, Device, Error, Queue, Runtime, sys};
+
+/// A context and a device of it, shared by all memory there.
+pub(super) struct Place {
+    context: Context,
+    device: Device,
+    /// The SYCL context that `context` belongs to, or why there is none.
+    sycl: Result<ContextRef, String>,
+    /// Made when first needed.
+    queue: Mutex<Option<Queue>>,
+}
+
+/// The places in SYCL contexts that some memory lives at. A place holds its SYCL context, so while it lives, no other
+/// context can have the same handle.
+static PLACES: Mutex<Vec<Weak<Place>>> = Mutex::new(Vec::new());
+
+impl Place {
+    /// The place of `device` in a SYCL context; of its first device if none is named.
+    pub(super) fn in_sycl(context: &ContextRef, device: Option<&DeviceRef>) -> PyResult<Arc<Self>> {
+        let native = context.native()?;
+        let device = match device {
+            Some(device) => device.native()?,
+            None => first_device(context)?,
+        };
+        Self::find(context, native, device)
+    }
+
+    /// The place in a SYCL context that memory at `pointer` belongs to.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPointer`] when it is not USM of that context.
+    pub(super) fn of_pointer(context: &ContextRef, pointer: usize) -> PyResult<Arc<Self>> {
+        let native = context.native()?;
+        let attributes = foreign(context, native)?.pointer_attributes(pointer)?;
+        let device = match attributes.device {
+            Some(device) => device.handle(),
+            None => first_device(context)?,
+        };
+        Self::find(context, native, device)
+    }
+
+    /// A place of our own, in no SYCL context, and why.
+    pub(super) fn without_sycl(why: String) -> Result<Arc<Self>, Error> {
+        let device = Runtime::get()?.default_device()?;
+        Ok(Arc::new(Self {
+            context: Context::new(device.driver())?,
+            device,
+            sycl: Err(why),
+            queue: Mutex::default(),
+        }))
+    }
+
+    fn find(
+        sycl: &ContextRef,
+        context: sys::ze_context_handle_t,
+        device: sys::ze_device_handle_t,
+    ) -> PyResult<Arc<Self>> {
+        let mut places = PLACES.lock();
+        let known = places.iter().filter_map(Weak::upgrade).find(|place| {
+            ptr::eq(place.context.handle(), context) && ptr::eq(place.device.handle(), device)
+        });
+        if let Some(place) = known {
+            return Ok(place);
+        }
+        let context = foreign(sycl, context)?;
+        // SAFETY: the SYCL runtime gave the handle for a device of this context.
+        let device = unsafe { context.driver().device(device) }?;
+        let place = Arc::new(Self {
+            context,
+            device,
+            sycl: Ok(sycl.clone()),
+            queue: Mutex::default(),
+        });
+        places.retain(|place| place.strong_count() > 0);
+        places.push(Arc::downgrade(&place));
+        Ok(place)
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The SYCL context, or an error that says why there is none.
+    pub(super) fn sycl(&self) -> PyResult<&ContextRef> {
+        self.sycl.as_ref().map_err(|why| {
+            PyRuntimeError::new_err(format!(
+                "this memory is in a Level Zero context of zeusm's own, of which no SYCL object can be made: {why}"
+            ))
+        })
+    }
+
+    /// The queue that copies and fills here.
+    pub(super) fn queue(&self) -> Result<Queue, Error> {
+        let mut queue = self.queue.lock();
+        if let Some(queue) = &*queue {
+            return Ok(queue.clone());
+        }
+        Ok(queue
+            .insert(Queue::new(&self.context, &self.device)?)
+            .clone())
+    }
+}
+
+/// The Level Zero context of a SYCL context, which it keeps alive.
+fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Context> {
+    let driver = Runtime::get()?.default_device()?.driver().clone();
+    // SAFETY: `native` is the handle of the SYCL context, which lives as long as the reference that goes along; SYCL
+    // gets its handles from the same library, for it is loaded once.
+    Ok(unsafe { Context::foreign(&driver, native, sycl.clone()) })
+}
+
+fn first_device(context: &ContextRef) -> PyResult<sys::ze_device_handle_t> {
+    match context.devices()?.first() {
+        Some(device) => Ok(device.native()?),
+        None => Err(PyRuntimeError::new_err("the SYCL context has no device")),
+    }
+}

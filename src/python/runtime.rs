@@ -1,0 +1,115 @@
+//! Which Level Zero runtime serves, for Python.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::errors::RuntimeSelectionWarning;
+use crate::runtime::Runtime;
+
+/// The Level Zero runtime that serves this process.
+#[pyclass(name = "Runtime", module = "zeusm", frozen)]
+pub(super) struct PyRuntime(&'static Runtime);
+
+#[pymethods]
+impl PyRuntime {
+    /// Whose Level Zero serves: 'system', 'cpu' or 'custom'.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.kind().name()
+    }
+
+    /// Why this one serves, a sentence for people.
+    #[getter]
+    fn reason(&self) -> &'static str {
+        self.0.reason()
+    }
+
+    /// The file of the library.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.0.path()
+    }
+
+    /// The names of the devices, in Level Zero's order.
+    #[getter]
+    fn device_names(&self) -> Vec<&'static str> {
+        self.0
+            .devices()
+            .iter()
+            .map(|device| device.name())
+            .collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<zeusm runtime {:?} of {}: {}>",
+            self.kind(),
+            self.path().display(),
+            self.reason()
+        )
+    }
+}
+
+/// The Level Zero runtime that serves this process.
+///
+/// Returns
+/// -------
+/// Runtime
+///     Its kind, path, devices, and the reason why it serves.
+///
+/// Raises
+/// ------
+/// LevelZeroError
+///     When no runtime can serve.
+///
+/// Examples
+/// --------
+/// >>> import zeusm
+/// >>> zeusm.runtime().kind in ("system", "cpu", "custom")
+/// True
+#[pyfunction]
+pub(super) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
+    Ok(PyRuntime(py.detach(Runtime::get)?))
+}
+
+/// Chooses the runtime, so that a SYCL runtime which looks later finds it; warns of what a user may not expect.
+///
+/// A failure is only warned of: whoever uses the runtime gets the error itself.
+#[pyfunction(name = "_start")]
+pub(super) fn start(py: Python<'_>) -> PyResult<()> {
+    let warning = match py.detach(Runtime::get) {
+        Err(error) => Some(format!("no Level Zero runtime: {error}")),
+        Ok(runtime) => match runtime.warning() {
+            Some(text) => Some(text.to_owned()),
+            None => came_too_late(py)?,
+        },
+    };
+    let Some(text) = warning else { return Ok(()) };
+    let category = py.get_type::<RuntimeSelectionWarning>();
+    let keywords = PyDict::new(py);
+    keywords.set_item("stacklevel", 3)?;
+    py.import("warnings")?
+        .call_method("warn", (text, category), Some(&keywords))?;
+    Ok(())
+}
+
+/// When dpctl came first and has already looked for Level Zero devices, it found none and will not look again.
+fn came_too_late(py: Python<'_>) -> PyResult<Option<String>> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    if !modules.contains("dpctl")? {
+        return Ok(None);
+    }
+    let dpctl = py.import("dpctl")?;
+    let keywords = PyDict::new(py);
+    keywords.set_item("backend", "level_zero")?;
+    let devices = dpctl
+        .call_method("get_num_devices", (), Some(&keywords))?
+        .extract::<usize>()?;
+    Ok((devices == 0).then(|| {
+        "dpctl looked for devices before zeusm was imported, so it does not see zeusm's Level Zero device: import \
+         zeusm before dpctl (or ONEAPI_DEVICE_SELECTOR excludes level_zero)"
+            .to_owned()
+    }))
+}

@@ -1,0 +1,92 @@
+//! The five kinds of SYCL objects that name a place: filter string, context, queue, capsule of either, and any object
+//! with `_get_capsule`; and devices, for convenience.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::capsule::{self, Reference};
+use super::dpctl::{self, Dpctl};
+use super::place::Place;
+use crate::sycl::{ContextRef, DeviceRef, QueueRef};
+
+/// What a SYCL object names.
+pub(super) struct Target {
+    pub(super) context: ContextRef,
+    pub(super) device: Option<DeviceRef>,
+    /// The `dpctl.SyclQueue`, when it was one.
+    pub(super) queue: Option<Py<PyAny>>,
+}
+
+impl Target {
+    /// Reads any of the kinds.
+    ///
+    /// # Errors
+    /// `TypeError` for anything else; what dpctl raises for a filter string that fits no device.
+    pub(super) fn read(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = object.py();
+        if let Some(reference) = capsule::consume(object)? {
+            return Self::of_reference(reference);
+        }
+        let dpctl = Dpctl::get(py)?;
+        if object.is_instance(dpctl.queue.bind(py))? {
+            Self::of_queue(object)
+        } else if object.is_instance(dpctl.context.bind(py))? {
+            // SAFETY: dpctl's context object holds a valid reference for as long as it lives.
+            let context = unsafe { ContextRef::copy_from_raw(dpctl::address(object)?) }?;
+            Ok(Self {
+                context,
+                device: None,
+                queue: None,
+            })
+        } else if object.is_instance(dpctl.device.bind(py))? {
+            Self::of_queue(&dpctl.cached_queue(object)?)
+        } else if object.is_instance_of::<PyString>() {
+            Self::of_queue(&dpctl.queue.bind(py).call1((object,))?)
+        } else if let Some(get_capsule) = object.getattr_opt("_get_capsule")? {
+            match capsule::consume(&get_capsule.call0()?)? {
+                Some(reference) => Self::of_reference(reference),
+                None => Err(PyTypeError::new_err(
+                    "_get_capsule() did not return a capsule",
+                )),
+            }
+        } else {
+            Err(PyTypeError::new_err(format!(
+                "a SYCL object must be a dpctl.SyclQueue, SyclContext or SyclDevice, a filter string, a SyclQueueRef \
+                 or SyclContextRef capsule, or have _get_capsule(), not be {}",
+                object.get_type().name()?
+            )))
+        }
+    }
+
+    /// Reads a `dpctl.SyclQueue`.
+    pub(super) fn of_queue(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
+        // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
+        let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }?;
+        let mut target = Self::of_reference(Reference::Queue(reference))?;
+        target.queue = Some(queue.clone().unbind());
+        Ok(target)
+    }
+
+    fn of_reference(reference: Reference) -> PyResult<Self> {
+        Ok(match reference {
+            Reference::Context(context) => Self {
+                context,
+                device: None,
+                queue: None,
+            },
+            Reference::Queue(queue) => Self {
+                context: queue.context()?,
+                device: Some(queue.device()?),
+                queue: None,
+            },
+        })
+    }
+
+    /// The place it names.
+    pub(super) fn place(&self) -> PyResult<Arc<Place>> {
+        Place::in_sycl(&self.context, self.device.as_ref())
+    }
+}
