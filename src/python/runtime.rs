@@ -89,7 +89,7 @@ pub(super) fn start(py: Python<'_>) -> PyResult<()> {
     let Some(text) = warning else { return Ok(()) };
     let category = py.get_type::<RuntimeSelectionWarning>();
     let keywords = PyDict::new(py);
-    keywords.set_item("stacklevel", 3)?;
+    keywords.set_item("stacklevel", 2)?;
     py.import("warnings")?
         .call_method("warn", (text, category), Some(&keywords))?;
     Ok(())

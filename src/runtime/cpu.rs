@@ -32,7 +32,7 @@ pub(super) fn load() -> Result<&'static sys::Library> {
     }
 }
 
-fn candidates() -> Vec<PathBuf> {
+pub(super) fn candidates() -> Vec<PathBuf> {
     if let Some(path) = env::var_os(CPU_LIBRARY_VARIABLE) {
         return vec![PathBuf::from(path)];
     }

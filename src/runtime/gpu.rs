@@ -126,3 +126,83 @@ fn ask(library: &'static sys::Library) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A machine with one render node of `vendor`.
+    fn machine(vendor: &str, node: bool, drivers: &[&str]) -> (TempDir, Machine) {
+        let root = tempfile::tempdir().unwrap();
+        let machine = Machine {
+            sysfs: root.path().join("sys"),
+            nodes: root.path().join("dev"),
+            drivers: drivers.iter().map(PathBuf::from).collect(),
+        };
+        let entry = machine.sysfs.join("class/drm/renderD128/device");
+        fs::create_dir_all(&entry).unwrap();
+        fs::write(entry.join("vendor"), format!("{vendor}\n")).unwrap();
+        fs::create_dir_all(machine.nodes.join("dri")).unwrap();
+        if node {
+            fs::write(machine.nodes.join("dri/renderD128"), "").unwrap();
+        }
+        (root, machine)
+    }
+
+    #[test]
+    fn a_machine_without_an_intel_gpu_has_none() {
+        assert_eq!(machine("0x10de", true, &[]).1.find(), Finding::None);
+        let empty = Machine {
+            sysfs: PathBuf::from("/nowhere"),
+            nodes: PathBuf::from("/nowhere"),
+            drivers: Vec::new(),
+        };
+        assert_eq!(empty.find(), Finding::None);
+    }
+
+    #[test]
+    fn a_node_that_cannot_be_opened_is_named() {
+        let (_root, machine) = machine(VENDOR_INTEL, false, &[]);
+        let Finding::Unusable(why) = machine.find() else {
+            panic!("a GPU whose node is missing cannot be used");
+        };
+        assert!(
+            why.contains("renderD128") && why.contains("render"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_missing_driver_is_named() {
+        let (_root, machine) = machine(VENDOR_INTEL, true, &["/nowhere/libze_intel_gpu.so.1"]);
+        let Finding::Unusable(why) = machine.find() else {
+            panic!("a GPU without a driver cannot be used");
+        };
+        assert!(why.contains("/nowhere/libze_intel_gpu.so.1"), "{why}");
+    }
+
+    #[test]
+    fn behind_wsls_node_may_be_anybodys_gpu() {
+        let (_root, machine) = machine("0x1414", true, &["/nowhere/libze_intel_gpu.so.1"]);
+        fs::write(machine.nodes.join("dxg"), "").unwrap();
+        assert_eq!(machine.find(), Finding::None);
+    }
+
+    #[test]
+    fn a_driver_that_answers_is_usable() {
+        let (_root, mut machine) = machine(VENDOR_INTEL, true, &[]);
+        machine.drivers = crate::runtime::cpu::candidates();
+        let node = machine.nodes.join("dri/renderD128");
+        assert_eq!(machine.find(), Finding::Usable(node));
+    }
+
+    #[test]
+    fn a_driver_that_cannot_be_asked_by_name_gets_the_benefit_of_the_doubt() {
+        let (_root, machine) = machine(VENDOR_INTEL, true, &["libc.so.6"]);
+        assert!(matches!(machine.find(), Finding::Usable(_)));
+    }
+}

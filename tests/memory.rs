@@ -1,0 +1,131 @@
+//! Allocations: sizes, alignments, kinds, and what the errors say.
+#![allow(clippy::unwrap_used)]
+
+use zeusm::usm::{Allocation, LARGEST_ALIGNMENT};
+use zeusm::{
+    Context, Device, DeviceMemory, Error, HostMemory, Runtime, SharedMemory, UsmKind, sys,
+};
+
+const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
+
+fn place() -> (Context, Device) {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    (Context::new(device.driver()).unwrap(), device)
+}
+
+#[test]
+fn level_zero_knows_every_allocation() {
+    let (context, device) = place();
+    for kind in KINDS {
+        let memory = Allocation::new(&context, &device, kind, 1000, 0).unwrap();
+        let base = memory.as_ptr().addr();
+        for offset in [0, 1, 999] {
+            let attributes = context.pointer_attributes(base + offset).unwrap();
+            assert_eq!(attributes.kind, kind);
+            assert_eq!(attributes.base, base);
+            assert!(attributes.size >= 1000);
+            assert_eq!(attributes.device.is_some(), kind != UsmKind::Host);
+            assert!(attributes.device.is_none_or(|owner| owner == device));
+        }
+    }
+}
+
+#[test]
+fn freed_and_foreign_pointers_are_unknown() {
+    let (context, device) = place();
+    let memory = Allocation::new(&context, &device, UsmKind::Shared, 64, 0).unwrap();
+    let address = memory.as_ptr().addr();
+    drop(memory);
+    let local = 0u8;
+    for pointer in [address, (&raw const local).addr(), 8] {
+        let error = context.pointer_attributes(pointer).unwrap_err();
+        assert!(matches!(error, Error::UnknownPointer { pointer: named } if named == pointer));
+        assert!(error.to_string().contains(&format!("{pointer:#x}")));
+    }
+}
+
+#[test]
+fn alignment_is_honoured_or_refused() {
+    let (context, device) = place();
+    for kind in KINDS {
+        for alignment in (0..=21).map(|power| 1 << power) {
+            let memory = Allocation::new(&context, &device, kind, 3, alignment).unwrap();
+            assert!(memory.as_ptr().addr().is_multiple_of(alignment));
+        }
+        for alignment in [
+            3,
+            48,
+            LARGEST_ALIGNMENT + 1,
+            LARGEST_ALIGNMENT * 2,
+            usize::MAX,
+        ] {
+            let error = Allocation::new(&context, &device, kind, 64, alignment).unwrap_err();
+            assert!(matches!(error, Error::Alignment { .. }));
+            let message = error.to_string();
+            assert!(message.contains(&alignment.to_string()), "{message}");
+            assert!(
+                message.contains(&LARGEST_ALIGNMENT.to_string()),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_allocated_for_no_bytes() {
+    let (context, device) = place();
+    for kind in KINDS {
+        let memory = Allocation::new(&context, &device, kind, 0, 64).unwrap();
+        assert!(memory.as_ptr().is_null());
+    }
+    assert!(HostMemory::new(&context, &device, 0).unwrap().is_empty());
+    assert!(SharedMemory::new(&context, &device, 0).unwrap().is_empty());
+}
+
+#[test]
+fn too_much_is_an_error_that_says_what_was_asked() {
+    let (context, device) = place();
+    for kind in KINDS {
+        for size in [1 << 50, isize::MAX as usize, usize::MAX] {
+            let error = Allocation::new(&context, &device, kind, size, 0).unwrap_err();
+            let message = error.to_string();
+            for part in [
+                &size.to_string(),
+                kind.name(),
+                device.name(),
+                "ZE_RESULT_ERROR_",
+            ] {
+                assert!(message.contains(part), "{part:?} in {message}");
+            }
+            assert!(
+                error
+                    .result()
+                    .is_some_and(|result| result != sys::ZE_RESULT_SUCCESS)
+            );
+        }
+    }
+}
+
+#[test]
+fn host_and_shared_memory_are_slices() {
+    let (context, device) = place();
+    let mut host = HostMemory::new(&context, &device, 256).unwrap();
+    let mut shared = SharedMemory::new(&context, &device, 256).unwrap();
+    for (index, byte) in host.iter_mut().enumerate() {
+        *byte = index as u8;
+    }
+    shared.copy_from_slice(&host);
+    assert_eq!(shared[255], 255);
+    assert_eq!(&host[..], &shared[..]);
+}
+
+#[test]
+fn memory_says_what_it_is() {
+    let (context, device) = place();
+    let memory = DeviceMemory::new(&context, &device, 77).unwrap();
+    let text = format!("{memory:?}");
+    assert!(text.contains("device USM of 77 bytes"), "{text}");
+    assert_eq!(memory.allocation().kind(), UsmKind::Device);
+    assert_eq!(memory.allocation().context(), &context);
+    assert_eq!(memory.allocation().device(), &device);
+}

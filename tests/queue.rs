@@ -1,0 +1,283 @@
+//! Copies and fills: what they do, in which order, and what they keep alive.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use zeusm::usm::{Allocation, Kind};
+use zeusm::{
+    Context, Device, DeviceMemory, Error, HostMemory, Memory, Queue, Runtime, SharedMemory, UsmKind,
+};
+
+/// Large enough to be still under way when the call returns.
+const LARGE: usize = 64 << 20;
+
+fn place() -> (Context, Device, Queue) {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    (context, device, queue)
+}
+
+fn pattern(size: usize) -> Vec<u8> {
+    (0..size).map(|index| (index * 31 % 251) as u8).collect()
+}
+
+fn round_trip<A: Kind, B: Kind>(size: usize) {
+    let (context, device, queue) = place();
+    let mut first = Memory::<A>::new(&context, &device, size).unwrap();
+    let mut second = Memory::<B>::new(&context, &device, size).unwrap();
+    let bytes = pattern(size);
+    queue.write(&mut first, &bytes).unwrap();
+    queue.copy(&mut second, &first).unwrap();
+    let mut back = vec![0; size];
+    queue.read(&second, &mut back).unwrap();
+    assert_eq!(back, bytes);
+}
+
+#[test]
+fn bytes_survive_every_way_through_the_kinds() {
+    use zeusm::usm::{Device, Host, Shared};
+    for size in [0, 1, 64, 4097, 3 << 20] {
+        round_trip::<Host, Host>(size);
+        round_trip::<Host, Device>(size);
+        round_trip::<Host, Shared>(size);
+        round_trip::<Device, Host>(size);
+        round_trip::<Device, Device>(size);
+        round_trip::<Device, Shared>(size);
+        round_trip::<Shared, Host>(size);
+        round_trip::<Shared, Device>(size);
+        round_trip::<Shared, Shared>(size);
+    }
+}
+
+#[test]
+fn fills_set_every_byte_and_no_other() {
+    let (context, device, queue) = place();
+    let mut memory = SharedMemory::new(&context, &device, 1001).unwrap();
+    for value in [0, 1, 0x80, 0xff] {
+        queue.fill(&mut memory, value).unwrap();
+        assert!(memory.iter().all(|&byte| byte == value));
+    }
+    memory.fill(9);
+    // SAFETY: the range lies within the memory, which is waited for before it is looked at.
+    let event =
+        unsafe { queue.fill_raw(memory.as_ptr().wrapping_add(10) as *mut _, 3, 20) }.unwrap();
+    queue.finish(&event.unwrap(), "fill", 20).unwrap();
+    assert_eq!(memory.iter().filter(|&&byte| byte == 3).count(), 20);
+    assert_eq!(
+        (memory[9], memory[10], memory[29], memory[30]),
+        (9, 3, 3, 9)
+    );
+}
+
+#[test]
+fn different_lengths_are_refused_before_anything_is_copied() {
+    let (context, device, queue) = place();
+    let mut memory = HostMemory::new(&context, &device, 8).unwrap();
+    memory.fill(1);
+    let error = queue.write(&mut memory, &[2; 9]).unwrap_err();
+    assert!(matches!(
+        error,
+        Error::Length {
+            source_size: 9,
+            destination_size: 8,
+            ..
+        }
+    ));
+    assert!(queue.read(&memory, &mut [0; 7]).is_err());
+    let other = DeviceMemory::new(&context, &device, 9).unwrap();
+    assert!(queue.copy(&mut memory, &other).is_err());
+    assert_eq!(&memory[..], [1; 8]);
+}
+
+#[test]
+fn operations_happen_in_the_order_of_the_calls() {
+    let (context, device, queue) = place();
+    let mut memory = DeviceMemory::new(&context, &device, LARGE).unwrap();
+    let to = memory.as_ptr().cast_mut();
+    for value in 0..20 {
+        // SAFETY: the memory outlives the queue's work, which is waited for below.
+        unsafe { queue.fill_raw(to.cast(), value, LARGE) }.unwrap();
+        // SAFETY: as above, the range is within the memory.
+        unsafe { queue.fill_raw(to.cast(), value ^ 0xff, 16) }.unwrap();
+    }
+    queue.wait().unwrap();
+    let mut bytes = vec![0; LARGE];
+    queue.read(&memory, &mut bytes).unwrap();
+    assert!(bytes[..16].iter().all(|&byte| byte == 19 ^ 0xff));
+    assert!(bytes[16..].iter().all(|&byte| byte == 19));
+    queue.fill(&mut memory, 1).unwrap();
+}
+
+#[test]
+fn an_operation_gives_its_operands_back() {
+    let (context, device, queue) = place();
+    let source = SharedMemory::new(&context, &device, LARGE).unwrap();
+    let destination = DeviceMemory::new(&context, &device, LARGE).unwrap();
+    let source = queue.fill_async(source, 7).unwrap().wait().unwrap();
+    let operation = queue.copy_async(destination, source).unwrap();
+    let (destination, _source) = operation.wait().unwrap();
+    let (_, bytes) = queue
+        .read_async(destination, vec![0; LARGE])
+        .unwrap()
+        .wait()
+        .unwrap();
+    assert!(bytes.iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn operations_on_nothing_are_done_at_once() {
+    let (context, device, queue) = place();
+    let memory = HostMemory::new(&context, &device, 0).unwrap();
+    let operation = queue.fill_async(memory, 1).unwrap();
+    assert!(operation.is_complete().unwrap());
+    let memory = operation.wait().unwrap();
+    queue
+        .write_async(memory, Vec::new())
+        .unwrap()
+        .wait()
+        .unwrap();
+}
+
+#[test]
+fn a_dropped_operation_keeps_its_operands_until_it_is_done() {
+    let (context, device, queue) = place();
+    let memory = DeviceMemory::new(&context, &device, LARGE).unwrap();
+    let allocation = Arc::downgrade(memory.allocation());
+    let operation = queue.fill_async(memory, 1).unwrap();
+    let event = operation.event().clone();
+    drop(operation);
+    if !event.is_complete().unwrap() {
+        // It was not done a moment after the drop, so the drop must have left the memory alone.
+        assert!(allocation.strong_count() == 1 || event.is_complete().unwrap());
+    }
+    assert!(event.wait(None).unwrap());
+    queue.wait().unwrap();
+    assert_eq!(allocation.strong_count(), 0);
+}
+
+#[test]
+fn waiting_honours_its_timeout() {
+    let (context, device, queue) = place();
+    let memory = DeviceMemory::new(&context, &device, 4 * LARGE).unwrap();
+    let mut operation = queue.fill_async(memory, 1).unwrap();
+    loop {
+        match operation.wait_timeout(Duration::from_micros(50)).unwrap() {
+            Ok(memory) => break assert_eq!(memory.size(), 4 * LARGE),
+            Err(again) => operation = again,
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_goes_when_the_event_is_complete() {
+    struct Flag(Arc<AtomicBool>);
+    impl Drop for Flag {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let (context, device, queue) = place();
+    let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
+    let gone = Arc::new(AtomicBool::new(false));
+    // SAFETY: the memory is dropped after the queue has been waited for.
+    let event = unsafe { queue.fill_raw(memory.as_ptr().cast_mut().cast(), 5, LARGE) }.unwrap();
+    queue.keep(&event.unwrap(), Flag(Arc::clone(&gone)));
+    queue.wait().unwrap();
+    assert!(gone.load(Ordering::SeqCst));
+    assert_eq!(memory[LARGE - 1], 5);
+}
+
+#[test]
+fn threads_share_a_queue() {
+    let (context, device, queue) = place();
+    std::thread::scope(|scope| {
+        for value in 0..8u8 {
+            let (queue, context, device) = (&queue, &context, &device);
+            scope.spawn(move || {
+                for _ in 0..200 {
+                    let mut memory = SharedMemory::new(context, device, 4096).unwrap();
+                    queue.fill(&mut memory, value).unwrap();
+                    assert!(memory.iter().all(|&byte| byte == value));
+                }
+            });
+        }
+    });
+}
+
+/// The objects of a small program, to be dropped in any order.
+enum Part {
+    Context(Context),
+    Queue(Queue),
+    Memory(SharedMemory),
+    Operation(zeusm::Operation<DeviceMemory>),
+    Event(zeusm::Event),
+}
+
+#[test]
+fn handles_are_freed_in_the_right_order_whatever_the_user_does() {
+    const PARTS: usize = 5;
+    let mut orders = vec![Vec::new()];
+    for part in 0..PARTS {
+        orders = orders
+            .into_iter()
+            .flat_map(|order: Vec<usize>| {
+                (0..=order.len()).map(move |position| {
+                    let mut longer = order.clone();
+                    longer.insert(position, part);
+                    longer
+                })
+            })
+            .collect();
+    }
+    assert_eq!(orders.len(), 120);
+    for order in orders {
+        let (context, device, queue) = place();
+        let memory = SharedMemory::new(&context, &device, 4096).unwrap();
+        let large = DeviceMemory::new(&context, &device, 1 << 20).unwrap();
+        let operation = queue.fill_async(large, 1).unwrap();
+        let event = operation.event().clone();
+        let mut parts = [
+            Some(Part::Context(context)),
+            Some(Part::Queue(queue)),
+            Some(Part::Memory(memory)),
+            Some(Part::Operation(operation)),
+            Some(Part::Event(event)),
+        ];
+        for part in order {
+            match parts[part].take() {
+                Some(Part::Context(context)) => drop(context),
+                Some(Part::Queue(queue)) => drop(queue),
+                Some(Part::Memory(memory)) => drop(memory),
+                Some(Part::Operation(operation)) => drop(operation),
+                Some(Part::Event(event)) => drop(event),
+                None => unreachable!("each part is dropped once"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_operation_says_what_it_was() {
+    let (context, device, queue) = place();
+    let memory = Allocation::new(&context, &device, UsmKind::Device, 64, 0).unwrap();
+    // SAFETY: Level Zero refuses a null pointer before it follows it.
+    let error = unsafe { queue.copy_raw(memory.as_ptr(), std::ptr::null(), 64) }.unwrap_err();
+    let message = error.to_string();
+    for part in [
+        "copy",
+        "64 bytes",
+        device.name(),
+        "ZE_RESULT_ERROR_INVALID_NULL_POINTER",
+    ] {
+        assert!(message.contains(part), "{part:?} in {message}");
+    }
+    // The queue is none the worse for it.
+    // SAFETY: the memory outlives the wait.
+    let event = unsafe { queue.fill_raw(memory.as_ptr(), 1, 64) }
+        .unwrap()
+        .unwrap();
+    assert!(event.wait(None).unwrap());
+}
