@@ -95,7 +95,7 @@ test-rust: test-direct test-loader test-validated ## The Rust tests, in all thre
 test-direct: build
 	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --workspace --locked
 
-LOADER := ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
+LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 test-loader: build
 	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked --tests
 
