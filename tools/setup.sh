@@ -10,14 +10,15 @@ need() { # need <package> <command that succeeds when it is there>
 }
 exists() { for path in "$@"; do [ -e "$path" ] && return 0; done; return 1; }
 library() { /sbin/ldconfig -p | grep -q "$1"; }
-headers() {
-    exists "${LEVEL_ZERO_INCLUDE_DIR:-/usr/include}/level_zero/ze_api.h" \
-        "${LEVEL_ZERO_INCLUDE_DIR:-/usr/local/include}/level_zero/ze_api.h" \
-        "${LEVEL_ZERO_INCLUDE_DIR:-/usr/include}/ze_api.h" || pkg-config --exists level-zero
+level_zero_headers() {
+    [ -n "${LEVEL_ZERO_INCLUDE_DIR:-}" ] || pkg-config --exists level-zero ||
+        exists /usr/include/level_zero/ze_api.h /usr/local/include/level_zero/ze_api.h
 }
-libclang() {
-    [ -n "${LIBCLANG_PATH:-}" ] || library libclang || exists /usr/lib/llvm-*/lib/libclang*.so*
+libclang() { # With the headers of the compiler, which are a package of their own.
+    [ -n "${LIBCLANG_PATH:-}" ] || library libclang || exists /usr/lib/llvm-*/lib/libclang*.so* &&
+        exists /usr/lib/llvm-*/lib/clang/*/include/stddef.h /usr/lib*/clang/*/include/stddef.h
 }
+python() { "${PYTHON:-python3.11}" -c 'import ensurepip, venv'; }
 
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
     echo "Rust is missing, or its rustfmt and clippy: install it with rustup (https://rustup.rs)." >&2
@@ -26,12 +27,12 @@ fi
 
 need gcc cc --version
 need libc6-dev exists /usr/include/stdio.h
-need libze-dev headers
+need libze-dev level_zero_headers
 need libze1 library libze_loader.so.1
 need libclang-dev libclang
 need pkg-config pkg-config --version
 need valgrind valgrind --version
-need python3.11-venv "${PYTHON:-python3.11}" -c 'import ensurepip, venv'
+need python3.11-venv python
 [ -z "$packages" ] && exit 0
 
 echo "Missing on this machine:$packages"
@@ -43,8 +44,10 @@ root=
 [ "$(id -u)" = 0 ] || root=sudo
 $root apt-get update -qq || true # The lists may be recent enough when the network is away.
 # shellcheck disable=SC2086 # one word for each package
-if ! $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; then
-    echo "apt-get could not install:$packages" >&2
-    echo "Python 3.11 is the one that numba-dpex has wheels for; PYTHON=/path/to/python3.11 names another." >&2
+$root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends $packages || failed=yes
+if [ -n "${failed:-}" ] || ! python 2>/dev/null; then
+    echo "Could not be installed:$packages" >&2
+    echo "numba-dpex has wheels for Python 3.11: PYTHON=/path/to/python3.11 names one." >&2
     exit 1
 fi
