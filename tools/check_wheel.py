@@ -7,7 +7,8 @@ from pathlib import Path
 
 EXTENSION = "zeusm/_zeusm.abi3.so"
 RUNTIME = "zeusm/lib/libze_loader.so.1"
-WANTED = ["zeusm/__init__.py", "zeusm/py.typed", EXTENSION, RUNTIME]
+PYTHON = ["__init__.py", "memory.py", "_zeusm.pyi", "py.typed"]
+WANTED = [*(f"zeusm/{name}" for name in PYTHON), EXTENSION, RUNTIME]
 LICENSES = ["LICENSE-MIT", "LICENSE-APACHE"]
 
 

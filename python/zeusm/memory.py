@@ -5,10 +5,10 @@ from zeusm._zeusm import (
     MemoryUSMHost,
     MemoryUSMShared,
     USMAllocationError,
-    _from_pickle,
-    _Memory,
     as_usm_memory,
 )
+from zeusm._zeusm import _from_pickle as _from_pickle  # pickles look for it here
+from zeusm._zeusm import _Memory as _Memory
 
 __all__ = [
     "MemoryUSMDevice",
