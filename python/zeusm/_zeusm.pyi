@@ -1,10 +1,27 @@
-from collections.abc import Buffer
-from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, SupportsIndex, final, overload, type_check_only
+from typing import Any, Protocol, SupportsIndex, TypeVar, final, overload, type_check_only
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer, disjoint_base
+
+_B = TypeVar("_B", bound=Buffer)
+
+__all__ = [
+    "LevelZeroError",
+    "MemoryUSMDevice",
+    "MemoryUSMHost",
+    "MemoryUSMShared",
+    "Runtime",
+    "RuntimeSelectionWarning",
+    "USMAllocationError",
+    "_Memory",
+    "__version__",
+    "_from_pickle",
+    "_start",
+    "as_usm_memory",
+    "runtime",
+]
 
 __version__: str
 
@@ -31,6 +48,7 @@ class Runtime:
 def runtime() -> Runtime: ...
 def _start() -> None: ...
 
+@disjoint_base
 class _Memory:
     @property
     def nbytes(self) -> int: ...
@@ -57,7 +75,7 @@ class _Memory:
     @overload
     def copy_to_host(self, obj: None = None) -> npt.NDArray[np.uint8]: ...
     @overload
-    def copy_to_host[T: Buffer](self, obj: T) -> T: ...
+    def copy_to_host(self, obj: _B) -> _B: ...
     def copy_from_host(self, obj: Buffer) -> None: ...
     def copy_from_device(self, sycl_usm_ary: _HasInterface) -> None: ...
     def memset(self, val: SupportsIndex | None = None) -> None: ...
@@ -66,6 +84,7 @@ class _Memory:
     def __len__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, tuple[bytes, str]]: ...
 
+@disjoint_base
 class MemoryUSMShared(_Memory):
     def __new__(
         cls,
@@ -77,6 +96,7 @@ class MemoryUSMShared(_Memory):
     ) -> MemoryUSMShared: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@disjoint_base
 class MemoryUSMHost(_Memory):
     def __new__(
         cls,
@@ -88,6 +108,7 @@ class MemoryUSMHost(_Memory):
     ) -> MemoryUSMHost: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@disjoint_base
 class MemoryUSMDevice(_Memory):
     def __new__(
         cls,
