@@ -14,7 +14,7 @@ use super::memory::{Owner, PyMemory};
 use super::place::Place;
 use super::syclobj::Target;
 use super::{interface, transfer};
-use crate::suai;
+use crate::suai::{self, Interface};
 use crate::usm::{Allocation, UsmKind};
 
 /// The keywords of the constructors.
@@ -109,18 +109,23 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
         )));
     };
     let exported = interface::read(object, &dictionary)?;
-    let target = Target::read(&exported.syclobj)?;
+    let target = Target::read(&exported.syclobj, SYCLOBJ)?;
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
+    // Of no bytes there is nothing to ask Level Zero about.
     let (place, kind) = if nbytes == 0 {
-        // Of no bytes there is nothing to ask Level Zero about.
-        (target.place()?, None)
+        let place = target.place();
+        (place.map_err(|error| named(SYCLOBJ, py, &error))?, None)
     } else {
-        let place = Place::of_pointer(&target.context, pointer)?;
-        let attributes = place.context().pointer_attributes(pointer)?;
-        exported.interface.check_within(suai::Allocation {
+        let (place, attributes) = Place::of_pointer(&target.context, pointer)
+            .map_err(|error| named("'data' and 'syclobj'", py, &error))?;
+        let allocation = suai::Allocation {
             base: attributes.base,
             size: attributes.size,
-        })?;
+        };
+        exported
+            .interface
+            .check_within(allocation)
+            .map_err(|error| outside(&exported.interface, &error))?;
         (place, Some(attributes.kind))
     };
     let spot = Spot::new(py, place, target.queue)?;
@@ -134,6 +139,26 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
         queue: spot.queue,
         in_order: spot.in_order,
     })
+}
+
+/// The field of the interface that names the context.
+const SYCLOBJ: &str = "__sycl_usm_array_interface__ is malformed: 'syclobj'";
+
+/// An error about the place that a field or an argument names.
+fn named(role: &str, py: Python<'_>, error: &PyErr) -> PyErr {
+    PyValueError::new_err(format!("{role}: {}", error.value(py)))
+}
+
+/// All the fields that together reach outside the allocation.
+fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
+    let layout = &interface.layout;
+    interface::malformed(format_args!(
+        "'shape' {:?} with 'strides' {:?}, 'offset' {} and 'typestr' of {} bytes an item: {error}",
+        layout.shape(),
+        layout.strides(),
+        layout.offset(),
+        layout.itemsize(),
+    ))
 }
 
 /// Where new memory goes.
@@ -161,8 +186,11 @@ impl Spot {
 
     /// Where a SYCL object says.
     fn read(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let target = Target::read(object)?;
-        Self::new(object.py(), target.place()?, target.queue)
+        let target = Target::read(object, "queue")?;
+        let place = target
+            .place()
+            .map_err(|error| named("queue", object.py(), &error))?;
+        Self::new(object.py(), place, target.queue)
     }
 
     fn default_one(py: Python<'_>) -> PyResult<Self> {

@@ -99,7 +99,7 @@ impl PyMemory {
         let Some(syclobj) = syclobj.filter(|object| !object.is_none()) else {
             return Ok(Some(self.kind));
         };
-        let target = Target::read(syclobj)?;
+        let target = Target::read(syclobj, "syclobj")?;
         Ok(target.context.pointer_kind(self.pointer))
     }
 }

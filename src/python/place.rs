@@ -8,6 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::sycl::{ContextRef, DeviceRef};
+use crate::usm::PointerAttributes;
 use crate::{Context, Device, Error, Queue, Runtime, sys};
 
 /// A context and a device of it, shared by all memory there.
@@ -35,18 +36,21 @@ impl Place {
         Self::find(context, native, device)
     }
 
-    /// The place in a SYCL context that memory at `pointer` belongs to.
+    /// The place in a SYCL context that memory at `pointer` belongs to, and what Level Zero says of it.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of that context.
-    pub(super) fn of_pointer(context: &ContextRef, pointer: usize) -> PyResult<Arc<Self>> {
+    pub(super) fn of_pointer(
+        context: &ContextRef,
+        pointer: usize,
+    ) -> PyResult<(Arc<Self>, PointerAttributes)> {
         let native = context.native()?;
         let attributes = foreign(context, native)?.pointer_attributes(pointer)?;
-        let device = match attributes.device {
+        let device = match &attributes.device {
             Some(device) => device.handle(),
             None => first_device(context)?,
         };
-        Self::find(context, native, device)
+        Ok((Self::find(context, native, device)?, attributes))
     }
 
     /// A place of our own, in no SYCL context, and why.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -21,11 +21,29 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Reads any of the kinds.
+    /// Reads any of the kinds. `role` is what the caller calls the object: `queue` or `'syclobj'`.
     ///
     /// # Errors
-    /// `TypeError` for anything else; what dpctl raises for a filter string that fits no device.
-    pub(super) fn read(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    /// `TypeError` for anything else; `ValueError` for a filter string that fits no device, and for a capsule that
+    /// was used.
+    pub(super) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Self> {
+        Self::of_any(object).map_err(|error| {
+            let py = object.py();
+            if error.is_instance_of::<PyImportError>(py) {
+                return error;
+            }
+            let message = format!("{role} is {}: {}", describe(object), error.value(py));
+            let named = if error.is_instance_of::<PyTypeError>(py) {
+                PyTypeError::new_err(message)
+            } else {
+                PyValueError::new_err(message)
+            };
+            named.set_cause(py, Some(error));
+            named
+        })
+    }
+
+    fn of_any(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
         if let Some(reference) = capsule::consume(object)? {
             return Self::of_reference(reference);
@@ -53,11 +71,10 @@ impl Target {
                 )),
             }
         } else {
-            Err(PyTypeError::new_err(format!(
+            Err(PyTypeError::new_err(
                 "a SYCL object must be a dpctl.SyclQueue, SyclContext or SyclDevice, a filter string, a SyclQueueRef \
-                 or SyclContextRef capsule, or have _get_capsule(), not be {}",
-                object.get_type().name()?
-            )))
+                 or SyclContextRef capsule, or have _get_capsule()",
+            ))
         }
     }
 
@@ -89,4 +106,15 @@ impl Target {
     pub(super) fn place(&self) -> PyResult<Arc<Place>> {
         Place::in_sycl(&self.context, self.device.as_ref())
     }
+}
+
+/// The object as messages show it.
+fn describe(object: &Bound<'_, PyAny>) -> String {
+    let class = object.get_type();
+    let class = class
+        .name()
+        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    object
+        .repr()
+        .map_or_else(|_| class.clone(), |text| format!("{text} ({class})"))
 }
