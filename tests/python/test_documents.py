@@ -1,9 +1,12 @@
 """Every example and every piece of Python in the documents runs, in an interpreter of its own."""
 
+import doctest
 import importlib.util
+import inspect
 import re
 
 import pytest
+import zeusm.memory
 from conftest import ROOT
 
 HAS_NUMBA_DPEX = importlib.util.find_spec("numba_dpex") is not None
@@ -33,3 +36,23 @@ def test_example(fresh, path):
 @pytest.mark.parametrize("code", list(snippets()))
 def test_snippet(fresh, code):
     fresh.run("-W", "error", "-c", code)
+
+
+def public():
+    """What `import zeusm` and `import zeusm.memory` offer."""
+    for module in (zeusm, zeusm.memory):
+        for name in module.__all__:
+            if not name.startswith("__"):
+                yield pytest.param(getattr(module, name), id=f"{module.__name__}.{name}")
+
+
+@pytest.mark.parametrize("thing", list(public()))
+def test_docstrings(thing):
+    """There is one, and its examples hold."""
+    members = [thing, *vars(thing).values()] if isinstance(thing, type) else [thing]
+    assert thing.__doc__
+    for member in members:
+        text = inspect.getdoc(member) or ""
+        example = doctest.DocTestParser().get_doctest(text, {}, repr(member), None, None)
+        result = doctest.DocTestRunner(verbose=False).run(example)
+        assert result.failed == 0
