@@ -108,6 +108,11 @@ test-python: venvs ## The Python tests, in both environments
 	$(PY) -m pytest
 	$(PY_NUMBA_DPEX) -m pytest
 
+.PHONY: bench
+bench: venvs ## How fast it is, beside its peers in the same run
+	cargo bench --workspace --locked
+	$(PY) benches/memory.py
+
 .PHONY: clean
 clean: ## Remove what was built; the download cache stays
 	cargo clean
