@@ -46,6 +46,10 @@ impl HostBuffer {
         self.view.buf
     }
 
+    pub(super) fn is_read_only(&self) -> bool {
+        self.view.readonly != 0
+    }
+
     /// Length in bytes.
     pub(super) fn size(&self) -> usize {
         self.view.len.unsigned_abs()

@@ -1,10 +1,12 @@
 //! Reading `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
+use super::buffer::HostBuffer;
+use super::descr;
 use crate::suai::{self, Fields, Flag, Interface};
 
 /// What an object says of its memory.
@@ -44,7 +46,13 @@ pub(super) fn read<'py>(
     let integer_field = |key: &Bound<'py, PyString>, name| -> PyResult<Option<i64>> {
         get(key)?.map(|value| integer(&value, name)).transpose()
     };
+    if get(intern!(py, "mask"))?.is_some() {
+        return Err(PyNotImplementedError::new_err(
+            "__sycl_usm_array_interface__ has a 'mask', and masked arrays are not supported",
+        ));
+    }
     let (pointer, flag) = match get(intern!(py, "data"))? {
+        None if !dictionary.contains(intern!(py, "data"))? => own_buffer(object)?,
         None => (None, None),
         Some(data) => data_pair(&data).map(|(pointer, flag)| (Some(pointer), Some(flag)))?,
     };
@@ -57,21 +65,24 @@ pub(super) fn read<'py>(
     let strides = get(intern!(py, "strides"))?
         .map(|value| integers(&value, "strides"))
         .transpose()?;
+    // The interface's page calls it typedescr in one place and descr, as NumPy does, in another.
+    let descr = match get(intern!(py, "descr"))? {
+        None => get(intern!(py, "typedescr"))?,
+        found => found,
+    };
     let interface = Interface::read(&Fields {
         version: integer_field(intern!(py, "version"), "version")?,
         pointer,
         flag,
         typestr: typestr.as_deref(),
-        descr: None,
+        descr: descr.as_ref().map(descr::record).transpose()?,
         shape: shape.as_deref(),
         strides: strides.as_deref(),
         offset: integer_field(intern!(py, "offset"), "offset")?,
     })?;
-    if interface.item.kind() == suai::Kind::Void {
-        return Err(malformed("'typestr' must be of numbers or booleans"));
-    }
     let syclobj = get(intern!(py, "syclobj"))?.ok_or(suai::Error::Missing { field: "syclobj" })?;
-    let meaning = if speaks_dpctl(object)? {
+    let from_buffer = !dictionary.contains(intern!(py, "data"))?;
+    let meaning = if !from_buffer && speaks_dpctl(object)? {
         Flag::Writable
     } else {
         Flag::ReadOnly
@@ -81,6 +92,20 @@ pub(super) fn read<'py>(
         interface,
         syclobj,
     })
+}
+
+/// Where the object's own buffer lies, and whether it is read-only: what counts when there is no `data`.
+///
+/// Source: numba-dpex, "SYCL USM Array Interface"; the like in NumPy's array interface.
+fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Option<u64>, Option<bool>)> {
+    let buffer = HostBuffer::readable(object).map_err(|error| {
+        malformed(format_args!(
+            "there is no 'data', and no buffer in its place: {}",
+            error.value(object.py())
+        ))
+    })?;
+    let address = buffer.pointer().expose_provenance() as u64;
+    Ok((Some(address), Some(buffer.is_read_only())))
 }
 
 /// `data`: the address and the flag.

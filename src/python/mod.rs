@@ -6,6 +6,7 @@
 mod buffer;
 mod capsule;
 mod construct;
+mod descr;
 mod dpctl;
 mod errors;
 mod interface;
