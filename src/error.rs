@@ -34,6 +34,18 @@ pub enum Error {
         /// What it said.
         value: String,
     },
+    /// The runtime that was asked for cannot serve.
+    #[error(
+        "the runtime {choice}, asked for by {variable} or by the program, cannot serve: {cause}"
+    )]
+    Chosen {
+        /// What was asked for.
+        choice: String,
+        /// The environment variable that can ask.
+        variable: &'static str,
+        /// Why it cannot serve.
+        cause: Box<Error>,
+    },
     /// Another runtime was chosen after one had begun to serve.
     #[error(
         "the {serving} Level Zero runtime already serves this process: choose before the first use"

@@ -69,13 +69,13 @@ fn a_library_that_is_not_there_is_an_error_with_its_path() {
 #[ignore = "run by a_library_that_is_not_there_is_an_error_with_its_path"]
 fn child_missing() {
     let error = Runtime::choose(&Choice::Cpu).unwrap_err();
-    assert!(matches!(error, Error::CpuRuntimeMissing { .. }));
+    assert!(matches!(error, Error::Chosen { .. }));
     assert!(
         error.to_string().contains("/nowhere/libze_loader.so.1"),
         "{error}"
     );
     let error = Runtime::choose(&Choice::Path("/nowhere/else.so".into())).unwrap_err();
-    assert!(matches!(error, Error::Load(_)));
+    assert!(error.to_string().contains("ZEUSM_RUNTIME"), "{error}");
     assert!(error.to_string().contains("/nowhere/else.so"), "{error}");
     // A library without Level Zero in it.
     let error = Runtime::choose(&Choice::Path("libc.so.6".into())).unwrap_err();

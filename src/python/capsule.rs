@@ -43,14 +43,29 @@ unsafe extern "C" fn delete_context(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Copies the reference out of a capsule and marks the capsule as used; `None` when `object` is no capsule.
-pub(super) fn consume(object: &Bound<'_, PyAny>) -> PyResult<Option<Reference>> {
+/// A capsule whose reference was copied, and the name that says so. It is given when all is well, so that a consumer
+/// that refuses what came with the capsule leaves it as it was.
+pub(super) struct Served {
+    capsule: Py<PyAny>,
+    name: &'static CStr,
+}
+
+impl Served {
+    /// Gives the capsule its name.
+    pub(super) fn mark(&self, _py: Python<'_>) {
+        // SAFETY: the interpreter is attached and the name is static; this cannot fail for a capsule.
+        unsafe { ffi::PyCapsule_SetName(self.capsule.as_ptr(), self.name.as_ptr()) };
+    }
+}
+
+/// Copies the reference out of a capsule; `None` when `object` is no capsule.
+pub(super) fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<(Reference, Served)>> {
     let capsule = object.as_ptr();
     // SAFETY: the interpreter is attached and `object` is alive.
     if unsafe { ffi::PyCapsule_CheckExact(capsule) } == 0 {
         return Ok(None);
     }
-    let (reference, used) = if let Some(raw) = pointer(capsule, ContextRef::CAPSULE) {
+    let (reference, name) = if let Some(raw) = pointer(capsule, ContextRef::CAPSULE) {
         // SAFETY: by dpctl's rules a capsule of this name holds a valid context reference.
         let context = unsafe { ContextRef::copy_from_raw(raw) }?;
         (Reference::Context(context), ContextRef::USED_CAPSULE)
@@ -65,9 +80,8 @@ pub(super) fn consume(object: &Bound<'_, PyAny>) -> PyResult<Option<Reference>> 
             object.repr()?
         )));
     };
-    // SAFETY: the name is static; this cannot fail for a capsule.
-    unsafe { ffi::PyCapsule_SetName(capsule, used.as_ptr()) };
-    Ok(Some(reference))
+    let capsule = object.clone().unbind();
+    Ok(Some((reference, Served { capsule, name })))
 }
 
 /// What a capsule of that name holds.

@@ -128,6 +128,7 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
             .map_err(|error| outside(&exported.interface, &error))?;
         (place, Some(attributes.kind))
     };
+    target.accept(py);
     let spot = Spot::new(py, place, target.queue)?;
     Ok(PyMemory {
         pointer,
@@ -190,6 +191,7 @@ impl Spot {
         let place = target
             .place()
             .map_err(|error| named("queue", object.py(), &error))?;
+        target.accept(object.py());
         Self::new(object.py(), place, target.queue)
     }
 

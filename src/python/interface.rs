@@ -171,7 +171,9 @@ fn speaks_dpctl(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     for class in object.get_type().mro() {
         let module = class.cast::<PyType>()?.module()?;
         let module = module.to_string_lossy();
-        if matches!(module.split('.').next(), Some("dpctl" | "dpnp")) {
+        let mut path = module.split('.');
+        // Their tests have classes that pass on what others export.
+        if matches!(path.next(), Some("dpctl" | "dpnp")) && !path.any(|part| part == "tests") {
             return Ok(true);
         }
     }

@@ -100,6 +100,7 @@ impl PyMemory {
             return Ok(Some(self.kind));
         };
         let target = Target::read(syclobj, "syclobj")?;
+        target.accept(syclobj.py());
         Ok(target.context.pointer_kind(self.pointer))
     }
 }

@@ -98,10 +98,10 @@ pub(super) fn start(py: Python<'_>) -> PyResult<()> {
 /// When dpctl came first and has already looked for Level Zero devices, it found none and will not look again.
 fn came_too_late(py: Python<'_>) -> PyResult<Option<String>> {
     let modules = py.import("sys")?.getattr("modules")?;
-    if !modules.contains("dpctl")? {
+    let dpctl = modules.call_method1("get", ("dpctl",))?;
+    if dpctl.is_none() {
         return Ok(None);
     }
-    let dpctl = py.import("dpctl")?;
     let keywords = PyDict::new(py);
     keywords.set_item("backend", "level_zero")?;
     let devices = dpctl

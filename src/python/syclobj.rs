@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::capsule::{self, Reference};
+use super::capsule::{self, Reference, Served};
 use super::dpctl::{self, Dpctl};
 use super::place::Place;
 use crate::sycl::{ContextRef, DeviceRef, QueueRef};
@@ -18,6 +18,8 @@ pub(super) struct Target {
     pub(super) device: Option<DeviceRef>,
     /// The `dpctl.SyclQueue`, when it was one.
     pub(super) queue: Option<Py<PyAny>>,
+    /// The capsule, when it was one, for [`accept`](Self::accept) to mark.
+    served: Option<Served>,
 }
 
 impl Target {
@@ -45,8 +47,8 @@ impl Target {
 
     fn of_any(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
-        if let Some(reference) = capsule::consume(object)? {
-            return Self::of_reference(reference);
+        if let Some((reference, served)) = capsule::read(object)? {
+            return Self::of_reference(reference, Some(served));
         }
         let dpctl = Dpctl::get(py)?;
         if object.is_instance(dpctl.queue.bind(py))? {
@@ -58,14 +60,15 @@ impl Target {
                 context,
                 device: None,
                 queue: None,
+                served: None,
             })
         } else if object.is_instance(dpctl.device.bind(py))? {
             Self::of_queue(&dpctl.cached_queue(object)?)
         } else if object.is_instance_of::<PyString>() {
             Self::of_queue(&dpctl.queue.bind(py).call1((object,))?)
         } else if let Some(get_capsule) = object.getattr_opt("_get_capsule")? {
-            match capsule::consume(&get_capsule.call0()?)? {
-                Some(reference) => Self::of_reference(reference),
+            match capsule::read(&get_capsule.call0()?)? {
+                Some((reference, served)) => Self::of_reference(reference, Some(served)),
                 None => Err(PyTypeError::new_err(
                     "_get_capsule() did not return a capsule",
                 )),
@@ -82,24 +85,29 @@ impl Target {
     pub(super) fn of_queue(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
         // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
         let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }?;
-        let mut target = Self::of_reference(Reference::Queue(reference))?;
+        let mut target = Self::of_reference(Reference::Queue(reference), None)?;
         target.queue = Some(queue.clone().unbind());
         Ok(target)
     }
 
-    fn of_reference(reference: Reference) -> PyResult<Self> {
-        Ok(match reference {
-            Reference::Context(context) => Self {
-                context,
-                device: None,
-                queue: None,
-            },
-            Reference::Queue(queue) => Self {
-                context: queue.context()?,
-                device: Some(queue.device()?),
-                queue: None,
-            },
+    fn of_reference(reference: Reference, served: Option<Served>) -> PyResult<Self> {
+        let (context, device) = match reference {
+            Reference::Context(context) => (context, None),
+            Reference::Queue(queue) => (queue.context()?, Some(queue.device()?)),
+        };
+        Ok(Self {
+            context,
+            device,
+            queue: None,
+            served,
         })
+    }
+
+    /// Marks the capsule that this came from as used, once nothing can be refused any more.
+    pub(super) fn accept(&self, py: Python<'_>) {
+        if let Some(served) = &self.served {
+            served.mark(py);
+        }
     }
 
     /// The place it names.

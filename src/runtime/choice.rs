@@ -1,6 +1,7 @@
 //! What the user asks for.
 
 use std::env;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -41,6 +42,17 @@ impl Choice {
         match env::var_os(RUNTIME_VARIABLE) {
             None => Ok(Self::Auto),
             Some(value) => value.to_string_lossy().parse(),
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => formatter.write_str("auto"),
+            Self::System => formatter.write_str("system"),
+            Self::Cpu => formatter.write_str("cpu"),
+            Self::Path(path) => path.display().fmt(formatter),
         }
     }
 }

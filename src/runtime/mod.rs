@@ -90,14 +90,22 @@ impl Runtime {
     }
 
     fn open(choice: &Choice) -> Result<&'static Self> {
+        let asked_for = |library: Result<&'static sys::Library>, kind| {
+            library
+                .and_then(|library| Self::start(library, kind, "it was asked for"))
+                .map_err(|cause| Error::Chosen {
+                    choice: choice.to_string(),
+                    variable: RUNTIME_VARIABLE,
+                    cause: Box::new(cause),
+                })
+        };
         let runtime = match choice {
             Choice::Auto => Self::automatic(),
-            Choice::System => Self::start(sys::load()?, RuntimeKind::System, "it was asked for"),
-            Choice::Cpu => Self::start(cpu::load()?, RuntimeKind::Cpu, "it was asked for"),
-            Choice::Path(path) => Self::start(
-                sys::load_from(path)?,
+            Choice::System => asked_for(sys::load().map_err(Error::from), RuntimeKind::System),
+            Choice::Cpu => asked_for(cpu::load(), RuntimeKind::Cpu),
+            Choice::Path(path) => asked_for(
+                sys::load_from(path).map_err(Error::from),
                 RuntimeKind::Custom,
-                "it was asked for",
             ),
         }?;
         Ok(Box::leak(Box::new(runtime)))
@@ -114,7 +122,7 @@ impl Runtime {
                     warning = Some(format!(
                         "a Level Zero loader without a usable device was loaded before zeusm ({error}); zeusm \
                          serves its own memory from the CPU, but a SYCL runtime of this process cannot see it: \
-                         import zeusm first"
+                         import zeusm before dpctl"
                     ));
                 }
             }
