@@ -116,7 +116,7 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
         let place = target.place();
         (place.map_err(|error| named(SYCLOBJ, py, &error))?, None)
     } else {
-        let (place, attributes) = Place::of_pointer(&target.context, pointer)
+        let (place, attributes) = Place::of_pointer(&target.context, exported.interface.pointer)
             .map_err(|error| named("'data' and 'syclobj'", py, &error))?;
         let allocation = suai::Allocation {
             base: attributes.base,
