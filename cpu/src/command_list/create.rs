@@ -1,0 +1,119 @@
+//! Making command lists and ending them.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use parking_lot::Mutex;
+
+use super::{CommandList, Immediate, Recording, Role};
+use crate::answer::{Answer, ensure};
+use crate::arguments::{descriptor, flags, output, structures};
+use crate::clock::Deadline;
+use crate::context::Context;
+use crate::device;
+use crate::engine::Stream;
+use crate::handle::{register, resolve, retire};
+use crate::newer;
+
+structures! {
+    sys::ze_command_list_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
+    sys::ze_command_queue_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
+}
+
+/// `zeCommandListCreate`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn create(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    desc: *const sys::ze_command_list_desc_t,
+    list: *mut sys::ze_command_list_handle_t,
+) -> Answer {
+    let owner = resolve::<Context>(context)?;
+    device::expect(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, list) = unsafe { (descriptor(desc)?, output(list)?) };
+    flags(desc.flags, newer::COMMAND_LIST_FLAGS)?;
+    device::check_ordinal(desc.commandQueueGroupOrdinal)?;
+    *list = register(Arc::new(CommandList {
+        _context: owner,
+        context_handle: context as usize,
+        flags: desc.flags,
+        in_order: desc.flags & newer::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
+        role: Role::Regular(Mutex::new(Recording::default())),
+    }))?;
+    Ok(())
+}
+
+/// `zeCommandListCreateImmediate`.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn create_immediate(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    desc: *const sys::ze_command_queue_desc_t,
+    list: *mut sys::ze_command_list_handle_t,
+) -> Answer {
+    let owner = resolve::<Context>(context)?;
+    device::expect(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, list) = unsafe { (descriptor(desc)?, output(list)?) };
+    device::check_queue(desc)?;
+    *list = register(Arc::new(CommandList {
+        _context: owner,
+        context_handle: context as usize,
+        flags: 0,
+        in_order: desc.flags & newer::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
+        role: Role::Immediate(Immediate {
+            stream: Stream::default(),
+            synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+            desc: desc.into(),
+        }),
+    }))?;
+    Ok(())
+}
+
+/// `zeCommandListDestroy`; work that has been submitted goes on.
+pub fn destroy(list: sys::ze_command_list_handle_t) -> Answer {
+    retire::<CommandList>(list).map(drop)
+}
+
+/// `zeCommandListClose`.
+pub fn close(list: sys::ze_command_list_handle_t) -> Answer {
+    resolve::<CommandList>(list)?.recording()?.lock().closed = true;
+    Ok(())
+}
+
+/// `zeCommandListReset`: empty and open again.
+pub fn reset(list: sys::ze_command_list_handle_t) -> Answer {
+    *resolve::<CommandList>(list)?.recording()?.lock() = Recording::default();
+    Ok(())
+}
+
+/// `zeCommandListHostSynchronize`, `timeout` in nanoseconds.
+pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    let done = list
+        .immediate()?
+        .stream
+        .synchronize(Deadline::after(timeout))?;
+    ensure(done, sys::ZE_RESULT_NOT_READY)
+}
+
+impl CommandList {
+    pub(super) fn recording(&self) -> Answer<&Mutex<Recording>> {
+        match &self.role {
+            Role::Regular(recording) => Ok(recording),
+            Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+
+    pub(super) fn immediate(&self) -> Answer<&Immediate> {
+        match &self.role {
+            Role::Immediate(immediate) => Ok(immediate),
+            Role::Regular(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Running what regular lists have recorded.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use super::{Command, CommandList, Events, Role};
+use crate::answer::{Answer, ensure};
+use crate::arguments::array;
+use crate::engine::{Nothing, Order, Pins, Stream};
+use crate::handle::resolve;
+
+/// Closed lists whose memory is all there, ready to be submitted.
+pub struct Batch {
+    lists: Vec<Vec<Command>>,
+    /// Holds the memory until every command has taken its own pins.
+    _pins: Vec<Pins>,
+}
+
+impl Batch {
+    /// Collects lists, all or none.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one
+    /// that is not closed or touches freed memory, and what [`resolve`] answers.
+    ///
+    /// # Safety
+    /// `lists` must be null, misaligned or valid for `count` handles.
+    pub unsafe fn collect(count: u32, lists: *mut sys::ze_command_list_handle_t) -> Answer<Self> {
+        ensure(!lists.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+        ensure(count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        // SAFETY: the caller vouches for the array.
+        let handles = unsafe {
+            array(
+                lists.cast_const(),
+                count,
+                sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+            )?
+        };
+        let lists = handles
+            .iter()
+            .map(|handle| commands(*handle))
+            .collect::<Answer<Vec<_>>>()?;
+        let pins = lists
+            .iter()
+            .flatten()
+            .map(|command| command.operation.pin())
+            .collect::<Answer<Vec<_>>>()?;
+        Ok(Self { lists, _pins: pins })
+    }
+
+    /// Submits them one after another: each list begins when the one before has ended.
+    pub fn submit(&self, stream: &Stream) -> Answer {
+        for list in &self.lists {
+            stream.submit(Nothing, Order::Strict, &[], None)?;
+            for Command {
+                operation,
+                order,
+                waits,
+                event,
+            } in list
+            {
+                stream.submit(Arc::clone(operation), *order, waits, event.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn commands(handle: sys::ze_command_list_handle_t) -> Answer<Vec<Command>> {
+    match &resolve::<CommandList>(handle)?.role {
+        Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE),
+        Role::Regular(recording) => {
+            let recording = recording.lock();
+            ensure(recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+            Ok(recording.commands.clone())
+        }
+    }
+}
+
+/// `zeCommandListImmediateAppendCommandListsExp`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn append_lists(
+    list: sys::ze_command_list_handle_t,
+    count: u32,
+    lists: *mut sys::ze_command_list_handle_t,
+    events: Events,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    let immediate = list.immediate()?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        let batch = Batch::collect(count, lists)?;
+        let start = Events {
+            signal: std::ptr::null_mut(),
+            ..events
+        };
+        start.append(&list, Nothing, Order::Strict)?;
+        batch.submit(&immediate.stream)?;
+        let end = Events { count: 0, ..events };
+        end.append(&list, Nothing, Order::Strict)
+    }
+}

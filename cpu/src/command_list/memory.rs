@@ -1,0 +1,166 @@
+//! Appending copies and fills.
+
+use std::ffi::c_void;
+use std::slice;
+
+use level_zero_sys as sys;
+
+use super::{CommandList, Events};
+use crate::answer::{Answer, ensure};
+use crate::arguments::input;
+use crate::context::Context;
+use crate::device;
+use crate::engine::{Nothing, Order};
+use crate::handle::resolve;
+use crate::operation::{Copy, Fill, Layout, Region, RegionCopy};
+use crate::usm::Span;
+
+/// The last value of `ze_memory_advice_t` in specification 1.17.
+const LAST_ADVICE: u32 = 11;
+
+/// `zeCommandListAppendMemoryCopy`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn append_copy(
+    list: sys::ze_command_list_handle_t,
+    to: *mut c_void,
+    from: *const c_void,
+    size: usize,
+    events: Events,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    let copy = Copy::new(
+        Span::new(to as usize, size)?,
+        Span::new(from as usize, size)?,
+    );
+    // SAFETY: the caller vouches for the events.
+    unsafe { events.append(&list, copy, Order::Loose) }
+}
+
+/// `zeCommandListAppendMemoryCopyFromContext`: one driver has one address space.
+///
+/// # Safety
+/// As for [`append_copy`].
+pub unsafe fn append_copy_from_context(
+    list: sys::ze_command_list_handle_t,
+    to: *mut c_void,
+    source: sys::ze_context_handle_t,
+    from: *const c_void,
+    size: usize,
+    events: Events,
+) -> Answer {
+    resolve::<CommandList>(list)?;
+    resolve::<Context>(source)?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { append_copy(list, to, from, size, events) }
+}
+
+/// `zeCommandListAppendMemoryFill`; the pattern is read before the call returns.
+///
+/// # Safety
+/// As for [`append_copy`].
+pub unsafe fn append_fill(
+    list: sys::ze_command_list_handle_t,
+    to: *mut c_void,
+    pattern: *const c_void,
+    pattern_size: usize,
+    size: usize,
+    events: Events,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    ensure(
+        !to.is_null() && !pattern.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    ensure(
+        pattern_size.is_power_of_two()
+            && pattern_size <= device::MOST_FILL_PATTERN
+            && size.is_multiple_of(pattern_size),
+        sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    )?;
+    ensure(
+        (to as usize).is_multiple_of(pattern_size),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+    )?;
+    let span = Span::new(to as usize, size)?;
+    // SAFETY: the caller vouches for the pattern and the events.
+    unsafe {
+        let pattern = slice::from_raw_parts(pattern.cast::<u8>(), pattern_size);
+        events.append(&list, Fill::new(span, pattern), Order::Loose)
+    }
+}
+
+/// One side of `zeCommandListAppendMemoryCopyRegion`, as the caller passed it.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// Address of the array.
+    pub base: *const c_void,
+    /// The box in it.
+    pub region: *const sys::ze_copy_region_t,
+    /// Bytes from row to row.
+    pub pitch: u32,
+    /// Bytes from slice to slice.
+    pub slice_pitch: u32,
+}
+
+impl Side {
+    /// # Safety
+    /// `region` must be null, misaligned or valid.
+    unsafe fn locate(self) -> Answer<Region> {
+        Region::new(&Layout {
+            base: self.base as usize,
+            pitch: self.pitch,
+            slice_pitch: self.slice_pitch,
+            // SAFETY: the caller vouches for the pointer.
+            region: *unsafe { input(self.region) }?,
+        })
+    }
+}
+
+/// `zeCommandListAppendMemoryCopyRegion`.
+///
+/// # Safety
+/// As for [`append_copy`].
+pub unsafe fn append_copy_region(
+    list: sys::ze_command_list_handle_t,
+    to: Side,
+    from: Side,
+    events: Events,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    // SAFETY: the caller vouches for the pointers and the events.
+    unsafe {
+        let copy = RegionCopy::new(to.locate()?, from.locate()?)?;
+        events.append(&list, copy, Order::Loose)
+    }
+}
+
+/// `zeCommandListAppendMemoryPrefetch`: the memory is already where the processor is.
+pub fn append_prefetch(
+    list: sys::ze_command_list_handle_t,
+    pointer: *const c_void,
+    size: usize,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    Span::new(pointer as usize, size)?;
+    list.append(Nothing, Order::Loose, None, &[])
+}
+
+/// `zeCommandListAppendMemAdvise`: there is nothing to be advised about.
+pub fn append_advice(
+    list: sys::ze_command_list_handle_t,
+    device: sys::ze_device_handle_t,
+    pointer: *const c_void,
+    size: usize,
+    advice: sys::ze_memory_advice_t,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    device::expect(device)?;
+    ensure(
+        advice.0 <= LAST_ADVICE,
+        sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
+    )?;
+    Span::new(pointer as usize, size)?;
+    list.append(Nothing, Order::Loose, None, &[])
+}

@@ -1,0 +1,131 @@
+//! Command lists: regular ones keep commands for later, immediate ones submit them at once.
+
+mod append;
+mod create;
+mod execute;
+mod memory;
+mod query;
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use parking_lot::Mutex;
+
+use crate::answer::{Answer, ensure};
+use crate::clock::Deadline;
+use crate::context::Context;
+use crate::engine::{Operation, Order, Stream};
+use crate::event::Event;
+use crate::handle::object;
+pub use append::*;
+pub use create::*;
+pub use execute::*;
+pub use memory::*;
+pub use query::*;
+
+object!(CommandList, sys::_ze_command_list_handle_t, CommandList);
+
+/// A command list.
+pub struct CommandList {
+    /// Kept alive for its work.
+    _context: Arc<Context>,
+    context_handle: usize,
+    flags: u32,
+    in_order: bool,
+    role: Role,
+}
+
+enum Role {
+    Regular(Mutex<Recording>),
+    Immediate(Immediate),
+}
+
+struct Immediate {
+    stream: Stream,
+    synchronous: bool,
+    desc: QueueTraits,
+}
+
+/// How a queue was asked to be, told back by the getters.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueTraits {
+    /// `ze_command_queue_flags_t`.
+    pub flags: u32,
+    /// Index within the group.
+    pub index: u32,
+    /// Synchronous or not.
+    pub mode: sys::ze_command_queue_mode_t,
+    /// Priority.
+    pub priority: sys::ze_command_queue_priority_t,
+}
+
+impl From<&sys::ze_command_queue_desc_t> for QueueTraits {
+    fn from(desc: &sys::ze_command_queue_desc_t) -> Self {
+        Self {
+            flags: desc.flags,
+            index: desc.index,
+            mode: desc.mode,
+            priority: desc.priority,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Recording {
+    closed: bool,
+    commands: Vec<Command>,
+}
+
+/// A command of a regular list.
+#[derive(Clone)]
+struct Command {
+    operation: Arc<dyn Operation>,
+    order: Order,
+    waits: Vec<Arc<Event>>,
+    event: Option<Arc<Event>>,
+}
+
+impl CommandList {
+    /// Appends an operation: the one way in for every kind of command.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and what [`Stream::submit`] answers.
+    pub fn append<O: Operation + 'static>(
+        &self,
+        operation: O,
+        order: Order,
+        event: Option<Arc<Event>>,
+        waits: &[Arc<Event>],
+    ) -> Answer {
+        let order = if self.in_order { Order::Strict } else { order };
+        match &self.role {
+            Role::Immediate(immediate) => {
+                immediate
+                    .stream
+                    .submit(operation, order, waits, event.as_ref())?;
+                immediate.settle()
+            }
+            Role::Regular(recording) => {
+                let mut recording = recording.lock();
+                ensure(!recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+                recording.commands.push(Command {
+                    operation: Arc::new(operation),
+                    order,
+                    waits: waits.to_vec(),
+                    event,
+                });
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Immediate {
+    /// In a synchronous list, waits for what has been appended.
+    fn settle(&self) -> Answer {
+        if self.synchronous {
+            self.stream.synchronize(Deadline::Never)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! Contexts: what owns memory, queues, lists and event pools.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use level_zero_sys as sys;
+
+use crate::answer::{Answer, ensure};
+use crate::arguments::{array, descriptor, flags, output, structures};
+use crate::driver;
+use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
+use crate::usm;
+
+structures! {
+    sys::ze_context_desc_t = sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC;
+}
+
+object!(Context, sys::_ze_context_handle_t, Context);
+
+/// A context.
+#[derive(Debug)]
+pub struct Context {
+    id: u64,
+}
+
+impl Context {
+    /// A new context, different from every other one of the process.
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// What its allocations are marked with.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+/// `zeContextCreate`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn create(
+    driver: sys::ze_driver_handle_t,
+    desc: *const sys::ze_context_desc_t,
+    context: *mut sys::ze_context_handle_t,
+) -> Answer {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { create_for(driver, desc, 0, std::ptr::null_mut(), context) }
+}
+
+/// `zeContextCreateEx`; no devices means all of them.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn create_for(
+    driver: sys::ze_driver_handle_t,
+    desc: *const sys::ze_context_desc_t,
+    device_count: u32,
+    devices: *mut sys::ze_device_handle_t,
+    context: *mut sys::ze_context_handle_t,
+) -> Answer {
+    driver::expect(driver)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, devices, context) = unsafe {
+        (
+            descriptor(desc)?,
+            array(
+                devices.cast_const(),
+                device_count,
+                sys::ZE_RESULT_ERROR_INVALID_SIZE,
+            )?,
+            output(context)?,
+        )
+    };
+    flags(desc.flags, 0x1)?;
+    devices
+        .iter()
+        .try_for_each(|device| expect_singleton(Kind::Device, *device))?;
+    *context = register(Arc::new(Context::new()))?;
+    Ok(())
+}
+
+/// `zeContextDestroy`: frees the context's memory too, what running work uses once that work is done.
+pub fn destroy(context: sys::ze_context_handle_t) -> Answer {
+    usm::free_all(retire::<Context>(context)?.id());
+    Ok(())
+}
+
+/// `zeContextGetStatus`.
+pub fn status(context: sys::ze_context_handle_t) -> Answer {
+    resolve::<Context>(context).map(drop)
+}
+
+/// `zeContextSystemBarrier`: orders the host's and the device's accesses, which are the same processor's.
+pub fn system_barrier(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+) -> Answer {
+    resolve::<Context>(context)?;
+    expect_singleton(Kind::Device, device)?;
+    std::sync::atomic::fence(Ordering::SeqCst);
+    Ok(())
+}
+
+/// `zeContextMakeMemoryResident` and `zeContextEvictMemory`: the memory is where it is, so only the range is checked.
+pub fn check_residency(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    pointer: *mut c_void,
+    size: usize,
+) -> Answer {
+    resolve::<Context>(context)?;
+    expect_singleton(Kind::Device, device)?;
+    ensure(
+        !pointer.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    usm::Span::new(pointer as usize, size).map(drop)
+}
+
+/// `zeDriverGetDefaultContext`: one context that lives as long as the process.
+///
+/// It answers null before the driver is initialised or for a handle that is not the driver's.
+pub fn default_context(driver: sys::ze_driver_handle_t) -> sys::ze_context_handle_t {
+    static DEFAULT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    if driver::expect(driver).is_err() {
+        return std::ptr::null_mut();
+    }
+    let made =
+        DEFAULT.get_or_init(|| register(Arc::new(Context::new())).map_or(0, |it| it as usize));
+    *made as sys::ze_context_handle_t
+}

@@ -1,0 +1,123 @@
+//! Memory: USM, virtual and physical memory, images and samplers.
+
+use std::ffi::c_void;
+
+use level_zero_sys::*;
+
+use super::ddi;
+use crate::usm;
+
+ddi! {
+    zeGetMemProcAddrTable {
+        0 zeMemAllocShared(
+            context: ze_context_handle_t,
+            device_desc: *const ze_device_mem_alloc_desc_t,
+            host_desc: *const ze_host_mem_alloc_desc_t,
+            size: usize,
+            alignment: usize,
+            device: ze_device_handle_t,
+            pointer: *mut *mut c_void,
+        ) = usm::shared(context, device_desc, host_desc, size, alignment, device, pointer);
+        0 zeMemAllocDevice(
+            context: ze_context_handle_t,
+            desc: *const ze_device_mem_alloc_desc_t,
+            size: usize,
+            alignment: usize,
+            device: ze_device_handle_t,
+            pointer: *mut *mut c_void,
+        ) = usm::device(context, desc, size, alignment, device, pointer);
+        0 zeMemAllocHost(
+            context: ze_context_handle_t,
+            desc: *const ze_host_mem_alloc_desc_t,
+            size: usize,
+            alignment: usize,
+            pointer: *mut *mut c_void,
+        ) = usm::host(context, desc, size, alignment, pointer);
+        0 zeMemFree(context: ze_context_handle_t, pointer: *mut c_void)
+            = usm::free(context, pointer);
+        0 zeMemGetAllocProperties(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            told: *mut ze_memory_allocation_properties_t,
+            device: *mut ze_device_handle_t,
+        ) = usm::properties(context, pointer, told, device);
+        0 zeMemGetAddressRange(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            base: *mut *mut c_void,
+            size: *mut usize,
+        ) = usm::address_range(context, pointer, base, size);
+        0 zeMemGetIpcHandle;
+        0 zeMemOpenIpcHandle;
+        0 zeMemCloseIpcHandle;
+        3 zeMemFreeExt(
+            context: ze_context_handle_t,
+            desc: *const ze_memory_free_ext_desc_t,
+            pointer: *mut c_void,
+        ) = usm::free_with_policy(context, desc, pointer);
+        6 zeMemPutIpcHandle;
+        9 zeMemGetPitchFor2dImage;
+        15 zeMemGetIpcHandleWithProperties;
+    }
+    zeGetMemExpProcAddrTable {
+        6 zeMemGetIpcHandleFromFileDescriptorExp;
+        6 zeMemGetFileDescriptorFromIpcHandleExp;
+        7 zeMemSetAtomicAccessAttributeExp;
+        7 zeMemGetAtomicAccessAttributeExp;
+    }
+    zeGetPhysicalMemProcAddrTable {
+        0 zePhysicalMemCreate;
+        0 zePhysicalMemDestroy;
+        15 zePhysicalMemGetProperties;
+    }
+    zeGetVirtualMemProcAddrTable {
+        0 zeVirtualMemReserve;
+        0 zeVirtualMemFree;
+        0 zeVirtualMemQueryPageSize;
+        0 zeVirtualMemMap;
+        0 zeVirtualMemUnmap;
+        0 zeVirtualMemSetAccessAttribute;
+        0 zeVirtualMemGetAccessAttribute;
+    }
+    zeGetImageProcAddrTable {
+        0 zeImageGetProperties;
+        0 zeImageCreate;
+        0 zeImageDestroy;
+        3 zeImageGetAllocPropertiesExt;
+        5 zeImageViewCreateExt;
+    }
+    zeGetImageExpProcAddrTable {
+        2 zeImageGetMemoryPropertiesExp;
+        2 zeImageViewCreateExp;
+        9 zeImageGetDeviceOffsetExp;
+    }
+    zeGetSamplerProcAddrTable {
+        0 zeSamplerCreate;
+        0 zeSamplerDestroy;
+    }
+    zeGetRTASBuilderProcAddrTable {
+        13 zeRTASBuilderCreateExt;
+        13 zeRTASBuilderGetBuildPropertiesExt;
+        13 zeRTASBuilderBuildExt;
+        13 zeRTASBuilderCommandListAppendCopyExt;
+        13 zeRTASBuilderDestroyExt;
+    }
+    zeGetRTASBuilderExpProcAddrTable {
+        7 zeRTASBuilderCreateExp;
+        7 zeRTASBuilderGetBuildPropertiesExp;
+        7 zeRTASBuilderBuildExp;
+        7 zeRTASBuilderDestroyExp;
+    }
+    zeGetRTASParallelOperationProcAddrTable {
+        13 zeRTASParallelOperationCreateExt;
+        13 zeRTASParallelOperationGetPropertiesExt;
+        13 zeRTASParallelOperationJoinExt;
+        13 zeRTASParallelOperationDestroyExt;
+    }
+    zeGetRTASParallelOperationExpProcAddrTable {
+        7 zeRTASParallelOperationCreateExp;
+        7 zeRTASParallelOperationGetPropertiesExp;
+        7 zeRTASParallelOperationJoinExp;
+        7 zeRTASParallelOperationDestroyExp;
+    }
+}

@@ -1,0 +1,149 @@
+//! The API's boundary: every function by name, and the tables through which a loader finds them.
+//!
+//! One declarative table, [`ddi!`], produces both. Its groups are the tables of `ze_ddi.h`, its lines their entries
+//! in order, each with the minor version of specification 1 that added it: a table that a caller of an older version
+//! passes ends before the newer entries, so they must not be written.
+
+mod control;
+mod memory;
+mod module;
+mod submission;
+mod tools;
+
+use std::ffi::c_void;
+
+use level_zero_sys as sys;
+
+use crate::answer::{Answer, ensure};
+
+/// One entry of a table.
+pub struct Entry {
+    /// The function's name.
+    pub name: &'static str,
+    /// The minor version of specification 1 that added it.
+    pub since: u32,
+    /// The function.
+    pub address: *const c_void,
+    /// Whether it does more than answer `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
+    pub implemented: bool,
+}
+
+/// Declares tables: their getters, and for each entry the exported function.
+///
+/// `9 zeName(argument: type) = expression;` exports `zeName`, whose result is that of the expression, an [`Answer`].
+/// With `-> type` the expression's value is returned as it is. Without an expression the function is unsupported.
+macro_rules! ddi {
+    ($($getter:ident { $($since:literal $name:ident
+        $(($($argument:ident: $type:ty),* $(,)?) $(-> $returned:ty)? = $body:expr)?;)* })*) => {
+        $($($crate::ddi::export! { $name $(($($argument: $type),*) $(-> $returned)? = $body)? })*)*
+
+        $(
+            /// Fills the table of this name.
+            ///
+            /// # Safety
+            /// `table` must be null or have room for the entries of specification `version`.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $getter(
+                version: level_zero_sys::ze_api_version_t,
+                table: *mut *const std::ffi::c_void,
+            ) -> level_zero_sys::ze_result_t {
+                // SAFETY: the caller vouches for the table.
+                $crate::answer::answer(|| unsafe {
+                    $crate::ddi::write(version, table, &[$($crate::ddi::Entry {
+                        name: stringify!($name),
+                        since: $since,
+                        address: $name as *const std::ffi::c_void,
+                        implemented: $crate::ddi::is_implemented!($($body)?),
+                    }),*])
+                })
+            }
+        )*
+
+        /// Every entry of this part of the API.
+        pub(super) fn entries() -> Vec<$crate::ddi::Entry> {
+            vec![$($($crate::ddi::Entry {
+                name: stringify!($name),
+                since: $since,
+                address: $name as *const std::ffi::c_void,
+                implemented: $crate::ddi::is_implemented!($($body)?),
+            }),*),*]
+        }
+    };
+}
+use ddi;
+
+/// Exports one function of [`ddi!`].
+macro_rules! export {
+    ($name:ident) => {
+        /// Answers `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, whatever the arguments.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> level_zero_sys::ze_result_t {
+            level_zero_sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+        }
+    };
+    ($name:ident($($argument:ident: $type:ty),*) = $body:expr) => {
+        $crate::ddi::export! {
+            $name($($argument: $type),*) -> level_zero_sys::ze_result_t
+                = $crate::answer::answer(|| $body)
+        }
+    };
+    ($name:ident($($argument:ident: $type:ty),*) -> $returned:ty = $body:expr) => {
+        /// The function of this name in the Level Zero specification.
+        ///
+        /// # Safety
+        /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+        #[unsafe(no_mangle)]
+        #[allow(unused_unsafe)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $returned {
+            // SAFETY: the caller vouches for the pointers.
+            unsafe { $body }
+        }
+    };
+}
+use export;
+
+/// Whether an entry of [`ddi!`] has an expression.
+macro_rules! is_implemented {
+    () => {
+        false
+    };
+    ($body:expr) => {
+        true
+    };
+}
+use is_implemented;
+
+/// Writes the entries that a caller of `version` knows.
+///
+/// # Safety
+/// `table` must be null or have room for the entries of specification `version`.
+unsafe fn write(
+    version: sys::ze_api_version_t,
+    table: *mut *const c_void,
+    entries: &[Entry],
+) -> Answer {
+    ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    let (major, minor) = (version.0 >> 16, version.0 & 0xffff);
+    ensure(major == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
+    for (index, entry) in entries.iter().enumerate() {
+        if entry.since <= minor {
+            // SAFETY: the entry is part of the table in the caller's version.
+            unsafe { table.add(index).write(entry.address) };
+        }
+    }
+    Ok(())
+}
+
+/// The address of an implemented function.
+pub fn address(name: &str) -> Option<*const c_void> {
+    [
+        control::entries(),
+        submission::entries(),
+        memory::entries(),
+        module::entries(),
+    ]
+    .into_iter()
+    .flatten()
+    .find(|entry| entry.implemented && entry.name == name)
+    .map(|entry| entry.address)
+}

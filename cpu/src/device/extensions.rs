@@ -1,0 +1,37 @@
+//! The extensions that the driver lists: add a line for each one that works.
+
+use std::ffi::c_char;
+
+use level_zero_sys as sys;
+
+/// Name and version, major in the upper and minor in the lower 16 bits.
+const EXTENSIONS: &[(&str, u32)] = &[
+    ("ZE_extension_memory_free_policies", 1 << 16),
+    ("ZE_extension_event_query_kernel_timestamps", 1 << 16),
+    ("ZE_extension_eu_count", 1 << 16),
+    ("ZE_extension_device_vector_sizes", 1 << 16),
+    ("ZE_experimental_relaxed_allocation_limits", 1 << 16),
+    ("ZE_experimental_event_query_timestamps", 1 << 16),
+    ("ZE_experimental_immediate_command_list_append", 1 << 16),
+];
+
+/// The list as the API gives it.
+pub fn all() -> Vec<sys::ze_driver_extension_properties_t> {
+    EXTENSIONS
+        .iter()
+        .map(|(name, version)| sys::ze_driver_extension_properties_t {
+            name: text(name),
+            version: *version,
+        })
+        .collect()
+}
+
+/// `text` as a C string in an array, cut if it is too long.
+pub fn text<const LENGTH: usize>(text: &str) -> [c_char; LENGTH] {
+    let mut array = [0; LENGTH];
+    let room = LENGTH.saturating_sub(1);
+    for (place, byte) in array.iter_mut().take(room).zip(text.bytes()) {
+        *place = byte as c_char;
+    }
+    array
+}

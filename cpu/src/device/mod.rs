@@ -1,0 +1,98 @@
+//! The device: the machine's processors and memory, told as what they are.
+
+mod compute;
+pub mod extensions;
+mod memory;
+mod peers;
+mod properties;
+mod queues;
+
+use level_zero_sys as sys;
+
+use crate::answer::Answer;
+use crate::arguments::{fill, output};
+use crate::clock;
+use crate::driver;
+use crate::handle::{Kind, expect_singleton, singleton};
+
+pub use compute::{compute, image, module, vector_width};
+pub use memory::{cache, external_memory, memory, memory_access};
+pub use peers::{can_access_peer, p2p};
+pub use properties::device_properties;
+pub use queues::{MOST_FILL_PATTERN, check_ordinal, check_queue, queue_groups};
+
+/// The device's handle.
+pub fn handle() -> sys::ze_device_handle_t {
+    singleton(Kind::Device) as sys::ze_device_handle_t
+}
+
+/// `Ok` when `device` is the device.
+pub fn expect(device: sys::ze_device_handle_t) -> Answer {
+    expect_singleton(Kind::Device, device)
+}
+
+/// `zeDeviceGet`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn get(
+    driver: sys::ze_driver_handle_t,
+    count: *mut u32,
+    devices: *mut sys::ze_device_handle_t,
+) -> Answer {
+    driver::expect(driver)?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { fill(count, devices, &[handle()]) }
+}
+
+/// `zeDeviceGetSubDevices`: there are none.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn sub_devices(
+    device: sys::ze_device_handle_t,
+    count: *mut u32,
+    _devices: *mut sys::ze_device_handle_t,
+) -> Answer {
+    expect(device)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(count) }? = 0;
+    Ok(())
+}
+
+/// `zeDeviceGetRootDevice`: null, as the device is a root itself.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn root_device(
+    device: sys::ze_device_handle_t,
+    root: *mut sys::ze_device_handle_t,
+) -> Answer {
+    expect(device)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(root) }? = std::ptr::null_mut();
+    Ok(())
+}
+
+/// `zeDeviceGetStatus`.
+pub fn status(device: sys::ze_device_handle_t) -> Answer {
+    expect(device)
+}
+
+/// `zeDeviceGetGlobalTimestamps`: one reading for both, as host and device share the clock.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn global_timestamps(
+    device: sys::ze_device_handle_t,
+    host: *mut u64,
+    on_device: *mut u64,
+) -> Answer {
+    expect(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (host, on_device) = unsafe { (output(host)?, output(on_device)?) };
+    let now = clock::now();
+    *host = now;
+    *on_device = now;
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Peers: the device has none but itself.
+
+use level_zero_sys as sys;
+
+use super::expect;
+use crate::answer::Answer;
+use crate::arguments::{output, properties, structures};
+
+structures! {
+    sys::ze_device_p2p_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES;
+}
+
+/// `zeDeviceGetP2PProperties`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn p2p(
+    device: sys::ze_device_handle_t,
+    peer: sys::ze_device_handle_t,
+    told: *mut sys::ze_device_p2p_properties_t,
+) -> Answer {
+    expect(device)?;
+    expect(peer)?;
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { properties(told) }?.flags =
+        sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0;
+    Ok(())
+}
+
+/// `zeDeviceCanAccessPeer`: it can access itself.
+///
+/// # Safety
+/// As for [`p2p`].
+pub unsafe fn can_access_peer(
+    device: sys::ze_device_handle_t,
+    peer: sys::ze_device_handle_t,
+    value: *mut sys::ze_bool_t,
+) -> Answer {
+    expect(device)?;
+    expect(peer)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(value) }? = 1;
+    Ok(())
+}

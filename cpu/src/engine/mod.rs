@@ -1,0 +1,17 @@
+//! Execution: operations, the signals they wait for and give, and the workers that run them.
+//!
+//! A [`Stream`] is what a queue or an immediate list submits to. An operation that is short and has nothing to
+//! wait for runs in its caller. Any other becomes a [`Task`](task::Task) that workers run once everything it waits
+//! for has happened; no thread ever blocks on behalf of a task.
+
+mod operation;
+mod signal;
+mod stream;
+mod task;
+mod workers;
+
+pub use operation::{Nothing, Operation, Pins};
+pub use signal::Signal;
+pub use stream::{Order, Stream};
+pub use task::Task;
+pub use workers::{dispatch, processors};

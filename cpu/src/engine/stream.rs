@@ -1,0 +1,188 @@
+//! The order in which the operations of one queue or immediate list run.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::operation::{Nothing, Operation, Pins};
+use super::signal::Signal;
+use super::task::{Fault, Task};
+use super::workers::dispatch;
+use crate::answer::Answer;
+use crate::clock::{self, Deadline};
+use crate::event::Event;
+
+/// What an operation must wait for among those submitted to the same stream before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The last barrier or gate.
+    Loose,
+    /// Everything.
+    After,
+    /// The last barrier or gate; and everything later waits for it.
+    Gate,
+    /// Everything; and everything later waits for it: a barrier.
+    Strict,
+}
+
+impl Order {
+    fn waits_for_all(self) -> bool {
+        matches!(self, Self::After | Self::Strict)
+    }
+}
+
+/// Open signals beyond which the finished ones are swept out.
+const SWEEP: usize = 64;
+
+/// A sequence of submissions.
+#[derive(Default)]
+pub struct Stream {
+    state: Mutex<State>,
+    fault: Arc<Fault>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last barrier or gate, which every later submission waits for.
+    barrier: Option<Arc<Signal>>,
+    /// What else may still be running.
+    open: Vec<Arc<Signal>>,
+}
+
+impl State {
+    fn is_idle(&mut self, order: Order) -> bool {
+        if self
+            .barrier
+            .as_ref()
+            .is_some_and(|barrier| barrier.is_set())
+        {
+            self.barrier = None;
+        }
+        if order.waits_for_all() || self.open.len() > SWEEP {
+            self.open.retain(|signal| !signal.is_set());
+        }
+        self.barrier.is_none() && (!order.waits_for_all() || self.open.is_empty())
+    }
+}
+
+impl Stream {
+    /// Submits an operation that runs after `waits` and what `order` demands, and then completes `event`.
+    ///
+    /// It never waits for anything: what cannot run at once is left to the workers.
+    ///
+    /// # Errors
+    /// What [`Operation::pin`] answers; nothing is submitted then.
+    pub fn submit<O: Operation + 'static>(
+        &self,
+        operation: O,
+        order: Order,
+        waits: &[Arc<Event>],
+        event: Option<&Arc<Event>>,
+    ) -> Answer {
+        let pins = operation.pin()?;
+        let mut state = self.state.lock();
+        let ready = state.is_idle(order) && waits.iter().all(|event| event.signal().is_set());
+        if ready && operation.is_short() {
+            return self.run_now(&operation, pins, event);
+        }
+        let done = Arc::new(Signal::default());
+        let task = Task::new(
+            Arc::new(operation),
+            pins,
+            event.cloned(),
+            Arc::clone(&done),
+            Arc::clone(&self.fault),
+        );
+        for event in waits {
+            event.signal().block(&task);
+        }
+        self.enter(&mut state, &task, order, done);
+        drop(state);
+        if task.unblock() {
+            dispatch(vec![task]);
+        }
+        Ok(())
+    }
+
+    /// A signal that is set once everything submitted so far is done.
+    pub fn complete_with(&self, done: Arc<Signal>) {
+        let mut state = self.state.lock();
+        let task = Task::new(
+            Arc::new(Nothing),
+            Pins::new(),
+            None,
+            Arc::clone(&done),
+            Arc::clone(&self.fault),
+        );
+        if state.is_idle(Order::Strict) {
+            drop(state);
+            dispatch(done.set());
+            return;
+        }
+        self.enter(&mut state, &task, Order::Strict, done);
+        drop(state);
+        if task.unblock() {
+            dispatch(vec![task]);
+        }
+    }
+
+    /// Waits until everything submitted before the call is done; `false` when the deadline passes first.
+    ///
+    /// # Errors
+    /// The first error of an operation since the last call.
+    pub fn synchronize(&self, deadline: Deadline) -> Answer<bool> {
+        let open: Vec<Arc<Signal>> = {
+            let mut state = self.state.lock();
+            if state.is_idle(Order::Strict) {
+                drop(state);
+                return self.fault.take().map(|()| true);
+            }
+            state.barrier.iter().chain(&state.open).cloned().collect()
+        };
+        if !open.iter().all(|signal| signal.wait(deadline)) {
+            return Ok(false);
+        }
+        self.fault.take().map(|()| true)
+    }
+
+    fn run_now(
+        &self,
+        operation: &impl Operation,
+        pins: Pins,
+        event: Option<&Arc<Event>>,
+    ) -> Answer {
+        let timed = event.filter(|event| event.is_timed());
+        let started = timed.map_or(0, |_| clock::now());
+        for part in 0..operation.parts().max(1) {
+            if let Err(code) = operation.run(part) {
+                self.fault.note(code);
+            }
+        }
+        drop(pins);
+        if let Some(event) = event {
+            let ended = timed.map_or(0, |_| clock::now());
+            dispatch(event.complete(started, ended));
+        }
+        Ok(())
+    }
+
+    /// Puts a task in its place in the order.
+    fn enter(&self, state: &mut State, task: &Arc<Task>, order: Order, done: Arc<Signal>) {
+        if let Some(barrier) = &state.barrier {
+            barrier.block(task);
+        }
+        if order.waits_for_all() {
+            for signal in &state.open {
+                signal.block(task);
+            }
+        }
+        match order {
+            Order::Loose | Order::After => state.open.push(done),
+            Order::Gate => state.barrier = Some(done),
+            Order::Strict => {
+                state.open.clear();
+                state.barrier = Some(done);
+            }
+        }
+    }
+}

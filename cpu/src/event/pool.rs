@@ -1,0 +1,105 @@
+//! Event pools: how many events, and what they can do.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use crate::answer::{Answer, ensure};
+use crate::arguments::{array, descriptor, flags, output, structures};
+use crate::context::Context;
+use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
+use crate::newer;
+
+structures! {
+    sys::ze_event_pool_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
+}
+
+object!(EventPool, sys::_ze_event_pool_handle_t, EventPool);
+
+/// A pool of events.
+pub struct EventPool {
+    context: usize,
+    flags: u32,
+    count: u32,
+}
+
+impl EventPool {
+    /// How many events it has room for.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether its events keep the time of what signals them.
+    pub fn is_timed(&self) -> bool {
+        let timed = sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0
+            | newer::ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP;
+        self.flags & timed != 0
+    }
+}
+
+/// `zeEventPoolCreate`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn create_pool(
+    context: sys::ze_context_handle_t,
+    desc: *const sys::ze_event_pool_desc_t,
+    device_count: u32,
+    devices: *mut sys::ze_device_handle_t,
+    pool: *mut sys::ze_event_pool_handle_t,
+) -> Answer {
+    resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, devices, pool) = unsafe {
+        (
+            descriptor(desc)?,
+            array(
+                devices.cast_const(),
+                device_count,
+                sys::ZE_RESULT_ERROR_INVALID_SIZE,
+            )?,
+            output(pool)?,
+        )
+    };
+    flags(desc.flags, newer::EVENT_POOL_FLAGS)?;
+    ensure(desc.count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+    devices
+        .iter()
+        .try_for_each(|device| expect_singleton(Kind::Device, *device))?;
+    *pool = register(Arc::new(EventPool {
+        context: context as usize,
+        flags: desc.flags,
+        count: desc.count,
+    }))?;
+    Ok(())
+}
+
+/// `zeEventPoolDestroy`; events that are still alive keep working.
+pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> Answer {
+    retire::<EventPool>(pool).map(drop)
+}
+
+/// `zeEventPoolGetContextHandle`.
+///
+/// # Safety
+/// As for [`create_pool`].
+pub unsafe fn context_handle(
+    pool: sys::ze_event_pool_handle_t,
+    context: *mut sys::ze_context_handle_t,
+) -> Answer {
+    let pool = resolve::<EventPool>(pool)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(context) }? = pool.context as sys::ze_context_handle_t;
+    Ok(())
+}
+
+/// `zeEventPoolGetFlags`.
+///
+/// # Safety
+/// As for [`create_pool`].
+pub unsafe fn creation_flags(pool: sys::ze_event_pool_handle_t, flags: *mut u32) -> Answer {
+    let pool = resolve::<EventPool>(pool)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(flags) }? = pool.flags;
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! When the operation that signalled an event ran.
+
+use level_zero_sys as sys;
+
+use super::Event;
+use crate::answer::{Answer, ensure};
+use crate::arguments::{optional, output, properties};
+use crate::handle::{Kind, expect_singleton, resolve};
+use crate::newer::{
+    ze_event_query_kernel_timestamps_results_ext_properties_t,
+    ze_synchronized_timestamp_data_ext_t, ze_synchronized_timestamp_result_ext_t,
+};
+
+impl Event {
+    /// The kernel timestamp.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when its pool keeps none, `ZE_RESULT_NOT_READY` before it is signalled.
+    pub fn timestamp(&self) -> Answer<sys::ze_kernel_timestamp_result_t> {
+        ensure(self.is_timed(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        ensure(self.signal().is_set(), sys::ZE_RESULT_NOT_READY)?;
+        let (start, end) = self.times();
+        let data = sys::ze_kernel_timestamp_data_t {
+            kernelStart: start,
+            kernelEnd: end,
+        };
+        Ok(sys::ze_kernel_timestamp_result_t {
+            global: data,
+            context: data,
+        })
+    }
+}
+
+/// `zeEventQueryKernelTimestamp`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn query_kernel_timestamp(
+    event: sys::ze_event_handle_t,
+    result: *mut sys::ze_kernel_timestamp_result_t,
+) -> Answer {
+    let event = resolve::<Event>(event)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(result) }? = event.timestamp()?;
+    Ok(())
+}
+
+/// `zeEventQueryTimestampsExp`: one timestamp for each device and sub-device, so one.
+///
+/// # Safety
+/// As for [`query_kernel_timestamp`].
+pub unsafe fn query_timestamps(
+    event: sys::ze_event_handle_t,
+    device: sys::ze_device_handle_t,
+    count: *mut u32,
+    results: *mut sys::ze_kernel_timestamp_result_t,
+) -> Answer {
+    let event = resolve::<Event>(event)?;
+    expect_singleton(Kind::Device, device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (count, results) = unsafe { (output(count)?, optional(results)?) };
+    let room = *count;
+    *count = 1;
+    if let (true, Some(result)) = (room > 0, results) {
+        *result = event.timestamp()?;
+    }
+    Ok(())
+}
+
+/// `zeEventQueryKernelTimestampsExt`: likewise, with the host's clock beside the device's. They are the same clock.
+///
+/// # Safety
+/// As for [`query_kernel_timestamp`]; the buffers that `results` names must have room for `*count` results.
+pub unsafe fn query_kernel_timestamps(
+    event: sys::ze_event_handle_t,
+    device: sys::ze_device_handle_t,
+    count: *mut u32,
+    results: *mut ze_event_query_kernel_timestamps_results_ext_properties_t,
+) -> Answer {
+    let event = resolve::<Event>(event)?;
+    expect_singleton(Kind::Device, device)?;
+    // SAFETY: the caller vouches for the pointer.
+    let count = unsafe { output(count) }?;
+    let room = *count;
+    *count = 1;
+    if room == 0 || results.is_null() {
+        return Ok(());
+    }
+    let timestamp = event.timestamp()?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        let results = properties(results)?;
+        if let Some(kernel) = optional(results.pKernelTimestampsBuffer)? {
+            *kernel = timestamp;
+        }
+        if let Some(host) = optional(results.pSynchronizedTimestampsBuffer)? {
+            *host = ze_synchronized_timestamp_result_ext_t {
+                global: synchronized(timestamp.global),
+                context: synchronized(timestamp.context),
+            };
+        }
+    }
+    Ok(())
+}
+
+fn synchronized(data: sys::ze_kernel_timestamp_data_t) -> ze_synchronized_timestamp_data_ext_t {
+    ze_synchronized_timestamp_data_ext_t {
+        kernelStart: data.kernelStart,
+        kernelEnd: data.kernelEnd,
+    }
+}

@@ -1,0 +1,131 @@
+//! Handles: numbers that name live objects, so that a null, destroyed, foreign or mistaken one is an error and
+//! never undefined behaviour.
+//!
+//! A handle is no address. It holds the object's kind, its slot in that kind's table and how often the slot had
+//! been used before, under a tag that no address of a process has.
+
+mod table;
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use crate::answer::{Answer, ensure};
+pub use table::Table;
+
+/// What a handle names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Driver = 1,
+    Device,
+    Context,
+    CommandQueue,
+    CommandList,
+    Fence,
+    EventPool,
+    Event,
+    Module,
+    ModuleBuildLog,
+    Kernel,
+}
+
+/// The top byte of every handle: makes it a non-canonical address on every 64-bit processor.
+const TAG: u64 = 0x5A;
+const GENERATION_BITS: u32 = 24;
+const SLOT_BITS: u32 = 24;
+
+/// A type whose objects callers hold by handle.
+pub trait Object: Send + Sync + Sized + 'static {
+    /// What the handle type of the headers points to.
+    type Opaque;
+    /// The kind that its handles carry.
+    const KIND: Kind;
+    /// Where its live objects are.
+    fn table() -> &'static Table<Self>;
+}
+
+/// Gives a type its handle: the opaque type of the headers, the kind, and a table.
+macro_rules! object {
+    ($type:ty, $opaque:ty, $kind:ident) => {
+        impl $crate::handle::Object for $type {
+            type Opaque = $opaque;
+            const KIND: $crate::handle::Kind = $crate::handle::Kind::$kind;
+            fn table() -> &'static $crate::handle::Table<Self> {
+                static TABLE: $crate::handle::Table<$type> = $crate::handle::Table::new();
+                &TABLE
+            }
+        }
+    };
+}
+pub(crate) use object;
+
+/// Makes a handle for `object`.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when 2^24 objects of the kind are alive.
+pub fn register<T: Object>(object: Arc<T>) -> Answer<*mut T::Opaque> {
+    let (slot, generation) = T::table()
+        .insert(object)
+        .ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    Ok(encode(T::KIND, slot, generation) as *mut T::Opaque)
+}
+
+/// The live object that `handle` names.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_NULL_HANDLE` for null, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a handle of another
+/// kind, of a destroyed object, or not of this runtime.
+pub fn resolve<T: Object>(handle: *mut T::Opaque) -> Answer<Arc<T>> {
+    let (slot, generation) = decode(T::KIND, handle as u64)?;
+    T::table()
+        .get(slot, generation)
+        .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// Ends the life of `handle` and returns its object.
+///
+/// # Errors
+/// As for [`resolve`].
+pub fn retire<T: Object>(handle: *mut T::Opaque) -> Answer<Arc<T>> {
+    let (slot, generation) = decode(T::KIND, handle as u64)?;
+    T::table()
+        .remove(slot, generation)
+        .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// The handle of the only object of its kind.
+pub const fn singleton(kind: Kind) -> u64 {
+    encode(kind, 0, 0)
+}
+
+/// `Ok` when `handle` is the only one of its kind.
+///
+/// # Errors
+/// As for [`resolve`].
+pub fn expect_singleton<T>(kind: Kind, handle: *mut T) -> Answer {
+    ensure(!handle.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
+    ensure(
+        handle as u64 == singleton(kind),
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    )
+}
+
+const fn encode(kind: Kind, slot: u32, generation: u32) -> u64 {
+    TAG << 56
+        | (kind as u64) << (SLOT_BITS + GENERATION_BITS)
+        | (generation as u64) << SLOT_BITS
+        | slot as u64
+}
+
+fn decode(kind: Kind, handle: u64) -> Answer<(u32, u32)> {
+    ensure(handle != 0, sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
+    let slot = (handle & ((1 << SLOT_BITS) - 1)) as u32;
+    let generation = (handle >> SLOT_BITS & ((1 << GENERATION_BITS) - 1)) as u32;
+    ensure(
+        encode(kind, slot, generation) == handle,
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    )?;
+    Ok((slot, generation))
+}

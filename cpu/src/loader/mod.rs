@@ -1,0 +1,51 @@
+//! In the loader's place: the functions that a loader has beside the API's.
+
+mod tracing;
+mod version;
+
+use std::ffi::c_void;
+use std::ptr;
+
+use level_zero_sys as sys;
+
+use crate::answer::{answer, ensure};
+
+/// There is nothing to load.
+#[unsafe(no_mangle)]
+pub extern "C" fn zeLoaderInit() -> sys::ze_result_t {
+    sys::ZE_RESULT_SUCCESS
+}
+
+/// There is no tracing library behind this loader.
+#[unsafe(no_mangle)]
+pub extern "C" fn zeLoaderGetTracingHandle() -> *mut c_void {
+    ptr::null_mut()
+}
+
+/// A driver's handle from a loader's: they are the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn zelLoaderTranslateHandle(
+    kind: u32,
+    from: *mut c_void,
+    to: *mut *mut c_void,
+) -> sys::ze_result_t {
+    /// `ZEL_HANDLE_PHYSICAL_MEM`, the last kind.
+    const LAST: u32 = 13;
+    answer(|| {
+        ensure(kind <= LAST, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
+        ensure(!from.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
+        // SAFETY: a pointer to where the handle goes, if it is not null.
+        *unsafe { crate::arguments::output(to) }? = from;
+        Ok(())
+    })
+}
+
+/// As [`zelLoaderTranslateHandle`]; newer static loaders ask under this name.
+#[unsafe(no_mangle)]
+pub extern "C" fn zelLoaderTranslateHandleInternal(
+    kind: u32,
+    from: *mut c_void,
+    to: *mut *mut c_void,
+) -> sys::ze_result_t {
+    zelLoaderTranslateHandle(kind, from, to)
+}

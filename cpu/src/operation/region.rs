@@ -1,0 +1,175 @@
+//! Copying a box out of one two- or three-dimensional array into another.
+
+use std::ptr;
+
+use level_zero_sys as sys;
+
+use super::SHORT;
+use crate::answer::{Answer, ensure};
+use crate::engine::{Operation, Pins};
+use crate::usm::Span;
+
+/// How an array lies in memory and where the box in it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Address of the array.
+    pub base: usize,
+    /// Bytes from row to row; 0 means that rows are as wide as the box.
+    pub pitch: u32,
+    /// Bytes from slice to slice; 0 means that slices are as high as the box.
+    pub slice_pitch: u32,
+    /// Where the box is, and how large.
+    pub region: sys::ze_copy_region_t,
+}
+
+/// A box in memory: rows of `width` bytes, at addresses that only grow.
+#[derive(Debug)]
+pub struct Region {
+    span: Span,
+    width: usize,
+    height: usize,
+    depth: usize,
+    pitch: usize,
+    slice_pitch: usize,
+}
+
+impl Region {
+    /// Finds the box in memory.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other or the box leaves its allocation, and
+    /// what [`Span::new`] answers.
+    pub fn new(layout: &Layout) -> Answer<Self> {
+        let region = &layout.region;
+        let width = region.width as usize;
+        // A height or depth of 0 is how callers say that the box has no such dimension.
+        let height = region.height.max(1) as usize;
+        let depth = region.depth.max(1) as usize;
+        let pitch = if layout.pitch == 0 {
+            width
+        } else {
+            layout.pitch as usize
+        };
+        let slice_pitch = if layout.slice_pitch == 0 {
+            pitch * height
+        } else {
+            layout.slice_pitch as usize
+        };
+        let slice = (height - 1) * pitch + width;
+        ensure(
+            (height == 1 || pitch >= width) && (depth == 1 || slice_pitch >= slice),
+            sys::ZE_RESULT_ERROR_INVALID_SIZE,
+        )?;
+        let origin = region.originZ as usize * slice_pitch
+            + region.originY as usize * pitch
+            + region.originX as usize;
+        ensure(layout.base != 0, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+        // Checked from the base on: an origin beyond the allocation would look like memory of someone else.
+        let length = (depth - 1) * slice_pitch + slice;
+        Span::new(layout.base, origin + if width == 0 { 0 } else { length })?;
+        let first = layout
+            .base
+            .checked_add(origin)
+            .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        let span = Span::new(first, if width == 0 { 0 } else { length })?;
+        Ok(Self {
+            span,
+            width,
+            height,
+            depth,
+            pitch,
+            slice_pitch,
+        })
+    }
+
+    fn rows(&self) -> usize {
+        self.height * self.depth
+    }
+
+    /// Address of row `index`, counted through all slices.
+    fn row(&self, index: usize) -> usize {
+        self.span.address()
+            + index / self.height * self.slice_pitch
+            + index % self.height * self.pitch
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        if self.width == 0 || !self.span.overlaps(&other.span) {
+            return false;
+        }
+        // Rows of either box only go up, so one walk through both finds every pair that could meet.
+        let (mut mine, mut theirs) = (0, 0);
+        while mine < self.rows() && theirs < other.rows() {
+            let (left, right) = (self.row(mine), other.row(theirs));
+            if left + self.width <= right {
+                mine += 1;
+            } else if right + other.width <= left {
+                theirs += 1;
+            } else {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Copies one box to another of the same size.
+#[derive(Debug)]
+pub struct RegionCopy {
+    to: Region,
+    from: Region,
+    rows_in_part: usize,
+}
+
+impl RegionCopy {
+    /// A copy between boxes of one size.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` when their sizes differ, `ZE_RESULT_ERROR_OVERLAPPING_REGIONS` when they meet.
+    pub fn new(to: Region, from: Region) -> Answer<Self> {
+        ensure(
+            (to.width, to.height, to.depth) == (from.width, from.height, from.depth),
+            sys::ZE_RESULT_ERROR_INVALID_SIZE,
+        )?;
+        ensure(
+            !to.overlaps(&from),
+            sys::ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
+        )?;
+        let rows_in_part = (super::PART / to.width.max(1)).max(1);
+        Ok(Self {
+            to,
+            from,
+            rows_in_part,
+        })
+    }
+}
+
+impl Operation for RegionCopy {
+    fn is_short(&self) -> bool {
+        self.to.width * self.to.rows() <= SHORT
+    }
+
+    fn pin(&self) -> Answer<Pins> {
+        Ok([self.to.span.pin()?, self.from.span.pin()?]
+            .into_iter()
+            .flatten()
+            .collect())
+    }
+
+    fn parts(&self) -> usize {
+        self.to.rows().div_ceil(self.rows_in_part)
+    }
+
+    fn run(&self, part: usize) -> Answer {
+        let first = part * self.rows_in_part;
+        for row in first..(first + self.rows_in_part).min(self.to.rows()) {
+            let (from, to) = (self.from.row(row), self.to.row(row));
+            // SAFETY: whoever appended the copy vouches for both boxes, as the specification demands; boxes in an
+            // allocation lie inside of it, pins keep it in place, and the boxes do not overlap.
+            unsafe {
+                ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, self.to.width);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! Resetting an event on the device.
+
+use std::sync::Arc;
+
+use crate::answer::Answer;
+use crate::engine::Operation;
+use crate::event::Event;
+
+/// Makes an event unsignalled.
+pub struct Reset(pub Arc<Event>);
+
+impl Operation for Reset {
+    fn run(&self, _part: usize) -> Answer {
+        self.0.signal().reset();
+        Ok(())
+    }
+}

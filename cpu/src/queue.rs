@@ -1,0 +1,134 @@
+//! Command queues: where regular lists are executed.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use parking_lot::Mutex;
+
+use crate::answer::{Answer, ensure};
+use crate::arguments::{descriptor, output};
+use crate::clock::Deadline;
+use crate::command_list::{Batch, QueueTraits};
+use crate::context::Context;
+use crate::device;
+use crate::engine::Stream;
+use crate::fence::Fence;
+use crate::handle::{object, register, resolve, retire};
+
+object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
+
+/// A command queue.
+pub struct Queue {
+    stream: Stream,
+    traits: QueueTraits,
+    /// Held while lists are submitted, so that those of two threads do not mix.
+    turn: Mutex<()>,
+}
+
+/// `zeCommandQueueCreate`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn create(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    desc: *const sys::ze_command_queue_desc_t,
+    queue: *mut sys::ze_command_queue_handle_t,
+) -> Answer {
+    resolve::<Context>(context)?;
+    device::expect(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, queue) = unsafe { (descriptor(desc)?, output(queue)?) };
+    device::check_queue(desc)?;
+    *queue = register(Arc::new(Queue {
+        stream: Stream::default(),
+        traits: desc.into(),
+        turn: Mutex::new(()),
+    }))?;
+    Ok(())
+}
+
+/// `zeCommandQueueDestroy`; work that has been submitted goes on.
+pub fn destroy(queue: sys::ze_command_queue_handle_t) -> Answer {
+    retire::<Queue>(queue).map(drop)
+}
+
+/// `zeCommandQueueExecuteCommandLists`.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn execute(
+    queue: sys::ze_command_queue_handle_t,
+    count: u32,
+    lists: *mut sys::ze_command_list_handle_t,
+    fence: sys::ze_fence_handle_t,
+) -> Answer {
+    let owner = resolve::<Queue>(queue)?;
+    // SAFETY: the caller vouches for the array.
+    let batch = unsafe { Batch::collect(count, lists) }?;
+    let fence = if fence.is_null() {
+        None
+    } else {
+        Some(Fence::of(fence, queue)?)
+    };
+    let turn = owner.turn.lock();
+    batch.submit(&owner.stream)?;
+    if let Some(fence) = fence {
+        owner.stream.complete_with(fence.signal());
+    }
+    drop(turn);
+    if owner.traits.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {
+        owner.stream.synchronize(Deadline::Never)?;
+    }
+    Ok(())
+}
+
+/// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.
+pub fn synchronize(queue: sys::ze_command_queue_handle_t, timeout: u64) -> Answer {
+    let done = resolve::<Queue>(queue)?
+        .stream
+        .synchronize(Deadline::after(timeout))?;
+    ensure(done, sys::ZE_RESULT_NOT_READY)
+}
+
+/// Writes what `read` takes from a queue to `place`.
+///
+/// # Safety
+/// `place` must be null, misaligned or valid.
+unsafe fn tell<T>(
+    queue: sys::ze_command_queue_handle_t,
+    place: *mut T,
+    read: impl FnOnce(&QueueTraits) -> T,
+) -> Answer {
+    let queue = resolve::<Queue>(queue)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(place) }? = read(&queue.traits);
+    Ok(())
+}
+
+/// Defines a getter for each line: its function, what it writes, and how it is read.
+macro_rules! getters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $read:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The place must be null, misaligned or valid.
+        pub unsafe fn $name(queue: sys::ze_command_queue_handle_t, place: *mut $type) -> Answer {
+            // SAFETY: the caller vouches for the pointer.
+            unsafe { tell(queue, place, $read) }
+        }
+    )*};
+}
+
+getters! {
+    /// `zeCommandQueueGetOrdinal`.
+    ordinal: u32 = |_| 0;
+    /// `zeCommandQueueGetIndex`.
+    index: u32 = |traits| traits.index;
+    /// `zeCommandQueueGetFlags`.
+    creation_flags: u32 = |traits| traits.flags;
+    /// `zeCommandQueueGetMode`.
+    mode: sys::ze_command_queue_mode_t = |traits| traits.mode;
+    /// `zeCommandQueueGetPriority`.
+    priority: sys::ze_command_queue_priority_t = |traits| traits.priority;
+}

@@ -1,0 +1,193 @@
+//! `zeMemAllocDevice`, `zeMemAllocHost`, `zeMemAllocShared`.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use level_zero_sys as sys;
+
+use super::allocation::Allocation;
+use super::backing::{Backing, MOST_ALIGNMENT};
+use super::{ledger, map};
+use crate::answer::{Answer, ensure};
+use crate::arguments::{chain, descriptor, flags, output, structures};
+use crate::context::Context;
+use crate::handle::{Kind, expect_singleton, resolve};
+use crate::machine::memory;
+use crate::newer;
+
+structures! {
+    sys::ze_device_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
+    sys::ze_host_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC;
+}
+
+/// `zeMemAllocDevice`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn device(
+    context: sys::ze_context_handle_t,
+    desc: *const sys::ze_device_mem_alloc_desc_t,
+    size: usize,
+    alignment: usize,
+    device: sys::ze_device_handle_t,
+    pointer: *mut *mut c_void,
+) -> Answer {
+    let context = resolve::<Context>(context)?;
+    expect_singleton(Kind::Device, device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (pointer, relaxed) = unsafe { (output(pointer)?, device_desc(desc)?) };
+    let request = Request {
+        size,
+        alignment,
+        relaxed,
+        has_device: true,
+    };
+    *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_DEVICE)?;
+    Ok(())
+}
+
+/// `zeMemAllocHost`.
+///
+/// # Safety
+/// As for [`device`].
+pub unsafe fn host(
+    context: sys::ze_context_handle_t,
+    desc: *const sys::ze_host_mem_alloc_desc_t,
+    size: usize,
+    alignment: usize,
+    pointer: *mut *mut c_void,
+) -> Answer {
+    let context = resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (pointer, relaxed) = unsafe { (output(pointer)?, host_desc(desc)?) };
+    let request = Request {
+        size,
+        alignment,
+        relaxed,
+        has_device: false,
+    };
+    *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_HOST)?;
+    Ok(())
+}
+
+/// `zeMemAllocShared`; a null device is allowed.
+///
+/// # Safety
+/// As for [`device`].
+pub unsafe fn shared(
+    context: sys::ze_context_handle_t,
+    device_description: *const sys::ze_device_mem_alloc_desc_t,
+    host_description: *const sys::ze_host_mem_alloc_desc_t,
+    size: usize,
+    alignment: usize,
+    device: sys::ze_device_handle_t,
+    pointer: *mut *mut c_void,
+) -> Answer {
+    let context = resolve::<Context>(context)?;
+    if !device.is_null() {
+        expect_singleton(Kind::Device, device)?;
+    }
+    // SAFETY: the caller vouches for the pointers.
+    let (pointer, relaxed) = unsafe {
+        (
+            output(pointer)?,
+            device_desc(device_description)? | host_desc(host_description)?,
+        )
+    };
+    let request = Request {
+        size,
+        alignment,
+        relaxed,
+        has_device: !device.is_null(),
+    };
+    *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_SHARED)?;
+    Ok(())
+}
+
+/// Checks a device descriptor; whether it relaxes the size limit.
+///
+/// # Safety
+/// As for [`device`].
+unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> Answer<bool> {
+    // SAFETY: the caller vouches for the pointer.
+    let desc = unsafe { descriptor(desc) }?;
+    flags(desc.flags, newer::DEVICE_MEM_ALLOC_FLAGS)?;
+    // SAFETY: the caller vouches for the chain.
+    unsafe { relaxes(desc.pNext) }
+}
+
+/// Checks a host descriptor; whether it relaxes the size limit.
+///
+/// # Safety
+/// As for [`device`].
+unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> Answer<bool> {
+    // SAFETY: the caller vouches for the pointer.
+    let desc = unsafe { descriptor(desc) }?;
+    flags(desc.flags, newer::HOST_MEM_ALLOC_FLAGS)?;
+    // SAFETY: the caller vouches for the chain.
+    unsafe { relaxes(desc.pNext) }
+}
+
+/// Whether a descriptor's chain lifts the size limit. Anything else in it (import, export, ray tracing) changes what
+/// the memory is, so it is refused rather than ignored.
+///
+/// # Safety
+/// As for [`chain`].
+unsafe fn relaxes(next: *const c_void) -> Answer<bool> {
+    let mut relaxed = false;
+    // SAFETY: the caller vouches for the chain.
+    for (stype, link) in unsafe { chain(next) } {
+        ensure(
+            stype == sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
+        )?;
+        // SAFETY: its stype says what it is.
+        let limits = unsafe { &*link.cast::<sys::ze_relaxed_allocation_limits_exp_desc_t>() };
+        let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
+        flags(limits.flags, lifts)?;
+        relaxed |= limits.flags & lifts != 0;
+    }
+    Ok(relaxed)
+}
+
+struct Request {
+    size: usize,
+    alignment: usize,
+    relaxed: bool,
+    has_device: bool,
+}
+
+impl Request {
+    fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> Answer<*mut c_void> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let aligned = self.alignment == 0 || self.alignment.is_power_of_two();
+        ensure(
+            aligned && self.alignment <= MOST_ALIGNMENT,
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+        )?;
+        let fits = self.relaxed || self.size as u64 <= memory::most_at_once();
+        ensure(self.size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
+        let exhausted = if kind == sys::ZE_MEMORY_TYPE_HOST {
+            sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+        } else {
+            sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+        };
+        ensure(ledger::enter(self.size), exhausted)?;
+        let Some(backing) = Backing::new(self.size, self.alignment) else {
+            ledger::leave(self.size);
+            return Err(exhausted);
+        };
+        let allocation = Allocation::new(
+            backing,
+            self.size,
+            kind,
+            NEXT.fetch_add(1, Ordering::Relaxed),
+            context.id(),
+            self.has_device,
+        );
+        let pointer = allocation.base() as *mut c_void;
+        map::insert(Arc::new(allocation));
+        Ok(pointer)
+    }
+}

@@ -1,0 +1,16 @@
+//! Unified shared memory: allocations of the machine's own memory, found by any pointer into them.
+
+mod allocate;
+mod allocation;
+mod backing;
+mod free;
+mod ledger;
+mod map;
+mod query;
+mod span;
+
+pub use allocate::{device, host, shared};
+pub use allocation::{Allocation, Pin};
+pub use free::{free, free_all, free_with_policy};
+pub use query::{address_range, properties};
+pub use span::Span;

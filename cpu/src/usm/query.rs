@@ -1,0 +1,92 @@
+//! `zeMemGetAllocProperties` and `zeMemGetAddressRange`.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use super::allocation::Allocation;
+use super::backing::PAGE;
+use super::map;
+use crate::answer::{Answer, ensure};
+use crate::arguments::{self, optional, structures};
+use crate::context::Context;
+use crate::device;
+use crate::handle::resolve;
+use crate::newer;
+
+structures! {
+    sys::ze_memory_allocation_properties_t = sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
+}
+
+/// `zeMemGetAllocProperties`: a pointer that the context does not know is of type unknown.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn properties(
+    context: sys::ze_context_handle_t,
+    pointer: *const c_void,
+    properties: *mut sys::ze_memory_allocation_properties_t,
+    device: *mut sys::ze_device_handle_t,
+) -> Answer {
+    let context = resolve::<Context>(context)?;
+    ensure(
+        !pointer.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    // SAFETY: the caller vouches for the pointers.
+    let (properties, owner) = unsafe { (arguments::properties(properties)?, optional(device)?) };
+    let found = find(&context, pointer);
+    let (kind, id, page, device) = match &found {
+        None => (sys::ZE_MEMORY_TYPE_UNKNOWN, 0, 0, ptr::null_mut()),
+        Some(allocation) => (
+            allocation.kind(),
+            allocation.id(),
+            PAGE as u64,
+            if allocation.has_device() {
+                device::handle()
+            } else {
+                ptr::null_mut()
+            },
+        ),
+    };
+    properties.type_ = kind;
+    properties.id = id;
+    properties.pageSize = page;
+    if let Some(owner) = owner {
+        *owner = device;
+    }
+    Ok(())
+}
+
+/// `zeMemGetAddressRange`.
+///
+/// # Safety
+/// As for [`properties`].
+pub unsafe fn address_range(
+    context: sys::ze_context_handle_t,
+    pointer: *const c_void,
+    base: *mut *mut c_void,
+    size: *mut usize,
+) -> Answer {
+    let context = resolve::<Context>(context)?;
+    ensure(
+        !pointer.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    // SAFETY: the caller vouches for the pointers.
+    let (base, size) = unsafe { (optional(base)?, optional(size)?) };
+    let allocation = find(&context, pointer).ok_or(newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    if let Some(base) = base {
+        *base = allocation.base() as *mut c_void;
+    }
+    if let Some(size) = size {
+        *size = allocation.size();
+    }
+    Ok(())
+}
+
+fn find(context: &Context, pointer: *const c_void) -> Option<Arc<Allocation>> {
+    map::find(pointer as usize).filter(|allocation| allocation.context() == context.id())
+}
