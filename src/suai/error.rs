@@ -119,7 +119,8 @@ pub enum Error {
     },
     /// The elements would lie outside the address space.
     #[error(
-        "'data' has the pointer {pointer:#x}, from which bytes {}..{} are outside the address space",
+        "'shape', 'strides' and 'offset' lead to bytes {}..{} from the pointer in 'data', {pointer:#x}, which are \
+         outside the address space",
         .extent.start(), .extent.end()
     )]
     OutsideAddressSpace {

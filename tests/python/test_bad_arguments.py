@@ -26,7 +26,7 @@ def device_size():
         ((1.5,), {}, (TypeError, ValueError), "1.5|float"),
         (("4096",), {}, (TypeError, ValueError), "4096|str"),
         ((None,), {}, (TypeError, ValueError), "None"),
-        ((), {}, TypeError, ""),
+        ((), {}, TypeError, "argument"),
         ((N,), {"alignment": 3}, ValueError, "alignment.*3"),
         ((N,), {"alignment": -8}, ValueError, "alignment.*-8"),
         ((N,), {"alignment": 2**40}, (ValueError, USMAllocationError), str(2**40)),

@@ -24,16 +24,23 @@ class Duck:
         return self.interface
 
 
-def described(memory, without=(), **fields):
-    interface = memory.__sycl_usm_array_interface__ | fields
-    return Duck({name: interface[name] for name in interface if name not in without})
+class Described:
+    """Memory with some fields of its interface replaced, and some left out."""
+
+    def __init__(self, memory, without=(), **fields):
+        self.memory, self.without, self.fields = memory, without, fields
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        interface = self.memory.__sycl_usm_array_interface__ | self.fields
+        return {name: interface[name] for name in interface if name not in self.without}
 
 
 @pytest.mark.parametrize("field", ["shape", "typestr", "version", "syclobj", "data"])
 def test_a_missing_field(memory_class, field):
     x = memory_class(N)
     with pytest.raises(ValueError, match=field):
-        zeusm.memory.as_usm_memory(described(x, without=[field]))
+        zeusm.memory.as_usm_memory(Described(x, without=[field]))
 
 
 WRONG = [
@@ -108,7 +115,7 @@ def test_a_wrong_field(memory_class, field, value):
     x.copy_from_host(PATTERN)
     y = memory_class(N)
     y.memset(1)
-    duck = described(x, **{field: value})
+    duck = Described(x, **{field: value})
     with pytest.raises((ValueError, TypeError), match=field):
         zeusm.memory.as_usm_memory(duck)
     with pytest.raises((ValueError, TypeError), match=field):
@@ -117,6 +124,15 @@ def test_a_wrong_field(memory_class, field, value):
         y.copy_from_device(duck)
     assert bytes(x) == PATTERN
     assert bytes(y) == b"\1" * N
+
+
+def test_a_neighbour_is_not_reached(memory_class):
+    """An offset that leads from one allocation right into another one."""
+    x, y = sorted((memory_class(N) for _ in range(2)), key=lambda memory: memory._pointer)
+    distance = y._pointer - x._pointer
+    for memory, offset in ((x, distance), (y, -distance)):
+        with pytest.raises(ValueError, match="offset"):
+            zeusm.memory.as_usm_memory(Described(memory, offset=offset, shape=(1,)))
 
 
 @pytest.mark.parametrize("value", [None, [], 5, "x", ()])
@@ -164,15 +180,15 @@ def test_a_pointer_that_level_zero_does_not_know(memory_class, what):
     }[what]
     del freed
     with pytest.raises(ValueError, match=f"data.*{pointer:#x}"):
-        zeusm.memory.as_usm_memory(described(x, data=(pointer, False), shape=(1,)))
+        zeusm.memory.as_usm_memory(Described(x, data=(pointer, False), shape=(1,)))
 
 
 def test_a_context_that_the_pointer_is_not_of(memory_class):
     x = memory_class(N)
-    other = dpctl.SyclContext(dpctl.SyclDevice("level_zero:gpu"))
+    other = dpctl.SyclContext([dpctl.SyclDevice("level_zero:gpu")])
     assert other != x.sycl_context
     with pytest.raises(ValueError, match=r"data|syclobj"):
-        zeusm.memory.as_usm_memory(described(x, syclobj=other))
+        zeusm.memory.as_usm_memory(Described(x, syclobj=other))
 
 
 ITEM_TYPES = st.sampled_from(["|u1", "<f4", "<f8", "<c16", "|b1", "<U4", ">i2"])
@@ -199,7 +215,7 @@ TUPLES = st.lists(INTEGERS, max_size=4).map(tuple)
 def test_no_dictionary_reaches_outside_the_allocation(fields):
     x = zeusm.memory.MemoryUSMShared(N)
     try:
-        y = zeusm.memory.as_usm_memory(described(x, **fields))
+        y = zeusm.memory.as_usm_memory(Described(x, **fields))
     except (ValueError, TypeError):
         return
     if y.nbytes == 0:

@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 import zeusm.memory
 
+try:
+    from dpnp.tensor import usm_ndarray
+except ImportError:  # Where the array came from before dpnp 0.19.
+    from dpctl.tensor import usm_ndarray
+
 N = 4096
 PATTERN = bytes(i % 251 for i in range(N))
 
@@ -107,8 +112,8 @@ def test_memory_is_in_the_default_context(memory_class):
 
 @pytest.mark.parametrize("what", ["queue", "context", "device", "queue capsule", "context capsule"])
 def test_memory_goes_where_it_is_asked_to(memory_class, usm_type, what):
-    context = dpctl.SyclContext(dpctl.SyclDevice("level_zero:gpu"))
-    device = context.get_devices()[0]
+    device = dpctl.SyclDevice("level_zero:gpu")
+    context = dpctl.SyclContext([device])  # Of a list a new one is made.
     queue = dpctl.SyclQueue(context, device)
     assert context != dpctl.SyclQueue(device).sycl_context
     place = {
@@ -128,7 +133,8 @@ def test_memory_goes_where_it_is_asked_to(memory_class, usm_type, what):
 
 
 def test_memory_keeps_its_context_alive(memory_class):
-    queue = dpctl.SyclQueue(dpctl.SyclContext("level_zero:gpu"), dpctl.SyclDevice("level_zero:gpu"))
+    device = dpctl.SyclDevice("level_zero:gpu")
+    queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     x = memory_class(N, queue=queue)
     del queue
     y = dpctl.memory.as_usm_memory(x)
@@ -154,6 +160,20 @@ def test_properties(memory_class, usm_type):
     assert usm_type in repr(x)
     assert str(N) in repr(x)
     assert hex(x._pointer) in repr(x)
+
+
+def test_read_only_is_kept(memory_class):
+    """dpctl.memory writes True for writable; everybody else, arrays too, for read-only."""
+    theirs = getattr(dpctl.memory, memory_class.__name__)(N)
+    array = usm_ndarray((N,), dtype="u1", buffer=theirs)
+    zeusm.memory.as_usm_memory(theirs).memset(1)
+    zeusm.memory.as_usm_memory(array).memset(2)
+    array.flags.writable = False
+    with pytest.raises(ValueError, match="read-only"):
+        zeusm.memory.as_usm_memory(array).memset(3)
+    with pytest.raises(ValueError, match="read-only"):
+        zeusm.memory.as_usm_memory(Duck(memory_class(N), data=(theirs._pointer, True))).memset(3)
+    assert bytes(theirs) == b"\2" * N
 
 
 @pytest.mark.parametrize("number", [np.int64(N), np.uint32(N), True], ids=repr)

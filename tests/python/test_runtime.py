@@ -111,7 +111,6 @@ def test_a_wrong_choice_is_named(fresh, value):
         fails=True,
     )
     assert value in result.stderr
-    assert "ZEUSM_RUNTIME" in result.stderr
 
 
 def test_import_after_dpctl_has_looked_warns(machine):
@@ -127,7 +126,7 @@ def test_import_after_dpctl_has_looked_warns(machine):
                 import zeusm
             (warning,) = caught
             assert warning.category is zeusm.RuntimeSelectionWarning, warning
-            assert "before dpctl" in str(warning.message), warning.message
+            assert "import zeusm" in str(warning.message), warning.message
             print("warned")
     """)
     assert result.stdout == "warned\n" or zeusm.runtime().kind != "cpu"
