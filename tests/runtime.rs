@@ -30,6 +30,17 @@ fn the_runtime_tells_what_it_is() {
     assert!(std::ptr::eq(runtime, Runtime::get().unwrap()));
     assert!(!runtime.reason().is_empty());
     assert!(runtime.path().is_absolute(), "{}", runtime.path().display());
+    // What the caller set up is what is tested.
+    let behind_the_loader = matches!(
+        env::var("ZEUSM_TEST_MODE").as_deref(),
+        Ok("loader" | "validated")
+    );
+    let file = runtime.path().display().to_string();
+    assert_eq!(
+        file.contains("libze_loader.so"),
+        behind_the_loader,
+        "{file}"
+    );
     assert!(!runtime.devices().is_empty());
     for device in runtime.devices() {
         assert!(device.is_gpu());
