@@ -43,3 +43,15 @@ empty! {
 
     zerGetGlobalProcAddrTable
 }
+
+macro_rules! unsupported {
+    ($($function:ident)*) => {$(
+        /// Not served. SYCL 2024.2's adapters link the function by name, so it has to be there.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $function() -> sys::ze_result_t {
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+        }
+    )*};
+}
+
+unsupported! { zesDeviceEnumMemoryModules zesMemoryGetProperties zesMemoryGetState }
