@@ -74,7 +74,7 @@ demo: venvs ## Real data through every handoff, in both environments
 	$(PY_NUMBA_DPEX) examples/demo.py
 
 .PHONY: test
-test: lint test-rust test-python ## Everything that CI runs
+test: lint test-rust test-sycl test-valgrind test-python ## Everything that CI runs
 
 .PHONY: lint
 lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
@@ -110,6 +110,23 @@ test-sycl: build $(VENV)/.requirements $(VENV_NUMBA_DPEX)/.requirements
 		ZEUSM_TEST_DPCTL=$$(echo $(CURDIR)/$(VENV)/$(DPCTL)) cargo test --locked --test sycl
 	ZEUSM_RUNTIME=cpu ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib \
 		ZEUSM_TEST_DPCTL=$$(echo $(CURDIR)/$(VENV_NUMBA_DPEX)/$(DPCTL)) cargo test --locked --test sycl
+
+# Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
+TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
+RUNNER := CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
+.PHONY: test-sycl
+test-sycl: build venvs ## The Rust tests of SYCL's side, with both SYCL runtimes
+	ZEUSM_TEST_DPCTL=$(CURDIR)/$(VENV)/lib/python3.11/site-packages/dpctl $(TEST_SYCL)
+	ZEUSM_TEST_DPCTL=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib/python3.11/site-packages/dpctl \
+		$(RUNNER)="env LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib" $(TEST_SYCL)
+
+# What allocates, shares and frees, with every byte watched.
+VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
+	--show-leak-kinds=definite --errors-for-leak-kinds=definite
+.PHONY: test-valgrind
+test-valgrind: build ## The Rust tests of memory and queues under valgrind
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
+		cargo test --locked --test memory --test queue
 
 .PHONY: test-python
 test-python: venvs ## The Python tests, in both environments
