@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use crate::answer::{Answer, ensure};
 use crate::arguments::{descriptor, flags, output, structures};
 use crate::clock::Deadline;
-use crate::engine::{Signal, dispatch};
+use crate::engine::{Operation, Signal, dispatch};
 use crate::handle::{object, register, resolve, retire};
 use crate::queue::Queue;
 
@@ -19,7 +19,7 @@ object!(Fence, sys::_ze_fence_handle_t, Fence);
 
 /// A fence of a queue.
 pub struct Fence {
-    signal: Arc<Signal>,
+    signal: Signal,
     queue: usize,
 }
 
@@ -37,10 +37,15 @@ impl Fence {
             .filter(|fence| fence.queue == queue as usize)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
     }
+}
 
-    /// What is set when the lists have been executed.
-    pub fn signal(&self) -> Arc<Signal> {
-        Arc::clone(&self.signal)
+/// Sets a fence, at its place in the order of a queue.
+pub struct Raise(pub Arc<Fence>);
+
+impl Operation for Raise {
+    fn run(&self, _part: usize) -> Answer {
+        dispatch(self.0.signal.set());
+        Ok(())
     }
 }
 
@@ -58,7 +63,7 @@ pub unsafe fn create(
     let (desc, fence) = unsafe { (descriptor(desc)?, output(fence)?) };
     let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
     flags(desc.flags, signaled)?;
-    let signal = Arc::new(Signal::default());
+    let signal = Signal::default();
     if desc.flags & signaled != 0 {
         dispatch(signal.set());
     }

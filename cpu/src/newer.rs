@@ -29,6 +29,14 @@ pub const HOST_MEM_ALLOC_FLAGS: u32 = 0x1f;
 pub const DEVICE_MEM_ALLOC_FLAGS: u32 = 0x7;
 /// Timestamps that the host may read where the device writes them (1.8).
 pub const ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP: u32 = 1 << 3;
+/// Every flag of `ze_event_pool_counter_based_exp_flags_t`.
+pub const EVENT_POOL_COUNTER_BASED_FLAGS: u32 = 0x3;
+/// Every flag of `ze_event_counter_based_flags_t` up to 1.17.
+pub const EVENT_COUNTER_BASED_FLAGS: u32 = 0x7f;
+/// A counter-based event that can be sent to another process (1.15).
+pub const ZE_EVENT_COUNTER_BASED_FLAG_IPC: u32 = 1 << 3;
+/// The flags of a counter-based event with timestamps, of the device or of the host's clock (1.15).
+pub const EVENT_COUNTER_BASED_TIMED: u32 = 1 << 4 | 1 << 5;
 /// `zeInitDrivers` is asked for GPU drivers (1.10).
 pub const ZE_INIT_DRIVER_TYPE_FLAG_GPU: u32 = 1 << 0;
 
@@ -36,6 +44,26 @@ pub const ZE_INIT_DRIVER_TYPE_FLAG_GPU: u32 = 1 << 0;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ze_init_driver_type_desc_t {
+    pub stype: sys::ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+}
+
+/// A counter-based event without a pool (1.15).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_event_counter_based_desc_t {
+    pub stype: sys::ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+    pub signal: u32,
+    pub wait: u32,
+}
+
+/// Chained to a pool's descriptor, makes its events counter-based (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_event_pool_counter_based_exp_desc_t {
     pub stype: sys::ze_structure_type_t,
     pub pNext: *const c_void,
     pub flags: u32,
@@ -100,6 +128,7 @@ pub struct ze_eu_count_ext_t {
 }
 
 structures! {
+    ze_event_counter_based_desc_t = sys_type::EVENT_COUNTER_BASED_DESC;
     ze_init_driver_type_desc_t = sys_type::INIT_DRIVER_TYPE_DESC;
     ze_event_query_kernel_timestamps_results_ext_properties_t =
         sys_type::EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES;
@@ -113,6 +142,8 @@ pub mod sys_type {
     pub const EU_COUNT_EXT: ze_structure_type_t = ze_structure_type_t(0x10005);
     pub const EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES: ze_structure_type_t =
         ze_structure_type_t(0x10012);
+    pub const COUNTER_BASED_EVENT_POOL_EXP_DESC: ze_structure_type_t = ze_structure_type_t(0x20014);
+    pub const EVENT_COUNTER_BASED_DESC: ze_structure_type_t = ze_structure_type_t(0x2003a);
     pub const INIT_DRIVER_TYPE_DESC: ze_structure_type_t = ze_structure_type_t(0x20021);
     pub const DEVICE_VECTOR_WIDTH_PROPERTIES_EXT: ze_structure_type_t =
         ze_structure_type_t(0x20029);

@@ -11,8 +11,8 @@ use crate::clock::Deadline;
 use crate::command_list::{Batch, QueueTraits};
 use crate::context::Context;
 use crate::device;
-use crate::engine::Stream;
-use crate::fence::Fence;
+use crate::engine::{Order, Stream};
+use crate::fence::{Fence, Raise};
 use crate::handle::{object, register, resolve, retire};
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
@@ -74,7 +74,9 @@ pub unsafe fn execute(
     let turn = owner.turn.lock();
     batch.submit(&owner.stream)?;
     if let Some(fence) = fence {
-        owner.stream.complete_with(fence.signal());
+        owner
+            .stream
+            .submit(Raise(fence), Order::Strict, &[], None)?;
     }
     drop(turn);
     if owner.traits.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {

@@ -142,7 +142,9 @@ pub fn append_signal(list: sys::ze_command_list_handle_t, event: sys::ze_event_h
 /// `zeCommandListAppendEventReset`: a barrier, so that neither an earlier signal nor a later wait comes in between.
 pub fn append_reset(list: sys::ze_command_list_handle_t, event: sys::ze_event_handle_t) -> Answer {
     let list = resolve::<CommandList>(list)?;
-    list.append(Reset(subject(event)?), Order::Strict, None, &[])
+    let event = subject(event)?;
+    ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    list.append(Reset(event), Order::Strict, None, &[])
 }
 
 /// `zeCommandListAppendWriteGlobalTimestamp`.

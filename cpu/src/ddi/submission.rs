@@ -6,7 +6,9 @@ use level_zero_sys::*;
 
 use super::ddi;
 use crate::command_list::{self as list, Events, Side};
-use crate::newer::ze_event_query_kernel_timestamps_results_ext_properties_t;
+use crate::newer::{
+    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
+};
 use crate::{event, fence, queue};
 
 ddi! {
@@ -255,12 +257,18 @@ ddi! {
             = event::signal_scope(event, scope);
         9 zeEventGetWaitScope(event: ze_event_handle_t, scope: *mut u32)
             = event::wait_scope(event, scope);
-        15 zeEventCounterBasedCreate;
+        15 zeEventCounterBasedCreate(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            desc: *const ze_event_counter_based_desc_t,
+            event: *mut ze_event_handle_t,
+        ) = event::create_counter_based(context, device, desc, event);
         15 zeEventCounterBasedGetIpcHandle;
         15 zeEventCounterBasedOpenIpcHandle;
         15 zeEventCounterBasedCloseIpcHandle;
         15 zeEventCounterBasedGetDeviceAddress;
-        17 zeEventGetCounterBasedFlags;
+        17 zeEventGetCounterBasedFlags(event: ze_event_handle_t, flags: *mut u32)
+            = event::counter_based_flags(event, flags);
     }
     zeGetEventExpProcAddrTable {
         2 zeEventQueryTimestampsExp(

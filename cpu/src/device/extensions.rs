@@ -12,6 +12,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_extension_device_vector_sizes", 1 << 16),
     ("ZE_experimental_relaxed_allocation_limits", 1 << 16),
     ("ZE_experimental_event_query_timestamps", 1 << 16),
+    ("ZE_experimental_event_pool_counter_based", 1 << 16),
     ("ZE_experimental_immediate_command_list_append", 1 << 16),
 ];
 

@@ -22,6 +22,14 @@ pub struct Signal {
 }
 
 impl Signal {
+    /// One that is set from the start.
+    pub fn already_set() -> Self {
+        Self {
+            set: AtomicBool::new(true),
+            ..Self::default()
+        }
+    }
+
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
         self.set.load(Ordering::Acquire)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::operation::{Nothing, Operation, Pins};
+use super::operation::{Operation, Pins};
 use super::signal::Signal;
 use super::task::{Fault, Task};
 use super::workers::dispatch;
@@ -85,6 +85,8 @@ impl Stream {
         if ready && operation.is_short() {
             return self.run_now(&operation, pins, event);
         }
+        // Taken before the task begins a new round of its own event, which may be among them.
+        let waits: Vec<Arc<Signal>> = waits.iter().map(|event| event.signal()).collect();
         let done = Arc::new(Signal::default());
         let task = Task::new(
             Arc::new(operation),
@@ -93,8 +95,8 @@ impl Stream {
             Arc::clone(&done),
             Arc::clone(&self.fault),
         );
-        for event in waits {
-            event.signal().block(&task);
+        for signal in &waits {
+            signal.block(&task);
         }
         self.enter(&mut state, &task, order, done);
         drop(state);
@@ -102,28 +104,6 @@ impl Stream {
             dispatch(vec![task]);
         }
         Ok(())
-    }
-
-    /// A signal that is set once everything submitted so far is done.
-    pub fn complete_with(&self, done: Arc<Signal>) {
-        let mut state = self.state.lock();
-        let task = Task::new(
-            Arc::new(Nothing),
-            Pins::new(),
-            None,
-            Arc::clone(&done),
-            Arc::clone(&self.fault),
-        );
-        if state.is_idle(Order::Strict) {
-            drop(state);
-            dispatch(done.set());
-            return;
-        }
-        self.enter(&mut state, &task, Order::Strict, done);
-        drop(state);
-        if task.unblock() {
-            dispatch(vec![task]);
-        }
     }
 
     /// Waits until everything submitted before the call is done; `false` when the deadline passes first.
@@ -161,7 +141,7 @@ impl Stream {
         drop(pins);
         if let Some(event) = event {
             let ended = timed.map_or(0, |_| clock::now());
-            dispatch(event.complete(started, ended));
+            event.complete_at_once(started, ended);
         }
         Ok(())
     }

@@ -43,7 +43,8 @@ pub struct Task {
     finished: AtomicUsize,
     started: AtomicU64,
     pins: Mutex<Pins>,
-    event: Option<Arc<Event>>,
+    /// The event to signal, and its round.
+    event: Option<(Arc<Event>, Arc<Signal>)>,
     done: Arc<Signal>,
     fault: Arc<Fault>,
 }
@@ -66,7 +67,10 @@ impl Task {
             finished: AtomicUsize::new(0),
             started: AtomicU64::new(0),
             pins: Mutex::new(pins),
-            event,
+            event: event.map(|event| {
+                let round = event.begin();
+                (event, round)
+            }),
             done,
             fault,
         })
@@ -115,7 +119,9 @@ impl Task {
     fn complete(&self) -> Vec<Arc<Task>> {
         self.pins.lock().clear();
         let mut ready = match &self.event {
-            Some(event) => event.complete(self.started.load(Ordering::Relaxed), clock::now()),
+            Some((event, round)) => {
+                event.complete(round, self.started.load(Ordering::Relaxed), clock::now())
+            }
             None => Vec::new(),
         };
         ready.append(&mut self.done.set());

@@ -1,16 +1,17 @@
 //! The entry points of events on the host's side.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use level_zero_sys as sys;
 
-use super::{Event, EventPool};
+use super::{Event, EventPool, Traits};
 use crate::answer::{Answer, ensure};
 use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::Deadline;
-use crate::engine::Signal;
+use crate::clock::{self, Deadline};
+use crate::context::Context;
+use crate::device;
 use crate::handle::{register, resolve, retire};
+use crate::newer::{self, ze_event_counter_based_desc_t};
 
 structures! {
     sys::ze_event_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_DESC;
@@ -37,15 +38,56 @@ pub unsafe fn create(
         desc.index < owner.count(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
-    *event = register(Arc::new(Event {
-        pool: owner,
-        pool_handle: pool as usize,
-        signal: Signal::default(),
+    *event = register(Arc::new(Event::new(Traits {
+        pool: pool as usize,
+        timed: owner.is_timed(),
+        counter: owner.counter(),
         signal_scope: desc.signal,
         wait_scope: desc.wait,
-        started: AtomicU64::new(0),
-        ended: AtomicU64::new(0),
-    }))?;
+    })))?;
+    Ok(())
+}
+
+/// `zeEventCounterBasedCreate`: an event without a pool. It cannot be sent to another process.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn create_counter_based(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    desc: *const ze_event_counter_based_desc_t,
+    event: *mut sys::ze_event_handle_t,
+) -> Answer {
+    resolve::<Context>(context)?;
+    device::expect(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, event) = unsafe { (descriptor(desc)?, output(event)?) };
+    flags(desc.flags, newer::EVENT_COUNTER_BASED_FLAGS)?;
+    flags(desc.signal, SCOPES)?;
+    flags(desc.wait, SCOPES)?;
+    ensure(
+        desc.flags & newer::ZE_EVENT_COUNTER_BASED_FLAG_IPC == 0,
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
+    )?;
+    *event = register(Arc::new(Event::new(Traits {
+        pool: 0,
+        timed: desc.flags & newer::EVENT_COUNTER_BASED_TIMED != 0,
+        counter: Some(desc.flags),
+        signal_scope: desc.signal,
+        wait_scope: desc.wait,
+    })))?;
+    Ok(())
+}
+
+/// `zeEventGetCounterBasedFlags`: 0 for a regular event.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn counter_based_flags(event: sys::ze_event_handle_t, flags: *mut u32) -> Answer {
+    let event = resolve::<Event>(event)?;
+    // SAFETY: the caller vouches for the pointer.
+    let flags = unsafe { output(flags) }?;
+    *flags = event.traits.counter.unwrap_or(0);
     Ok(())
 }
 
@@ -54,15 +96,23 @@ pub fn destroy(event: sys::ze_event_handle_t) -> Answer {
     retire::<Event>(event).map(drop)
 }
 
+/// An event that the host may set and reset: not a counter-based one.
+fn regular(event: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
+    let event = resolve::<Event>(event)?;
+    ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    Ok(event)
+}
+
 /// `zeEventHostSignal`.
 pub fn host_signal(event: sys::ze_event_handle_t) -> Answer {
-    resolve::<Event>(event)?.signal_from_host();
+    let now = clock::now();
+    regular(event)?.complete_at_once(now, now);
     Ok(())
 }
 
 /// `zeEventHostReset`.
 pub fn host_reset(event: sys::ze_event_handle_t) -> Answer {
-    resolve::<Event>(event)?.signal().reset();
+    regular(event)?.signal().reset();
     Ok(())
 }
 
@@ -90,7 +140,7 @@ pub unsafe fn event_pool(
 ) -> Answer {
     let event = resolve::<Event>(event)?;
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(pool) }? = event.pool_handle as sys::ze_event_pool_handle_t;
+    *unsafe { output(pool) }? = event.traits.pool as sys::ze_event_pool_handle_t;
     Ok(())
 }
 
@@ -101,7 +151,7 @@ pub unsafe fn event_pool(
 pub unsafe fn signal_scope(event: sys::ze_event_handle_t, scope: *mut u32) -> Answer {
     let event = resolve::<Event>(event)?;
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(scope) }? = event.signal_scope;
+    *unsafe { output(scope) }? = event.traits.signal_scope;
     Ok(())
 }
 
@@ -112,6 +162,6 @@ pub unsafe fn signal_scope(event: sys::ze_event_handle_t, scope: *mut u32) -> An
 pub unsafe fn wait_scope(event: sys::ze_event_handle_t, scope: *mut u32) -> Answer {
     let event = resolve::<Event>(event)?;
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(scope) }? = event.wait_scope;
+    *unsafe { output(scope) }? = event.traits.wait_scope;
     Ok(())
 }

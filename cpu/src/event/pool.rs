@@ -1,14 +1,15 @@
 //! Event pools: how many events, and what they can do.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use crate::answer::{Answer, ensure};
-use crate::arguments::{array, descriptor, flags, output, structures};
+use crate::arguments::{array, chain, descriptor, flags, output, structures};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
-use crate::newer;
+use crate::newer::{self, sys_type, ze_event_pool_counter_based_exp_desc_t};
 
 structures! {
     sys::ze_event_pool_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
@@ -21,6 +22,7 @@ pub struct EventPool {
     context: usize,
     flags: u32,
     count: u32,
+    counter: Option<u32>,
 }
 
 impl EventPool {
@@ -35,6 +37,28 @@ impl EventPool {
             | newer::ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP;
         self.flags & timed != 0
     }
+
+    /// The flags of counter-based events, if its events are.
+    pub fn counter(&self) -> Option<u32> {
+        self.counter
+    }
+}
+
+/// The flags of counter-based events, if a pool's chain asks for them.
+///
+/// # Safety
+/// As for [`chain`].
+unsafe fn counter(next: *const c_void) -> Answer<Option<u32>> {
+    // SAFETY: the caller vouches for the chain.
+    for (stype, link) in unsafe { chain(next) } {
+        if stype == sys_type::COUNTER_BASED_EVENT_POOL_EXP_DESC {
+            // SAFETY: its stype says what it is.
+            let wanted = unsafe { (*link.cast::<ze_event_pool_counter_based_exp_desc_t>()).flags };
+            flags(wanted, newer::EVENT_POOL_COUNTER_BASED_FLAGS)?;
+            return Ok(Some(wanted));
+        }
+    }
+    Ok(None)
 }
 
 /// `zeEventPoolCreate`.
@@ -70,6 +94,8 @@ pub unsafe fn create_pool(
         context: context as usize,
         flags: desc.flags,
         count: desc.count,
+        // SAFETY: the caller vouches for the chain.
+        counter: unsafe { counter(desc.pNext) }?,
     }))?;
     Ok(())
 }
