@@ -26,7 +26,7 @@ pub struct Context {
 
 impl Context {
     /// A new context, different from every other one of the process.
-    pub fn new() -> Self {
+    fn make() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -80,7 +80,7 @@ pub unsafe fn create_for(
     devices
         .iter()
         .try_for_each(|device| expect_singleton(Kind::Device, *device))?;
-    *context = register(Arc::new(Context::new()))?;
+    *context = register(Arc::new(Context::make()))?;
     Ok(())
 }
 
@@ -131,6 +131,6 @@ pub fn default_context(driver: sys::ze_driver_handle_t) -> sys::ze_context_handl
         return std::ptr::null_mut();
     }
     let made =
-        DEFAULT.get_or_init(|| register(Arc::new(Context::new())).map_or(0, |it| it as usize));
+        DEFAULT.get_or_init(|| register(Arc::new(Context::make())).map_or(0, |it| it as usize));
     *made as sys::ze_context_handle_t
 }

@@ -1,13 +1,13 @@
 //! A Level Zero runtime on the CPU: one shared library that is a driver behind a loader, and a loader where there is
 //! none.
 //!
-//! - [`ddi`]: the API's boundary; one table declares every function and the tables that loaders ask for.
-//! - [`loader`]: what a loader has beside the API.
-//! - [`handle`]: handles, checked on every use.
-//! - [`driver`], [`device`], [`context`], [`machine`]: what there is, told truthfully.
-//! - [`usm`]: memory.
-//! - [`command_list`], [`queue`], [`fence`], [`event`]: submission and synchronization.
-//! - [`operation`]: what can be submitted, and [`engine`]: how it runs.
+//! - `ddi`: the API's boundary; one table declares every function and the tables that loaders ask for.
+//! - `loader`: what a loader has beside the API.
+//! - `handle`: handles, checked on every use.
+//! - `driver`, `device`, `context`, `machine`: what there is, told truthfully.
+//! - `usm`: memory.
+//! - `command_list`, `queue`, `fence`, `event`: submission and synchronization.
+//! - `operation`: what can be submitted, and `engine`: how it runs.
 //!
 //! Source: the Level Zero specification; where it leaves a choice, the function's documentation says what was chosen.
 #![deny(missing_docs)]

@@ -20,14 +20,14 @@ impl Fault {
     pub fn note(&self, code: sys::ze_result_t) {
         let _ = self
             .0
-            .compare_exchange(0, code.0 as u32, Ordering::AcqRel, Ordering::Relaxed);
+            .compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// Reports the error once.
     pub fn take(&self) -> Result<(), sys::ze_result_t> {
         match self.0.swap(0, Ordering::AcqRel) {
             0 => Ok(()),
-            code => Err(sys::ze_result_t(code as _)),
+            code => Err(sys::ze_result_t(code)),
         }
     }
 }

@@ -23,8 +23,11 @@ pub extern "C" fn zeLoaderGetTracingHandle() -> *mut c_void {
 }
 
 /// A driver's handle from a loader's: they are the same.
+///
+/// # Safety
+/// `to` must be null or valid.
 #[unsafe(no_mangle)]
-pub extern "C" fn zelLoaderTranslateHandle(
+pub unsafe extern "C" fn zelLoaderTranslateHandle(
     kind: u32,
     from: *mut c_void,
     to: *mut *mut c_void,
@@ -34,18 +37,22 @@ pub extern "C" fn zelLoaderTranslateHandle(
     answer(|| {
         ensure(kind <= LAST, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
         ensure(!from.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
-        // SAFETY: a pointer to where the handle goes, if it is not null.
+        // SAFETY: the caller vouches for the pointer.
         *unsafe { crate::arguments::output(to) }? = from;
         Ok(())
     })
 }
 
 /// As [`zelLoaderTranslateHandle`]; newer static loaders ask under this name.
+///
+/// # Safety
+/// As for [`zelLoaderTranslateHandle`].
 #[unsafe(no_mangle)]
-pub extern "C" fn zelLoaderTranslateHandleInternal(
+pub unsafe extern "C" fn zelLoaderTranslateHandleInternal(
     kind: u32,
     from: *mut c_void,
     to: *mut *mut c_void,
 ) -> sys::ze_result_t {
-    zelLoaderTranslateHandle(kind, from, to)
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { zelLoaderTranslateHandle(kind, from, to) }
 }

@@ -18,7 +18,7 @@ pub fn megahertz() -> u32 {
             .and_then(|text| text.trim().parse::<u32>().ok())
             .map(|kilohertz| kilohertz / 1000);
         highest
-            .or_else(|| Some(cpuinfo("cpu MHz")?.split('.').next()?.parse().ok()?))
+            .or_else(|| cpuinfo("cpu MHz")?.split('.').next()?.parse().ok())
             .unwrap_or(0)
     })
 }
