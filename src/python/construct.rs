@@ -1,7 +1,9 @@
 //! Making memory objects: new allocations, shares of other objects' memory, and copies of it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -13,6 +15,7 @@ use super::kinds;
 use super::memory::{Owner, PyMemory};
 use super::place::Place;
 use super::syclobj::Target;
+use super::uses::Uses;
 use super::{interface, transfer};
 use crate::suai::{self, Interface};
 use crate::usm::{Allocation, UsmKind};
@@ -40,7 +43,7 @@ pub(super) fn construct(
     }
     let source = view_of(other)?;
     if options.copy {
-        let spot = wanted.unwrap_or_else(|| Spot::of(py, &source));
+        let spot = wanted.map_or_else(|| Spot::of(py, &source), Ok)?;
         return copy_of(py, kind, &source, alignment, spot);
     }
     if source.kind != kind {
@@ -100,7 +103,7 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
     if let Ok(memory) = object.cast::<PyMemory>()
         && !overrides_interface(object)?
     {
-        return Ok(memory.get().share(py));
+        return memory.get().share(py);
     }
     let Some(dictionary) = interface::dictionary(object)? else {
         return Err(PyValueError::new_err(format!(
@@ -136,7 +139,10 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
         kind: kind.unwrap_or(UsmKind::Device),
         read_only: exported.read_only,
         place: spot.place,
-        owner: Owner::Object(object.clone().unbind()),
+        alignment: 0,
+        owner: Mutex::new(Some(Owner::Object(object.clone().unbind()))),
+        uses: Uses::default(),
+        exported: AtomicBool::new(false),
         queue: spot.queue,
         in_order: spot.in_order,
     })
@@ -202,13 +208,9 @@ impl Spot {
     }
 
     /// Where `memory` is.
-    fn of(py: Python<'_>, memory: &PyMemory) -> Self {
-        let shared = memory.share(py);
-        Self {
-            place: shared.place,
-            queue: shared.queue,
-            in_order: shared.in_order,
-        }
+    fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
+        let queue = memory.queue.get(py).map(|queue| queue.clone_ref(py));
+        Self::new(py, Arc::clone(&memory.place), queue)
     }
 }
 
@@ -227,7 +229,10 @@ fn allocate(
         nbytes: size,
         kind,
         read_only: false,
-        owner: Owner::Allocation(Arc::new(allocation)),
+        alignment,
+        owner: Mutex::new(Some(Owner::Allocation(Arc::new(allocation)))),
+        uses: Uses::default(),
+        exported: AtomicBool::new(false),
         place: spot.place,
         queue: spot.queue,
         in_order: spot.in_order,

@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -47,6 +47,10 @@ macro_rules! class {
             ) -> PyResult<()> {
                 // SAFETY: the interpreter passes a buffer structure to fill in.
                 unsafe { $getbuffer(slf.as_super(), view, flags) }
+            }
+
+            unsafe fn __releasebuffer__(slf: Bound<'_, Self>, _view: *mut ffi::Py_buffer) {
+                slf.as_super().get().uses.end();
             }
         }
     };
@@ -136,6 +140,7 @@ unsafe fn host_buffer(
     let py = memory.py();
     let inner = memory.get();
     inner.after_queue(py)?;
+    inner.uses.begin()?;
     // SAFETY: `view` is to be filled in. The exporter is `memory` itself, which the view keeps alive, and with it the
     // bytes; nothing moves or shrinks them.
     let answer = unsafe {
@@ -149,6 +154,7 @@ unsafe fn host_buffer(
         )
     };
     if answer == -1 {
+        inner.uses.end();
         return Err(PyErr::fetch(py));
     }
     Ok(())
@@ -193,32 +199,18 @@ pub(super) fn suffix(kind: UsmKind) -> &'static str {
     }
 }
 
-/// Whether `class` is one of ours and not a subclass.
-pub(super) fn is_exact(class: &Bound<'_, PyType>) -> bool {
-    let py = class.py();
-    class.is(py.get_type::<MemoryUSMShared>())
-        || class.is(py.get_type::<MemoryUSMDevice>())
-        || class.is(py.get_type::<MemoryUSMHost>())
+/// The class of a kind.
+pub(super) fn class(py: Python<'_>, kind: UsmKind) -> Bound<'_, PyType> {
+    match kind {
+        UsmKind::Host => py.get_type::<MemoryUSMHost>(),
+        UsmKind::Device => py.get_type::<MemoryUSMDevice>(),
+        UsmKind::Shared => py.get_type::<MemoryUSMShared>(),
+    }
 }
 
-/// What pickles call: new memory of a kind with these bytes.
-#[pyfunction(name = "_from_pickle")]
-pub(super) fn from_pickle<'py>(
-    content: &Bound<'py, PyAny>,
-    usm_type: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = content.py();
-    let class = match usm_type {
-        "shared" => py.get_type::<MemoryUSMShared>(),
-        "device" => py.get_type::<MemoryUSMDevice>(),
-        "host" => py.get_type::<MemoryUSMHost>(),
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "the pickle has the USM type {other:?}, which is none of shared, device and host"
-            )));
-        }
-    };
-    let memory = class.call1((content.len()?,))?;
-    memory.call_method1("copy_from_host", (content,))?;
-    Ok(memory)
+/// Whether `class` is one of ours and not a subclass.
+pub(super) fn is_exact(class: &Bound<'_, PyType>) -> bool {
+    [UsmKind::Shared, UsmKind::Device, UsmKind::Host]
+        .into_iter()
+        .any(|kind| class.is(self::class(class.py(), kind)))
 }

@@ -16,6 +16,7 @@ mod place;
 mod runtime;
 mod syclobj;
 mod transfer;
+mod uses;
 
 use pyo3::prelude::*;
 
@@ -27,9 +28,9 @@ mod _zeusm {
     #[pymodule_export]
     use super::construct::as_usm_memory;
     #[pymodule_export]
-    use super::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, from_pickle};
+    use super::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
     #[pymodule_export]
-    use super::memory::PyMemory;
+    use super::memory::{PyMemory, from_pickle};
     #[pymodule_export]
     use super::runtime::{PyRuntime, runtime, start};
 

@@ -1,0 +1,152 @@
+//! What a memory object tells of itself.
+
+use std::sync::atomic::Ordering;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::{Owner, PyMemory};
+use crate::python::capsule;
+use crate::python::dpctl::Dpctl;
+use crate::usm::UsmKind;
+
+#[pymethods]
+impl PyMemory {
+    /// Size of the memory in bytes.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Size of the memory in bytes.
+    #[getter]
+    fn size(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Address of the first byte; 0 when there is none.
+    #[getter]
+    fn _pointer(&self) -> PyResult<usize> {
+        self.uses.guard().map(|_use| self.pointer)
+    }
+
+    /// The object that owns the memory; None when zeusm does.
+    #[getter]
+    fn reference_obj(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &*self.owner.lock() {
+            Some(Owner::Object(object)) => Some(object.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    /// The `dpctl.SyclContext` that the memory is bound to.
+    #[getter]
+    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.queue.get(py) {
+            Some(queue) => queue.bind(py).getattr("sycl_context"),
+            None => Dpctl::get(py)?.context_of(py, &self.place),
+        }
+    }
+
+    /// The same as `sycl_context`.
+    #[getter]
+    fn _context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.sycl_context(py)
+    }
+
+    /// The `dpctl.SyclDevice` that the memory was allocated for.
+    #[getter]
+    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.queue.get(py) {
+            Some(queue) => queue.bind(py).getattr("sycl_device"),
+            None => Dpctl::get(py)?.device_of(py, &self.place),
+        }
+    }
+
+    /// A `dpctl.SyclQueue` of the memory's context and device: the one given when it was made, else a new one.
+    #[getter]
+    fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        // Why there is no SYCL context is more to the point than why dpctl cannot be imported.
+        self.place.sycl()?;
+        self.queue
+            .get_or_try_init(py, || {
+                Ok(Dpctl::get(py)?.queue_of(py, &self.place)?.unbind())
+            })
+            .map(|queue| queue.clone_ref(py))
+    }
+
+    /// The same as `sycl_queue`.
+    #[getter]
+    fn _queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.sycl_queue(py)
+    }
+
+    /// What other packages read to use the memory in place.
+    ///
+    /// `data` (address, read-only), `shape` in bytes, `strides` None, `offset` 0, `typestr` "|u1", `version` 1, and
+    /// `syclobj`, a `SyclContextRef` capsule made anew at each read.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     When the memory is in no SYCL context; the message says why and what to install.
+    #[getter]
+    fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let _use = self.uses.guard()?;
+        let syclobj = capsule::of_context(py, self.place.sycl()?)?;
+        self.exported.store(true, Ordering::Relaxed);
+        let dictionary = PyDict::new(py);
+        dictionary.set_item(intern!(py, "data"), (self.pointer, self.read_only))?;
+        dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;
+        dictionary.set_item(intern!(py, "strides"), py.None())?;
+        dictionary.set_item(intern!(py, "offset"), 0)?;
+        dictionary.set_item(intern!(py, "typestr"), intern!(py, "|u1"))?;
+        dictionary.set_item(intern!(py, "version"), 1)?;
+        dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
+        Ok(dictionary)
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'; 'unknown' in a context that does not know it.
+    ///
+    /// Parameters
+    /// ----------
+    /// syclobj : optional
+    ///     A SYCL object whose context is asked; by default the memory's own.
+    #[pyo3(signature = (syclobj=None))]
+    fn get_usm_type(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<&'static str> {
+        Ok(self.kind_in(syclobj)?.map_or("unknown", UsmKind::name))
+    }
+
+    /// Kind of the memory as SYCL's number: 1 device, 2 shared, 3 host; 0 in a context that does not know it.
+    ///
+    /// Parameters
+    /// ----------
+    /// syclobj : optional
+    ///     A SYCL object whose context is asked; by default the memory's own.
+    #[pyo3(signature = (syclobj=None))]
+    fn get_usm_type_enum(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
+        Ok(match self.kind_in(syclobj)? {
+            None => 0,
+            Some(UsmKind::Device) => 1,
+            Some(UsmKind::Shared) => 2,
+            Some(UsmKind::Host) => 3,
+        })
+    }
+
+    fn __len__(&self) -> usize {
+        self.nbytes
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.uses.is_closed() {
+            ", closed"
+        } else {
+            ""
+        };
+        format!(
+            "<zeusm USM-{} memory of {} bytes at {:#x}{closed}>",
+            self.kind, self.nbytes, self.pointer
+        )
+    }
+}

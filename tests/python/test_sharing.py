@@ -1,0 +1,221 @@
+"""Slices, closing, pickles: what shares the memory, what lets go of it, what takes its bytes along."""
+
+import gc
+import pickle
+import sys
+import threading
+import weakref
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm.memory
+
+N = 4096
+PATTERN = bytes(i % 251 for i in range(N))
+
+
+def filled(memory_class, **keywords):
+    x = memory_class(N, **keywords)
+    x.copy_from_host(PATTERN)
+    return x
+
+
+@pytest.mark.parametrize(
+    "part", [slice(None), slice(16, 32), slice(-8, None), slice(5, 5), slice(9, 2), slice(0, 10**9)]
+)
+def test_a_slice_shares_the_memory(memory_class, part):
+    x = filled(memory_class)
+    y = x[part]
+    assert type(y) is memory_class
+    assert bytes(y) == PATTERN[part]
+    start = part.indices(N)[0]
+    assert y._pointer == (x._pointer + start if y.nbytes else 0)
+    y.memset(255)
+    expected = bytearray(PATTERN)
+    expected[part] = b"\xff" * y.nbytes
+    assert bytes(x) == expected
+
+
+def test_a_slice_outlives_the_whole(memory_class):
+    y = filled(memory_class)[100:200][10:20]
+    gc.collect()
+    assert bytes(y) == PATTERN[110:120]
+
+
+def test_a_slice_goes_to_dpctl(memory_class):
+    x = filled(memory_class)
+    y = dpctl.memory.as_usm_memory(x[64:128])
+    assert (y._pointer, y.nbytes) == (x._pointer + 64, 64)
+    assert bytes(y) == PATTERN[64:128]
+
+
+@pytest.mark.parametrize(
+    ("index", "error"),
+    [(slice(0, 8, 2), ValueError), (slice(8, 0, -1), ValueError), (0, TypeError), ("a", TypeError)],
+)
+def test_what_is_no_slice_of_bytes(memory_class, index, error):
+    with pytest.raises(error, match="slice"):
+        memory_class(N)[index]
+
+
+def test_closing_frees(memory_class):
+    x = memory_class(N)
+    with x as same:
+        assert same is x
+        x.memset(1)
+    assert x.closed
+    assert "closed" in repr(x)
+    x.close()
+    uses = [
+        x.memset,
+        x.tobytes,
+        x.copy_to_host,
+        x.__enter__,
+        lambda: x[1:2],
+        lambda: x._pointer,
+        lambda: x.__sycl_usm_array_interface__,
+        lambda: x.copy_from_host(b"a"),
+        lambda: memory_class(N).copy_from_device(x),
+        lambda: zeusm.memory.as_usm_memory(x),
+        lambda: memory_class(x),
+        lambda: pickle.dumps(x),
+    ]
+    for use in uses:
+        with pytest.raises(ValueError, match="closed"):
+            use()
+
+
+def test_a_closed_object_gives_no_buffer(host_class):
+    x = host_class(N)
+    x.close()
+    with pytest.raises(ValueError, match="closed"):
+        memoryview(x)
+
+
+def test_a_view_keeps_the_memory_from_being_closed(host_class):
+    x = host_class(N)
+    view = memoryview(x)
+    array = np.asarray(view)
+    for _ in range(2):
+        with pytest.raises(BufferError, match="2 memoryviews|1 memoryviews"):
+            x.close()
+    del view, array
+    x.close()
+    assert x.closed
+
+
+def test_a_share_keeps_the_memory_from_being_closed(memory_class):
+    x = memory_class(N)
+    y = x[10:]
+    with pytest.raises(BufferError, match="share"):
+        x.close()
+    assert not x.closed
+    del y
+    x.close()
+
+
+def test_a_reader_of_the_interface_keeps_the_memory_from_being_closed(memory_class):
+    x = filled(memory_class)
+    y = dpctl.memory.as_usm_memory(x)
+    with pytest.raises(BufferError, match="__sycl_usm_array_interface__"):
+        x.close()
+    assert bytes(y) == PATTERN
+
+
+def test_closing_a_wrapper_lets_go_of_the_owner(memory_class):
+    owner = dpctl.memory.MemoryUSMShared(N)
+
+    class Duck:
+        __sycl_usm_array_interface__ = owner.__sycl_usm_array_interface__ | {
+            "data": (owner._pointer, False)
+        }
+
+    duck = Duck()
+    gone = weakref.ref(duck)
+    y = zeusm.memory.as_usm_memory(duck)
+    del duck
+    assert gone() is not None
+    y.close()
+    assert gone() is None
+
+
+def test_threads_race_to_close(memory_class):
+    for _ in range(50):
+        x = memory_class(N)
+        failures = []
+
+        def work(x=x, failures=failures):
+            for _ in range(20):
+                try:
+                    x.memset(1)
+                    x.close()
+                except (ValueError, BufferError):
+                    pass
+                except BaseException as error:  # noqa: BLE001
+                    failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        assert x.closed
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_keeps_kind_bytes_alignment_and_device(memory_class, protocol):
+    x = filled(memory_class, alignment=1024)
+    y = pickle.loads(pickle.dumps(x, protocol))
+    assert type(y) is memory_class
+    assert bytes(y) == PATTERN
+    assert y._pointer != x._pointer
+    assert y._pointer % 1024 == 0
+    assert y.__reduce_ex__(2)[1][1] == 1024
+    assert y.sycl_device == x.sycl_device
+    assert y.sycl_context == dpctl.SyclQueue(x.sycl_device).sycl_context
+
+
+def test_out_of_band_buffers_copy_nothing(host_class):
+    x = filled(host_class)
+    buffers = []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    assert len(data) < 500
+    (buffer,) = buffers
+    assert np.frombuffer(buffer.raw(), "u1").ctypes.data == x._pointer
+    assert bytes(pickle.loads(data, buffers=buffers)) == PATTERN
+    # Read-only ones, too.
+    assert bytes(pickle.loads(data, buffers=[bytes(buffer.raw())])) == PATTERN
+
+
+def test_out_of_band_buffers_of_device_memory():
+    x = filled(zeusm.memory.MemoryUSMDevice)
+    buffers = []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    assert len(data) < 500
+    assert bytes(pickle.loads(data, buffers=buffers)) == PATTERN
+
+
+def test_a_pickle_from_a_machine_with_another_device(memory_class):
+    x = filled(memory_class)
+    rebuild, (content, alignment, device, kind) = x.__reduce_ex__(2)
+    assert device == x.sycl_device.filter_string
+    y = rebuild(content, alignment, "level_zero:gpu:99", kind)
+    assert bytes(y) == PATTERN
+
+
+def test_a_pickle_of_an_unknown_kind():
+    rebuild, (content, alignment, device, _) = zeusm.memory.MemoryUSMHost(4).__reduce_ex__(2)
+    with pytest.raises(ValueError, match="uhared"):
+        rebuild(content, alignment, device, "uhared")
+
+
+def test_objects_without_bytes_are_pickled(memory_class):
+    y = pickle.loads(pickle.dumps(memory_class(0)))
+    assert (type(y), y.nbytes) == (memory_class, 0)
+
+
+def test_size_in_python_is_of_the_object_alone(memory_class):
+    assert sys.getsizeof(memory_class(1 << 20)) < 1000
