@@ -89,8 +89,8 @@ lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
 
 # The same tests against three ways to reach the CPU runtime: in the loader's place, behind the
 # system's loader, and behind it with its validation layer on.
-.PHONY: test-rust test-direct test-loader test-validated test-sycl
-test-rust: test-direct test-loader test-validated test-sycl ## The Rust tests, in all three modes, and with SYCL
+.PHONY: test-rust test-direct test-loader test-validated
+test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
 
 test-direct: build
 	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --workspace --locked
@@ -102,14 +102,6 @@ test-loader: build
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
 test-validated: build
 	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked --tests
-
-# SYCL in the test's own process: the runtime below either dpctl, over the CPU runtime in the loader's place.
-DPCTL := lib/python3.*/site-packages/dpctl
-test-sycl: build $(VENV)/.requirements $(VENV_NUMBA_DPEX)/.requirements
-	ZEUSM_RUNTIME=cpu ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) \
-		ZEUSM_TEST_DPCTL=$$(echo $(CURDIR)/$(VENV)/$(DPCTL)) cargo test --locked --test sycl
-	ZEUSM_RUNTIME=cpu ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib \
-		ZEUSM_TEST_DPCTL=$$(echo $(CURDIR)/$(VENV_NUMBA_DPEX)/$(DPCTL)) cargo test --locked --test sycl
 
 # Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
