@@ -9,6 +9,8 @@ fn main() {
         "-Wl,-Bsymbolic",
         // Worker threads run its code, so the library never goes away.
         "-Wl,-z,nodelete",
+        // Run as a program, it is the compiling process: see src/compiler/start.rs.
+        "-Wl,-e,zeusm_cpu_compiler",
     ] {
         println!("cargo:rustc-cdylib-link-arg={argument}");
     }

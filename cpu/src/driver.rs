@@ -1,7 +1,7 @@
 //! The driver: there is one, with one device.
 
-use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_void};
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
@@ -173,21 +173,22 @@ pub unsafe fn extension_function(
 
 thread_local! {
     /// What the last failed call of the thread has to say; see [`describe`].
-    static LAST: Cell<&'static CStr> = const { Cell::new(c"") };
+    static LAST: RefCell<CString> = RefCell::default();
 }
 
 /// Keeps a description of the error that the current call is about to return.
-pub fn describe(text: &'static CStr) {
-    LAST.set(text);
+pub fn describe(text: &str) {
+    let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
+    LAST.set(CString::new(bytes).unwrap_or_default());
 }
 
-/// `zeDriverGetLastErrorDescription`: of the calling thread.
+/// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call.
 ///
 /// # Safety
 /// As for [`init_drivers`].
 pub unsafe fn last_error(driver: sys::ze_driver_handle_t, text: *mut *const c_char) -> Answer {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(text) }? = LAST.get().as_ptr();
+    *unsafe { output(text) }? = LAST.with_borrow(|text| text.as_ptr());
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! - `driver`, `device`, `context`, `machine`: what there is, told truthfully.
 //! - `usm`: memory.
 //! - `command_list`, `queue`, `fence`, `event`: submission and synchronization.
+//! - `module`, `kernel`, `launch`: kernels, which `spirv` reads, `compiler` builds and `opencl` runs.
 //! - `operation`: what can be submitted, and `engine`: how it runs.
 //!
 //! Source: the Level Zero specification; where it leaves a choice, the function's documentation says what was chosen.
@@ -17,6 +18,7 @@ pub mod answer;
 pub mod arguments;
 pub mod clock;
 pub mod command_list;
+pub mod compiler;
 pub mod context;
 pub mod ddi;
 pub mod device;
@@ -25,9 +27,15 @@ pub mod engine;
 pub mod event;
 pub mod fence;
 pub mod handle;
+pub mod kernel;
+pub mod launch;
 pub mod loader;
 pub mod machine;
+pub mod maps;
+pub mod module;
 pub mod newer;
+pub mod opencl;
 pub mod operation;
 pub mod queue;
+pub mod spirv;
 pub mod usm;

@@ -127,6 +127,16 @@ pub struct ze_eu_count_ext_t {
     pub numTotalEUs: u32,
 }
 
+/// The largest group that a kernel allows (extension `ZE_extension_kernel_max_group_size_properties`), chained to its
+/// properties.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_kernel_max_group_size_properties_ext_t {
+    pub stype: sys::ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub maxGroupSize: u32,
+}
+
 structures! {
     ze_event_counter_based_desc_t = sys_type::EVENT_COUNTER_BASED_DESC;
     ze_init_driver_type_desc_t = sys_type::INIT_DRIVER_TYPE_DESC;
@@ -139,6 +149,9 @@ structures! {
 pub mod sys_type {
     use level_zero_sys::ze_structure_type_t;
 
+    pub const KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES: ze_structure_type_t =
+        ze_structure_type_t(0x10013);
+    pub const LAUNCH_COOPERATIVE_DESC: ze_structure_type_t = ze_structure_type_t(0x20036);
     pub const EU_COUNT_EXT: ze_structure_type_t = ze_structure_type_t(0x10005);
     pub const EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES: ze_structure_type_t =
         ze_structure_type_t(0x10012);

@@ -1,6 +1,7 @@
 //! Queues, lists, fences and events.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use level_zero_sys::*;
 
@@ -9,7 +10,7 @@ use crate::command_list::{self as list, Events, Side};
 use crate::newer::{
     ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
 };
-use crate::{event, fence, queue};
+use crate::{event, fence, launch, queue};
 
 ddi! {
     zeGetCommandQueueProcAddrTable {
@@ -164,10 +165,42 @@ ddi! {
         ) = list::append_query_timestamps(
             list, queried, events, to, offsets, Events { signal, count, waits },
         );
-        0 zeCommandListAppendLaunchKernel;
-        0 zeCommandListAppendLaunchCooperativeKernel;
-        0 zeCommandListAppendLaunchKernelIndirect;
-        0 zeCommandListAppendLaunchMultipleKernelsIndirect;
+        0 zeCommandListAppendLaunchKernel(
+            list: ze_command_list_handle_t,
+            kernel: ze_kernel_handle_t,
+            groups: *const ze_group_count_t,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = launch::append(list, kernel, groups, ptr::null(), Events { signal, count, waits });
+        0 zeCommandListAppendLaunchCooperativeKernel(
+            list: ze_command_list_handle_t,
+            kernel: ze_kernel_handle_t,
+            groups: *const ze_group_count_t,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = launch::append_cooperative(list, kernel, groups, Events { signal, count, waits });
+        0 zeCommandListAppendLaunchKernelIndirect(
+            list: ze_command_list_handle_t,
+            kernel: ze_kernel_handle_t,
+            groups: *const ze_group_count_t,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = launch::append_indirect(list, kernel, groups, Events { signal, count, waits });
+        0 zeCommandListAppendLaunchMultipleKernelsIndirect(
+            list: ze_command_list_handle_t,
+            most: u32,
+            kernels: *const ze_kernel_handle_t,
+            launches: *const u32,
+            groups: *const ze_group_count_t,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = launch::append_multiple_indirect(
+            list, most, kernels, launches, groups, Events { signal, count, waits },
+        );
         3 zeCommandListAppendImageCopyToMemoryExt;
         3 zeCommandListAppendImageCopyFromMemoryExt;
         6 zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64)
@@ -186,8 +219,28 @@ ddi! {
             = list::is_immediate(list, value);
         12 zeCommandListAppendSignalExternalSemaphoreExt;
         12 zeCommandListAppendWaitExternalSemaphoreExt;
-        14 zeCommandListAppendLaunchKernelWithParameters;
-        14 zeCommandListAppendLaunchKernelWithArguments;
+        14 zeCommandListAppendLaunchKernelWithParameters(
+            list: ze_command_list_handle_t,
+            kernel: ze_kernel_handle_t,
+            groups: *const ze_group_count_t,
+            next: *const c_void,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = launch::append(list, kernel, groups, next, Events { signal, count, waits });
+        14 zeCommandListAppendLaunchKernelWithArguments(
+            list: ze_command_list_handle_t,
+            kernel: ze_kernel_handle_t,
+            groups: ze_group_count_t,
+            group: launch::Group,
+            arguments: *const *const c_void,
+            next: *const c_void,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = launch::append_with_arguments(
+            list, kernel, groups, group, arguments, next, Events { signal, count, waits },
+        );
         16 zeCommandListAppendMemoryCopyWithParameters;
         16 zeCommandListAppendMemoryFillWithParameters;
         16 zeCommandListImmediateAppendCommandListsWithParameters;

@@ -7,6 +7,7 @@ use crate::answer::Answer;
 use crate::arguments::{properties, structures};
 use crate::machine::processor;
 use crate::newer::ze_device_vector_width_properties_ext_t;
+use crate::opencl::{self, Runtime};
 
 structures! {
     sys::ze_device_compute_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
@@ -25,23 +26,34 @@ pub unsafe fn compute(
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
     let told = unsafe { properties(told) }?;
-    told.maxTotalGroupSize = 1024;
-    told.maxGroupSizeX = 1024;
-    told.maxGroupSizeY = 1024;
-    told.maxGroupSizeZ = 1024;
+    // What a machine without a compiler says matters little, as nothing can be launched on it.
+    let found = Runtime::get().ok().map(Runtime::properties);
+    let [x, y, z] = found
+        .map_or([1; 3], |found| found.max_item_sizes)
+        .map(number);
+    told.maxTotalGroupSize = found.map_or(1, |found| number(found.max_group_size));
+    told.maxGroupSizeX = x;
+    told.maxGroupSizeY = y;
+    told.maxGroupSizeZ = z;
     told.maxGroupCountX = u32::MAX;
     told.maxGroupCountY = u32::MAX;
     told.maxGroupCountZ = u32::MAX;
-    told.maxSharedLocalMemory = 32 << 10;
-    told.numSubGroupSizes = 1;
+    let local = found.map_or(0, |found| found.local_memory);
+    told.maxSharedLocalMemory = u32::try_from(local).unwrap_or(u32::MAX);
+    let sizes = found.map_or(&[][..], |found| &found.sub_group_sizes);
     told.subGroupSizes = [0; 8];
-    if let Some(size) = told.subGroupSizes.first_mut() {
-        *size = processor::vector_bytes() / 4;
+    told.numSubGroupSizes = 0;
+    // Callers divide by the smallest, so there is always one.
+    let one = [1];
+    let sizes = if sizes.is_empty() { &one } else { sizes };
+    for (place, size) in told.subGroupSizes.iter_mut().zip(sizes) {
+        *place = number(*size);
+        told.numSubGroupSizes += 1;
     }
     Ok(())
 }
 
-/// `zeDeviceGetModuleProperties`: no module can be made yet, so no format, no arithmetic.
+/// `zeDeviceGetModuleProperties`: what the compiler takes; without one no format and no arithmetic.
 ///
 /// # Safety
 /// As for [`compute`].
@@ -52,15 +64,45 @@ pub unsafe fn module(
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
     let told = unsafe { properties(told) }?;
-    told.spirvVersionSupported = 0;
-    told.flags = 0;
-    told.fp16flags = 0;
-    told.fp32flags = 0;
-    told.fp64flags = 0;
-    told.maxArgumentsSize = 0;
-    told.printfBufferSize = 0;
+    let none = opencl::Properties::default();
+    let found = Runtime::get().map_or(&none, Runtime::properties);
+    let (major, minor) = found.spirv;
+    told.spirvVersionSupported = u32::from(major) << 16 | u32::from(minor);
+    let flags = [
+        (sys::ZE_DEVICE_MODULE_FLAG_FP16, found.half != 0),
+        (sys::ZE_DEVICE_MODULE_FLAG_FP64, found.double != 0),
+        (
+            sys::ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS,
+            found.has("cl_khr_int64_base_atomics") && found.has("cl_khr_int64_extended_atomics"),
+        ),
+        (
+            sys::ZE_DEVICE_MODULE_FLAG_DP4A,
+            found.has("cl_khr_integer_dot_product"),
+        ),
+    ];
+    told.flags = flags
+        .iter()
+        .filter(|(_, has)| *has)
+        .map(|(flag, _)| flag.0)
+        .sum();
+    told.fp16flags = arithmetic(found.half);
+    told.fp32flags = arithmetic(found.single);
+    told.fp64flags = arithmetic(found.double);
+    told.maxArgumentsSize = number(found.max_argument_bytes);
+    told.printfBufferSize = number(found.printf_buffer);
     told.nativeKernelSupported.id = [0; 16];
     Ok(())
+}
+
+/// OpenCL's description of floating point as Level Zero's: the same bits but for the last two, which change places.
+fn arithmetic(config: u64) -> u32 {
+    let (soft, rounded) = (config >> 6 & 1, config >> 7 & 1);
+    (config as u32 & 0x3f) | (rounded as u32) << 6 | (soft as u32) << 7
+}
+
+/// A size that a 32-bit field can say.
+fn number(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
 }
 
 /// `zeDeviceGetImageProperties`: there are no images.

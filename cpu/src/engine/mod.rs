@@ -2,14 +2,17 @@
 //!
 //! A [`Stream`] is what a queue or an immediate list submits to. An operation that is short and has nothing to
 //! wait for runs in its caller. Any other becomes a [`Task`](task::Task) that workers run once everything it waits
-//! for has happened; no thread ever blocks on behalf of a task.
+//! for has happened; no thread ever blocks on behalf of a task. A kernel becomes a [`Flight`]: OpenCL runs it, and no
+//! worker is needed.
 
+mod flight;
 mod operation;
 mod signal;
 mod stream;
 mod task;
 mod workers;
 
+pub use flight::Flight;
 pub use operation::{Nothing, Operation, Pins};
 pub use signal::Signal;
 pub use stream::{Order, Stream};

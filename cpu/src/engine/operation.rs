@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::answer::Answer;
+use crate::launch::Launch;
 use crate::usm::Pin;
 
 /// Allocations that an operation is using: while one lives, its memory stays.
@@ -32,6 +33,11 @@ pub trait Operation: Send + Sync {
         1
     }
 
+    /// The operation as something that OpenCL runs by itself, if it is that; then it has no parts for workers to run.
+    fn as_launch(&self) -> Option<&Launch> {
+        None
+    }
+
     /// Runs part `part` of [`parts`](Self::parts), to its end.
     ///
     /// # Errors
@@ -50,6 +56,10 @@ impl Operation for Arc<dyn Operation> {
 
     fn parts(&self) -> usize {
         (**self).parts()
+    }
+
+    fn as_launch(&self) -> Option<&Launch> {
+        (**self).as_launch()
     }
 
     fn run(&self, part: usize) -> Answer {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::flight::Flight;
 use super::task::Task;
 use crate::clock::Deadline;
 
@@ -17,8 +18,15 @@ const SPINS: u32 = 300;
 #[derive(Default)]
 pub struct Signal {
     set: AtomicBool,
-    tasks: Mutex<Vec<Arc<Task>>>,
+    waiting: Mutex<Waiting>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    tasks: Vec<Arc<Task>>,
+    /// What will set it, if that is in the air.
+    flight: Option<Arc<Flight>>,
 }
 
 impl Signal {
@@ -39,10 +47,11 @@ impl Signal {
     #[must_use]
     pub fn set(&self) -> Vec<Arc<Task>> {
         let waiting = {
-            let mut tasks = self.tasks.lock();
+            let mut waiting = self.waiting.lock();
             self.set.store(true, Ordering::Release);
             self.changed.notify_all();
-            mem::take(&mut *tasks)
+            waiting.flight = None;
+            mem::take(&mut waiting.tasks)
         };
         waiting.into_iter().filter(Task::unblock).collect()
     }
@@ -54,10 +63,33 @@ impl Signal {
 
     /// Makes `task` wait for the signal, unless it is set already.
     pub fn block(&self, task: &Arc<Task>) {
-        let mut tasks = self.tasks.lock();
+        let mut waiting = self.waiting.lock();
         if !self.is_set() {
             task.block();
-            tasks.push(Arc::clone(task));
+            waiting.tasks.push(Arc::clone(task));
+        }
+    }
+
+    /// Makes a launch wait for the signal: by way of OpenCL where a flight will set it, else as [`block`](Self::block).
+    pub fn precede(&self, task: &Arc<Task>) {
+        let mut waiting = self.waiting.lock();
+        if self.is_set() {
+            return;
+        }
+        match &waiting.flight {
+            Some(flight) => task.follow(Arc::clone(flight)),
+            None => {
+                task.block();
+                waiting.tasks.push(Arc::clone(task));
+            }
+        }
+    }
+
+    /// Tells that `flight` will set it.
+    pub fn expect(&self, flight: &Arc<Flight>) {
+        let mut waiting = self.waiting.lock();
+        if !self.is_set() {
+            waiting.flight = Some(Arc::clone(flight));
         }
     }
 
@@ -69,24 +101,34 @@ impl Signal {
         if matches!(deadline, Deadline::Now) {
             return false;
         }
-        for _ in 0..SPINS {
-            hint::spin_loop();
-            if self.is_set() {
-                return true;
-            }
+        let flight = self.waiting.lock().flight.clone();
+        match (deadline, flight) {
+            // Better than to sleep until somebody else has done the work.
+            (Deadline::Never, Some(flight)) => flight.join(),
+            _ => self.spin(),
         }
-        let mut tasks = self.tasks.lock();
+        let mut waiting = self.waiting.lock();
         while !self.is_set() {
             match deadline {
                 Deadline::Now => return false,
-                Deadline::Never => self.changed.wait(&mut tasks),
+                Deadline::Never => self.changed.wait(&mut waiting),
                 Deadline::At(moment) => {
-                    if self.changed.wait_until(&mut tasks, moment).timed_out() {
+                    if self.changed.wait_until(&mut waiting, moment).timed_out() {
                         return self.is_set();
                     }
                 }
             }
         }
         true
+    }
+
+    /// Looks for a few microseconds.
+    fn spin(&self) {
+        for _ in 0..SPINS {
+            hint::spin_loop();
+            if self.is_set() {
+                return;
+            }
+        }
     }
 }

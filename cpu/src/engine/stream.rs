@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use super::operation::{Operation, Pins};
 use super::signal::Signal;
-use super::task::{Fault, Task};
+use super::task::{Lane, Task};
 use super::workers::dispatch;
 use crate::answer::Answer;
 use crate::clock::{self, Deadline};
@@ -38,7 +39,7 @@ const SWEEP: usize = 64;
 #[derive(Default)]
 pub struct Stream {
     state: Mutex<State>,
-    fault: Arc<Fault>,
+    lane: Arc<Lane>,
 }
 
 #[derive(Default)]
@@ -63,6 +64,23 @@ impl State {
         }
         self.barrier.is_none() && (!order.waits_for_all() || self.open.is_empty())
     }
+
+    /// Puts a submission, whose end sets `done`, in its place in the order. Returns what it must wait for.
+    fn enter(&mut self, order: Order, done: Arc<Signal>) -> SmallVec<[Arc<Signal>; 4]> {
+        let mut before: SmallVec<[Arc<Signal>; 4]> = self.barrier.iter().cloned().collect();
+        if order.waits_for_all() {
+            before.extend(self.open.iter().cloned());
+        }
+        match order {
+            Order::Loose | Order::After => self.open.push(done),
+            Order::Gate => self.barrier = Some(done),
+            Order::Strict => {
+                self.open.clear();
+                self.barrier = Some(done);
+            }
+        }
+        before
+    }
 }
 
 impl Stream {
@@ -80,25 +98,31 @@ impl Stream {
         event: Option<&Arc<Event>>,
     ) -> Answer {
         let pins = operation.pin()?;
-        let mut state = self.state.lock();
-        let ready = state.is_idle(order) && waits.iter().all(|event| event.signal().is_set());
-        if ready && operation.is_short() {
-            return self.run_now(&operation, pins, event);
-        }
         // Taken before the task begins a new round of its own event, which may be among them.
-        let waits: Vec<Arc<Signal>> = waits.iter().map(|event| event.signal()).collect();
+        let waits: SmallVec<[Arc<Signal>; 4]> = waits.iter().map(|event| event.signal()).collect();
+        let launch = operation.as_launch().is_some();
+        let mut state = self.state.lock();
+        let ready = state.is_idle(order) && waits.iter().all(|signal| signal.is_set());
+        if ready && !launch && operation.is_short() {
+            self.run_now(&operation, pins, event);
+            return Ok(());
+        }
         let done = Arc::new(Signal::default());
         let task = Task::new(
             Arc::new(operation),
             pins,
             event.cloned(),
             Arc::clone(&done),
-            Arc::clone(&self.fault),
+            Arc::clone(&self.lane),
         );
-        for signal in &waits {
-            signal.block(&task);
+        let before = state.enter(order, done);
+        for signal in waits.iter().chain(&before) {
+            if launch {
+                signal.precede(&task)
+            } else {
+                signal.block(&task)
+            }
         }
-        self.enter(&mut state, &task, order, done);
         drop(state);
         if task.unblock() {
             dispatch(vec![task]);
@@ -115,54 +139,28 @@ impl Stream {
             let mut state = self.state.lock();
             if state.is_idle(Order::Strict) {
                 drop(state);
-                return self.fault.take().map(|()| true);
+                return self.lane.fault.take().map(|()| true);
             }
             state.barrier.iter().chain(&state.open).cloned().collect()
         };
         if !open.iter().all(|signal| signal.wait(deadline)) {
             return Ok(false);
         }
-        self.fault.take().map(|()| true)
+        self.lane.fault.take().map(|()| true)
     }
 
-    fn run_now(
-        &self,
-        operation: &impl Operation,
-        pins: Pins,
-        event: Option<&Arc<Event>>,
-    ) -> Answer {
+    fn run_now(&self, operation: &impl Operation, pins: Pins, event: Option<&Arc<Event>>) {
         let timed = event.filter(|event| event.is_timed());
         let started = timed.map_or(0, |_| clock::now());
         for part in 0..operation.parts().max(1) {
             if let Err(code) = operation.run(part) {
-                self.fault.note(code);
+                self.lane.fault.note(code);
             }
         }
         drop(pins);
         if let Some(event) = event {
             let ended = timed.map_or(0, |_| clock::now());
             event.complete_at_once(started, ended);
-        }
-        Ok(())
-    }
-
-    /// Puts a task in its place in the order.
-    fn enter(&self, state: &mut State, task: &Arc<Task>, order: Order, done: Arc<Signal>) {
-        if let Some(barrier) = &state.barrier {
-            barrier.block(task);
-        }
-        if order.waits_for_all() {
-            for signal in &state.open {
-                signal.block(task);
-            }
-        }
-        match order {
-            Order::Loose | Order::After => state.open.push(done),
-            Order::Gate => state.barrier = Some(done),
-            Order::Strict => {
-                state.open.clear();
-                state.barrier = Some(done);
-            }
         }
     }
 }

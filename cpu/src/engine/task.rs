@@ -1,15 +1,20 @@
 //! A submitted operation that could not run in its caller.
 
-use std::sync::Arc;
+use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use level_zero_sys as sys;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
+use super::flight::{Flight, Flights};
 use super::operation::{Operation, Pins};
 use super::signal::Signal;
+use crate::answer::Answer;
 use crate::clock;
 use crate::event::Event;
+use crate::opencl::{self, Queue, Runtime};
 
 /// The first error of a stream's operations since the host last asked; 0 is none.
 #[derive(Default)]
@@ -32,6 +37,27 @@ impl Fault {
     }
 }
 
+/// What the tasks of one stream share.
+#[derive(Default)]
+pub struct Lane {
+    /// The first error.
+    pub fault: Fault,
+    /// Where launches go, once there has been one.
+    queue: OnceLock<Arc<Queue>>,
+}
+
+impl Lane {
+    /// The queue for launches.
+    fn queue(&self) -> Answer<&Arc<Queue>> {
+        if let Some(queue) = self.queue.get() {
+            return Ok(queue);
+        }
+        let runtime = Runtime::get().map_err(|_| sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)?;
+        let queue = Queue::new(runtime).map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+        Ok(self.queue.get_or_init(|| Arc::new(queue)))
+    }
+}
+
 /// An operation, what it still waits for, and what its end makes known.
 pub struct Task {
     operation: Arc<dyn Operation>,
@@ -43,10 +69,12 @@ pub struct Task {
     finished: AtomicUsize,
     started: AtomicU64,
     pins: Mutex<Pins>,
+    /// For a launch: flights that it follows.
+    after: Mutex<Flights>,
     /// The event to signal, and its round.
     event: Option<(Arc<Event>, Arc<Signal>)>,
     done: Arc<Signal>,
-    fault: Arc<Fault>,
+    lane: Arc<Lane>,
 }
 
 impl Task {
@@ -56,7 +84,7 @@ impl Task {
         pins: Pins,
         event: Option<Arc<Event>>,
         done: Arc<Signal>,
-        fault: Arc<Fault>,
+        lane: Arc<Lane>,
     ) -> Arc<Self> {
         Arc::new(Self {
             parts: operation.parts().max(1),
@@ -67,12 +95,13 @@ impl Task {
             finished: AtomicUsize::new(0),
             started: AtomicU64::new(0),
             pins: Mutex::new(pins),
+            after: Mutex::default(),
             event: event.map(|event| {
                 let round = event.begin();
                 (event, round)
             }),
             done,
-            fault,
+            lane,
         })
     }
 
@@ -107,21 +136,88 @@ impl Task {
                 self.started.store(clock::now(), Ordering::Relaxed);
             }
             if let Err(code) = self.operation.run(part) {
-                self.fault.note(code);
+                self.lane.fault.note(code);
             }
             if self.finished.fetch_add(1, Ordering::AcqRel) + 1 == self.parts {
-                return self.complete();
+                return self.complete(self.started.load(Ordering::Relaxed), clock::now());
             }
         }
     }
 
+    /// Whether OpenCL runs it.
+    pub fn is_launch(&self) -> bool {
+        self.operation.as_launch().is_some()
+    }
+
+    /// It comes after a flight, which OpenCL will see to.
+    pub fn follow(&self, flight: Arc<Flight>) {
+        self.after.lock().push(flight);
+    }
+
+    /// Gives a launch to OpenCL; everything that it waits for has happened or is in the air. Returns the tasks that
+    /// may start now, which there are only if OpenCL refuses.
+    pub fn take_off(self: &Arc<Self>) -> Vec<Arc<Task>> {
+        let after = mem::take(&mut *self.after.lock());
+        match self.enqueue(&after) {
+            Ok((event, queue)) => {
+                let flight = Flight::new(event, Arc::clone(queue), Arc::clone(self), after);
+                self.done.expect(&flight);
+                if let Some((_, round)) = &self.event {
+                    round.expect(&flight);
+                }
+                flight.watch();
+                // A queue that cannot be flushed cannot be waited for either, which is where the error comes out.
+                let _ = queue.flush();
+                Vec::new()
+            }
+            Err(code) => {
+                self.lane.fault.note(code);
+                after.iter().for_each(Flight::join);
+                self.complete(clock::now(), clock::now())
+            }
+        }
+    }
+
+    fn enqueue(&self, after: &[Arc<Flight>]) -> Answer<(opencl::Event, &Arc<Queue>)> {
+        let queue = self.lane.queue()?;
+        let launch = self
+            .operation
+            .as_launch()
+            .ok_or(sys::ZE_RESULT_ERROR_UNKNOWN)?;
+        let elsewhere = after
+            .iter()
+            .filter(|flight| !flight.is_in(queue))
+            .map(|flight| flight.event());
+        self.started.store(clock::now(), Ordering::Relaxed);
+        launch
+            .enqueue(queue, &elsewhere.collect::<SmallVec<[_; 4]>>())
+            .map(|event| (event, queue))
+    }
+
+    /// The end of a flight. Returns the tasks that may start now.
+    pub fn land(&self, flown: &opencl::Event) -> Vec<Arc<Task>> {
+        if flown.outcome().is_err() {
+            self.lane.fault.note(sys::ZE_RESULT_ERROR_UNKNOWN);
+        }
+        let (mut started, mut ended) = (self.started.load(Ordering::Relaxed), clock::now());
+        if self
+            .event
+            .as_ref()
+            .is_some_and(|(event, _)| event.is_timed())
+            && let Some(times) = flown.times()
+        {
+            // OpenCL's clock is ours on every runtime known; on any other, the times stay within what is certain.
+            started = times.start.clamp(started, ended);
+            ended = times.end.clamp(started, ended);
+        }
+        self.complete(started, ended)
+    }
+
     /// Makes the end known: first lets go of memory, then signals the event, then the stream.
-    fn complete(&self) -> Vec<Arc<Task>> {
+    fn complete(&self, started: u64, ended: u64) -> Vec<Arc<Task>> {
         self.pins.lock().clear();
         let mut ready = match &self.event {
-            Some((event, round)) => {
-                event.complete(round, self.started.load(Ordering::Relaxed), clock::now())
-            }
+            Some((event, round)) => event.complete(round, started, ended),
             None => Vec::new(),
         };
         ready.append(&mut self.done.set());

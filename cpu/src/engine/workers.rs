@@ -1,5 +1,6 @@
 //! The threads that run tasks: started when first needed, never joined.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -37,11 +38,38 @@ fn most_threads() -> usize {
     processors() + 2
 }
 
-/// Hands tasks that may start to the workers; returns at once.
+thread_local! {
+    /// Tasks that this thread is about to set going, while it does so with one.
+    static GOING: RefCell<Option<VecDeque<Arc<Task>>>> = const { RefCell::new(None) };
+}
+
+/// Sets tasks going that may start: launches are given to OpenCL, short ones run here, all others go to the workers.
+///
+/// The end of a task may set the next one free, and that one the next; so what comes up meanwhile is left to the
+/// outermost call, and no chain is too long for the stack.
 pub fn dispatch(ready: Vec<Arc<Task>>) {
-    for task in ready {
-        enqueue(task);
+    if ready.is_empty() {
+        return;
     }
+    let outermost = GOING.with_borrow_mut(|going| {
+        let outermost = going.is_none();
+        going.get_or_insert_default().extend(ready);
+        outermost
+    });
+    if !outermost {
+        return;
+    }
+    let next = || GOING.with_borrow_mut(|going| going.as_mut()?.pop_front());
+    while let Some(task) = next() {
+        if task.is_launch() {
+            dispatch(task.take_off());
+        } else if task.is_short() {
+            dispatch(task.work());
+        } else {
+            enqueue(task);
+        }
+    }
+    GOING.set(None);
 }
 
 fn pool() -> &'static Pool {
@@ -123,16 +151,7 @@ fn serve(pool: &Pool) {
     }
 }
 
-/// Runs a task, and the short ones that its end sets free; longer ones go to whoever is idle.
+/// Runs a task and sets going what its end sets free.
 fn run(task: Arc<Task>) {
-    let mut mine = vec![task];
-    while let Some(task) = mine.pop() {
-        for next in task.work() {
-            if next.is_short() {
-                mine.push(next);
-            } else {
-                enqueue(next);
-            }
-        }
-    }
+    dispatch(task.work());
 }

@@ -1,0 +1,183 @@
+//! This process's side: starts the compiling process, gives it jobs, and outlives it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{self, Child, Command};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::libc;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::socket::{MsgFlags, send};
+use parking_lot::Mutex;
+
+use super::message::{Failure, Job, read_outcome};
+use super::server::BEGUN;
+use super::start::zeusm_cpu_compiler;
+use crate::maps;
+
+/// How much of what a dying compiler said is passed on, in bytes.
+const LAST_WORDS: u64 = 4096;
+
+/// The compiling process, once there is one.
+static COMPILER: Mutex<Option<Compiler>> = Mutex::new(None);
+
+/// Builds a module to the device's own code; one at a time.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
+    let mut place = COMPILER.lock();
+    // After a fork the compiler is the parent's, and both must not talk on one socket.
+    if place
+        .as_ref()
+        .is_some_and(|compiler| compiler.owner != process::id())
+    {
+        std::mem::forget(place.take());
+    }
+    // A compiler that died between two jobs is replaced once; one that cannot even begin is not tried for ever.
+    for _ in 0..2 {
+        let compiler = match &mut *place {
+            Some(compiler) => compiler,
+            empty => empty
+                .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
+        };
+        if compiler.begin(job).is_ok() {
+            return match read_outcome(&mut &compiler.socket) {
+                Ok(outcome) => outcome,
+                Err(_) => Err(Failure::Crashed(
+                    place.take().map(Compiler::last_words).unwrap_or_default(),
+                )),
+            };
+        }
+        *place = None;
+    }
+    Err(Failure::Unavailable(
+        "the compiling process ends as soon as it starts".to_owned(),
+    ))
+}
+
+/// The process, the socket to it, and what it writes to its standard output and error.
+struct Compiler {
+    process: Child,
+    socket: UnixStream,
+    words: File,
+    owner: u32,
+}
+
+impl Compiler {
+    fn start() -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let words = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)?;
+        // Every line goes to the end, also after the file has been emptied.
+        fcntl(&words, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+        let process = Command::new(dynamic_linker()?)
+            .arg(library()?)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(words.try_clone()?)
+            .stderr(words.try_clone()?)
+            .spawn()?;
+        Ok(Self {
+            process,
+            socket: ours,
+            words: words.into(),
+            owner: process::id(),
+        })
+    }
+
+    /// Hands a job over; an error means that the process never saw it whole.
+    fn begin(&mut self, job: &Job) -> io::Result<()> {
+        self.words.set_len(0)?;
+        let mut message = Vec::new();
+        job.write(&mut message)?;
+        Quiet(&self.socket).write_all(&message)?;
+        let mut begun = [0];
+        self.socket.read_exact(&mut begun)?;
+        if begun == [BEGUN] {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+
+    /// How a process that is gone ended, and the last that it wrote.
+    fn last_words(mut self) -> String {
+        let mut said = String::new();
+        let length = self.words.seek(io::SeekFrom::End(0)).unwrap_or(0);
+        let _ = self
+            .words
+            .seek(io::SeekFrom::Start(length.saturating_sub(LAST_WORDS)));
+        let mut bytes = Vec::new();
+        if self.words.read_to_end(&mut bytes).is_ok() {
+            said = String::from_utf8_lossy(&bytes).into_owned();
+        }
+        // Its end of the socket is closed, so it has ended or is about to.
+        let status = self
+            .process
+            .wait()
+            .map_or_else(|error| error.to_string(), |status| status.to_string());
+        format!("{status}\n{said}").trim_end().to_owned()
+    }
+}
+
+impl Drop for Compiler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Writes to a socket whose other end may be gone without the signal that would end this process.
+struct Quiet<'a>(&'a UnixStream);
+
+impl Write for Quiet<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.0.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The dynamic linker of this process, which starts the library as a program.
+fn dynamic_linker() -> io::Result<PathBuf> {
+    // SAFETY: asks the kernel's vector for a number; 0 when it is not there.
+    let base = unsafe { libc::getauxval(libc::AT_BASE) };
+    let found = usize::try_from(base)
+        .ok()
+        .filter(|&base| base != 0)
+        .and_then(maps::file_at);
+    found
+        .map(|mapping| mapping.path)
+        .ok_or_else(|| io::Error::other("this process has no dynamic linker"))
+}
+
+/// This library's file, if it is linked so that it can be run.
+///
+/// In any other program that holds this code (a test, say) the entry point is that program's own, and starting it
+/// would run that program again.
+fn library() -> io::Result<PathBuf> {
+    /// Where an ELF header of 64 bits has the entry point.
+    const ENTRY: usize = 24;
+    let entry = zeusm_cpu_compiler as *const () as usize;
+    let missing =
+        || io::Error::other("modules are built by the shared library libzeusm_cpu.so only");
+    let path = maps::file_at(entry).ok_or_else(missing)?.path;
+    let first = maps::files()
+        .into_iter()
+        .find(|mapping| mapping.path == path && mapping.offset == 0);
+    let base = first.ok_or_else(missing)?.start;
+    let mut header = [0; ENTRY + 8];
+    File::open(&path)?.read_exact(&mut header)?;
+    let offset = header
+        .last_chunk()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    if base.checked_add(usize::try_from(offset).unwrap_or(0)) == Some(entry) {
+        Ok(path)
+    } else {
+        Err(missing())
+    }
+}

@@ -1,0 +1,165 @@
+//! What the two processes tell each other: numbers as 8 bytes, little-endian; texts and blobs as a length and bytes.
+
+use std::io::{self, Read, Write};
+
+use thiserror::Error;
+
+/// Nothing that is sent is longer than this, so that a broken peer cannot ask for all memory. In bytes.
+const LONGEST: u64 = 1 << 30;
+
+/// A module to build.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// The SPIR-V, in the machine's byte order.
+    pub code: Vec<u8>,
+    /// OpenCL build options.
+    pub options: String,
+    /// Specialisation constants by SpecId, as bytes of their types.
+    pub specialisation: Vec<(u32, Vec<u8>)>,
+}
+
+/// Why there is no built module.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Failure {
+    /// The compiler refused it, with its own words.
+    #[error("{0}")]
+    Refused(String),
+    /// The compiler did not survive it.
+    #[error("the compiler did not survive this module: {0}")]
+    Crashed(String),
+    /// There is no compiler, or it cannot be started.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl Job {
+    /// Writes the job as one message.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        write_blob(to, &self.code)?;
+        write_blob(to, self.options.as_bytes())?;
+        write_number(to, self.specialisation.len() as u64)?;
+        for (id, value) in &self.specialisation {
+            write_number(to, u64::from(*id))?;
+            write_blob(to, value)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what [`Job::write`] wrote.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let code = read_blob(from)?;
+        let options = String::from_utf8(read_blob(from)?).map_err(io::Error::other)?;
+        let count = read_number(from)?;
+        let specialisation = (0..count)
+            .map(|_| {
+                Ok((
+                    u32::try_from(read_number(from)?).map_err(io::Error::other)?,
+                    read_blob(from)?,
+                ))
+            })
+            .collect::<io::Result<_>>()?;
+        Ok(Self {
+            code,
+            options,
+            specialisation,
+        })
+    }
+}
+
+/// The outcome of a job as a message: the device's code, or why there is none.
+pub fn write_outcome(to: &mut impl Write, outcome: &Result<Vec<u8>, Failure>) -> io::Result<()> {
+    let (kind, blob) = match outcome {
+        Ok(binary) => (0, binary.as_slice()),
+        Err(Failure::Refused(words)) => (1, words.as_bytes()),
+        Err(Failure::Crashed(words)) => (2, words.as_bytes()),
+        Err(Failure::Unavailable(words)) => (3, words.as_bytes()),
+    };
+    write_number(to, kind)?;
+    write_blob(to, blob)
+}
+
+/// Reads what [`write_outcome`] wrote.
+pub fn read_outcome(from: &mut impl Read) -> io::Result<Result<Vec<u8>, Failure>> {
+    let (kind, blob) = (read_number(from)?, read_blob(from)?);
+    let words = |blob| String::from_utf8_lossy(blob).into_owned();
+    Ok(match kind {
+        0 => Ok(blob),
+        1 => Err(Failure::Refused(words(&blob))),
+        2 => Err(Failure::Crashed(words(&blob))),
+        3 => Err(Failure::Unavailable(words(&blob))),
+        _ => return Err(io::Error::other("an outcome of no known kind")),
+    })
+}
+
+fn write_number(to: &mut impl Write, number: u64) -> io::Result<()> {
+    to.write_all(&number.to_le_bytes())
+}
+
+fn read_number(from: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    from.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Writes bytes with their number before them.
+pub fn write_blob(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    write_number(to, bytes.len() as u64)?;
+    to.write_all(bytes)
+}
+
+/// Reads what [`write_blob`] wrote.
+pub fn read_blob(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let length = read_number(from)?;
+    if length > LONGEST {
+        return Err(io::Error::other("a message longer than any module"));
+    }
+    // Grows as bytes come, so a length alone allocates nothing.
+    let mut bytes = Vec::new();
+    from.take(length).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == length {
+        Ok(bytes)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn jobs_arrive_as_they_were_sent(
+            code: Vec<u8>,
+            options: String,
+            specialisation: Vec<(u32, Vec<u8>)>,
+            noise: Vec<u8>,
+        ) {
+            let job = Job { code, options, specialisation };
+            let mut sent = Vec::new();
+            job.write(&mut sent).unwrap();
+            prop_assert_eq!(Job::read(&mut sent.as_slice()).unwrap(), job);
+            if let Some(last) = sent.len().checked_sub(1) {
+                prop_assert!(Job::read(&mut &sent[..last]).is_err());
+            }
+            let _ = Job::read(&mut noise.as_slice());
+        }
+
+        #[test]
+        fn outcomes_arrive_as_they_were_sent(binary: Vec<u8>, words: String) {
+            for outcome in [
+                Ok(binary),
+                Err(Failure::Refused(words.clone())),
+                Err(Failure::Crashed(words.clone())),
+                Err(Failure::Unavailable(words)),
+            ] {
+                let mut sent = Vec::new();
+                write_outcome(&mut sent, &outcome).unwrap();
+                prop_assert_eq!(read_outcome(&mut sent.as_slice()).unwrap(), outcome);
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Argument values, checked against what the module says each argument is.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use smallvec::SmallVec;
+
+use super::Kernel;
+use crate::answer::{Answer, ensure};
+use crate::handle::resolve;
+use crate::opencl::{Runtime, Value};
+use crate::spirv::Argument;
+
+/// One value that has been set.
+#[derive(Clone, Debug)]
+enum Held {
+    Pointer(usize),
+    Bytes(SmallVec<[u8; 16]>),
+    Local(usize),
+}
+
+/// The values of all arguments, those that have been set.
+#[derive(Clone, Debug)]
+pub struct Arguments(Vec<Option<Held>>);
+
+impl Arguments {
+    /// None of `count` set.
+    pub fn unset(count: usize) -> Self {
+        Self(vec![None; count])
+    }
+
+    /// The values for a launch, or the index of the first argument that has none.
+    pub fn values(&self) -> Result<SmallVec<[Value<'_>; 16]>, usize> {
+        let values = self.0.iter().enumerate().map(|(index, held)| match held {
+            Some(Held::Pointer(address)) => Ok(Value::Pointer(*address as *const c_void)),
+            Some(Held::Bytes(bytes)) => Ok(Value::Bytes(bytes)),
+            Some(Held::Local(size)) => Ok(Value::Local(*size)),
+            None => Err(index),
+        });
+        values.collect()
+    }
+
+    /// The addresses among the values, without nulls.
+    pub fn addresses(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().filter_map(|held| match held {
+            Some(Held::Pointer(address)) if *address != 0 => Some(*address),
+            _ => None,
+        })
+    }
+
+    fn put(&mut self, index: usize, held: Held) {
+        if let Some(place) = self.0.get_mut(index) {
+            *place = Some(held);
+        }
+    }
+}
+
+/// `zeKernelSetArgumentValue`.
+///
+/// # Safety
+/// `value` must be null or refer to `size` bytes, except for local memory, where it is not looked at.
+pub unsafe fn set(
+    kernel: sys::ze_kernel_handle_t,
+    index: u32,
+    size: usize,
+    value: *const c_void,
+) -> Answer {
+    let kernel = resolve::<Kernel>(kernel)?;
+    // SAFETY: the caller vouches for the value.
+    unsafe { kernel.set_argument(index as usize, Some(size), value) }
+}
+
+impl Kernel {
+    /// Sets one argument; without a size, the size is what the module says.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
+    ///
+    /// # Safety
+    /// `value` must be null or refer to `size` bytes, except for local memory, where it is not looked at.
+    pub unsafe fn set_argument(
+        &self,
+        index: usize,
+        size: Option<usize>,
+        value: *const c_void,
+    ) -> Answer {
+        let argument = self.facts.arguments.get(index);
+        let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
+        let expect = |expected: usize| {
+            ensure(
+                size.is_none_or(|size| size == expected),
+                sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+            )
+        };
+        let held = match argument {
+            Argument::Pointer => {
+                expect(size_of::<usize>())?;
+                // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
+                let address =
+                    (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
+                Held::Pointer(address.unwrap_or(0))
+            }
+            // An empty accessor is a size of 0, which OpenCL has no way to say.
+            Argument::Local => Held::Local(self.local_size(size)?.max(1)),
+            Argument::Value(known) => {
+                let known = known.map(usize::try_from).transpose();
+                let known = known.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
+                let length = known
+                    .or(size)
+                    .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
+                expect(length)?;
+                // SAFETY: the caller vouches for that many bytes.
+                Held::Bytes(unsafe { bytes(value, length)? })
+            }
+            Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
+        };
+        Arc::make_mut(&mut self.state.lock().arguments).put(index, held);
+        Ok(())
+    }
+
+    /// Sets every argument, each from a pointer to its value; for local memory, to its size.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for a null array of a kernel with arguments; else as for one argument.
+    ///
+    /// # Safety
+    /// `values` must be null or hold as many pointers as the kernel has arguments, each null or valid for its type.
+    pub unsafe fn set_arguments(&self, values: *const *const c_void) -> Answer {
+        let count = self.facts.arguments.len();
+        ensure(
+            count == 0 || !values.is_null(),
+            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+        )?;
+        for (index, argument) in self.facts.arguments.iter().enumerate() {
+            // SAFETY: the caller vouches for the array and what is in it.
+            unsafe {
+                let value = values.add(index).read_unaligned();
+                let size = match argument {
+                    Argument::Local if value.is_null() => Some(0),
+                    Argument::Local => Some(value.cast::<usize>().read_unaligned()),
+                    _ => None,
+                };
+                self.set_argument(index, size, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A size of local memory that the device can give.
+    fn local_size(&self, size: Option<usize>) -> Answer<usize> {
+        let code = sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
+        let size = size.ok_or(code)?;
+        let most = Runtime::get().map_or(0, |runtime| runtime.properties().local_memory);
+        ensure(size as u64 <= most, code)?;
+        Ok(size)
+    }
+}
+
+/// The bytes of a value; null stands for zeros, which is how SYCL says a number 0 of 8 bytes.
+///
+/// # Safety
+/// `value` must be null or refer to `length` bytes.
+unsafe fn bytes(value: *const c_void, length: usize) -> Answer<SmallVec<[u8; 16]>> {
+    /// More than any device takes, so that a size alone allocates nothing.
+    const MOST: usize = 1 << 20;
+    ensure(
+        length <= MOST,
+        sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+    )?;
+    if value.is_null() {
+        return Ok(SmallVec::from_elem(0, length));
+    }
+    // SAFETY: the caller vouches for that many bytes.
+    Ok(SmallVec::from_slice(unsafe {
+        std::slice::from_raw_parts(value.cast(), length)
+    }))
+}

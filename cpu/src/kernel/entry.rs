@@ -1,0 +1,125 @@
+//! The entry points that make, set up and destroy kernels.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use parking_lot::Mutex;
+
+use super::arguments::Arguments;
+use super::{Kernel, State};
+use crate::answer::{Answer, ensure};
+use crate::arguments::{descriptor, flags, output, structures};
+use crate::driver::describe;
+use crate::handle::{register, resolve, retire};
+use crate::module::Module;
+use crate::opencl::Value;
+use crate::spirv::Argument;
+
+structures! {
+    sys::ze_kernel_desc_t = sys::ZE_STRUCTURE_TYPE_KERNEL_DESC;
+}
+
+/// Force and explicit residency.
+const CREATE_FLAGS: u32 = 0x3;
+/// Host, device and shared allocations.
+const INDIRECT_FLAGS: u32 = 0x7;
+/// Large local memory and large data cache.
+const CACHE_FLAGS: u32 = 0x3;
+
+/// `zeKernelCreate`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn create(
+    module: sys::ze_module_handle_t,
+    desc: *const sys::ze_kernel_desc_t,
+    kernel: *mut sys::ze_kernel_handle_t,
+) -> Answer {
+    let module = resolve::<Module>(module)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, kernel) = unsafe { (descriptor(desc)?, output(kernel)?) };
+    flags(desc.flags, CREATE_FLAGS)?;
+    ensure(
+        !desc.pKernelName.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    // SAFETY: the caller vouches for a string.
+    let name = unsafe { CStr::from_ptr(desc.pKernelName) };
+    let found = name.to_str().ok().and_then(|name| module.kernel(name));
+    let Some((name, facts)) = found else {
+        describe(&format!(
+            "the module has no kernel {}",
+            name.to_string_lossy()
+        ));
+        return Err(sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME);
+    };
+    let compiled = module.program().kernel(name).map_err(|error| {
+        describe(&error.to_string());
+        sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME
+    })?;
+    // Not every type has a value that can be made up; without one the runtime suggests no group size, that is all.
+    let _ = compiled.preset(&preset(&facts.arguments));
+    let state = State {
+        arguments: Arc::new(Arguments::unset(facts.arguments.len())),
+        group: facts.required_group_size.unwrap_or([1; 3]),
+        offset: [0; 3],
+        indirect: 0,
+        suggested: None,
+    };
+    let facts = facts.clone();
+    module.enter();
+    *kernel = register(Arc::new(Kernel {
+        limits: compiled.facts(),
+        module,
+        facts,
+        compiled: Arc::new(compiled),
+        state: Mutex::new(state),
+    }))?;
+    Ok(())
+}
+
+/// A value for each argument, as far as they can be made up.
+fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
+    /// As many zeros as any argument needs that is worth the trouble.
+    static ZEROS: [u8; 1024] = [0; 1024];
+    let values = arguments.iter().map_while(|argument| match argument {
+        Argument::Pointer => Some(Value::Pointer(std::ptr::null())),
+        Argument::Local => Some(Value::Local(1)),
+        Argument::Value(size) => ZEROS
+            .get(..usize::try_from((*size)?).ok()?)
+            .map(Value::Bytes),
+        Argument::Opaque(_) => None,
+    });
+    values.collect()
+}
+
+/// `zeKernelDestroy`; launches that have been appended are not disturbed.
+pub fn destroy(kernel: sys::ze_kernel_handle_t) -> Answer {
+    retire::<Kernel>(kernel).map(drop)
+}
+
+/// `zeKernelSetIndirectAccess`: kernels reach all memory as it is, so the flags are only kept.
+pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answer {
+    let kernel = resolve::<Kernel>(kernel)?;
+    flags(wanted, INDIRECT_FLAGS)?;
+    kernel.state.lock().indirect = wanted;
+    Ok(())
+}
+
+/// `zeKernelGetIndirectAccess`.
+///
+/// # Safety
+/// `place` must be null or valid.
+pub unsafe fn indirect_access(kernel: sys::ze_kernel_handle_t, place: *mut u32) -> Answer {
+    let kernel = resolve::<Kernel>(kernel)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(place) }? = kernel.state.lock().indirect;
+    Ok(())
+}
+
+/// `zeKernelSetCacheConfig`: a processor's caches have no such setting, so the wish is checked and no more.
+pub fn set_cache_config(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answer {
+    resolve::<Kernel>(kernel)?;
+    flags(wanted, CACHE_FLAGS)
+}

@@ -1,0 +1,140 @@
+//! What can be asked about a kernel.
+
+use std::ffi::c_char;
+
+use level_zero_sys as sys;
+
+use super::Kernel;
+use crate::answer::{Answer, ensure};
+use crate::arguments::{chain, output, properties as told, structures};
+use crate::handle::resolve;
+use crate::module::copy_text;
+use crate::newer::{sys_type, ze_kernel_max_group_size_properties_ext_t};
+
+structures! {
+    sys::ze_kernel_properties_t = sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;
+    sys::ze_kernel_preferred_group_size_properties_t =
+        sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
+}
+
+/// `zeKernelGetProperties`.
+///
+/// # Safety
+/// `properties` must be null or valid, and so must be the structures chained to it.
+pub unsafe fn properties(
+    kernel: sys::ze_kernel_handle_t,
+    properties: *mut sys::ze_kernel_properties_t,
+) -> Answer {
+    let kernel = resolve::<Kernel>(kernel)?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { told(properties) }?;
+    let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+    let [x, y, z] = kernel.facts.required_group_size.unwrap_or([0; 3]);
+    let (size, count) = kernel
+        .compiled
+        .sub_groups([kernel.limits.max_group_size, 1, 1]);
+    properties.numKernelArgs = number(kernel.facts.arguments.len());
+    properties.requiredGroupSizeX = x;
+    properties.requiredGroupSizeY = y;
+    properties.requiredGroupSizeZ = z;
+    properties.requiredNumSubGroups = kernel.facts.required_sub_groups.unwrap_or(0);
+    properties.requiredSubgroupSize = kernel.facts.required_sub_group_size.unwrap_or(0);
+    properties.maxSubgroupSize = number(size);
+    properties.maxNumSubgroups = number(count);
+    properties.localMemSize = u32::try_from(kernel.limits.local_memory).unwrap_or(u32::MAX);
+    properties.privateMemSize = u32::try_from(kernel.limits.private_memory).unwrap_or(u32::MAX);
+    properties.spillMemSize = 0;
+    // SAFETY: the caller vouches for the chain; each stype tells the structure.
+    for (stype, link) in unsafe { chain(properties.pNext) } {
+        match stype {
+            sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES => {
+                // SAFETY: as above.
+                let preferred = unsafe {
+                    output(link.cast::<sys::ze_kernel_preferred_group_size_properties_t>())
+                }?;
+                preferred.preferredMultiple = number(kernel.limits.preferred_multiple);
+            }
+            sys_type::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES => {
+                // SAFETY: as above.
+                let most =
+                    unsafe { output(link.cast::<ze_kernel_max_group_size_properties_ext_t>()) }?;
+                most.maxGroupSize = number(kernel.limits.max_group_size);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `zeKernelGetName`.
+///
+/// # Safety
+/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
+pub unsafe fn name(
+    kernel: sys::ze_kernel_handle_t,
+    size: *mut usize,
+    place: *mut c_char,
+) -> Answer {
+    let kernel = resolve::<Kernel>(kernel)?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { copy_text(&kernel.facts.name, size, place) }
+}
+
+/// `zeKernelGetSourceAttributes`: what the source required of a launch, in the words of OpenCL C.
+///
+/// # Safety
+/// `size` must be null or valid; `place` must be null or refer to a pointer to room for `*size` bytes.
+pub unsafe fn source_attributes(
+    kernel: sys::ze_kernel_handle_t,
+    size: *mut u32,
+    place: *mut *mut c_char,
+) -> Answer {
+    let kernel = resolve::<Kernel>(kernel)?;
+    let text = attributes(&kernel.facts);
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        let size = output(size)?;
+        let room = *size as usize;
+        *size = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
+        if place.is_null() {
+            return Ok(());
+        }
+        let place = *output(place)?;
+        ensure(!place.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+        copy_text(&text, &mut { room }, place)
+    }
+}
+
+fn attributes(facts: &crate::spirv::Kernel) -> String {
+    let triple =
+        |name: &str, size: Option<[u32; 3]>| size.map(|[x, y, z]| format!("{name}({x},{y},{z})"));
+    let sub_group = facts
+        .required_sub_group_size
+        .map(|size| format!("intel_reqd_sub_group_size({size})"));
+    let all = [
+        triple("reqd_work_group_size", facts.required_group_size),
+        triple("work_group_size_hint", facts.group_size_hint),
+        sub_group,
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attributes;
+    use crate::spirv::Kernel;
+
+    #[test]
+    fn attributes_are_spelled_as_in_opencl_c() {
+        assert_eq!(attributes(&Kernel::default()), "");
+        let facts = Kernel {
+            required_group_size: Some([8, 4, 1]),
+            required_sub_group_size: Some(16),
+            ..Kernel::default()
+        };
+        assert_eq!(
+            attributes(&facts),
+            "reqd_work_group_size(8,4,1) intel_reqd_sub_group_size(16)"
+        );
+    }
+}

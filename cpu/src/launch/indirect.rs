@@ -1,0 +1,127 @@
+//! Launches whose group counts are in memory that earlier commands may write.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use super::Launch;
+use super::append::{Groups, dimensions};
+use crate::answer::{Answer, ensure};
+use crate::arguments::array;
+use crate::command_list::{CommandList, Events};
+use crate::engine::{Operation, Order, Pins};
+use crate::handle::resolve;
+use crate::kernel::Kernel;
+use crate::usm::Span;
+
+/// A launch that reads its group counts when its turn comes.
+struct Indirect {
+    launch: Launch,
+    groups: Span,
+}
+
+impl Operation for Indirect {
+    fn is_short(&self) -> bool {
+        false
+    }
+
+    fn pin(&self) -> Answer<Pins> {
+        let mut pins = self.launch.pin()?;
+        pins.extend(self.groups.pin()?);
+        Ok(pins)
+    }
+
+    fn run(&self, part: usize) -> Answer {
+        let groups = self.groups.address() as *const Groups;
+        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
+        let groups = unsafe { groups.read_unaligned() };
+        self.launch.with_groups(dimensions(&groups))?.run(part)
+    }
+}
+
+/// Several launches of one command, of which the first so many run.
+struct Several {
+    launches: Vec<Indirect>,
+    count: Span,
+}
+
+impl Operation for Several {
+    fn is_short(&self) -> bool {
+        false
+    }
+
+    fn pin(&self) -> Answer<Pins> {
+        let mut pins = Pins::new();
+        pins.extend(self.count.pin()?);
+        for launch in &self.launches {
+            pins.extend(launch.pin()?);
+        }
+        Ok(pins)
+    }
+
+    fn run(&self, part: usize) -> Answer {
+        let count = self.count.address() as *const u32;
+        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
+        let count = unsafe { count.read_unaligned() };
+        self.launches
+            .iter()
+            .take(count as usize)
+            .try_for_each(|launch| launch.run(part))
+    }
+}
+
+/// `zeCommandListAppendLaunchKernelIndirect`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands; `groups` until the
+/// command has run.
+pub unsafe fn append_indirect(
+    list: sys::ze_command_list_handle_t,
+    kernel: sys::ze_kernel_handle_t,
+    groups: *const Groups,
+    events: Events,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    let kernel = resolve::<Kernel>(kernel)?;
+    let operation = indirect(&kernel, groups)?;
+    // SAFETY: the caller vouches for the events.
+    unsafe { events.append(&list, operation, Order::Loose) }
+}
+
+/// `zeCommandListAppendLaunchMultipleKernelsIndirect`.
+///
+/// # Safety
+/// As for [`append_indirect`]; `kernels` and `groups` have `most` entries, and `count` refers to how many of them run.
+pub unsafe fn append_multiple_indirect(
+    list: sys::ze_command_list_handle_t,
+    most: u32,
+    kernels: *const sys::ze_kernel_handle_t,
+    count: *const u32,
+    groups: *const Groups,
+    events: Events,
+) -> Answer {
+    let list = resolve::<CommandList>(list)?;
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    ensure(!kernels.is_null() && !groups.is_null(), null)?;
+    // SAFETY: the caller vouches for the array.
+    let kernels = unsafe { array(kernels, most, null)? };
+    let launches = kernels
+        .iter()
+        .enumerate()
+        .map(|(index, kernel)| indirect(&*resolve::<Kernel>(*kernel)?, groups.wrapping_add(index)));
+    let launches = launches.collect::<Answer<_>>()?;
+    let operation = Arc::new(Several {
+        launches,
+        count: Span::new(count as usize, size_of::<u32>())?,
+    });
+    // SAFETY: the caller vouches for the events.
+    unsafe { events.append(&list, operation as Arc<dyn Operation>, Order::Loose) }
+}
+
+fn indirect(kernel: &Kernel, groups: *const Groups) -> Answer<Indirect> {
+    let groups = Span::new(groups as usize, size_of::<Groups>())?;
+    Ok(Indirect {
+        launch: Launch::capture(kernel, [1; 3])?,
+        groups,
+    })
+}

@@ -1,0 +1,9 @@
+//! Launches: kernels as operations of command lists.
+
+mod append;
+mod indirect;
+mod operation;
+
+pub use append::{Group, Groups, append, append_cooperative, append_with_arguments};
+pub use indirect::{append_indirect, append_multiple_indirect};
+pub use operation::Launch;

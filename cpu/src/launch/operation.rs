@@ -1,0 +1,128 @@
+//! One launch: what was captured when it was appended, run when its turn comes.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use smallvec::SmallVec;
+
+use crate::answer::{Answer, ensure};
+use crate::driver::describe;
+use crate::engine::{Operation, Pins};
+use crate::kernel::{Arguments, Kernel};
+use crate::opencl::{self, Queue, Range, Runtime};
+use crate::usm::Span;
+
+/// A kernel with its arguments and its range.
+pub struct Launch {
+    kernel: Arc<opencl::Kernel>,
+    arguments: Arc<Arguments>,
+    range: Range,
+    /// What its pointer arguments point into. What it reaches through other pointers nobody can know.
+    memory: SmallVec<[Span; 4]>,
+}
+
+impl Launch {
+    /// Captures `kernel` as it is set up now, for so many groups.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64.
+    pub fn capture(kernel: &Kernel, groups: [u32; 3]) -> Answer<Self> {
+        let (arguments, group, offset) = kernel.captured();
+        if let Err(index) = arguments.values() {
+            describe(&format!(
+                "argument {index} of the kernel {} has not been set",
+                kernel.facts().name
+            ));
+            return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        let group = group.map(|size| size as usize);
+        let range = Range {
+            offset,
+            items: items(groups, group, offset)?,
+            group,
+        };
+        let memory = arguments
+            .addresses()
+            .map(|address| Span::new(address, 0))
+            .collect::<Answer<_>>()?;
+        Ok(Self {
+            kernel: Arc::clone(kernel.compiled()),
+            arguments,
+            range,
+            memory,
+        })
+    }
+
+    /// The same launch with another number of groups.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the range ends beyond 2^64.
+    pub fn with_groups(&self, groups: [u32; 3]) -> Answer<Self> {
+        let Range { offset, group, .. } = self.range;
+        Ok(Self {
+            kernel: Arc::clone(&self.kernel),
+            arguments: Arc::clone(&self.arguments),
+            range: Range {
+                offset,
+                items: items(groups, group, offset)?,
+                group,
+            },
+            memory: self.memory.clone(),
+        })
+    }
+}
+
+/// All work-items of a launch, in each dimension.
+fn items(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> Answer<[usize; 3]> {
+    let mut items = [0; 3];
+    for (((items, groups), group), offset) in items.iter_mut().zip(groups).zip(group).zip(offset) {
+        let total = (groups as usize).checked_mul(group);
+        let end = total.and_then(|total| total.checked_add(offset));
+        ensure(end.is_some(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        *items = total.unwrap_or(0);
+    }
+    Ok(items)
+}
+
+impl Launch {
+    /// Gives it to OpenCL, in `queue`, after launches that are in other queues.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
+    pub fn enqueue(&self, queue: &Queue, after: &[&opencl::Event]) -> Answer<opencl::Event> {
+        let values = self
+            .arguments
+            .values()
+            .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: the operation's pins hold what the arguments point to; what they lead to is the caller's to keep.
+        let event = unsafe { self.kernel.enqueue(queue, &self.range, &values, after) };
+        event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
+    }
+
+    /// Whether it has no work-items, which OpenCL has no way to say.
+    fn is_empty(&self) -> bool {
+        self.range.items.contains(&0)
+    }
+}
+
+impl Operation for Launch {
+    fn pin(&self) -> Answer<Pins> {
+        let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
+        pins.collect()
+    }
+
+    fn as_launch(&self) -> Option<&Launch> {
+        (!self.is_empty()).then_some(self)
+    }
+
+    /// Launches it and waits, as part of a command that workers run.
+    fn run(&self, _part: usize) -> Answer {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let runtime = Runtime::get().map_err(|_| sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)?;
+        let queue = Queue::new(runtime).map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+        let event = self.enqueue(&queue, &[])?;
+        event.wait().map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
+    }
+}

@@ -1,0 +1,66 @@
+//! Build flags of Level Zero as build options of OpenCL.
+
+/// The OpenCL options that mean what `flags` mean. What concerns a GPU's registers and addressing means nothing here
+/// and is left out; an option that is not Level Zero's own goes to the compiler, which judges it.
+///
+/// Source: `ze_module_desc_t` and the build options in the core programming guide, "Module build options".
+pub fn options(flags: &str) -> String {
+    let mut options: Vec<&str> = Vec::new();
+    let mut words = flags.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "-ze-opt-disable" | "-ze-opt-level=0" | "-ze-opt-level=O0" => {
+                options.push("-cl-opt-disable")
+            }
+            "-ze-fp32-correctly-rounded-divide-sqrt" => {
+                options.push("-cl-fp32-correctly-rounded-divide-sqrt");
+            }
+            // Options for the GPU's compiler, in quotes behind it.
+            "-igc_opts" => skip_quoted(&mut words),
+            _ if word.starts_with("-ze-") => {}
+            _ => options.push(word),
+        }
+    }
+    options.join(" ")
+}
+
+/// Skips one argument, which may be quoted and hold blanks.
+fn skip_quoted<'a>(words: &mut impl Iterator<Item = &'a str>) {
+    let Some(first) = words.next() else { return };
+    let Some(quote) = first
+        .chars()
+        .next()
+        .filter(|quote| matches!(quote, '\'' | '"'))
+    else {
+        return;
+    };
+    let closed = |word: &str| word.ends_with(quote);
+    if first.len() < 2 || !closed(first) {
+        words.find(|word| closed(word));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::options;
+
+    #[test]
+    fn level_zero_s_flags_become_opencl_s_or_nothing() {
+        assert_eq!(options(""), "");
+        assert_eq!(options("-ze-opt-disable  -g"), "-cl-opt-disable -g");
+        assert_eq!(
+            options("-ze-opt-level=2 -cl-fast-relaxed-math"),
+            "-cl-fast-relaxed-math"
+        );
+        assert_eq!(options("-ze-opt-greater-than-4GB-buffer-required"), "");
+        assert_eq!(
+            options("-igc_opts 'PartitionUnit=1,SubroutineThreshold=50000' -g"),
+            "-g"
+        );
+        assert_eq!(options("-igc_opts 'a b c' -g"), "-g");
+        assert_eq!(
+            options("-ze-fp32-correctly-rounded-divide-sqrt"),
+            "-cl-fp32-correctly-rounded-divide-sqrt"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Build logs.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use crate::answer::{Answer, ensure};
+use crate::arguments::output;
+use crate::handle::{object, register, resolve, retire};
+
+object!(BuildLog, sys::_ze_module_build_log_handle_t, ModuleBuildLog);
+
+/// What there is to say about a build.
+pub struct BuildLog(String);
+
+impl BuildLog {
+    /// Gives the caller a log with this text, if it asked for one.
+    ///
+    /// # Safety
+    /// `place` must be null or valid.
+    pub unsafe fn hand_out(text: String, place: *mut sys::ze_module_build_log_handle_t) -> Answer {
+        if place.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller vouches for the pointer.
+        *unsafe { output(place) }? = register(Arc::new(Self(text)))?;
+        Ok(())
+    }
+}
+
+/// `zeModuleBuildLogDestroy`.
+pub fn destroy(log: sys::ze_module_build_log_handle_t) -> Answer {
+    retire::<BuildLog>(log).map(drop)
+}
+
+/// `zeModuleBuildLogGetString`.
+///
+/// # Safety
+/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
+pub unsafe fn text(
+    log: sys::ze_module_build_log_handle_t,
+    size: *mut usize,
+    place: *mut c_char,
+) -> Answer {
+    let log = resolve::<BuildLog>(log)?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { copy_text(&log.0, size, place) }
+}
+
+/// Hands out a text as a C string: its size with the null at its end, then as much as there is room for.
+///
+/// # Safety
+/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
+pub unsafe fn copy_text(text: &str, size: *mut usize, place: *mut c_char) -> Answer {
+    // SAFETY: the caller vouches for the pointer.
+    let size = unsafe { output(size) }?;
+    let room = *size;
+    *size = text.len() + 1;
+    if place.is_null() || room == 0 {
+        return Ok(());
+    }
+    ensure(room > text.len(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+    // SAFETY: there is room for the text and its null; the two do not overlap, as the text is ours.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), place, text.len());
+        place.add(text.len()).write(0);
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Modules: SPIR-V built for this machine, and what can be asked about it.
+
+mod build;
+mod entry;
+mod flags;
+mod log;
+mod native;
+mod query;
+
+use std::ffi::CString;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use level_zero_sys as sys;
+
+use crate::compiler::Job;
+use crate::handle::object;
+use crate::opencl::Program;
+use crate::spirv;
+
+pub use entry::{create, destroy, link};
+pub use log::{BuildLog, copy_text, destroy as destroy_log, text as log_text};
+pub use query::{
+    function_pointer, global_pointer, kernel_names, native_binary, properties as module_properties,
+};
+
+object!(Module, sys::_ze_module_handle_t, Module);
+
+/// A built module.
+pub struct Module {
+    /// What was built, so that the module can be written out.
+    job: Job,
+    /// The device's own code.
+    binary: Vec<u8>,
+    program: Program,
+    kernels: Vec<(CString, spirv::Kernel)>,
+    /// Kernels that have been created and not destroyed.
+    users: AtomicUsize,
+}
+
+impl Module {
+    /// The loaded program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The kernel of this name, with the name as OpenCL wants it.
+    pub fn kernel(&self, name: &str) -> Option<&(CString, spirv::Kernel)> {
+        self.kernels.iter().find(|(_, kernel)| kernel.name == name)
+    }
+
+    /// One more kernel of it is alive, until [`leave`](Self::leave).
+    pub fn enter(&self) {
+        self.users.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One kernel less.
+    pub fn leave(&self) {
+        self.users.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether one of its kernels is alive.
+    fn is_used(&self) -> bool {
+        self.users.load(Ordering::Relaxed) != 0
+    }
+}

@@ -1,0 +1,61 @@
+//! A module as bytes that [`zeModuleCreate`](super::create) takes back: the machine's code with what it was made of.
+//!
+//! The bytes may come from a file that somebody else wrote, and machine code is run as it is. A checksum tells a
+//! damaged file from a whole one, and the device's name and version tell where the code runs; neither is a defence
+//! against code that was made to do harm, as nothing in this format of Level Zero is.
+
+use super::Module;
+use crate::compiler::{Failure, Job, read_blob, write_blob};
+use crate::opencl::Runtime;
+use crate::spirv;
+
+/// What the bytes begin with: the name and the version of the format.
+const MAGIC: &[u8; 16] = b"zeusm-cpu code 1";
+
+impl Module {
+    /// Writes the module out.
+    pub fn to_native(&self) -> std::io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        write_blob(&mut body, maker().unwrap_or_default().as_bytes())?;
+        self.job.write(&mut body)?;
+        write_blob(&mut body, &self.binary)?;
+        let checksum = crc32fast::hash(&body).to_le_bytes();
+        Ok([MAGIC.as_slice(), &checksum, &body].concat())
+    }
+
+    /// Reads what [`Module::to_native`] wrote.
+    ///
+    /// # Errors
+    /// The reason in words, for the build log.
+    pub fn from_native(bytes: &[u8]) -> Result<Self, Failure> {
+        let refused =
+            |why: &str| Failure::Refused(format!("not a native module of this device: {why}"));
+        let body = bytes
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| refused("it does not begin as one"))?;
+        let (checksum, mut body) = body
+            .split_first_chunk()
+            .ok_or_else(|| refused("it is cut short"))?;
+        if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
+            return Err(refused("it is damaged, its checksum is wrong"));
+        }
+        let short = |_| refused("it is cut short");
+        let made_by = read_blob(&mut body).map_err(short)?;
+        if Some(made_by) != maker().map(String::into_bytes) {
+            return Err(refused(
+                "it was made for another device or another version of the compiler",
+            ));
+        }
+        let job = Job::read(&mut body).map_err(short)?;
+        let binary = read_blob(&mut body).map_err(short)?;
+        let parsed =
+            spirv::Module::parse(&job.code).map_err(|error| refused(&error.to_string()))?;
+        Self::load(job, parsed.kernels, binary)
+    }
+}
+
+/// The device and the compiler that code is made for.
+fn maker() -> Option<String> {
+    let properties = Runtime::get().ok()?.properties();
+    Some(format!("{} / {}", properties.name, properties.driver))
+}

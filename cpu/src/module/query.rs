@@ -1,0 +1,123 @@
+//! What can be asked about a module.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use level_zero_sys as sys;
+
+use super::Module;
+use crate::answer::{Answer, ensure};
+use crate::arguments::{fill, optional, output, properties as told, structures};
+use crate::handle::resolve;
+
+structures! {
+    sys::ze_module_properties_t = sys::ZE_STRUCTURE_TYPE_MODULE_PROPERTIES;
+}
+
+/// `zeModuleGetKernelNames`; the names live as long as the module.
+///
+/// # Safety
+/// `count` must be null or valid; `names` must be null or have room for `*count` pointers.
+pub unsafe fn kernel_names(
+    module: sys::ze_module_handle_t,
+    count: *mut u32,
+    names: *mut *const c_char,
+) -> Answer {
+    let module = resolve::<Module>(module)?;
+    let all: Vec<*const c_char> = module
+        .kernels
+        .iter()
+        .map(|(name, _)| name.as_ptr())
+        .collect();
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { fill(count, names, &all) }
+}
+
+/// `zeModuleGetProperties`: no module has unresolved imports.
+///
+/// # Safety
+/// `properties` must be null or valid.
+pub unsafe fn properties(
+    module: sys::ze_module_handle_t,
+    properties: *mut sys::ze_module_properties_t,
+) -> Answer {
+    resolve::<Module>(module)?;
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { told(properties) }?.flags = 0;
+    Ok(())
+}
+
+/// `zeModuleGetNativeBinary`.
+///
+/// # Safety
+/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
+pub unsafe fn native_binary(
+    module: sys::ze_module_handle_t,
+    size: *mut usize,
+    place: *mut u8,
+) -> Answer {
+    let module = resolve::<Module>(module)?;
+    // SAFETY: the caller vouches for the pointer.
+    let size = unsafe { output(size) }?;
+    let native = module
+        .to_native()
+        .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    let room = *size;
+    *size = native.len();
+    if place.is_null() {
+        return Ok(());
+    }
+    ensure(room >= native.len(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+    // SAFETY: there is room for all of it, and it does not overlap with what is ours.
+    unsafe { std::ptr::copy_nonoverlapping(native.as_ptr(), place, native.len()) };
+    Ok(())
+}
+
+/// `zeModuleGetGlobalPointer`.
+///
+/// # Safety
+/// `name` must be null or end in a null; `size` and `pointer` must be null or valid.
+pub unsafe fn global_pointer(
+    module: sys::ze_module_handle_t,
+    name: *const c_char,
+    size: *mut usize,
+    pointer: *mut *mut c_void,
+) -> Answer {
+    let module = resolve::<Module>(module)?;
+    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (name, size, pointer) =
+        unsafe { (CStr::from_ptr(name), optional(size)?, optional(pointer)?) };
+    let found = module.program.global_variable(name);
+    let (address, bytes) = found.ok_or(sys::ZE_RESULT_ERROR_INVALID_GLOBAL_NAME)?;
+    if let Some(size) = size {
+        *size = bytes;
+    }
+    if let Some(pointer) = pointer {
+        *pointer = address;
+    }
+    Ok(())
+}
+
+/// `zeModuleGetFunctionPointer`: OpenCL has no addresses of functions to give.
+///
+/// # Safety
+/// `name` must be null or end in a null; `pointer` must be null or valid.
+pub unsafe fn function_pointer(
+    module: sys::ze_module_handle_t,
+    name: *const c_char,
+    pointer: *mut *mut c_void,
+) -> Answer {
+    let module = resolve::<Module>(module)?;
+    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (name, pointer) = unsafe { (CStr::from_ptr(name), output(pointer)?) };
+    *pointer = std::ptr::null_mut();
+    let known = name
+        .to_str()
+        .is_ok_and(|name| module.kernel(name).is_some());
+    Err(if known {
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+    } else {
+        sys::ZE_RESULT_ERROR_INVALID_FUNCTION_NAME
+    })
+}

@@ -1,0 +1,124 @@
+//! The functions of OpenCL that are used, looked up in a library by name.
+
+use std::ffi::{CStr, c_void};
+use std::path::{Path, PathBuf};
+
+use libloading::Library;
+use opencl_sys::cl_function_types as of;
+use opencl_sys::{cl_device_id, cl_int, cl_platform_id, cl_program};
+
+use super::OpenError;
+
+/// `clGetDeviceGlobalVariablePointerINTEL`: the address and the
+/// size in bytes of a program's global variable.
+pub type GlobalVariablePointer = unsafe extern "C" fn(
+    cl_device_id,
+    cl_program,
+    *const std::ffi::c_char,
+    *mut usize,
+    *mut *mut c_void,
+) -> cl_int;
+
+/// The pointer in one of the optional function types of `opencl-sys`.
+pub trait Optional {
+    /// The pointer's type.
+    type Function;
+}
+
+impl<T> Optional for Option<T> {
+    type Function = T;
+}
+
+macro_rules! functions {
+    ($($function:ident: $kind:ident),+ $(,)?) => {
+        /// Every function that is used, so that a call cannot find one missing.
+        #[allow(non_snake_case)]
+        pub struct Api {
+            $(pub $function: <of::$kind as Optional>::Function,)+
+            library: Library,
+            path: PathBuf,
+        }
+
+        impl Api {
+            /// Opens `path`, which may be a bare name for the dynamic linker to find.
+            pub fn open(path: &Path) -> Result<Self, OpenError> {
+                let path = path.to_owned();
+                // SAFETY: the initialisers of an OpenCL library ask nothing of their caller.
+                let library = unsafe { Library::new(&path) };
+                let library = library.map_err(|error| OpenError::Library { path: path.clone(), why: error.to_string() })?;
+                Ok(Self {
+                    $($function: {
+                        // SAFETY: opencl-sys gives the function of this name this type.
+                        let found = unsafe { library.get::<<of::$kind as Optional>::Function>(stringify!($function)) };
+                        *found.map_err(|_| OpenError::Function { path: path.clone(), function: stringify!($function) })?
+                    },)+
+                    library,
+                    path,
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    clGetPlatformIDs: clGetPlatformIDs_t,
+    clGetDeviceIDs: clGetDeviceIDs_t,
+    clGetDeviceInfo: clGetDeviceInfo_t,
+    clGetExtensionFunctionAddressForPlatform: clGetExtensionFunctionAddressForPlatform_t,
+    clCreateContext: clCreateContext_t,
+    clCreateProgramWithIL: clCreateProgramWithIL_t,
+    clCreateProgramWithBinary: clCreateProgramWithBinary_t,
+    clBuildProgram: clBuildProgram_t,
+    clGetProgramInfo: clGetProgramInfo_t,
+    clGetProgramBuildInfo: clGetProgramBuildInfo_t,
+    clReleaseProgram: clReleaseProgram_t,
+    clCreateKernel: clCreateKernel_t,
+    clSetKernelArg: clSetKernelArg_t,
+    clSetKernelArgSVMPointer: clSetKernelArgSVMPointer_t,
+    clSetKernelExecInfo: clSetKernelExecInfo_t,
+    clGetKernelWorkGroupInfo: clGetKernelWorkGroupInfo_t,
+    clGetKernelSubGroupInfo: clGetKernelSubGroupInfo_t,
+    clReleaseKernel: clReleaseKernel_t,
+    clCreateCommandQueueWithProperties: clCreateCommandQueueWithProperties_t,
+    clReleaseCommandQueue: clReleaseCommandQueue_t,
+    clEnqueueNDRangeKernel: clEnqueueNDRangeKernel_t,
+    clFlush: clFlush_t,
+    clWaitForEvents: clWaitForEvents_t,
+    clSetEventCallback: clSetEventCallback_t,
+    clGetEventInfo: clGetEventInfo_t,
+    clGetEventProfilingInfo: clGetEventProfilingInfo_t,
+    clReleaseEvent: clReleaseEvent_t,
+}
+
+impl Api {
+    /// Where the library came from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A function that OpenCL 2.2 added; older libraries do not export it.
+    pub fn set_program_specialization_constant(
+        &self,
+    ) -> Option<<of::clSetProgramSpecializationConstant_t as Optional>::Function> {
+        // SAFETY: opencl-sys gives the function of this name this type.
+        unsafe {
+            self.library
+                .get(c"clSetProgramSpecializationConstant")
+                .ok()
+                .map(|found| *found)
+        }
+    }
+
+    /// The address of a platform's extension function.
+    ///
+    /// # Safety
+    /// `F` is the pointer type that the extension gives the function `name`.
+    pub unsafe fn extension<F: Copy>(&self, platform: cl_platform_id, name: &CStr) -> Option<F> {
+        // SAFETY: `platform` came from this library, and the name ends in a null.
+        let address =
+            unsafe { (self.clGetExtensionFunctionAddressForPlatform)(platform, name.as_ptr()) };
+        assert_eq!(size_of::<F>(), size_of_val(&address), "F is not a pointer");
+        // SAFETY: as the caller promises; a null address is no function.
+        (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+    }
+}

@@ -1,0 +1,204 @@
+//! What the CPU device can do, as OpenCL tells it.
+
+use std::ffi::c_void;
+
+use opencl_sys as cl;
+use opencl_sys::{cl_device_id, cl_device_info, cl_platform_id};
+
+use super::Error;
+use super::api::Api;
+
+/// The device's properties that Level Zero asks for. Sizes are in bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Properties {
+    /// The device's name.
+    pub name: String,
+    /// The runtime's version.
+    pub driver: String,
+    /// The extensions, by name.
+    pub extensions: Vec<String>,
+    /// The most work-items in one work-group.
+    pub max_group_size: usize,
+    /// The most work-items in each dimension of a work-group.
+    pub max_item_sizes: [usize; 3],
+    /// The local memory of one work-group.
+    pub local_memory: u64,
+    /// The room for all arguments of a kernel.
+    pub max_argument_bytes: usize,
+    /// The widest SPIR-V version taken, major and minor.
+    pub spirv: (u16, u16),
+    /// The sub-group sizes that a kernel may ask for.
+    pub sub_group_sizes: Vec<usize>,
+    /// CL_DEVICE_HALF_FP_CONFIG; 0 without half precision.
+    pub half: u64,
+    /// CL_DEVICE_SINGLE_FP_CONFIG.
+    pub single: u64,
+    /// CL_DEVICE_DOUBLE_FP_CONFIG; 0 without double precision.
+    pub double: u64,
+    /// The room for output of printf.
+    pub printf_buffer: usize,
+}
+
+impl Properties {
+    /// Whether the device lists the extension.
+    pub fn has(&self, extension: &str) -> bool {
+        self.extensions.iter().any(|name| name == extension)
+    }
+}
+
+/// An OpenCL device of a library, not yet known to be of use.
+#[derive(Clone, Copy)]
+pub struct Candidate {
+    pub platform: cl_platform_id,
+    pub device: cl_device_id,
+}
+
+impl Candidate {
+    /// Every CPU device of every platform.
+    pub fn all(api: &Api) -> Vec<Self> {
+        let mut found = Vec::new();
+        for platform in listed(|count, platforms, total| {
+            // SAFETY: the pointers are a buffer of `count` handles and a place for the total.
+            unsafe { (api.clGetPlatformIDs)(count, platforms, total) }
+        }) {
+            let devices = listed(|count, devices, total| {
+                // SAFETY: as above; the platform is one of the library's.
+                unsafe {
+                    (api.clGetDeviceIDs)(platform, cl::CL_DEVICE_TYPE_CPU, count, devices, total)
+                }
+            });
+            found.extend(devices.into_iter().map(|device| Self { platform, device }));
+        }
+        found
+    }
+
+    /// The bytes that a query gives; empty when it fails.
+    fn query(self, api: &Api, what: cl_device_info) -> Vec<u8> {
+        // SAFETY: `get` asks for the size first, and the buffer has it.
+        info(|size, value, needed| unsafe {
+            (api.clGetDeviceInfo)(self.device, what, size, value, needed)
+        })
+    }
+
+    fn text(self, api: &Api, what: cl_device_info) -> String {
+        text(&self.query(api, what))
+    }
+
+    fn number(self, api: &Api, what: cl_device_info) -> u64 {
+        number(&self.query(api, what))
+    }
+
+    fn sizes(self, api: &Api, what: cl_device_info) -> Vec<usize> {
+        sizes(&self.query(api, what))
+    }
+
+    /// Reads everything at once; a query that a device does not know reads as 0 or nothing.
+    pub fn properties(self, api: &Api) -> Properties {
+        let size = |what| usize::try_from(self.number(api, what)).unwrap_or(usize::MAX);
+        let items = self.sizes(api, cl::CL_DEVICE_MAX_WORK_ITEM_SIZES);
+        let item = |dimension| items.get(dimension).copied().unwrap_or(1);
+        Properties {
+            name: self.text(api, cl::CL_DEVICE_NAME),
+            driver: self.text(api, cl::CL_DRIVER_VERSION),
+            extensions: self
+                .text(api, cl::CL_DEVICE_EXTENSIONS)
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
+            max_group_size: size(cl::CL_DEVICE_MAX_WORK_GROUP_SIZE),
+            max_item_sizes: [item(0), item(1), item(2)],
+            local_memory: self.number(api, cl::CL_DEVICE_LOCAL_MEM_SIZE),
+            max_argument_bytes: size(cl::CL_DEVICE_MAX_PARAMETER_SIZE),
+            spirv: spirv_version(&self.text(api, cl::CL_DEVICE_IL_VERSION)),
+            sub_group_sizes: self.sizes(api, cl::CL_DEVICE_SUB_GROUP_SIZES_INTEL),
+            half: self.number(api, cl::CL_DEVICE_HALF_FP_CONFIG),
+            single: self.number(api, cl::CL_DEVICE_SINGLE_FP_CONFIG),
+            double: self.number(api, cl::CL_DEVICE_DOUBLE_FP_CONFIG),
+            printf_buffer: size(cl::CL_DEVICE_PRINTF_BUFFER_SIZE),
+        }
+    }
+
+    /// Whether kernels on it may follow any pointer of this process.
+    pub fn shares_system_memory(self, api: &Api) -> bool {
+        self.number(api, cl::CL_DEVICE_SVM_CAPABILITIES) & cl::CL_DEVICE_SVM_FINE_GRAIN_SYSTEM != 0
+    }
+}
+
+/// `SPIR-V_1.2 SPIR-V_1.4 ...`: the highest; (0, 0) without any.
+fn spirv_version(text: &str) -> (u16, u16) {
+    let versions = text.split_whitespace().filter_map(|version| {
+        let (major, minor) = version.strip_prefix("SPIR-V_")?.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    });
+    versions.max().unwrap_or((0, 0))
+}
+
+/// Handles that OpenCL lists by count; empty when the call fails.
+fn listed<T>(mut call: impl FnMut(u32, *mut *mut T, *mut u32) -> i32) -> Vec<*mut T> {
+    let mut count = 0;
+    if call(0, std::ptr::null_mut(), &raw mut count) != cl::CL_SUCCESS {
+        return Vec::new();
+    }
+    let mut handles = vec![std::ptr::null_mut(); count as usize];
+    match call(count, handles.as_mut_ptr(), std::ptr::null_mut()) {
+        cl::CL_SUCCESS => handles,
+        _ => Vec::new(),
+    }
+}
+
+/// The bytes of an information query: first the size, then the value; empty when it fails.
+pub fn info(mut call: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> Vec<u8> {
+    let mut size = 0;
+    if call(0, std::ptr::null_mut(), &raw mut size) != cl::CL_SUCCESS {
+        return Vec::new();
+    }
+    let mut bytes = vec![0_u8; size];
+    match call(size, bytes.as_mut_ptr().cast(), std::ptr::null_mut()) {
+        cl::CL_SUCCESS => bytes,
+        _ => Vec::new(),
+    }
+}
+
+/// A string as OpenCL gives it, without the null at its end.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .trim_end_matches('\0')
+        .trim()
+        .to_owned()
+}
+
+/// A number of up to 8 bytes.
+pub fn number(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    for (to, from) in whole.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_le_bytes(whole)
+}
+
+/// An array of `size_t`.
+pub fn sizes(bytes: &[u8]) -> Vec<usize> {
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&chunk| usize::from_le_bytes(chunk))
+        .collect()
+}
+
+/// What a call that fills `value` answers, as a result.
+pub fn answered<T>(operation: &'static str, value: T, code: i32) -> Result<T, Error> {
+    Error::check(operation, code).map(|()| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_spirv_version_counts() {
+        assert_eq!(spirv_version("SPIR-V_1.0 SPIR-V_1.10 SPIR-V_1.4 "), (1, 10));
+        assert_eq!(spirv_version(""), (0, 0));
+        assert_eq!(spirv_version("LLVM_17 SPIR-V_1"), (0, 0));
+    }
+}

@@ -1,0 +1,242 @@
+//! Kernels, and what a launch of one needs.
+
+use std::ffi::{CStr, c_void};
+
+use opencl_sys as cl;
+use opencl_sys::{cl_event, cl_kernel, cl_program};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::device::{info, number, sizes};
+use super::{Error, Event, Queue, Runtime};
+
+/// An argument's value.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// Any address in this process, or null.
+    Pointer(*const c_void),
+    /// The bytes of a number, vector or structure.
+    Bytes(&'a [u8]),
+    /// So many bytes of memory for each work-group.
+    Local(usize),
+}
+
+/// Where a launch runs: the first work-item's index, and the work-items in all and in a group, in three dimensions.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    /// The index of the first work-item.
+    pub offset: [usize; 3],
+    /// All work-items.
+    pub items: [usize; 3],
+    /// The work-items of one group.
+    pub group: [usize; 3],
+}
+
+/// What the compiler made of a kernel. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KernelFacts {
+    /// The most work-items in a group.
+    pub max_group_size: usize,
+    /// Work-items that run in step.
+    pub preferred_multiple: usize,
+    /// Local memory that it uses by itself.
+    pub local_memory: u64,
+    /// Private memory of a work-item.
+    pub private_memory: u64,
+}
+
+/// A kernel object. Its arguments are state that OpenCL does not guard, so setting them and enqueueing is one step
+/// under a lock.
+pub struct Kernel {
+    runtime: &'static Runtime,
+    raw: Mutex<cl_kernel>,
+}
+
+// SAFETY: the handle is used under the lock, or for queries, which are thread-safe.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    pub(super) fn new(
+        runtime: &'static Runtime,
+        program: cl_program,
+        name: &CStr,
+    ) -> Result<Self, Error> {
+        let mut code = 0;
+        // SAFETY: the program is alive, and the name ends in a null.
+        let raw = unsafe { (runtime.api.clCreateKernel)(program, name.as_ptr(), &raw mut code) };
+        Error::check("clCreateKernel", code)?;
+        let system = cl::CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM;
+        let yes: cl::cl_bool = cl::CL_TRUE;
+        // Pointers inside structures may lead to any memory. A runtime for which that goes without saying refuses the
+        // question, which changes nothing; so the answer does not matter.
+        // SAFETY: the value is one cl_bool, read during the call.
+        unsafe {
+            (runtime.api.clSetKernelExecInfo)(
+                raw,
+                system,
+                size_of_val(&yes),
+                (&raw const yes).cast(),
+            )
+        };
+        Ok(Self {
+            runtime,
+            raw: Mutex::new(raw),
+        })
+    }
+
+    /// What the compiler made of it.
+    pub fn facts(&self) -> KernelFacts {
+        let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
+        let ask = |what| {
+            // SAFETY: `info` gives a buffer of the size that was asked for.
+            number(&info(|size, value, needed| unsafe {
+                (self.runtime.api.clGetKernelWorkGroupInfo)(
+                    kernel, device, what, size, value, needed,
+                )
+            }))
+        };
+        let size = |what| usize::try_from(ask(what)).unwrap_or(usize::MAX);
+        KernelFacts {
+            max_group_size: size(cl::CL_KERNEL_WORK_GROUP_SIZE),
+            preferred_multiple: size(cl::CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE),
+            local_memory: ask(cl::CL_KERNEL_LOCAL_MEM_SIZE),
+            private_memory: ask(cl::CL_KERNEL_PRIVATE_MEM_SIZE),
+        }
+    }
+
+    /// The sub-group size and the number of sub-groups that a group of this shape gets; 0 where OpenCL does not tell.
+    pub fn sub_groups(&self, group: [usize; 3]) -> (usize, usize) {
+        let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
+        let ask = |what| {
+            // SAFETY: the input is the three sizes; `info` gives a buffer of the size that was asked for.
+            let answer = info(|size, value, needed| unsafe {
+                (self.runtime.api.clGetKernelSubGroupInfo)(
+                    kernel,
+                    device,
+                    what,
+                    size_of_val(&group),
+                    group.as_ptr().cast(),
+                    size,
+                    value,
+                    needed,
+                )
+            });
+            sizes(&answer).first().copied().unwrap_or(0)
+        };
+        (
+            ask(cl::CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE),
+            ask(cl::CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE),
+        )
+    }
+
+    /// Gives every argument a value, as OpenCL answers some questions only then.
+    ///
+    /// # Errors
+    /// When OpenCL refuses a value.
+    pub fn preset(&self, values: &[Value]) -> Result<(), Error> {
+        let kernel = self.raw.lock();
+        (0..)
+            .zip(values)
+            .try_for_each(|(index, value)| self.set(*kernel, index, *value))
+    }
+
+    /// The group size that the runtime would choose itself for so many work-items, where it tells.
+    pub fn suggested_group(&self, items: [usize; 3]) -> Option<[usize; 3]> {
+        let suggest = self.runtime.suggested_group?;
+        let queue = self.runtime.any_queue()?;
+        let (kernel, offset, mut group) = (self.raw.lock(), [0; 3], [0; 3]);
+        // SAFETY: three dimensions in each array.
+        let code = unsafe {
+            suggest(
+                queue.raw,
+                *kernel,
+                3,
+                offset.as_ptr(),
+                items.as_ptr(),
+                group.as_mut_ptr(),
+            )
+        };
+        (code == cl::CL_SUCCESS).then_some(group)
+    }
+
+    /// Sets every argument and hands one launch to `queue`, to begin when the events `after` are complete.
+    ///
+    /// # Errors
+    /// When OpenCL refuses an argument or the range.
+    ///
+    /// # Safety
+    /// Every address the kernel follows stays valid until the event is complete.
+    pub unsafe fn enqueue(
+        &self,
+        queue: &Queue,
+        range: &Range,
+        values: &[Value],
+        after: &[&Event],
+    ) -> Result<Event, Error> {
+        let after: SmallVec<[cl_event; 4]> = after.iter().map(|event| event.raw()).collect();
+        let kernel = self.raw.lock();
+        for (index, value) in (0..).zip(values) {
+            self.set(*kernel, index, *value)?;
+        }
+        let mut event = std::ptr::null_mut();
+        // SAFETY: three dimensions in each array, events that are alive, and a place for the new event.
+        let code = unsafe {
+            (self.runtime.api.clEnqueueNDRangeKernel)(
+                queue.raw,
+                *kernel,
+                3,
+                range.offset.as_ptr(),
+                range.items.as_ptr(),
+                range.group.as_ptr(),
+                after.len() as u32,
+                if after.is_empty() {
+                    std::ptr::null()
+                } else {
+                    after.as_ptr()
+                },
+                &raw mut event,
+            )
+        };
+        Error::check("clEnqueueNDRangeKernel", code)?;
+        Ok(Event::new(self.runtime, event))
+    }
+
+    /// Sets one argument; the lock is held.
+    fn set(&self, kernel: cl_kernel, index: u32, value: Value) -> Result<(), Error> {
+        match value {
+            Value::Pointer(address) => {
+                // SAFETY: the pointer itself is the value; it is not followed here.
+                let code = unsafe { (self.runtime.set_pointer)(kernel, index, address) };
+                Error::check("clSetKernelArgMemPointerINTEL", code)
+            }
+            Value::Bytes(bytes) => {
+                // SAFETY: that many bytes are read during the call.
+                let code = unsafe {
+                    (self.runtime.api.clSetKernelArg)(
+                        kernel,
+                        index,
+                        bytes.len(),
+                        bytes.as_ptr().cast(),
+                    )
+                };
+                Error::check("clSetKernelArg", code)
+            }
+            Value::Local(size) => {
+                // SAFETY: local memory has a size and no value.
+                let code = unsafe {
+                    (self.runtime.api.clSetKernelArg)(kernel, index, size, std::ptr::null())
+                };
+                Error::check("clSetKernelArg", code)
+            }
+        }
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
+        unsafe { (self.runtime.api.clReleaseKernel)(*self.raw.get_mut()) };
+    }
+}

@@ -1,0 +1,24 @@
+//! An OpenCL runtime for the CPU, opened at run time, that compiles and runs kernels.
+//!
+//! Nothing in here knows Level Zero. [`Runtime`] is the library, its CPU device and a context; [`Program`],
+//! [`Kernel`], [`Queue`] and [`Event`] own their OpenCL objects and release them.
+//!
+//! Source: the OpenCL 3.0 API specification, and `cl_intel_unified_shared_memory` for pointers as arguments.
+
+mod api;
+mod device;
+mod error;
+mod event;
+mod find;
+mod kernel;
+mod program;
+mod queue;
+mod runtime;
+
+pub use device::Properties;
+pub use error::{Error, OpenError};
+pub use event::{Event, Times};
+pub use kernel::{Kernel, KernelFacts, Range, Value};
+pub use program::{BuildError, Program};
+pub use queue::Queue;
+pub use runtime::Runtime;

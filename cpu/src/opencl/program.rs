@@ -1,0 +1,226 @@
+//! Programs: SPIR-V to the device's own code, and that code loaded.
+
+use std::ffi::{CStr, c_void};
+
+use opencl_sys as cl;
+use opencl_sys::cl_program;
+use thiserror::Error as ThisError;
+
+use super::device::{info, number, text};
+use super::{Error, Kernel, Runtime};
+
+/// A build that failed, with the compiler's own words.
+#[derive(Clone, Debug, ThisError)]
+#[error("{error}\n{log}")]
+pub struct BuildError {
+    /// The call that failed.
+    pub error: Error,
+    /// The build log.
+    pub log: String,
+}
+
+impl From<Error> for BuildError {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            log: String::new(),
+        }
+    }
+}
+
+/// A built program.
+pub struct Program {
+    runtime: &'static Runtime,
+    raw: cl_program,
+}
+
+// SAFETY: OpenCL's program functions are thread-safe.
+unsafe impl Send for Program {}
+// SAFETY: as above.
+unsafe impl Sync for Program {}
+
+impl Program {
+    /// Compiles a SPIR-V module. `specialisation` gives constants by SpecId, in the bytes of their types.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    pub fn compile(
+        runtime: &'static Runtime,
+        code: &[u8],
+        options: &CStr,
+        specialisation: &[(u32, Vec<u8>)],
+    ) -> Result<Self, BuildError> {
+        let mut status = 0;
+        // SAFETY: the bytes are read during the call only.
+        let raw = unsafe {
+            let create = runtime.api.clCreateProgramWithIL;
+            create(
+                runtime.context,
+                code.as_ptr().cast(),
+                code.len(),
+                &raw mut status,
+            )
+        };
+        let program = Self::created(runtime, "clCreateProgramWithIL", raw, status)?;
+        for (id, value) in specialisation {
+            let missing = Error {
+                operation: "clSetProgramSpecializationConstant",
+                code: cl::CL_INVALID_OPERATION,
+            };
+            let set = runtime
+                .api
+                .set_program_specialization_constant()
+                .ok_or(missing)?;
+            // SAFETY: the value has the size that is given with it.
+            let code = unsafe { set(raw, *id, value.len(), value.as_ptr().cast()) };
+            Error::check("clSetProgramSpecializationConstant", code)?;
+        }
+        program.build(options)?;
+        Ok(program)
+    }
+
+    /// Loads what [`Program::binary`] gave, from the same runtime.
+    ///
+    /// # Errors
+    /// When the runtime does not know it for its own.
+    pub fn load(runtime: &'static Runtime, binary: &[u8]) -> Result<Self, BuildError> {
+        let (mut status, mut loaded) = (0, 0);
+        let (size, mut start) = (binary.len(), binary.as_ptr());
+        // SAFETY: one device, one size, one pointer to that many bytes; all read during the call only.
+        let raw = unsafe {
+            (runtime.api.clCreateProgramWithBinary)(
+                runtime.context,
+                1,
+                &raw const runtime.device.device,
+                &raw const size,
+                &raw mut start,
+                &raw mut loaded,
+                &raw mut status,
+            )
+        };
+        let program = Self::created(runtime, "clCreateProgramWithBinary", raw, status)?;
+        Error::check("clCreateProgramWithBinary", loaded)?;
+        program.build(c"")?;
+        Ok(program)
+    }
+
+    fn created(
+        runtime: &'static Runtime,
+        operation: &'static str,
+        raw: cl_program,
+        code: i32,
+    ) -> Result<Self, Error> {
+        match Error::check(operation, code) {
+            Ok(()) if raw.is_null() => Err(Error {
+                operation,
+                code: cl::CL_INVALID_PROGRAM,
+            }),
+            outcome => outcome.map(|()| Self { runtime, raw }),
+        }
+    }
+
+    fn build(&self, options: &CStr) -> Result<(), BuildError> {
+        let device = &raw const self.runtime.device.device;
+        // SAFETY: one device, and no callback: the call returns when the build is done.
+        let code = unsafe {
+            (self.runtime.api.clBuildProgram)(
+                self.raw,
+                1,
+                device,
+                options.as_ptr(),
+                None,
+                std::ptr::null_mut(),
+            )
+        };
+        Error::check("clBuildProgram", code).map_err(|error| BuildError {
+            error,
+            log: self.log(),
+        })
+    }
+
+    /// What the compiler had to say.
+    pub fn log(&self) -> String {
+        let (program, device) = (self.raw, self.runtime.device.device);
+        // SAFETY: `info` gives a buffer of the size that was asked for.
+        text(&info(|size, value, needed| unsafe {
+            (self.runtime.api.clGetProgramBuildInfo)(
+                program,
+                device,
+                cl::CL_PROGRAM_BUILD_LOG,
+                size,
+                value,
+                needed,
+            )
+        }))
+    }
+
+    /// The device's own code, for [`Program::load`].
+    ///
+    /// # Errors
+    /// When the runtime does not give it.
+    pub fn binary(&self) -> Result<Vec<u8>, Error> {
+        // SAFETY: `info` gives a buffer of the size that was asked for.
+        let size = number(&info(|size, value, needed| unsafe {
+            (self.runtime.api.clGetProgramInfo)(
+                self.raw,
+                cl::CL_PROGRAM_BINARY_SIZES,
+                size,
+                value,
+                needed,
+            )
+        }));
+        let nothing = Error {
+            operation: "clGetProgramInfo",
+            code: cl::CL_INVALID_BINARY,
+        };
+        let size = usize::try_from(size)
+            .ok()
+            .filter(|&size| size != 0)
+            .ok_or(nothing)?;
+        let mut binary = vec![0_u8; size];
+        let mut start: *mut c_void = binary.as_mut_ptr().cast();
+        // SAFETY: for CL_PROGRAM_BINARIES the value is one pointer for each device, to a buffer of the size just told.
+        let code = unsafe {
+            (self.runtime.api.clGetProgramInfo)(
+                self.raw,
+                cl::CL_PROGRAM_BINARIES,
+                size_of::<*mut c_void>(),
+                (&raw mut start).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        Error::check("clGetProgramInfo", code).map(|()| binary)
+    }
+
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn kernel(&self, name: &CStr) -> Result<Kernel, Error> {
+        Kernel::new(self.runtime, self.raw, name)
+    }
+
+    /// The address and the size in bytes of a global variable, where the runtime can tell.
+    pub fn global_variable(&self, name: &CStr) -> Option<(*mut c_void, usize)> {
+        let find = self.runtime.global_variable?;
+        let (mut address, mut size) = (std::ptr::null_mut(), 0);
+        // SAFETY: device and program belong together, the name ends in a null, and both places are ours.
+        let code = unsafe {
+            find(
+                self.runtime.device.device,
+                self.raw,
+                name.as_ptr(),
+                &raw mut size,
+                &raw mut address,
+            )
+        };
+        (code == cl::CL_SUCCESS && !address.is_null()).then_some((address, size))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: created here, released once; its kernels hold it by OpenCL's own count.
+        unsafe { (self.runtime.api.clReleaseProgram)(self.raw) };
+    }
+}

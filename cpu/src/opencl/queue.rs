@@ -1,0 +1,60 @@
+//! Queues that run launches one after another.
+
+use opencl_sys as cl;
+use opencl_sys::cl_command_queue;
+
+use super::{Error, Runtime};
+
+/// An in-order queue that times its launches.
+pub struct Queue {
+    pub(super) runtime: &'static Runtime,
+    pub(super) raw: cl_command_queue,
+}
+
+// SAFETY: OpenCL's queue functions are thread-safe.
+unsafe impl Send for Queue {}
+// SAFETY: as above.
+unsafe impl Sync for Queue {}
+
+impl Queue {
+    /// A new queue.
+    ///
+    /// # Errors
+    /// When the runtime has no room for one.
+    pub fn new(runtime: &'static Runtime) -> Result<Self, Error> {
+        let properties = [
+            u64::from(cl::CL_QUEUE_PROPERTIES),
+            cl::CL_QUEUE_PROFILING_ENABLE,
+            0,
+        ];
+        let mut code = 0;
+        // SAFETY: the properties end in 0, and device and context belong together.
+        let raw = unsafe {
+            let create = runtime.api.clCreateCommandQueueWithProperties;
+            create(
+                runtime.context,
+                runtime.device.device,
+                properties.as_ptr(),
+                &raw mut code,
+            )
+        };
+        Error::check("clCreateCommandQueueWithProperties", code)?;
+        Ok(Self { runtime, raw })
+    }
+
+    /// Lets what was enqueued start.
+    ///
+    /// # Errors
+    /// When the runtime fails.
+    pub fn flush(&self) -> Result<(), Error> {
+        // SAFETY: the queue is alive.
+        Error::check("clFlush", unsafe { (self.runtime.api.clFlush)(self.raw) })
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // SAFETY: created here, released once; work that it still has keeps it alive by OpenCL's own count.
+        unsafe { (self.runtime.api.clReleaseCommandQueue)(self.raw) };
+    }
+}

@@ -1,0 +1,137 @@
+//! The one OpenCL runtime of this process.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use opencl_sys as cl;
+use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
+
+use super::api::{Api, GlobalVariablePointer};
+use super::device::{Candidate, Properties, answered};
+use super::{OpenError, Queue, find};
+
+/// Sets an argument to a pointer that need not start an allocation: of `cl_intel_unified_shared_memory`, or shared
+/// virtual memory's.
+type SetPointer = unsafe extern "C" fn(cl_kernel, cl::cl_uint, *const c_void) -> cl_int;
+
+/// `clGetKernelSuggestedLocalWorkSizeKHR` of `cl_khr_suggested_local_work_size`.
+type SuggestGroup = unsafe extern "C" fn(
+    cl_command_queue,
+    cl_kernel,
+    cl::cl_uint,
+    *const usize,
+    *const usize,
+    *mut usize,
+) -> cl_int;
+
+/// A library, its CPU device, and a context on it. Lives as long as the process does: an OpenCL library does not
+/// survive being closed.
+pub struct Runtime {
+    pub(super) api: Api,
+    pub(super) device: Candidate,
+    pub(super) context: cl_context,
+    pub(super) set_pointer: SetPointer,
+    pub(super) global_variable: Option<GlobalVariablePointer>,
+    pub(super) suggested_group: Option<SuggestGroup>,
+    any_queue: OnceLock<Option<Queue>>,
+    properties: Properties,
+}
+
+// SAFETY: OpenCL's functions are thread-safe except clSetKernelArg, which `Kernel` locks; the handles are only names.
+unsafe impl Send for Runtime {}
+// SAFETY: as above.
+unsafe impl Sync for Runtime {}
+
+impl Runtime {
+    /// The runtime, opened at the first call; the same answer ever after.
+    ///
+    /// # Errors
+    /// When there is none, in words that say what to install.
+    pub fn get() -> Result<&'static Self, &'static OpenError> {
+        static RUNTIME: OnceLock<Result<Runtime, OpenError>> = OnceLock::new();
+        RUNTIME.get_or_init(Self::find).as_ref()
+    }
+
+    /// The first candidate that serves.
+    fn find() -> Result<Self, OpenError> {
+        let mut tried = Vec::new();
+        for path in find::candidates() {
+            match Api::open(&path).and_then(Self::on) {
+                Ok(runtime) => return Ok(runtime),
+                Err(error) => tried.push(error.to_string()),
+            }
+        }
+        Err(OpenError::Nowhere {
+            tried: tried.join("; "),
+        })
+    }
+
+    /// A context on the first CPU device that can run SPIR-V on this process's memory.
+    fn on(api: Api) -> Result<Self, OpenError> {
+        let usable = Candidate::all(&api).into_iter().find_map(|device| {
+            let properties = device.properties(&api);
+            let pointer = pointer_setter(&api, device, &properties)?;
+            (properties.spirv > (0, 0)).then_some((device, properties, pointer))
+        });
+        let Some((device, properties, set_pointer)) = usable else {
+            return Err(OpenError::Device {
+                path: api.path().to_owned(),
+            });
+        };
+        let mut code = 0;
+        // SAFETY: one device of the library, no properties, no callback, a place for the status.
+        let context = unsafe {
+            (api.clCreateContext)(
+                std::ptr::null(),
+                1,
+                &raw const device.device,
+                None,
+                std::ptr::null_mut(),
+                &raw mut code,
+            )
+        };
+        let context = answered("clCreateContext", context, code)?;
+        // SAFETY: the type is the extension's.
+        let global_variable =
+            unsafe { api.extension(device.platform, c"clGetDeviceGlobalVariablePointerINTEL") };
+        // SAFETY: likewise.
+        let suggested_group =
+            unsafe { api.extension(device.platform, c"clGetKernelSuggestedLocalWorkSizeKHR") };
+        Ok(Self {
+            api,
+            device,
+            context,
+            set_pointer,
+            global_variable,
+            suggested_group,
+            any_queue: OnceLock::new(),
+            properties,
+        })
+    }
+
+    /// A queue to ask questions with; nothing runs on it.
+    pub(super) fn any_queue(&'static self) -> Option<&'static Queue> {
+        self.any_queue
+            .get_or_init(|| Queue::new(self).ok())
+            .as_ref()
+    }
+
+    /// What the device can do.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+}
+
+/// How a device takes any pointer of this process as an argument, if it does.
+fn pointer_setter(api: &Api, device: Candidate, properties: &Properties) -> Option<SetPointer> {
+    if properties.has("cl_intel_unified_shared_memory") {
+        // SAFETY: the extension gives the function this type.
+        let setter = unsafe { api.extension(device.platform, c"clSetKernelArgMemPointerINTEL") };
+        if setter.is_some() {
+            return setter;
+        }
+    }
+    device
+        .shares_system_memory(api)
+        .then_some(api.clSetKernelArgSVMPointer)
+}

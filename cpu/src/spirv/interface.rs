@@ -1,0 +1,371 @@
+//! The logical layer: entry points, their arguments and execution modes, specialisation constants.
+
+use std::collections::{HashMap, HashSet};
+
+use spirv::{Capability, Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
+
+use super::Error;
+use super::types::{Type, Types};
+use super::words::{Instruction, Words};
+
+/// What one argument of a kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A pointer to global or constant memory.
+    Pointer,
+    /// Memory that each work-group has for itself; the launch gives its size only.
+    Local,
+    /// A number, a vector or a structure, of so many bytes; `None` when the module does not say how many.
+    Value(Option<u64>),
+    /// Something that this runtime has no way to pass.
+    Opaque(&'static str),
+}
+
+/// An entry point of the execution model Kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its name, as `zeKernelCreate` is given it.
+    pub name: String,
+    /// Its arguments in order.
+    pub arguments: Vec<Argument>,
+    /// The only work-group size that it may be launched with.
+    pub required_group_size: Option<[u32; 3]>,
+    /// The work-group size that its author had in mind.
+    pub group_size_hint: Option<[u32; 3]>,
+    /// The only sub-group size that it may run with.
+    pub required_sub_group_size: Option<u32>,
+    /// How many sub-groups a work-group must have.
+    pub required_sub_groups: Option<u32>,
+}
+
+/// A module's interface, with the words in the machine's byte order.
+pub struct Module {
+    /// The bytes for the compiler.
+    pub code: Vec<u8>,
+    /// The SPIR-V version word, `0x00MMmm00`.
+    pub version: u32,
+    /// The entry points in the module's order.
+    pub kernels: Vec<Kernel>,
+    /// The size in bytes of each specialisation constant, by its SpecId.
+    pub specialisation: HashMap<u32, usize>,
+}
+
+impl Module {
+    /// Reads the interface of a module, or says in words why these bytes are none.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        let words = Words::read(bytes)?;
+        let mut reader = Reader {
+            bound: words.bound(),
+            ..Reader::default()
+        };
+        for instruction in words.instructions() {
+            reader.read(&instruction?)?;
+        }
+        let (kernels, specialisation) = reader.finish()?;
+        Ok(Self {
+            code: words.to_bytes(),
+            version: words.version(),
+            kernels,
+            specialisation,
+        })
+    }
+}
+
+/// The decorations that matter here, by what they decorate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Decorations {
+    spec_id: Option<u32>,
+    packed: bool,
+}
+
+/// A function seen so far: where it starts, the parameters its type promises and those that came.
+struct Function {
+    at: usize,
+    promised: Vec<u32>,
+    parameters: Vec<u32>,
+}
+
+/// What one pass over the instructions gathers.
+#[derive(Default)]
+struct Reader {
+    bound: u32,
+    types: Types,
+    decorations: HashMap<u32, Decorations>,
+    packed: HashSet<u32>,
+    memory_model: bool,
+    /// Whether it is made to be linked, and so may do without an entry point.
+    linkable: bool,
+    /// Entry points of the model Kernel, by the id of their function, in the module's order.
+    entries: Vec<(u32, Kernel)>,
+    /// The parameter types of every finished function.
+    functions: HashMap<u32, Vec<u32>>,
+    current: Option<(u32, Function)>,
+    /// Functions that are called, and where.
+    calls: HashMap<u32, usize>,
+    specialisation: HashMap<u32, usize>,
+}
+
+impl Reader {
+    fn read(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let Some(op) = instruction.op() else {
+            return Ok(());
+        };
+        match op {
+            Op::Capability => {
+                self.linkable |= instruction.operand(0)? == Capability::Linkage as u32;
+                Ok(())
+            }
+            Op::MemoryModel => self.memory_model(instruction),
+            Op::EntryPoint => self.entry_point(instruction),
+            Op::ExecutionMode | Op::ExecutionModeId => self.execution_mode(instruction),
+            Op::Decorate => self.decorate(instruction),
+            Op::GroupDecorate => self.group_decorate(instruction),
+            Op::Constant => self.types.note_constant(instruction),
+            Op::SpecConstant | Op::SpecConstantTrue | Op::SpecConstantFalse => {
+                self.spec_constant(op, instruction)
+            }
+            Op::Function => self.function(instruction),
+            Op::FunctionParameter => self.parameter(instruction),
+            Op::FunctionEnd => self.function_end(instruction),
+            Op::FunctionCall => {
+                self.calls.insert(self.id(instruction, 2)?, instruction.at);
+                Ok(())
+            }
+            _ => self.types.note(instruction, &self.packed),
+        }
+    }
+
+    /// The id at `index`, which must be within the header's bound.
+    fn id(&self, instruction: &Instruction, index: usize) -> Result<u32, Error> {
+        let id = instruction.operand(index)?;
+        if id == 0 || id >= self.bound {
+            return Err(Error::Id {
+                id,
+                at: instruction.at,
+                expected: "below the header's bound",
+            });
+        }
+        Ok(id)
+    }
+
+    fn memory_model(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let (addressing, memory) = (instruction.operand(0)?, instruction.operand(1)?);
+        let wanted = (
+            spirv::AddressingModel::Physical64 as u32,
+            spirv::MemoryModel::OpenCL as u32,
+        );
+        if (addressing, memory) != wanted {
+            return Err(Error::Model { addressing, memory });
+        }
+        self.memory_model = true;
+        Ok(())
+    }
+
+    fn entry_point(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        if instruction.operand(0)? == ExecutionModel::Kernel as u32 {
+            let kernel = Kernel {
+                name: instruction.text(2)?,
+                ..Kernel::default()
+            };
+            self.entries.push((self.id(instruction, 1)?, kernel));
+        }
+        Ok(())
+    }
+
+    fn execution_mode(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let (function, mode) = (self.id(instruction, 0)?, instruction.operand(1)?);
+        let three = || {
+            Ok([
+                instruction.operand(2)?,
+                instruction.operand(3)?,
+                instruction.operand(4)?,
+            ])
+        };
+        let Some(mode) = ExecutionMode::from_u32(mode) else {
+            return Ok(());
+        };
+        for (_, kernel) in self.entries.iter_mut().filter(|(id, _)| *id == function) {
+            match mode {
+                ExecutionMode::LocalSize => kernel.required_group_size = Some(three()?),
+                ExecutionMode::LocalSizeHint => kernel.group_size_hint = Some(three()?),
+                ExecutionMode::SubgroupSize => {
+                    kernel.required_sub_group_size = Some(instruction.operand(2)?)
+                }
+                ExecutionMode::SubgroupsPerWorkgroup => {
+                    kernel.required_sub_groups = Some(instruction.operand(2)?)
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn decorate(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let target = self.id(instruction, 0)?;
+        match Decoration::from_u32(instruction.operand(1)?) {
+            Some(Decoration::SpecId) => {
+                self.decorations.entry(target).or_default().spec_id = Some(instruction.operand(2)?);
+            }
+            Some(Decoration::CPacked) => {
+                self.decorations.entry(target).or_default().packed = true;
+                self.packed.insert(target);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Gives what a decoration group carries to each of its targets.
+    fn group_decorate(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let Some(&group) = self.decorations.get(&self.id(instruction, 0)?) else {
+            return Ok(());
+        };
+        for &target in instruction.rest(1) {
+            self.decorations.insert(target, group);
+            if group.packed {
+                self.packed.insert(target);
+            }
+        }
+        Ok(())
+    }
+
+    fn spec_constant(&mut self, op: Op, instruction: &Instruction) -> Result<(), Error> {
+        let (kind, id) = (self.id(instruction, 0)?, self.id(instruction, 1)?);
+        if op == Op::SpecConstant {
+            // An array's length may hang on it; the default value is what the type then has.
+            self.types.note_constant(instruction)?;
+        }
+        if let Some(number) = self
+            .decorations
+            .get(&id)
+            .and_then(|decorations| decorations.spec_id)
+        {
+            let unknown = Error::Id {
+                id: kind,
+                at: instruction.at,
+                expected: "a type with a size",
+            };
+            let layout = self.types.layout(kind).ok_or(unknown)?;
+            self.specialisation
+                .insert(number, usize::try_from(layout.size).unwrap_or(usize::MAX));
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let (id, kind) = (self.id(instruction, 1)?, self.id(instruction, 3)?);
+        let promised = match self.types.get(kind) {
+            Some(Type::Function(parameters)) => parameters.clone(),
+            _ => {
+                return Err(Error::Id {
+                    id: kind,
+                    at: instruction.at,
+                    expected: "a function type",
+                });
+            }
+        };
+        let function = Function {
+            at: instruction.at,
+            promised,
+            parameters: Vec::new(),
+        };
+        match self.current.replace((id, function)) {
+            None => Ok(()),
+            Some(_) => Err(Error::Missing {
+                part: "end of a function before the next one starts",
+            }),
+        }
+    }
+
+    fn parameter(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let kind = self.id(instruction, 0)?;
+        let (_, function) = self
+            .current
+            .as_mut()
+            .ok_or_else(|| instruction.malformed())?;
+        function.parameters.push(kind);
+        Ok(())
+    }
+
+    fn function_end(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let (id, function) = self.current.take().ok_or_else(|| instruction.malformed())?;
+        if function.parameters != function.promised {
+            return Err(Error::Id {
+                id,
+                at: function.at,
+                expected: "a function with its type's parameters",
+            });
+        }
+        self.functions.insert(id, function.parameters);
+        Ok(())
+    }
+
+    /// Puts entry points and functions together, once every instruction has been read.
+    fn finish(self) -> Result<(Vec<Kernel>, HashMap<u32, usize>), Error> {
+        if self.current.is_some() {
+            return Err(Error::Missing {
+                part: "end of its last function",
+            });
+        }
+        if !self.memory_model {
+            return Err(Error::Missing {
+                part: "OpMemoryModel",
+            });
+        }
+        if self.entries.is_empty() && !self.linkable {
+            return Err(Error::Missing {
+                part: "entry point",
+            });
+        }
+        if let Some((&id, &at)) = self
+            .calls
+            .iter()
+            .find(|(id, _)| !self.functions.contains_key(id))
+        {
+            return Err(Error::Id {
+                id,
+                at,
+                expected: "a function of this module",
+            });
+        }
+        let kernels: Result<Vec<Kernel>, Error> = self
+            .entries
+            .into_iter()
+            .map(|(id, kernel)| {
+                let parameters = self.functions.get(&id);
+                let parameters = parameters.ok_or(Error::Missing {
+                    part: "function for one of its entry points",
+                })?;
+                let arguments = parameters
+                    .iter()
+                    .map(|&kind| argument(&self.types, kind))
+                    .collect();
+                Ok(Kernel {
+                    arguments,
+                    ..kernel
+                })
+            })
+            .collect();
+        Ok((kernels?, self.specialisation))
+    }
+}
+
+/// What an argument of the type `kind` is to whoever launches the kernel.
+fn argument(types: &Types, kind: u32) -> Argument {
+    match types.get(kind) {
+        Some(Type::Data(layout)) => Argument::Value(Some(layout.size)),
+        Some(Type::Pointer { class, pointee }) => match StorageClass::from_u32(*class) {
+            Some(StorageClass::Workgroup) => Argument::Local,
+            // A structure passed by value is a pointer to a copy that belongs to the call.
+            Some(StorageClass::Function) => Argument::Value(*pointee),
+            Some(
+                StorageClass::CrossWorkgroup
+                | StorageClass::UniformConstant
+                | StorageClass::Generic,
+            ) => Argument::Pointer,
+            _ => Argument::Opaque("pointer into a storage class of an extension"),
+        },
+        Some(Type::Opaque(what)) => Argument::Opaque(what),
+        Some(Type::Function(_)) | None => Argument::Opaque("type of an extension"),
+    }
+}

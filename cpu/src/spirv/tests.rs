@@ -1,0 +1,233 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use rspirv::binary::Assemble as _;
+use rspirv::dr::{Builder, Operand};
+use spirv::{
+    AddressingModel, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl,
+    FunctionParameterAttribute, MemoryModel, StorageClass,
+};
+
+use super::{Argument, Error, Kernel, Module};
+
+/// A module with one kernel, `everything`, that has an argument of each kind, and one specialisation constant.
+fn module() -> Vec<u8> {
+    let mut b = Builder::new();
+    b.set_version(1, 0);
+    b.capability(Capability::Kernel);
+    b.capability(Capability::Addresses);
+    b.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
+    let (void, byte, int, long) = (
+        b.type_void(),
+        b.type_int(8, 0),
+        b.type_int(32, 0),
+        b.type_int(64, 0),
+    );
+    let float = b.type_float(32, None);
+    let three = b.type_vector(float, 3);
+    let global = b.type_pointer(None, StorageClass::CrossWorkgroup, float);
+    let local = b.type_pointer(None, StorageClass::Workgroup, float);
+    let length = b.constant_bit32(int, 5);
+    let array = b.type_array(int, length);
+    let plain = b.type_struct([byte, long, array, byte]);
+    let packed = b.type_struct_id(None, [byte, long]);
+    b.decorate(packed, Decoration::CPacked, []);
+    let (by_value, by_value_packed) = (
+        b.type_pointer(None, StorageClass::Function, plain),
+        b.type_pointer(None, StorageClass::Function, packed),
+    );
+    let sampler = b.type_sampler();
+    let switch = b.spec_constant_bit32(int, 7);
+    b.decorate(switch, Decoration::SpecId, [Operand::LiteralBit32(42)]);
+    let parameters = [
+        global,
+        local,
+        int,
+        three,
+        by_value,
+        by_value_packed,
+        sampler,
+    ];
+    let signature = b.type_function(void, parameters);
+    let kernel = b
+        .begin_function(void, None, FunctionControl::NONE, signature)
+        .unwrap();
+    for (index, kind) in parameters.into_iter().enumerate() {
+        let parameter = b.function_parameter(kind).unwrap();
+        if (4..6).contains(&index) {
+            let attribute = Operand::FunctionParameterAttribute(FunctionParameterAttribute::ByVal);
+            b.decorate(parameter, Decoration::FuncParamAttr, [attribute]);
+        }
+    }
+    b.begin_block(None).unwrap();
+    b.ret().unwrap();
+    b.end_function().unwrap();
+    b.entry_point(ExecutionModel::Kernel, kernel, "everything", []);
+    b.execution_mode(kernel, ExecutionMode::LocalSize, [8, 4, 1]);
+    b.execution_mode(kernel, ExecutionMode::SubgroupSize, [16]);
+    b.module()
+        .assemble()
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .collect()
+}
+
+#[test]
+fn arguments_are_what_the_module_says() {
+    let parsed = Module::parse(&module()).unwrap();
+    let arguments = vec![
+        Argument::Pointer,
+        Argument::Local,
+        Argument::Value(Some(4)),
+        Argument::Value(Some(16)),
+        // A byte, padding to 8, 8 bytes, 5 * 4 bytes, a byte, padding to 8.
+        Argument::Value(Some(40)),
+        Argument::Value(Some(9)),
+        Argument::Opaque("sampler"),
+    ];
+    let expected = Kernel {
+        name: "everything".to_owned(),
+        arguments,
+        required_group_size: Some([8, 4, 1]),
+        required_sub_group_size: Some(16),
+        ..Kernel::default()
+    };
+    assert_eq!(parsed.kernels, [expected]);
+    assert_eq!(
+        parsed.specialisation.into_iter().collect::<Vec<_>>(),
+        [(42, 4)]
+    );
+    assert_eq!(parsed.version, 0x0001_0000);
+}
+
+#[test]
+fn both_byte_orders_are_read_and_the_compiler_gets_this_machine_s() {
+    let native = module();
+    let swapped: Vec<u8> = native
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .flat_map(|&[a, b, c, d]| [d, c, b, a])
+        .collect();
+    let parsed = Module::parse(&swapped).unwrap();
+    assert_eq!(parsed.kernels, Module::parse(&native).unwrap().kernels);
+    assert_eq!(parsed.code, native);
+}
+
+#[test]
+fn what_is_no_module_is_refused_in_words() {
+    let refused = |bytes: &[u8]| Module::parse(bytes).err().unwrap();
+    assert_eq!(refused(&[]), Error::Size { bytes: 0 });
+    assert_eq!(
+        refused(&module()[..module().len() - 2]),
+        Error::Size {
+            bytes: module().len() - 2
+        }
+    );
+    assert!(matches!(
+        refused(b"this is a text and no module at all."),
+        Error::Magic { .. }
+    ));
+    let with_word = |at: usize, value: u32| {
+        let mut bytes = module();
+        bytes[at * 4..at * 4 + 4].copy_from_slice(&value.to_ne_bytes());
+        refused(&bytes)
+    };
+    assert_eq!(
+        with_word(1, 0x0002_0000),
+        Error::Header {
+            field: "version",
+            value: 0x0002_0000
+        }
+    );
+    assert_eq!(
+        with_word(3, 0),
+        Error::Header {
+            field: "bound",
+            value: 0
+        }
+    );
+    assert_eq!(
+        with_word(4, 9),
+        Error::Header {
+            field: "schema",
+            value: 9
+        }
+    );
+    assert_eq!(with_word(5, 0), Error::Instruction { at: 5, opcode: 0 });
+}
+
+#[test]
+fn a_graphics_module_is_refused() {
+    let mut b = Builder::new();
+    b.memory_model(AddressingModel::Logical, MemoryModel::GLSL450);
+    let bytes: Vec<u8> = b
+        .module()
+        .assemble()
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .collect();
+    assert_eq!(
+        Module::parse(&bytes).err(),
+        Some(Error::Model {
+            addressing: 0,
+            memory: 1
+        })
+    );
+}
+
+#[test]
+fn a_huge_type_is_an_error() {
+    let mut b = Builder::new();
+    b.capability(Capability::Linkage);
+    b.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
+    let mut kind = b.type_int(64, 0);
+    let int = b.type_int(32, 0);
+    let length = b.constant_bit32(int, u32::MAX);
+    for _ in 0..3 {
+        kind = b.type_array(kind, length);
+    }
+    let bytes: Vec<u8> = b
+        .module()
+        .assemble()
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .collect();
+    assert!(matches!(
+        Module::parse(&bytes).err(),
+        Some(Error::TypeSize { .. })
+    ));
+}
+
+#[test]
+fn a_module_cut_anywhere_is_refused() {
+    let bytes = module();
+    for end in 0..bytes.len() {
+        assert!(
+            Module::parse(&bytes[..end]).is_err(),
+            "{end} of {} bytes were taken",
+            bytes.len()
+        );
+    }
+}
+
+proptest! {
+    /// Whatever the bytes are, the answer is a module or an error, never a panic.
+    #[test]
+    fn changed_bytes_never_panic(changes in prop::collection::vec((0usize..4096, any::<u8>()), 1..8)) {
+        let mut bytes = module();
+        let size = bytes.len();
+        for (at, value) in changes {
+            bytes[at % size] = value;
+        }
+        let _ = Module::parse(&bytes);
+    }
+
+    #[test]
+    fn noise_never_panics(noise in prop::collection::vec(any::<u32>(), 0..256)) {
+        let mut words = vec![spirv::MAGIC_NUMBER, 0x0001_0000, 0, 1000, 0];
+        words.extend(noise.iter().map(|word| word & 0x0003_ffff | 0x0001_0000));
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let _ = Module::parse(&bytes);
+    }
+}

@@ -1,0 +1,213 @@
+//! The types a kernel's arguments can have, and their sizes in memory.
+
+use std::collections::{HashMap, HashSet};
+
+use spirv::Op;
+
+use super::Error;
+use super::words::Instruction;
+
+/// A type as far as arguments need it.
+#[derive(Clone, Debug)]
+pub enum Type {
+    /// A scalar, vector, array or structure.
+    Data(Layout),
+    /// A pointer to something in a storage class, with the size of that something where it has one.
+    Pointer { class: u32, pointee: Option<u64> },
+    /// A function's parameters.
+    Function(Vec<u32>),
+    /// An image, a sampler, an event: something that has no bytes of its own.
+    Opaque(&'static str),
+}
+
+/// Size and alignment in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    pub size: u64,
+    align: u64,
+}
+
+impl Layout {
+    /// What a number of `bits` takes: whole bytes, a power of two of them.
+    fn scalar(bits: u32) -> Self {
+        let size = u64::from(bits.div_ceil(8)).next_power_of_two();
+        Self { size, align: size }
+    }
+
+    fn repeated(self, count: u64) -> Option<Self> {
+        Some(Self {
+            size: self.size.checked_mul(count)?,
+            align: self.align,
+        })
+    }
+
+    /// Adds a member behind the others, at its alignment.
+    fn followed_by(self, member: Self) -> Option<Self> {
+        let start = self.size.checked_next_multiple_of(member.align)?;
+        Some(Self {
+            size: start.checked_add(member.size)?,
+            align: self.align.max(member.align),
+        })
+    }
+
+    /// The structure's own padding at its end, so that an array of them stays aligned.
+    fn padded(self) -> Option<Self> {
+        Some(Self {
+            size: self.size.checked_next_multiple_of(self.align)?,
+            align: self.align,
+        })
+    }
+}
+
+/// An address, on the only addressing model that is taken.
+const POINTER: Layout = Layout { size: 8, align: 8 };
+
+/// The types and integer constants met so far; SPIR-V declares each before its use.
+#[derive(Default)]
+pub struct Types {
+    types: HashMap<u32, Type>,
+    constants: HashMap<u32, u64>,
+}
+
+impl Types {
+    pub fn get(&self, id: u32) -> Option<&Type> {
+        self.types.get(&id)
+    }
+
+    /// The value of an integer constant.
+    pub fn constant(&self, id: u32) -> Option<u64> {
+        self.constants.get(&id).copied()
+    }
+
+    /// The bytes of a value of the type `id`; `None` for what has none.
+    pub fn layout(&self, id: u32) -> Option<Layout> {
+        match self.types.get(&id)? {
+            Type::Data(layout) => Some(*layout),
+            Type::Pointer { .. } => Some(POINTER),
+            Type::Function(_) | Type::Opaque(_) => None,
+        }
+    }
+
+    /// Notes the constant that `instruction` declares, if it is an integer one.
+    pub fn note_constant(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let id = instruction.operand(1)?;
+        let low = u64::from(instruction.operand(2)?);
+        let high = instruction
+            .operands
+            .get(3)
+            .map_or(0, |&word| u64::from(word));
+        self.constants.insert(id, high << 32 | low);
+        Ok(())
+    }
+
+    /// Notes the type that `instruction` declares, if it declares one. `packed` holds the structures without padding.
+    pub fn note(&mut self, instruction: &Instruction, packed: &HashSet<u32>) -> Result<(), Error> {
+        let Some(op) = instruction.op() else {
+            return Ok(());
+        };
+        let data =
+            |layout: Option<Layout>, id| layout.map(Type::Data).ok_or(Error::TypeSize { id });
+        let at = instruction.at;
+        let element = |index| -> Result<Layout, Error> {
+            let id = instruction.operand(index)?;
+            self.layout(id).ok_or(Error::Id {
+                id,
+                at,
+                expected: "a type with a size",
+            })
+        };
+        let id = instruction.operands.first().copied().unwrap_or(0);
+        let found = match op {
+            Op::TypeBool => Type::Data(Layout::scalar(8)),
+            Op::TypeInt | Op::TypeFloat => match instruction.operand(1)? {
+                bits @ 1..=4096 => Type::Data(Layout::scalar(bits)),
+                _ => return Err(instruction.malformed()),
+            },
+            Op::TypeVector => {
+                // OpenCL C: a vector of three takes the room and the alignment of four.
+                let count = u64::from(instruction.operand(2)?).next_power_of_two();
+                let vector = element(1)?.repeated(count);
+                data(
+                    vector.map(|all| Layout {
+                        align: all.size.clamp(1, 128),
+                        ..all
+                    }),
+                    id,
+                )?
+            }
+            Op::TypeArray => {
+                let count = instruction.operand(2)?;
+                let unknown = Error::Id {
+                    id: count,
+                    at,
+                    expected: "a constant that gives a length",
+                };
+                data(
+                    element(1)?.repeated(self.constant(count).ok_or(unknown)?),
+                    id,
+                )?
+            }
+            Op::TypeStruct => {
+                // An opaque member (an image in a structure) makes the structure opaque.
+                let members: Option<Vec<Layout>> = instruction
+                    .rest(1)
+                    .iter()
+                    .map(|&member| self.layout(member))
+                    .collect();
+                match members {
+                    Some(members) => data(structure(&members, packed.contains(&id)), id)?,
+                    None => Type::Opaque("structure without a size"),
+                }
+            }
+            Op::TypePointer => {
+                let pointee = self
+                    .layout(instruction.operand(2)?)
+                    .map(|layout| layout.size);
+                Type::Pointer {
+                    class: instruction.operand(1)?,
+                    pointee,
+                }
+            }
+            Op::TypeUntypedPointerKHR => Type::Pointer {
+                class: instruction.operand(1)?,
+                pointee: None,
+            },
+            // Declared ahead of what it points at; only its size counts until the real one replaces it.
+            Op::TypeForwardPointer => Type::Pointer {
+                class: instruction.operand(1)?,
+                pointee: None,
+            },
+            Op::TypeFunction => Type::Function(instruction.rest(2).to_vec()),
+            Op::TypeImage | Op::TypeSampledImage => Type::Opaque("image"),
+            Op::TypeSampler => Type::Opaque("sampler"),
+            Op::TypeOpaque
+            | Op::TypeEvent
+            | Op::TypeDeviceEvent
+            | Op::TypeReserveId
+            | Op::TypeQueue
+            | Op::TypePipe => Type::Opaque("opaque object"),
+            _ => return Ok(()),
+        };
+        self.types.insert(id, found);
+        Ok(())
+    }
+}
+
+/// A structure of `members` in their order, as C lays it out.
+fn structure(members: &[Layout], packed: bool) -> Option<Layout> {
+    let empty = Layout { size: 0, align: 1 };
+    members
+        .iter()
+        .map(|member| {
+            if packed {
+                Layout {
+                    align: 1,
+                    ..*member
+                }
+            } else {
+                *member
+            }
+        })
+        .try_fold(empty, Layout::followed_by)?
+        .padded()
+}
