@@ -7,9 +7,16 @@ use thiserror::Error;
 /// Nothing that is sent is longer than this, so that a broken peer cannot ask for all memory. In bytes.
 const LONGEST: u64 = 1 << 30;
 
-/// A module to build.
+/// A module to build: one unit, or several to be linked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
+    /// What it is made of.
+    pub units: Vec<Unit>,
+}
+
+/// One SPIR-V module and how to compile it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unit {
     /// The SPIR-V, in the machine's byte order.
     pub code: Vec<u8>,
     /// OpenCL build options.
@@ -35,6 +42,22 @@ pub enum Failure {
 impl Job {
     /// Writes the job as one message.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        write_number(to, self.units.len() as u64)?;
+        self.units.iter().try_for_each(|unit| unit.write(to))
+    }
+
+    /// Reads what [`Job::write`] wrote.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let count = read_number(from)?;
+        let units = (0..count)
+            .map(|_| Unit::read(from))
+            .collect::<io::Result<_>>()?;
+        Ok(Self { units })
+    }
+}
+
+impl Unit {
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
         write_blob(to, &self.code)?;
         write_blob(to, self.options.as_bytes())?;
         write_number(to, self.specialisation.len() as u64)?;
@@ -45,19 +68,15 @@ impl Job {
         Ok(())
     }
 
-    /// Reads what [`Job::write`] wrote.
-    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+    fn read(from: &mut impl Read) -> io::Result<Self> {
         let code = read_blob(from)?;
         let options = String::from_utf8(read_blob(from)?).map_err(io::Error::other)?;
         let count = read_number(from)?;
-        let specialisation = (0..count)
-            .map(|_| {
-                Ok((
-                    u32::try_from(read_number(from)?).map_err(io::Error::other)?,
-                    read_blob(from)?,
-                ))
-            })
-            .collect::<io::Result<_>>()?;
+        let constant = |_| {
+            let id = u32::try_from(read_number(from)?).map_err(io::Error::other)?;
+            Ok((id, read_blob(from)?))
+        };
+        let specialisation = (0..count).map(constant).collect::<io::Result<_>>()?;
         Ok(Self {
             code,
             options,
@@ -138,7 +157,8 @@ mod tests {
             specialisation: Vec<(u32, Vec<u8>)>,
             noise: Vec<u8>,
         ) {
-            let job = Job { code, options, specialisation };
+            let unit = Unit { code, options, specialisation };
+            let job = Job { units: vec![unit.clone(), unit] };
             let mut sent = Vec::new();
             job.write(&mut sent).unwrap();
             prop_assert_eq!(Job::read(&mut sent.as_slice()).unwrap(), job);

@@ -11,4 +11,4 @@ mod server;
 mod start;
 
 pub use client::compile;
-pub use message::{Failure, Job, read_blob, write_blob};
+pub use message::{Failure, Job, Unit, read_blob, write_blob};

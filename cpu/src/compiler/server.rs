@@ -10,7 +10,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::alarm;
 
 use super::message::{Failure, Job, write_outcome};
-use crate::opencl::{BuildError, Program, Runtime};
+use crate::opencl::{self, BuildError, Program, Runtime};
 
 /// Names how many seconds one module may take.
 pub const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
@@ -46,11 +46,23 @@ pub fn serve() -> io::Result<()> {
 /// Builds one module to the device's own code.
 fn build(job: &Job) -> Result<Vec<u8>, Failure> {
     let runtime = Runtime::get().map_err(|error| Failure::Unavailable(error.to_string()))?;
-    let options =
-        CString::new(job.options.as_str()).map_err(|error| Failure::Refused(error.to_string()))?;
     let refused = |error: BuildError| Failure::Refused(error.to_string());
-    let program =
-        Program::compile(runtime, &job.code, &options, &job.specialisation).map_err(refused)?;
+    let options = job
+        .units
+        .iter()
+        .map(|unit| CString::new(unit.options.as_str()));
+    let options = options.collect::<Result<Vec<_>, _>>();
+    let options = options.map_err(|error| Failure::Refused(error.to_string()))?;
+    let units = job
+        .units
+        .iter()
+        .zip(&options)
+        .map(|(unit, options)| opencl::Unit {
+            code: &unit.code,
+            options,
+            specialisation: &unit.specialisation,
+        });
+    let program = Program::compile(runtime, &units.collect::<Vec<_>>()).map_err(refused)?;
     program
         .binary()
         .map_err(|error| Failure::Refused(error.to_string()))

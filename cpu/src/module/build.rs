@@ -4,44 +4,55 @@ use std::ffi::CString;
 use std::sync::atomic::AtomicUsize;
 
 use super::Module;
-use crate::compiler::{Failure, Job, compile};
+use crate::compiler::{Failure, Job, Unit, compile};
 use crate::opencl::{Program, Runtime};
 use crate::spirv;
 
 /// A specialisation constant as a caller gives it: its SpecId, and where its value is.
 pub type Constant = (u32, *const u8);
 
+/// A SPIR-V module as a caller gives it.
+pub struct Source<'a> {
+    /// Its bytes.
+    pub code: &'a [u8],
+    /// OpenCL build options.
+    pub options: String,
+    /// The constants to set.
+    pub constants: Vec<Constant>,
+}
+
 impl Module {
-    /// Builds SPIR-V with OpenCL build options.
+    /// Builds one SPIR-V module, or several that refer to each other.
     ///
     /// # Errors
     /// The reason in words, for the build log.
     ///
     /// # Safety
     /// Each constant's pointer is null or has a value of the type that the module gives the constant.
-    pub unsafe fn build(
-        code: &[u8],
-        options: String,
-        constants: &[Constant],
-    ) -> Result<Self, Failure> {
-        let parsed =
-            spirv::Module::parse(code).map_err(|error| Failure::Refused(error.to_string()))?;
-        // A constant that the module lacks (the optimiser may have removed it) has nothing to change.
-        let specialisation = constants.iter().filter_map(|&(id, value)| {
-            let size = *parsed.specialisation.get(&id)?;
-            // SAFETY: the caller vouches for a value of the constant's type, which has this size.
-            let bytes =
-                (!value.is_null()).then(|| unsafe { std::slice::from_raw_parts(value, size) })?;
-            Some((id, bytes.to_vec()))
-        });
-        let specialisation = specialisation.collect();
-        let job = Job {
-            code: parsed.code,
-            options,
-            specialisation,
-        };
+    pub unsafe fn build(sources: Vec<Source>) -> Result<Self, Failure> {
+        let (mut units, mut kernels) = (Vec::new(), Vec::new());
+        for source in sources {
+            let parsed = spirv::Module::parse(source.code)
+                .map_err(|error| Failure::Refused(error.to_string()))?;
+            // A constant that the module lacks (the optimiser may have removed it) has nothing to change.
+            let specialisation = source.constants.iter().filter_map(|&(id, value)| {
+                let size = *parsed.specialisation.get(&id)?;
+                // SAFETY: the caller vouches for a value of the constant's type, which has this size.
+                let bytes = (!value.is_null())
+                    .then(|| unsafe { std::slice::from_raw_parts(value, size) })?;
+                Some((id, bytes.to_vec()))
+            });
+            let specialisation = specialisation.collect();
+            units.push(Unit {
+                code: parsed.code,
+                options: source.options,
+                specialisation,
+            });
+            kernels.extend(parsed.kernels);
+        }
+        let job = Job { units };
         let binary = compile(&job)?;
-        Self::load(job, parsed.kernels, binary)
+        Self::load(job, kernels, binary)
     }
 
     /// A module from the device's own code.

@@ -1,11 +1,11 @@
 //! The entry points that make, link and destroy modules.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use super::build::Constant;
+use super::build::{Constant, Source};
 use super::{BuildLog, Module, flags};
 use crate::answer::{Answer, ensure};
 use crate::arguments::{array, chain, descriptor, input, output, structures};
@@ -34,14 +34,14 @@ pub unsafe fn create(
     resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (source, module) = unsafe { (Source::read(descriptor(desc)?)?, output(module)?) };
-    let built = match source.format {
-        sys::ZE_MODULE_FORMAT_IL_SPIRV => {
-            let options = flags::options(&source.flags);
-            // SAFETY: the caller vouches for the constants.
-            unsafe { Module::build(source.code, options, &source.constants) }
+    let (desc, module) = unsafe { (descriptor(desc)?, output(module)?) };
+    let built = match desc.format {
+        // SAFETY: the caller vouches for the descriptor and its constants.
+        sys::ZE_MODULE_FORMAT_IL_SPIRV => unsafe { Module::build(sources(desc)?) },
+        sys::ZE_MODULE_FORMAT_NATIVE => {
+            // SAFETY: the caller vouches for the code.
+            Module::from_native(unsafe { code(desc.pInputModule, desc.inputSize)? })
         }
-        sys::ZE_MODULE_FORMAT_NATIVE => Module::from_native(source.code),
         _ => return Err(sys::ZE_RESULT_ERROR_INVALID_ENUMERATION),
     };
     // SAFETY: the caller vouches for the pointer.
@@ -58,7 +58,7 @@ pub unsafe fn create(
             Err(match failure {
                 // SYCL shows the log for this code only, and the log says what to install.
                 Failure::Unavailable(_) => sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
-                _ if source.format == sys::ZE_MODULE_FORMAT_NATIVE => {
+                _ if desc.format == sys::ZE_MODULE_FORMAT_NATIVE => {
                     sys::ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
                 }
                 _ => sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
@@ -67,68 +67,90 @@ pub unsafe fn create(
     }
 }
 
-/// What a module is to be made of.
-struct Source<'a> {
-    format: sys::ze_module_format_t,
-    code: &'a [u8],
-    flags: String,
-    constants: Vec<Constant>,
-}
-
-impl<'a> Source<'a> {
-    /// Reads a descriptor, or the one module of the extension `ZE_experimental_module_program`.
-    ///
-    /// # Safety
-    /// Every pointer in it must be null or valid for the size that goes with it.
-    unsafe fn read(desc: &'a sys::ze_module_desc_t) -> Answer<Self> {
-        let (mut code, mut size) = (desc.pInputModule, desc.inputSize);
-        let (mut text, mut constants) = (desc.pBuildFlags, desc.pConstants);
-        // SAFETY: the caller vouches for the chain.
-        let program = unsafe { chain(desc.pNext) }
-            .find(|(stype, _)| *stype == sys::ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC);
-        if let Some((_, program)) = program {
-            // SAFETY: the stype tells the structure; the caller vouches for its pointers, one entry each.
-            unsafe {
-                let program = input(program.cast::<sys::ze_module_program_exp_desc_t>())?;
-                ensure(program.count == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
-                size = *input(program.inputSizes)?;
-                code = *input(program.pInputModules)?;
-                text = first(program.pBuildFlags)?.unwrap_or(std::ptr::null());
-                constants = first(program.pConstants)?.unwrap_or(std::ptr::null());
-            }
-        }
-        ensure(!code.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        ensure(size != 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-        ensure(
-            isize::try_from(size).is_ok(),
-            sys::ZE_RESULT_ERROR_INVALID_SIZE,
-        )?;
-        // SAFETY: the caller vouches for the pointers and the size.
-        unsafe {
-            Ok(Self {
-                format: desc.format,
-                code: std::slice::from_raw_parts(code, size),
-                flags: if text.is_null() {
-                    String::new()
-                } else {
-                    CStr::from_ptr(text).to_string_lossy().into_owned()
-                },
-                constants: read_constants(constants)?,
-            })
-        }
-    }
-}
-
-/// The first entry of an optional array.
+/// What a module is to be made of: the descriptor's one module, or those of `ZE_experimental_module_program`.
 ///
 /// # Safety
-/// `pointer` must be null or valid.
-unsafe fn first<T: Copy>(pointer: *const T) -> Answer<Option<T>> {
-    if pointer.is_null() {
-        return Ok(None);
+/// Every pointer in the descriptor must be null or valid for the size that goes with it.
+unsafe fn sources(desc: &sys::ze_module_desc_t) -> Answer<Vec<Source<'_>>> {
+    // SAFETY: the caller vouches for the chain.
+    let program = unsafe { chain(desc.pNext) }
+        .find(|(stype, _)| *stype == sys::ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC);
+    let Some((_, program)) = program else {
+        // SAFETY: the caller vouches for the pointers.
+        let only = unsafe {
+            source(
+                desc.pInputModule,
+                desc.inputSize,
+                desc.pBuildFlags,
+                desc.pConstants,
+            )
+        };
+        return Ok(vec![only?]);
+    };
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    // SAFETY: the stype tells the structure; the caller vouches for its arrays, which have an entry for each module.
+    unsafe {
+        let program = input(program.cast::<sys::ze_module_program_exp_desc_t>())?;
+        ensure(program.count != 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        let sizes = array(program.inputSizes, program.count, null)?;
+        let codes = array(program.pInputModules, program.count, null)?;
+        let flags = |index| optional_entry(program.pBuildFlags, index);
+        let constants = |index| optional_entry(program.pConstants, index);
+        let all = codes.iter().zip(sizes).enumerate();
+        all.map(|(index, (code, size))| source(*code, *size, flags(index), constants(index)))
+            .collect()
     }
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { input(pointer) }.map(|first| Some(*first))
+}
+
+/// The pointer at `index` of an array that may be null.
+///
+/// # Safety
+/// `array` must be null or have so many entries.
+unsafe fn optional_entry<T>(array: *const *const T, index: usize) -> *const T {
+    if array.is_null() {
+        return std::ptr::null();
+    }
+    // SAFETY: the caller vouches for the entry.
+    unsafe { array.add(index).read_unaligned() }
+}
+
+/// One module with its flags and constants.
+///
+/// # Safety
+/// Every pointer must be null or valid for the size that goes with it.
+unsafe fn source<'a>(
+    start: *const u8,
+    size: usize,
+    text: *const c_char,
+    constants: *const sys::ze_module_constants_t,
+) -> Answer<Source<'a>> {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        let text = if text.is_null() {
+            c""
+        } else {
+            CStr::from_ptr(text)
+        };
+        Ok(Source {
+            code: code(start, size)?,
+            options: flags::options(&text.to_string_lossy()),
+            constants: read_constants(constants)?,
+        })
+    }
+}
+
+/// The bytes of a module.
+///
+/// # Safety
+/// `start` must be null or refer to `size` bytes.
+unsafe fn code<'a>(start: *const u8, size: usize) -> Answer<&'a [u8]> {
+    ensure(!start.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    ensure(
+        size != 0 && isize::try_from(size).is_ok(),
+        sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    )?;
+    // SAFETY: the caller vouches for the bytes.
+    Ok(unsafe { std::slice::from_raw_parts(start, size) })
 }
 
 /// The specialisation constants that a descriptor names.

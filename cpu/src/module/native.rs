@@ -48,9 +48,13 @@ impl Module {
         }
         let job = Job::read(&mut body).map_err(short)?;
         let binary = read_blob(&mut body).map_err(short)?;
-        let parsed =
-            spirv::Module::parse(&job.code).map_err(|error| refused(&error.to_string()))?;
-        Self::load(job, parsed.kernels, binary)
+        let mut kernels = Vec::new();
+        for unit in &job.units {
+            let parsed =
+                spirv::Module::parse(&unit.code).map_err(|error| refused(&error.to_string()))?;
+            kernels.extend(parsed.kernels);
+        }
+        Self::load(job, kernels, binary)
     }
 }
 

@@ -69,6 +69,8 @@ functions! {
     clCreateProgramWithIL: clCreateProgramWithIL_t,
     clCreateProgramWithBinary: clCreateProgramWithBinary_t,
     clBuildProgram: clBuildProgram_t,
+    clCompileProgram: clCompileProgram_t,
+    clLinkProgram: clLinkProgram_t,
     clGetProgramInfo: clGetProgramInfo_t,
     clGetProgramBuildInfo: clGetProgramBuildInfo_t,
     clReleaseProgram: clReleaseProgram_t,

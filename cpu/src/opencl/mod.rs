@@ -19,6 +19,6 @@ pub use device::Properties;
 pub use error::{Error, OpenError};
 pub use event::{Event, Times};
 pub use kernel::{Kernel, KernelFacts, Range, Value};
-pub use program::{BuildError, Program};
+pub use program::{BuildError, Program, Unit};
 pub use queue::Queue;
 pub use runtime::Runtime;

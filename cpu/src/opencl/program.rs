@@ -28,6 +28,17 @@ impl From<Error> for BuildError {
     }
 }
 
+/// A SPIR-V module to compile.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit<'a> {
+    /// Its bytes.
+    pub code: &'a [u8],
+    /// OpenCL's options.
+    pub options: &'a CStr,
+    /// Constants by SpecId, in the bytes of their types.
+    pub specialisation: &'a [(u32, Vec<u8>)],
+}
+
 /// A built program.
 pub struct Program {
     runtime: &'static Runtime,
@@ -40,29 +51,39 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
-    /// Compiles a SPIR-V module. `specialisation` gives constants by SpecId, in the bytes of their types.
+    /// Builds a program from one SPIR-V module, or from several that refer to each other.
     ///
     /// # Errors
-    /// What the compiler says.
-    pub fn compile(
-        runtime: &'static Runtime,
-        code: &[u8],
-        options: &CStr,
-        specialisation: &[(u32, Vec<u8>)],
-    ) -> Result<Self, BuildError> {
+    /// What the compiler or the linker says.
+    pub fn compile(runtime: &'static Runtime, units: &[Unit]) -> Result<Self, BuildError> {
+        if let [unit] = units {
+            let program = Self::create(runtime, unit)?;
+            program.build(unit.options)?;
+            return Ok(program);
+        }
+        let compiled = units.iter().map(|unit| {
+            let program = Self::create(runtime, unit)?;
+            program.compile_alone(unit.options)?;
+            Ok(program)
+        });
+        Self::link(runtime, &compiled.collect::<Result<Vec<_>, BuildError>>()?)
+    }
+
+    /// A program that has yet to be built.
+    fn create(runtime: &'static Runtime, unit: &Unit) -> Result<Self, Error> {
         let mut status = 0;
         // SAFETY: the bytes are read during the call only.
         let raw = unsafe {
             let create = runtime.api.clCreateProgramWithIL;
             create(
                 runtime.context,
-                code.as_ptr().cast(),
-                code.len(),
+                unit.code.as_ptr().cast(),
+                unit.code.len(),
                 &raw mut status,
             )
         };
         let program = Self::created(runtime, "clCreateProgramWithIL", raw, status)?;
-        for (id, value) in specialisation {
+        for (id, value) in unit.specialisation {
             let missing = Error {
                 operation: "clSetProgramSpecializationConstant",
                 code: cl::CL_INVALID_OPERATION,
@@ -75,8 +96,61 @@ impl Program {
             let code = unsafe { set(raw, *id, value.len(), value.as_ptr().cast()) };
             Error::check("clSetProgramSpecializationConstant", code)?;
         }
-        program.build(options)?;
         Ok(program)
+    }
+
+    /// Compiles without linking.
+    fn compile_alone(&self, options: &CStr) -> Result<(), BuildError> {
+        let device = &raw const self.runtime.device.device;
+        // SAFETY: one device, no headers, and no callback: the call returns when it is done.
+        let code = unsafe {
+            (self.runtime.api.clCompileProgram)(
+                self.raw,
+                1,
+                device,
+                options.as_ptr(),
+                0,
+                std::ptr::null(),
+                std::ptr::null_mut(),
+                None,
+                std::ptr::null_mut(),
+            )
+        };
+        Error::check("clCompileProgram", code).map_err(|error| BuildError {
+            error,
+            log: self.log(),
+        })
+    }
+
+    /// Links compiled programs into one.
+    fn link(runtime: &'static Runtime, parts: &[Self]) -> Result<Self, BuildError> {
+        let parts: Vec<cl_program> = parts.iter().map(|part| part.raw).collect();
+        let mut status = 0;
+        // SAFETY: one device, programs that are alive, and no callback: the call returns when it is done.
+        let raw = unsafe {
+            (runtime.api.clLinkProgram)(
+                runtime.context,
+                1,
+                &raw const runtime.device.device,
+                c"".as_ptr(),
+                parts.len() as u32,
+                parts.as_ptr(),
+                None,
+                std::ptr::null_mut(),
+                &raw mut status,
+            )
+        };
+        // A program comes even when linking fails, for the log.
+        let program = (!raw.is_null()).then_some(Self { runtime, raw });
+        let log = program.as_ref().map(Self::log).unwrap_or_default();
+        Error::check("clLinkProgram", status).map_err(|error| BuildError { error, log })?;
+        program.ok_or_else(|| {
+            Error {
+                operation: "clLinkProgram",
+                code: cl::CL_INVALID_PROGRAM,
+            }
+            .into()
+        })
     }
 
     /// Loads what [`Program::binary`] gave, from the same runtime.
