@@ -17,6 +17,7 @@ use super::message::{Failure, Job, read_outcome};
 use super::server::BEGUN;
 use super::start::zeusm_cpu_compiler;
 use crate::maps;
+use crate::opencl::{self, Runtime};
 
 /// How much of what a dying compiler said is passed on, in bytes.
 const LAST_WORDS: u64 = 4096;
@@ -73,8 +74,11 @@ impl Compiler {
         let words = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)?;
         // Every line goes to the end, also after the file has been emptied.
         fcntl(&words, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+        // What lies near this process's libraries does not lie near the other's, so it is told what was found here.
+        let opencl = Runtime::get().map_err(io::Error::other)?.path();
         let process = Command::new(dynamic_linker()?)
             .arg(library()?)
+            .env(opencl::LIBRARY_VARIABLE, opencl)
             .stdin(OwnedFd::from(theirs))
             .stdout(words.try_clone()?)
             .stderr(words.try_clone()?)

@@ -29,9 +29,11 @@ pub fn candidates() -> Vec<PathBuf> {
     mapped.dedup();
     let in_process = mapped.iter().filter(|path| is_named(path, INTEL)).cloned();
     // <prefix>/lib holds libsycl, and is above <prefix>/lib/python3.x/site-packages, where this library may be.
+    let here = maps::file_at(candidates as fn() -> Vec<PathBuf> as usize).map(|file| file.path);
     let beside = mapped
         .iter()
-        .filter(|path| is_named(path, "libsycl.so") || is_named(path, "libzeusm_cpu.so"))
+        .filter(|path| is_named(path, "libsycl.so"))
+        .chain(&here)
         .flat_map(|path| path.ancestors().skip(1))
         .map(|folder| folder.join(INTEL))
         .filter(|path| path.is_file());

@@ -1,7 +1,10 @@
 //! The one OpenCL runtime of this process.
 
 use std::ffi::c_void;
+use std::path::Path;
 use std::sync::OnceLock;
+
+use parking_lot::Mutex;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
@@ -43,13 +46,23 @@ unsafe impl Send for Runtime {}
 unsafe impl Sync for Runtime {}
 
 impl Runtime {
-    /// The runtime, opened at the first call; the same answer ever after.
+    /// The runtime, opened when it is first found. That there is none is not remembered: the SYCL runtime beside
+    /// which it lies may be loaded later.
     ///
     /// # Errors
     /// When there is none, in words that say what to install.
-    pub fn get() -> Result<&'static Self, &'static OpenError> {
-        static RUNTIME: OnceLock<Result<Runtime, OpenError>> = OnceLock::new();
-        RUNTIME.get_or_init(Self::find).as_ref()
+    pub fn get() -> Result<&'static Self, OpenError> {
+        static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+        static OPENING: Mutex<()> = Mutex::new(());
+        if let Some(runtime) = RUNTIME.get() {
+            return Ok(runtime);
+        }
+        // One at a time: a second context would be thrown away.
+        let _opening = OPENING.lock();
+        match RUNTIME.get() {
+            Some(runtime) => Ok(runtime),
+            None => Self::find().map(|runtime| RUNTIME.get_or_init(|| runtime)),
+        }
     }
 
     /// The first candidate that serves.
@@ -114,6 +127,11 @@ impl Runtime {
         self.any_queue
             .get_or_init(|| Queue::new(self).ok())
             .as_ref()
+    }
+
+    /// The library.
+    pub fn path(&self) -> &Path {
+        self.api.path()
     }
 
     /// What the device can do.
