@@ -101,8 +101,9 @@ class Recognition:
 
     @staticmethod
     def array(memory, shape, dtype):
-        buffer = dpctl.memory.as_usm_memory(memory)
-        return dpnp.asarray(usm_ndarray(shape, dtype=dtype, buffer=buffer))
+        array = usm_ndarray(shape, dtype=dtype, buffer=dpctl.memory.as_usm_memory(memory))
+        # Arrays compute together on one queue: the one that dpctl keeps for the device.
+        return dpnp.asarray(array.to_device(memory.sycl_device))
 
     def with_dpnp(self):
         differences = self.images[:, None, :] - self.means[None, :, :]

@@ -14,9 +14,9 @@ except ImportError:  # Where the array came from before dpnp 0.19.
 
 
 def dpnp_array(memory, shape, dtype):
-    """The memory as a dpnp array, without a copy."""
-    buffer = dpctl.memory.as_usm_memory(memory)
-    return dpnp.asarray(usm_ndarray(shape, dtype=dtype, buffer=buffer))
+    """The memory as a dpnp array, without a copy, on the queue that dpctl keeps for the device."""
+    array = usm_ndarray(shape, dtype=dtype, buffer=dpctl.memory.as_usm_memory(memory))
+    return dpnp.asarray(array.to_device(memory.sycl_device))
 
 
 source = zeusm.memory.MemoryUSMShared(4 * 1000)

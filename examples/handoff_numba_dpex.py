@@ -16,8 +16,9 @@ def triple(item, x, y):
 
 
 def usm_array(memory, shape, dtype):
-    """The memory as an array that numba-dpex takes, without a copy."""
-    return dpctl.tensor.usm_ndarray(shape, dtype, buffer=dpctl.memory.as_usm_memory(memory))
+    """The memory as an array for numba-dpex, without a copy, on the queue that dpctl keeps for the device."""
+    buffer = dpctl.memory.as_usm_memory(memory)
+    return dpctl.tensor.usm_ndarray(shape, dtype, buffer=buffer).to_device(memory.sycl_device)
 
 
 source = zeusm.memory.MemoryUSMShared(4 * 1000)
