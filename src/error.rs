@@ -89,6 +89,38 @@ pub enum Error {
         /// What Level Zero answered.
         cause: Box<Error>,
     },
+    /// A pool could not allocate, whatever it gave back.
+    #[error(
+        "the pool, with {used_bytes} bytes in use of {total_bytes} held{}, cannot give {size} bytes: {cause}",
+        limited(.limit)
+    )]
+    Pool {
+        /// How many bytes were asked for.
+        size: usize,
+        /// The bytes of blocks in use.
+        used_bytes: usize,
+        /// The bytes that the pool holds from its provider.
+        total_bytes: usize,
+        /// The most that may be.
+        limit: Option<usize>,
+        /// What the provider, the limit or the failure callback answered.
+        cause: Box<Error>,
+    },
+    /// A pool may not hold so much.
+    #[error(
+        "{size} bytes more than the {held} held would exceed the pool's limit of {limit} bytes"
+    )]
+    PoolLimit {
+        /// How many bytes were to be added.
+        size: usize,
+        /// How many there are.
+        held: usize,
+        /// The most there may be.
+        limit: usize,
+    },
+    /// A function that a user gave failed.
+    #[error("the failure callback failed: {0}")]
+    Callback(Box<dyn std::error::Error + Send + Sync>),
     /// An alignment that is neither 0 nor a power of two, or beyond the limit.
     #[error("alignment must be 0 or a power of two of at most {limit} bytes, not {alignment}")]
     Alignment {
@@ -133,7 +165,9 @@ impl Error {
     pub fn result(&self) -> Option<sys::ze_result_t> {
         match self {
             Self::Call { result, .. } => Some(*result),
-            Self::Allocation { cause, .. } | Self::Operation { cause, .. } => cause.result(),
+            Self::Allocation { cause, .. }
+            | Self::Operation { cause, .. }
+            | Self::Pool { cause, .. } => cause.result(),
             _ => None,
         }
     }
@@ -144,6 +178,12 @@ fn code(result: &sys::ze_result_t) -> String {
     result
         .name()
         .map_or_else(|| format!("result {:#x}", result.0), str::to_owned)
+}
+
+fn limited(limit: &Option<usize>) -> String {
+    limit.map_or_else(String::new, |limit| {
+        format!(" (at most {limit} may be held)")
+    })
 }
 
 fn paths(tried: &[PathBuf]) -> String {

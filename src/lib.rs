@@ -32,6 +32,7 @@ mod driver;
 mod error;
 mod event;
 mod operation;
+pub mod pool;
 #[cfg(feature = "python")]
 mod python;
 mod queue;

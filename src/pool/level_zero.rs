@@ -1,0 +1,130 @@
+//! Level Zero as a provider: USM of one kind, in one context, for one device.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+use level_zero_sys as sys;
+
+use super::Provider;
+use crate::Result;
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::Error;
+use crate::usm::UsmKind;
+
+/// USM of one kind, in one context, for one device.
+///
+/// Source: Level Zero specification, `zeMemAllocHost`, `zeMemAllocDevice`, `zeMemAllocShared`, `zeMemFree`.
+#[derive(Clone, Debug)]
+pub struct LevelZero {
+    context: Context,
+    device: Device,
+    kind: UsmKind,
+}
+
+impl LevelZero {
+    /// USM of `kind` in `context` for `device`.
+    #[must_use]
+    pub fn new(context: &Context, device: &Device, kind: UsmKind) -> Self {
+        Self {
+            context: context.clone(),
+            device: device.clone(),
+            kind,
+        }
+    }
+
+    /// The context that the memory belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The device it is allocated for. Host memory is for all devices of the context; this is the one named then.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The kind of memory.
+    #[must_use]
+    pub fn kind(&self) -> UsmKind {
+        self.kind
+    }
+}
+
+// SAFETY: Level Zero gives `size` bytes at the alignment, which nobody else has until they are freed.
+unsafe impl Provider for LevelZero {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        let library = self.context.library();
+        // Without this a size above the device's limit is refused even where the device could hold it.
+        let mut relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
+            flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,
+            ..Default::default()
+        };
+        let next = if size as u64 > self.device.largest_allocation() {
+            (&raw mut relaxed).cast()
+        } else {
+            ptr::null_mut()
+        };
+        let for_device = sys::ze_device_mem_alloc_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
+            pNext: next,
+            ..Default::default()
+        };
+        let for_host = sys::ze_host_mem_alloc_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
+            pNext: next,
+            ..Default::default()
+        };
+        let (in_context, on_device) = (self.context.handle(), self.device.handle());
+        let mut pointer = ptr::null_mut();
+        // SAFETY: context and device are alive, and the descriptors, which name their own types, outlive the calls.
+        unsafe {
+            match self.kind {
+                UsmKind::Host => call!(
+                    library,
+                    zeMemAllocHost(in_context, &for_host, size, alignment, &mut pointer)
+                ),
+                UsmKind::Device => call!(
+                    library,
+                    zeMemAllocDevice(
+                        in_context,
+                        &for_device,
+                        size,
+                        alignment,
+                        on_device,
+                        &mut pointer
+                    )
+                ),
+                UsmKind::Shared => call!(
+                    library,
+                    zeMemAllocShared(
+                        in_context,
+                        &for_device,
+                        &for_host,
+                        size,
+                        alignment,
+                        on_device,
+                        &mut pointer
+                    )
+                ),
+            }
+        }?;
+        NonNull::new(pointer).ok_or(Error::Call {
+            function: "zeMemAlloc",
+            result: sys::ZE_RESULT_ERROR_UNKNOWN,
+        })
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, _size: usize) {
+        // The answer can only be told to nobody; the runtime owns the memory's fate from here.
+        // SAFETY: the caller gives back, once, what came from this context.
+        let _ = unsafe {
+            call!(
+                self.context.library(),
+                zeMemFree(self.context.handle(), address.as_ptr())
+            )
+        };
+    }
+}

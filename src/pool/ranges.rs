@@ -1,0 +1,74 @@
+//! Which block an address lies in, for every pool of the process.
+//!
+//! Level Zero knows chunks; only the pool knows the blocks in them. Addresses are unique in the process, whatever
+//! context or kind they are of, so one table serves. In a fork's child, where a thread that is not there may have it
+//! locked, it is left alone.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+use parking_lot::RwLock;
+
+use super::fork;
+use super::provider::Chunk;
+use super::slab::Slab;
+
+struct Served {
+    end: usize,
+    /// Gone while the chunk is cached.
+    slab: Weak<Slab>,
+}
+
+static SERVED: RwLock<BTreeMap<usize, Served>> = RwLock::new(BTreeMap::new());
+
+/// What pools know of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is no pool's.
+    Elsewhere,
+    /// A pool holds it, and nobody uses it.
+    Unused,
+    /// It lies in, or in the padding behind, an allocation of these addresses.
+    Used(Range<usize>),
+}
+
+/// What the pools of this process know of `address`. Of a fork's child they know nothing.
+#[must_use]
+pub fn find(address: usize) -> Found {
+    if fork::generation() != 0 {
+        return Found::Elsewhere;
+    }
+    let served = SERVED.read();
+    let Some((_, found)) = served.range(..=address).next_back() else {
+        return Found::Elsewhere;
+    };
+    if address >= found.end {
+        return Found::Elsewhere;
+    }
+    let slab = found.slab.upgrade();
+    slab.and_then(|slab| slab.used_at(address))
+        .map_or(Found::Unused, Found::Used)
+}
+
+/// A chunk goes into service as `slab`.
+pub(super) fn serve(slab: &Arc<Slab>) {
+    if fork::generation() != 0 {
+        return;
+    }
+    let Chunk { base, size } = slab.chunk();
+    let base = base.addr().get();
+    let served = Served {
+        end: base + size,
+        slab: Arc::downgrade(slab),
+    };
+    SERVED.write().insert(base, served);
+}
+
+/// A chunk goes back to its provider.
+pub(super) fn forget(chunk: Chunk) {
+    if fork::generation() != 0 {
+        return;
+    }
+    SERVED.write().remove(&chunk.base.addr().get());
+}

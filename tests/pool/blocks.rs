@@ -1,0 +1,259 @@
+//! What every provider's pool does: sizes, alignment, no overlap, every byte back.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use proptest::prelude::*;
+use zeusm::pool::{Block, LARGEST_CLASS, Options, Pool, Provider, SMALLEST_ALIGNMENT};
+use zeusm::usm::{LARGEST_ALIGNMENT, UsmKind};
+use zeusm::{Error, Result};
+
+use crate::provider::Ledger;
+
+/// Memory of the heap, to write to.
+struct Heap;
+
+fn layout(size: usize, alignment: usize) -> Layout {
+    Layout::from_size_align(size, alignment.max(4096)).unwrap()
+}
+
+// SAFETY: the allocator's word.
+unsafe impl Provider for Heap {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        assert!(alignment <= LARGEST_ALIGNMENT);
+        // SAFETY: the size is not 0. All pieces have the largest alignment, as `free` is not told it.
+        let memory = unsafe { alloc(layout(size, LARGEST_ALIGNMENT)) };
+        Ok(NonNull::new(memory.cast()).unwrap())
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        // SAFETY: as in `allocate`.
+        unsafe { dealloc(address.as_ptr().cast(), layout(size, LARGEST_ALIGNMENT)) };
+    }
+}
+
+const SIZES: [usize; 14] = [
+    1,
+    63,
+    64,
+    65,
+    128,
+    1000,
+    4096,
+    5000,
+    65_536,
+    100_000,
+    700_000,
+    LARGEST_CLASS,
+    LARGEST_CLASS + 1,
+    5 << 20,
+];
+
+/// The suite that every provider has to pass.
+fn conformance<P: Provider>(provider: P) {
+    let pool = Pool::new(provider, Options::default());
+    let mut blocks = Vec::new();
+    for _ in 0..3 {
+        for size in SIZES {
+            for alignment in [0, 1, 8, 64, 256, 4096, 65_536, LARGEST_ALIGNMENT] {
+                let block = pool.allocate(size, alignment).unwrap();
+                assert_eq!(block.size(), size);
+                let alignment = alignment.max(SMALLEST_ALIGNMENT);
+                assert!(block.address().addr().get().is_multiple_of(alignment));
+                blocks.push(block);
+            }
+        }
+        no_overlap(&blocks);
+        let statistics = pool.statistics();
+        assert_eq!(statistics.used_count, blocks.len());
+        let requested: usize = blocks.iter().map(Block::size).sum();
+        assert_eq!(statistics.requested_bytes, requested);
+        assert!(statistics.used_bytes >= requested);
+        assert!(statistics.total_bytes >= statistics.used_bytes);
+        let mut index = 0;
+        blocks.retain(|_| {
+            index += 1;
+            index % 3 == 0
+        });
+    }
+    drop(blocks);
+    let statistics = pool.statistics();
+    assert_eq!(statistics.used_bytes, 0);
+    assert_eq!(statistics.requested_bytes, 0);
+    assert_eq!(statistics.used_count, 0);
+    assert_eq!(pool.free_all_blocks(), statistics.total_bytes);
+    assert_eq!(pool.statistics().total_bytes, 0);
+}
+
+fn no_overlap<P: Provider>(blocks: &[Block<P>]) {
+    let mut ranges: Vec<_> = blocks
+        .iter()
+        .map(|block| (block.address().addr().get(), block.size()))
+        .collect();
+    ranges.sort_unstable();
+    for pair in ranges.windows(2) {
+        assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:x?}");
+    }
+}
+
+#[test]
+fn addresses_conform() {
+    let ledger = Ledger::default();
+    conformance(ledger.provider());
+    assert_eq!(ledger.bytes(), 0);
+    assert_eq!(ledger.frees(), ledger.allocations());
+}
+
+#[test]
+fn the_heap_conforms() {
+    conformance(Heap);
+}
+
+#[test]
+fn level_zero_conforms() {
+    let device = zeusm::Runtime::get().unwrap().default_device().unwrap();
+    let context = zeusm::Context::new(device.driver()).unwrap();
+    for kind in [UsmKind::Host, UsmKind::Device, UsmKind::Shared] {
+        conformance(zeusm::pool::LevelZero::new(&context, &device, kind));
+    }
+}
+
+#[test]
+fn blocks_hold_what_is_written() {
+    let pool = Pool::new(Heap, Options::default());
+    let blocks: Vec<_> = (0..2000u32)
+        .map(|index| {
+            let block = pool.allocate(1 + (index as usize * 37) % 9000, 0).unwrap();
+            // SAFETY: the block is ours, of the heap, and has that size.
+            unsafe {
+                block
+                    .address()
+                    .cast::<u8>()
+                    .write_bytes(index as u8, block.size());
+            }
+            block
+        })
+        .collect();
+    for (index, block) in blocks.iter().enumerate() {
+        let first = block.address().cast::<u8>().as_ptr();
+        // SAFETY: the block is ours, of the heap, has that size and was written.
+        let bytes = unsafe { std::slice::from_raw_parts(first, block.size()) };
+        assert!(bytes.iter().all(|&byte| byte == index as u8));
+    }
+}
+
+#[test]
+fn impossible_alignments_are_refused() {
+    let pool = Pool::new(Ledger::default().provider(), Options::default());
+    for alignment in [3, 48, LARGEST_ALIGNMENT * 2, usize::MAX] {
+        let error = pool.allocate(64, alignment).unwrap_err();
+        assert!(matches!(error, Error::Alignment { .. }), "{error}");
+    }
+    assert_eq!(pool.statistics().allocations, 0);
+}
+
+#[test]
+fn impossible_sizes_are_refused_and_nothing_is_left() {
+    let ledger = Ledger::default();
+    let pool = Pool::new(ledger.provider(), Options::default());
+    for size in [(1 << 50) + 1, isize::MAX as usize, usize::MAX] {
+        let error = pool.allocate(size, 0).unwrap_err();
+        assert!(error.to_string().contains(&size.to_string()), "{error}");
+    }
+    assert_eq!(pool.statistics().total_bytes, 0);
+    assert_eq!(pool.statistics().failures, 3);
+    drop(pool.allocate(100, 0).unwrap());
+}
+
+#[test]
+fn a_freed_block_is_used_again() {
+    let ledger = Ledger::default();
+    let pool = Pool::new(ledger.provider(), Options::default());
+    for size in SIZES {
+        let address = pool.allocate(size, 0).unwrap().address();
+        let calls = ledger.allocations();
+        assert_eq!(pool.allocate(size, 0).unwrap().address(), address);
+        assert_eq!(ledger.allocations(), calls, "{size} bytes");
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Allocate { size: usize, power: u32 },
+    Free(prop::sample::Index),
+    Trim(usize),
+    ResetPeak,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let size = prop_oneof![
+        5 => 1..2000usize,
+        3 => 2000..200_000usize,
+        2 => 200_000..8_000_000usize,
+    ];
+    prop_oneof![
+        10 => (size, 0..22u32).prop_map(|(size, power)| Step::Allocate { size, power }),
+        9 => any::<prop::sample::Index>().prop_map(Step::Free),
+        1 => (0..64usize << 20).prop_map(Step::Trim),
+        1 => Just(Step::ResetPeak),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_sequence_keeps_the_books(steps in prop::collection::vec(step(), 1..300)) {
+        let ledger = Ledger::default();
+        let pool = Pool::new(ledger.provider(), Options::default());
+        let mut live: Vec<Block<_>> = Vec::new();
+        let mut taken = BTreeMap::new();
+        let (mut allocations, mut peak) = (0, 0);
+        for step in steps {
+            match step {
+                Step::Allocate { size, power } => {
+                    let block = pool.allocate(size, 1 << power).unwrap();
+                    let address = block.address().addr().get();
+                    prop_assert!(address.is_multiple_of(1 << power));
+                    prop_assert!(ledger.covers(address, size));
+                    let before = taken.range(..address).next_back();
+                    prop_assert!(before.is_none_or(|(start, size)| start + size <= address));
+                    let after = taken.range(address..).next();
+                    prop_assert!(after.is_none_or(|(start, _)| address + size <= *start));
+                    taken.insert(address, size);
+                    live.push(block);
+                    allocations += 1;
+                }
+                Step::Free(_) if live.is_empty() => {}
+                Step::Free(index) => {
+                    let block = live.swap_remove(index.index(live.len()));
+                    taken.remove(&block.address().addr().get());
+                }
+                Step::Trim(keep) => {
+                    let before = ledger.bytes();
+                    prop_assert_eq!(pool.trim(keep), before - ledger.bytes());
+                }
+                Step::ResetPeak => {
+                    pool.reset_peak();
+                    peak = 0;
+                }
+            }
+            let statistics = pool.statistics();
+            peak = peak.max(statistics.used_bytes);
+            prop_assert_eq!(statistics.used_count, live.len());
+            prop_assert_eq!(statistics.requested_bytes, taken.values().sum::<usize>());
+            prop_assert!(statistics.used_bytes >= statistics.requested_bytes);
+            prop_assert_eq!(statistics.total_bytes, ledger.bytes());
+            prop_assert_eq!(statistics.free_bytes, statistics.total_bytes - statistics.used_bytes);
+            prop_assert_eq!(statistics.peak_bytes, peak);
+            prop_assert_eq!(statistics.allocations, allocations);
+            prop_assert_eq!(statistics.hits + statistics.misses, allocations);
+            prop_assert_eq!(statistics.misses, ledger.allocations() as u64);
+        }
+        live.clear();
+        drop(pool);
+        prop_assert_eq!(ledger.bytes(), 0);
+    }
+}

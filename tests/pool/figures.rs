@@ -1,0 +1,83 @@
+//! Statistics, peaks and scopes.
+
+use zeusm::pool::{Options, Pool};
+
+use crate::provider::{Addresses, Ledger};
+
+const MIB: usize = 1 << 20;
+
+fn pool() -> Pool<Addresses> {
+    Pool::new(Ledger::default().provider(), Options::default())
+}
+
+#[test]
+fn a_new_pool_has_nothing() {
+    assert_eq!(pool().statistics(), Default::default());
+}
+
+#[test]
+fn hits_and_misses_are_told_apart() {
+    let pool = pool();
+    let first = pool.allocate(64, 0).unwrap();
+    let second = pool.allocate(64, 0).unwrap();
+    drop(pool.allocate(3 * MIB, 0).unwrap());
+    drop(pool.allocate(3 * MIB, 0).unwrap());
+    let statistics = pool.statistics();
+    assert_eq!((statistics.misses, statistics.hits), (2, 2));
+    assert_eq!(statistics.allocations, 4);
+    assert_eq!(statistics.allocated_bytes, 128 + 6 * MIB as u64);
+    assert_eq!(statistics.used_bytes, 128);
+    drop((first, second));
+}
+
+#[test]
+fn peaks_begin_anew() {
+    let pool = pool();
+    let keep = pool.allocate(4 * MIB, 0).unwrap();
+    drop(pool.allocate(8 * MIB, 0).unwrap());
+    assert_eq!(pool.statistics().peak_bytes, 12 * MIB);
+    assert_eq!(pool.statistics().peak_bytes, 12 * MIB, "asking is harmless");
+    pool.reset_peak();
+    assert_eq!(pool.statistics().peak_bytes, 4 * MIB);
+    drop(keep);
+    assert_eq!(pool.statistics().peak_bytes, 4 * MIB);
+    pool.reset_peak();
+    assert_eq!(pool.statistics().peak_bytes, 0);
+}
+
+#[test]
+fn scopes_count_what_happens_in_them() {
+    let pool = pool();
+    let before = pool.allocate(2 * MIB, 0).unwrap();
+    drop(pool.allocate(64 * MIB, 0).unwrap());
+    let outer = pool.scope();
+    let kept = pool.allocate(64, 0).unwrap();
+    let inner = pool.scope();
+    drop(pool.allocate(2 * MIB, 0).unwrap());
+    drop(before);
+    let report = inner.report();
+    assert_eq!((report.allocations, report.hits, report.misses), (1, 0, 1));
+    assert_eq!(report.allocated_bytes, 2 * MIB as u64);
+    assert_eq!(report.peak_bytes, 2 * MIB as i64);
+    assert_eq!(report.used_bytes, -(2 * MIB as i64));
+    assert_eq!(report.used_count, -1);
+    drop(inner);
+    drop(pool.allocate(MIB, 0).unwrap());
+    drop(kept);
+    let report = outer.report();
+    assert_eq!(report.allocations, 3);
+    assert_eq!(report.peak_bytes, 2 * MIB as i64 + 64);
+    assert_eq!(report.used_count, -1);
+    assert_eq!(pool.statistics().peak_bytes, 66 * MIB, "scopes leave it be");
+}
+
+#[test]
+fn trim_keeps_what_it_is_told_to() {
+    let pool = pool();
+    let blocks: Vec<_> = (0..4).map(|_| pool.allocate(4 * MIB, 0)).collect();
+    drop(blocks);
+    assert_eq!(pool.statistics().free_bytes, 16 * MIB);
+    assert_eq!(pool.trim(10 * MIB), 8 * MIB);
+    assert_eq!(pool.trim(10 * MIB), 0);
+    assert_eq!(pool.free_all_blocks(), 8 * MIB);
+}

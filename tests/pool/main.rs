@@ -1,0 +1,10 @@
+//! The pool: over a provider that keeps books and fails on demand, over the heap, and over Level Zero.
+#![allow(clippy::unwrap_used)]
+
+mod blocks;
+mod faults;
+mod figures;
+mod growth;
+mod provider;
+mod random;
+mod stress;
