@@ -1,0 +1,48 @@
+//! Opening libraries, and what the errors say. No Level Zero is needed: any library will do to miss functions in.
+#![allow(clippy::unwrap_used)]
+
+use level_zero_sys as sys;
+
+#[test]
+fn a_missing_library_is_an_error_that_names_it() {
+    let error = sys::load_from("/nowhere/libze_loader.so.1").unwrap_err();
+    assert!(matches!(&error, sys::LoadError::Library { tried } if tried.len() == 1));
+    assert!(
+        error.to_string().contains("/nowhere/libze_loader.so.1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_library_without_level_zero_has_none_of_its_functions() {
+    let library = sys::load_from("libc.so.6").unwrap();
+    assert!(library.zeInit.is_none() && library.zeMemAllocShared.is_none());
+    let error = library.missing("zeInit");
+    assert!(matches!(&error, sys::LoadError::Symbol { name, .. } if name == "zeInit"));
+    assert!(error.to_string().contains("libc.so.6"), "{error}");
+}
+
+#[test]
+fn functions_beyond_the_headers_can_be_asked_for() {
+    let library = sys::load_from("libc.so.6").unwrap();
+    // SAFETY: this is the type of getpid.
+    let found = unsafe { library.symbol::<unsafe extern "C" fn() -> i32>(c"getpid") };
+    // SAFETY: getpid has no preconditions.
+    assert_eq!(
+        u32::try_from(unsafe { found.unwrap()() }).unwrap(),
+        std::process::id()
+    );
+    // SAFETY: the function is not there, so its type does not matter.
+    let missing = unsafe { library.symbol::<unsafe extern "C" fn()>(c"zeOfTomorrow") };
+    assert!(missing.unwrap_err().to_string().contains("zeOfTomorrow"));
+}
+
+#[test]
+fn results_have_the_names_of_the_specification() {
+    assert_eq!(sys::ZE_RESULT_SUCCESS.name(), Some("ZE_RESULT_SUCCESS"));
+    assert_eq!(
+        sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY.name(),
+        Some("ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY")
+    );
+    assert_eq!(sys::ze_result_t(0x1234_5678).name(), None);
+}
