@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use super::{Owner, PyMemory};
@@ -96,13 +97,9 @@ impl PyMemory {
         let _use = self.uses.guard()?;
         let syclobj = capsule::of_context(py, self.place.sycl()?)?;
         self.exported.store(true, Ordering::Relaxed);
-        let dictionary = PyDict::new(py);
+        let dictionary = template(py)?.copy()?;
         dictionary.set_item(intern!(py, "data"), (self.pointer, self.read_only))?;
         dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;
-        dictionary.set_item(intern!(py, "strides"), py.None())?;
-        dictionary.set_item(intern!(py, "offset"), 0)?;
-        dictionary.set_item(intern!(py, "typestr"), intern!(py, "|u1"))?;
-        dictionary.set_item(intern!(py, "version"), 1)?;
         dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
         Ok(dictionary)
     }
@@ -149,4 +146,21 @@ impl PyMemory {
             self.kind, self.nbytes, self.pointer
         )
     }
+}
+
+/// The interface of every object of bytes, with room for what differs: copying it is cheaper than making it anew.
+fn template(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static TEMPLATE: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let template = TEMPLATE.get_or_try_init(py, || -> PyResult<_> {
+        let dictionary = PyDict::new(py);
+        dictionary.set_item(intern!(py, "data"), py.None())?;
+        dictionary.set_item(intern!(py, "shape"), py.None())?;
+        dictionary.set_item(intern!(py, "strides"), py.None())?;
+        dictionary.set_item(intern!(py, "offset"), 0)?;
+        dictionary.set_item(intern!(py, "typestr"), "|u1")?;
+        dictionary.set_item(intern!(py, "version"), 1)?;
+        dictionary.set_item(intern!(py, "syclobj"), py.None())?;
+        Ok(dictionary.unbind())
+    })?;
+    Ok(template.bind(py))
 }
