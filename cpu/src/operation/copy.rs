@@ -2,7 +2,8 @@
 
 use std::ptr;
 
-use super::{PART, SHORT};
+use super::bytes::stream_copy;
+use super::split::Split;
 use crate::answer::Answer;
 use crate::engine::{Operation, Pins};
 use crate::usm::Span;
@@ -12,6 +13,7 @@ use crate::usm::Span;
 pub struct Copy {
     to: Span,
     from: Span,
+    split: Split,
     overlapping: bool,
 }
 
@@ -19,9 +21,16 @@ impl Copy {
     /// A copy of all of `from`, which is as long as `to`.
     pub fn new(to: Span, from: Span) -> Self {
         let overlapping = to.overlaps(&from);
+        // Parts run in any order, which an overlap does not stand.
+        let split = if overlapping {
+            Split::whole(to.length())
+        } else {
+            Split::new(to.length())
+        };
         Self {
             to,
             from,
+            split,
             overlapping,
         }
     }
@@ -29,7 +38,7 @@ impl Copy {
 
 impl Operation for Copy {
     fn is_short(&self) -> bool {
-        self.to.length() <= SHORT
+        self.split.is_short()
     }
 
     fn pin(&self) -> Answer<Pins> {
@@ -40,26 +49,24 @@ impl Operation for Copy {
     }
 
     fn parts(&self) -> usize {
-        // Parts run in any order, which an overlap does not stand.
-        if self.overlapping {
-            1
-        } else {
-            self.to.length().div_ceil(PART)
-        }
+        self.split.parts()
     }
 
     fn run(&self, part: usize) -> Answer {
-        let offset = part * PART;
-        let rest = self.to.length() - offset;
-        let length = if self.overlapping {
-            rest
-        } else {
-            rest.min(PART)
-        };
-        let (from, to) = (self.from.address() + offset, self.to.address() + offset);
+        let (offset, length) = self.split.part(part);
+        let from = (self.from.address() + offset) as *const u8;
+        let to = (self.to.address() + offset) as *mut u8;
         // SAFETY: whoever appended the copy vouches for both spans, as the specification demands; spans in an
         // allocation lie inside of it, and pins keep it in place.
-        unsafe { ptr::copy(from as *const u8, to as *mut u8, length) };
+        unsafe {
+            if self.overlapping {
+                ptr::copy(from, to, length);
+            } else if self.split.streams() {
+                stream_copy(to, from, length);
+            } else {
+                ptr::copy_nonoverlapping(from, to, length);
+            }
+        }
         Ok(())
     }
 }

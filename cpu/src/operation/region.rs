@@ -4,7 +4,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::SHORT;
+use super::split::Split;
 use crate::answer::{Answer, ensure};
 use crate::engine::{Operation, Pins};
 use crate::usm::Span;
@@ -37,9 +37,14 @@ impl Region {
     /// Finds the box in memory.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other or the box leaves its allocation, and
-    /// what [`Span::new`] answers.
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, the box leaves its allocation or is larger
+    /// than memory can be, and what [`Span::new`] answers.
     pub fn new(layout: &Layout) -> Answer<Self> {
+        Self::measure(layout)?.ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)
+    }
+
+    /// As [`new`](Self::new), but `None` for sizes that do not fit.
+    fn measure(layout: &Layout) -> Answer<Option<Self>> {
         let region = &layout.region;
         let width = region.width as usize;
         // A height or depth of 0 is how callers say that the box has no such dimension.
@@ -50,36 +55,42 @@ impl Region {
         } else {
             layout.pitch as usize
         };
-        let slice_pitch = if layout.slice_pitch == 0 {
-            pitch * height
-        } else {
-            layout.slice_pitch as usize
+        let slice_pitch = match layout.slice_pitch {
+            0 => pitch.checked_mul(height),
+            bytes => Some(bytes as usize),
         };
-        let slice = (height - 1) * pitch + width;
-        ensure(
-            (height == 1 || pitch >= width) && (depth == 1 || slice_pitch >= slice),
-            sys::ZE_RESULT_ERROR_INVALID_SIZE,
-        )?;
-        let origin = region.originZ as usize * slice_pitch
-            + region.originY as usize * pitch
-            + region.originX as usize;
-        ensure(layout.base != 0, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        // Checked from the base on: an origin beyond the allocation would look like memory of someone else.
-        let length = (depth - 1) * slice_pitch + slice;
-        Span::new(layout.base, origin + if width == 0 { 0 } else { length })?;
-        let first = layout
-            .base
-            .checked_add(origin)
-            .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-        let span = Span::new(first, if width == 0 { 0 } else { length })?;
-        Ok(Self {
+        let reach = |slice_pitch: usize| {
+            let slice = (height - 1).checked_mul(pitch)?.checked_add(width)?;
+            let box_length = (depth - 1).checked_mul(slice_pitch)?.checked_add(slice)?;
+            let origin = (region.originZ as usize)
+                .checked_mul(slice_pitch)?
+                .checked_add((region.originY as usize).checked_mul(pitch)?)?
+                .checked_add(region.originX as usize)?;
+            Some((slice, box_length, origin, origin.checked_add(box_length)?))
+        };
+        let Some((slice_pitch, (slice, length, origin, end))) =
+            slice_pitch.and_then(|bytes| Some((bytes, reach(bytes)?)))
+        else {
+            return Ok(None);
+        };
+        if (height > 1 && pitch < width) || (depth > 1 && slice_pitch < slice) {
+            return Ok(None);
+        }
+        // From the base on: an origin beyond the allocation would look like memory of someone else.
+        let (length, end) = if width == 0 { (0, 0) } else { (length, end) };
+        Span::new(layout.base, end)?;
+        let Some(first) = layout.base.checked_add(origin) else {
+            return Ok(None);
+        };
+        let span = Span::new(first, length)?;
+        Ok(Some(Self {
             span,
             width,
             height,
             depth,
             pitch,
             slice_pitch,
-        })
+        }))
     }
 
     fn rows(&self) -> usize {
@@ -119,6 +130,7 @@ pub struct RegionCopy {
     to: Region,
     from: Region,
     rows_in_part: usize,
+    short: bool,
 }
 
 impl RegionCopy {
@@ -135,18 +147,21 @@ impl RegionCopy {
             !to.overlaps(&from),
             sys::ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
         )?;
-        let rows_in_part = (super::PART / to.width.max(1)).max(1);
+        let split = Split::new(to.width.saturating_mul(to.rows()));
+        let rows_in_part = to.rows().div_ceil(split.parts().max(1));
+        let short = split.is_short();
         Ok(Self {
             to,
             from,
             rows_in_part,
+            short,
         })
     }
 }
 
 impl Operation for RegionCopy {
     fn is_short(&self) -> bool {
-        self.to.width * self.to.rows() <= SHORT
+        self.short
     }
 
     fn pin(&self) -> Answer<Pins> {
