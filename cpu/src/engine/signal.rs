@@ -32,10 +32,9 @@ struct Waiting {
 impl Signal {
     /// One that is set from the start.
     pub fn already_set() -> Self {
-        Self {
-            set: AtomicBool::new(true),
-            ..Self::default()
-        }
+        let signal = Self::default();
+        signal.set.store(true, Ordering::Relaxed);
+        signal
     }
 
     /// Whether it is set.
@@ -93,6 +92,11 @@ impl Signal {
         }
     }
 
+    /// The tasks that wait for a signal which nobody can set any more.
+    pub fn into_tasks(mut self) -> Vec<Arc<Task>> {
+        mem::take(&mut self.waiting.get_mut().tasks)
+    }
+
     /// Waits on the host; `false` when the deadline passes first.
     pub fn wait(&self, deadline: Deadline) -> bool {
         if self.is_set() {
@@ -128,6 +132,19 @@ impl Signal {
             hint::spin_loop();
             if self.is_set() {
                 return;
+            }
+        }
+    }
+}
+
+impl Drop for Signal {
+    /// What waits for a signal that is never given goes too, one after another: chains of it can be longer than the
+    /// stack is deep.
+    fn drop(&mut self) {
+        let mut lost = mem::take(&mut self.waiting.get_mut().tasks);
+        while let Some(task) = lost.pop() {
+            if let Some(task) = Arc::into_inner(task) {
+                lost.append(&mut task.dismantle());
             }
         }
     }

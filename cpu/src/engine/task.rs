@@ -213,6 +213,20 @@ impl Task {
         self.complete(started, ended)
     }
 
+    /// Takes apart a task that will never run, and returns those that only it could have set free.
+    pub fn dismantle(self) -> Vec<Arc<Task>> {
+        let mut signals = vec![self.done];
+        if let Some((event, round)) = self.event {
+            drop(event);
+            signals.push(round);
+        }
+        signals
+            .into_iter()
+            .filter_map(Arc::into_inner)
+            .flat_map(Signal::into_tasks)
+            .collect()
+    }
+
     /// Makes the end known: first lets go of memory, then signals the event, then the stream.
     fn complete(&self, started: u64, ended: u64) -> Vec<Arc<Task>> {
         self.pins.lock().clear();

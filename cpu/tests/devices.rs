@@ -1,0 +1,233 @@
+//! What the driver and the device tell.
+
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+
+mod common;
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+use common::{OK, Result, device, direct, driver};
+use level_zero_sys as sys;
+
+fn text(array: &[c_char]) -> String {
+    unsafe { CStr::from_ptr(array.as_ptr()) }
+        .to_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn properties() -> sys::ze_device_properties_t {
+    let mut told = sys::ze_device_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeDeviceGetProperties(device(), &raw mut told));
+    told
+}
+
+#[test]
+fn the_device_is_a_gpu_to_the_api_and_a_cpu_by_name() {
+    let told = properties();
+    assert_eq!(
+        (told.type_, told.vendorId),
+        (sys::ZE_DEVICE_TYPE_GPU, 0x8086)
+    );
+    let name = text(&told.name);
+    assert!(name.contains("CPU"), "{name}");
+    let cpus = std::thread::available_parallelism().unwrap().get() as u32;
+    let threads =
+        told.numSlices * told.numSubslicesPerSlice * told.numEUsPerSubslice * told.numThreadsPerEU;
+    assert_eq!(threads, cpus);
+    assert_ne!(told.uuid.id, [0; 16]);
+    assert_eq!(told.uuid.id, properties().uuid.id);
+}
+
+#[test]
+fn the_memory_is_the_machines() {
+    let mut told = sys::ze_device_memory_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
+        ..Default::default()
+    };
+    let mut count = 0;
+    ok!(zeDeviceGetMemoryProperties(
+        device(),
+        &raw mut count,
+        ptr::null_mut()
+    ));
+    assert_eq!(count, 1);
+    ok!(zeDeviceGetMemoryProperties(
+        device(),
+        &raw mut count,
+        &raw mut told
+    ));
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .unwrap();
+    let machine: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(told.totalSize > 0 && told.totalSize <= machine << 10);
+    assert!(properties().maxMemAllocSize <= told.totalSize);
+}
+
+#[test]
+fn there_is_one_device_without_parts_or_peers() {
+    let mut count = 0;
+    ok!(zeDeviceGetSubDevices(
+        device(),
+        &raw mut count,
+        ptr::null_mut()
+    ));
+    assert_eq!(count, 0);
+    let mut count = 7;
+    let mut devices = [ptr::null_mut(); 7];
+    ok!(zeDeviceGet(driver(), &raw mut count, devices.as_mut_ptr()));
+    assert_eq!(count, 1);
+    let mut accessible = 0;
+    ok!(zeDeviceCanAccessPeer(
+        device(),
+        device(),
+        &raw mut accessible
+    ));
+    assert_eq!(accessible, 1);
+    type Root =
+        unsafe extern "C" fn(sys::ze_device_handle_t, *mut sys::ze_device_handle_t) -> Result;
+    if let Some(root) = common::newer::<Root>(c"zeDeviceGetRootDevice") {
+        let mut parent = device();
+        assert_eq!(unsafe { root(device(), &raw mut parent) }, OK);
+        assert!(parent.is_null());
+    }
+}
+
+#[test]
+fn one_queue_group_computes_and_copies() {
+    let mut told = sys::ze_command_queue_group_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES,
+        ..Default::default()
+    };
+    let mut count = 0;
+    ok!(zeDeviceGetCommandQueueGroupProperties(
+        device(),
+        &raw mut count,
+        ptr::null_mut()
+    ));
+    assert_eq!(count, 1);
+    ok!(zeDeviceGetCommandQueueGroupProperties(
+        device(),
+        &raw mut count,
+        &raw mut told
+    ));
+    let both = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
+        | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0;
+    assert_eq!(told.flags & both, both);
+    assert!(told.numQueues >= 1 && told.maxMemoryFillPatternSize >= 128);
+}
+
+#[test]
+fn other_properties_are_answered() {
+    macro_rules! answers {
+        ($($function:ident $type:ident $stype:ident;)*) => {$(
+            let mut told = sys::$type { stype: sys::$stype, ..Default::default() };
+            ok!($function(device(), &raw mut told));
+            told.stype = sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC;
+            assert_eq!(
+                ze!($function(device(), &raw mut told)),
+                sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                "{}", stringify!($function),
+            );
+        )*};
+    }
+    answers! {
+        zeDeviceGetProperties ze_device_properties_t ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+        zeDeviceGetComputeProperties ze_device_compute_properties_t
+            ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
+        zeDeviceGetModuleProperties ze_device_module_properties_t
+            ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES;
+        zeDeviceGetMemoryAccessProperties ze_device_memory_access_properties_t
+            ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES;
+        zeDeviceGetImageProperties ze_device_image_properties_t
+            ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES;
+        zeDeviceGetExternalMemoryProperties ze_device_external_memory_properties_t
+            ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
+    }
+}
+
+#[test]
+fn the_driver_tells_its_version_and_extensions() {
+    let mut told = sys::ze_driver_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeDriverGetProperties(driver(), &raw mut told));
+    let version = told.driverVersion;
+    let fields = [version >> 24, version >> 16 & 0xff, version & 0xffff].map(|it| it.to_string());
+    assert_eq!(fields.join("."), env!("CARGO_PKG_VERSION"));
+    let mut count = 0;
+    ok!(zeDriverGetExtensionProperties(
+        driver(),
+        &raw mut count,
+        ptr::null_mut()
+    ));
+    let mut all = vec![sys::ze_driver_extension_properties_t::default(); count as usize];
+    ok!(zeDriverGetExtensionProperties(
+        driver(),
+        &raw mut count,
+        all.as_mut_ptr()
+    ));
+    let names: Vec<String> = all.iter().map(|extension| text(&extension.name)).collect();
+    assert!(
+        names
+            .iter()
+            .any(|name| name == "ZE_experimental_relaxed_allocation_limits")
+    );
+    // Fewer are wanted than there are.
+    let mut count = 1;
+    ok!(zeDriverGetExtensionProperties(
+        driver(),
+        &raw mut count,
+        all.as_mut_ptr()
+    ));
+    assert_eq!(count, 1);
+}
+
+#[repr(C)]
+struct Wanted {
+    stype: sys::ze_structure_type_t,
+    next: *const c_void,
+    flags: u32,
+}
+
+#[test]
+fn drivers_are_initialised_by_kind() {
+    type InitDrivers =
+        unsafe extern "C" fn(*mut u32, *mut sys::ze_driver_handle_t, *mut Wanted) -> Result;
+    if !direct() {
+        return; // A loader asks the driver in its own way.
+    }
+    let init: InitDrivers = common::newer(c"zeInitDrivers").unwrap();
+    let wanted = |flags| Wanted {
+        stype: sys::ze_structure_type_t(0x20021),
+        next: ptr::null(),
+        flags,
+    };
+    for (flags, drivers) in [(1, 1), (2, 0), (3, 1), (u32::MAX, 1)] {
+        let mut count = 0;
+        assert_eq!(
+            unsafe { init(&raw mut count, ptr::null_mut(), &mut wanted(flags)) },
+            OK
+        );
+        assert_eq!(count, drivers, "{flags}");
+    }
+    let mut count = 1;
+    let mut found = ptr::null_mut();
+    assert_eq!(
+        unsafe { init(&raw mut count, &raw mut found, &mut wanted(1)) },
+        OK
+    );
+    assert_eq!(found, driver());
+    assert_eq!(
+        unsafe { init(&raw mut count, &raw mut found, &mut wanted(0)) },
+        sys::ZE_RESULT_ERROR_INVALID_ENUMERATION
+    );
+}

@@ -1,0 +1,148 @@
+//! The runtime in a process that forks, ends early, or has not begun.
+
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+
+mod common;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{Context, Kind, MIB, NONE, OK, bytes, direct};
+use level_zero_sys as sys;
+
+/// Runs one test of this file in a process of its own; fails when it fails or hangs.
+fn alone(test: &str) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--include-ignored", "--test-threads=1"])
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{test}: {status}");
+            return;
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("{test} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_process_can_end_with_work_under_way() {
+    alone("child_ends_early");
+}
+
+#[test]
+#[ignore = "run by a_process_can_end_with_work_under_way"]
+fn child_ends_early() {
+    let context = Context::new();
+    let pool = context.pool(1, false);
+    let memory = context.alloc(Kind::Shared, 256 * MIB);
+    let list = context.immediate(common::IN_ORDER_QUEUE);
+    for _ in 0..8 {
+        common::fill(list, memory, &[1], 256 * MIB, NONE, &[]);
+    }
+    let waiting = context.immediate(0);
+    common::fill(waiting, memory, &[1], MIB, NONE, &pool.events);
+    std::process::exit(0);
+}
+
+#[test]
+fn a_fork_can_go_on() {
+    alone("child_forks");
+}
+
+#[test]
+#[ignore = "run by a_fork_can_go_on"]
+fn child_forks() {
+    let work = || {
+        let context = Context::new();
+        let memory = context.alloc(Kind::Shared, 32 * MIB);
+        let list = context.immediate(0);
+        common::fill(list, memory, &[5], 32 * MIB, NONE, &[]);
+        common::finish(&context, list);
+        let done = bytes(memory, 32 * MIB)
+            .iter()
+            .step_by(997)
+            .all(|byte| *byte == 5);
+        common::destroy(list);
+        context.free(memory);
+        done
+    };
+    assert!(work(), "workers are running now");
+    match unsafe { libc::fork() } {
+        0 => {
+            // Each process initialises, as the specification demands.
+            let ready = ze!(zeInit(0)) == OK;
+            unsafe { libc::_exit(if ready && work() { 42 } else { 1 }) };
+        }
+        child => {
+            assert!(child > 0);
+            assert!(work(), "the parent goes on");
+            let mut status = 0;
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert!(
+                libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 42,
+                "{status:#x}"
+            );
+        }
+    }
+}
+
+#[test]
+fn loading_starts_no_thread() {
+    alone("child_counts_threads");
+}
+
+#[test]
+#[ignore = "run by loading_starts_no_thread"]
+fn child_counts_threads() {
+    let before = common::status("Threads");
+    let context = Context::new();
+    let memory = context.alloc(Kind::Shared, 4096);
+    let list = context.immediate(0);
+    common::fill(list, memory, &[5], 4096, NONE, &[]);
+    common::finish(&context, list);
+    assert_eq!(common::status("Threads"), before, "small work needs none");
+    common::destroy(list);
+    context.free(memory);
+}
+
+#[test]
+fn nothing_works_before_initialisation() {
+    alone("child_is_not_initialised");
+}
+
+#[test]
+#[ignore = "run by nothing_works_before_initialisation"]
+fn child_is_not_initialised() {
+    if !direct() {
+        return; // A loader answers for itself.
+    }
+    let library = sys::load_from(common::library_path()).unwrap();
+    let mut count = 0;
+    unsafe {
+        let get = library.zeDriverGet.unwrap();
+        let init = library.zeInit.unwrap();
+        let none = std::ptr::null_mut();
+        assert_eq!(
+            get(&raw mut count, none),
+            sys::ZE_RESULT_ERROR_UNINITIALIZED
+        );
+        assert_eq!(init(4), sys::ZE_RESULT_ERROR_INVALID_ENUMERATION);
+        assert_eq!(
+            init(sys::ZE_INIT_FLAG_VPU_ONLY.0),
+            sys::ZE_RESULT_ERROR_UNINITIALIZED
+        );
+        assert_eq!(
+            get(&raw mut count, none),
+            sys::ZE_RESULT_ERROR_UNINITIALIZED
+        );
+        assert_eq!(init(sys::ZE_INIT_FLAG_GPU_ONLY.0), OK);
+        assert_eq!(get(&raw mut count, none), OK);
+    }
+    assert_eq!(count, 1);
+}
