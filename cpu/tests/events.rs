@@ -1,6 +1,11 @@
 //! Events: states, waits, timeouts, timestamps, and work that waits for them.
 
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
 
 mod common;
 
@@ -76,11 +81,11 @@ fn an_append_never_waits_for_the_host() {
     let pool = context.pool(2, false);
     let memory = context.alloc(Kind::Shared, 64);
     bytes_mut(memory, 64).fill(1);
-    for flags in [0, common::IN_ORDER_QUEUE] {
+    for flags in common::queue_orders() {
         ok!(zeEventHostReset(pool.events[0]));
         ok!(zeEventHostReset(pool.events[1]));
         bytes_mut(memory, 64).fill(1);
-        let list = context.immediate(flags);
+        let list = context.immediate(*flags);
         let start = Instant::now();
         common::fill(list, memory, &[2], 64, pool.events[1], &pool.events[..1]);
         assert!(start.elapsed() < Duration::from_secs(5));
@@ -116,6 +121,9 @@ fn an_event_follows_its_operation() {
 
 #[test]
 fn the_device_signals_waits_and_resets() {
+    if !common::knows_in_order() {
+        return;
+    }
     let context = Context::new();
     let pool = context.pool(3, false);
     let [first, second, third] = pool.events[..] else {
@@ -180,11 +188,12 @@ fn device_time() -> u64 {
 fn kernel_timestamps_lie_on_the_devices_clock() {
     let context = Context::new();
     let pool = context.pool(3, true);
-    let list = context.immediate(common::IN_ORDER_QUEUE);
+    let list = context.immediate(0);
     let memory = context.alloc(Kind::Device, 64 * MIB);
     assert_eq!(timestamp(pool.events[0]), Err(NOT_READY));
     let before = device_time();
     common::fill(list, memory, &[1], 64 * MIB, pool.events[0], &[]);
+    ok!(zeCommandListAppendBarrier(list, NONE, 0, ptr::null_mut()));
     common::fill(list, memory, &[1], 64, pool.events[1], &[]);
     ok!(zeCommandListAppendBarrier(
         list,
@@ -239,7 +248,7 @@ fn the_clock_ticks_as_the_properties_say() {
 fn timestamps_are_written_to_memory() {
     let context = Context::new();
     let pool = context.pool(3, true);
-    let list = context.immediate(common::IN_ORDER_QUEUE);
+    let list = context.immediate(0);
     let memory = context.alloc(Kind::Shared, 256);
     bytes_mut(memory, 256).fill(0);
     let before = device_time();
@@ -383,6 +392,9 @@ struct CounterBased {
 
 #[test]
 fn counter_based_events_begin_a_new_round_each_time() {
+    if !common::knows_in_order() {
+        return;
+    }
     let context = Context::new();
     let counter = CounterBased {
         stype: sys::ze_structure_type_t(0x20014),

@@ -1,6 +1,11 @@
 //! The whole process's memory: what is promised, what comes back, and a million allocations at once.
 
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
 
 mod common;
 

@@ -2,7 +2,12 @@
 //!
 //! A loader follows the handles that it is given before the runtime sees them, so these tests need the runtime itself.
 
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
 
 mod common;
 

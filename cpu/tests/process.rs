@@ -1,6 +1,11 @@
 //! The runtime in a process that forks, ends early, or has not begun.
 
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
 
 mod common;
 
@@ -41,7 +46,7 @@ fn child_ends_early() {
     let context = Context::new();
     let pool = context.pool(1, false);
     let memory = context.alloc(Kind::Shared, 256 * MIB);
-    let list = context.immediate(common::IN_ORDER_QUEUE);
+    let list = context.immediate(0);
     for _ in 0..8 {
         common::fill(list, memory, &[1], 256 * MIB, NONE, &[]);
     }

@@ -1,6 +1,11 @@
 //! Memory: kinds, limits, queries, freeing.
 
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
 
 mod common;
 

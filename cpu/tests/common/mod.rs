@@ -33,6 +33,29 @@ pub fn direct() -> bool {
     }
 }
 
+/// Whether in-order lists can be asked for: the validation layer of Debian 12 is older than they are, and refuses them.
+pub fn knows_in_order() -> bool {
+    !matches!(std::env::var("ZEUSM_TEST_MODE").as_deref(), Ok("validated"))
+}
+
+/// Flags of queues without and with an order of their own.
+pub fn queue_orders() -> &'static [u32] {
+    if knows_in_order() {
+        &[0, IN_ORDER_QUEUE]
+    } else {
+        &[0]
+    }
+}
+
+/// Flags of lists without and with an order of their own.
+pub fn list_orders() -> &'static [u32] {
+    if knows_in_order() {
+        &[0, IN_ORDER_LIST]
+    } else {
+        &[0]
+    }
+}
+
 /// The library under test; cargo leaves it beside the test's executable.
 pub fn library_path() -> PathBuf {
     std::env::current_exe()
