@@ -7,16 +7,20 @@ import dpctl
 
 # Each test that cannot apply, and why.
 CANNOT_APPLY = {
-    "test_memory_create": "wants sys.getsizeof() to count the device's bytes too",
-    "test_cpython_api": "calls the functions that Cython exports from dpctl's own extension module",
+    "test_memory_create[": "wants sys.getsizeof() to count the device's bytes too",
+    "test_cpython_api[": "calls the functions that Cython exports from dpctl's own extension module",
 }
+if dpctl.__version__.startswith("0.17"):
+    CANNOT_APPLY["test_zero_copy"] = (
+        "wants reference_obj to be what dpctl 0.22 has as None, and zeusm"
+    )
 
 
 def test_dpctl_passes_its_own_tests_with_zeusm(fresh, tmp_path):
     suite = Path(dpctl.__file__).parent / "tests" / "test_sycl_usm.py"
     report = tmp_path / "report.xml"
     node = f"{suite.relative_to('/')}::"  # As pytest names it below the root that it is given.
-    deselect = [f"--deselect={node}{name}[" for name in CANNOT_APPLY]
+    deselect = [f"--deselect={node}{name}" for name in CANNOT_APPLY]
     options = ["-c", "/dev/null", "--rootdir=/", "-q", "-ra", "-p", "no:cacheprovider"]
     fresh.run(
         *["-m", "pytest", "-p", "zeusm_for_dpctl", *options, f"--junitxml={report}", *deselect],

@@ -135,15 +135,21 @@ def test_interpreter_ends_while_threads_copy(fresh, usm):
         import threading, time
         import zeusm.memory
 
+        ready = threading.Semaphore(0)
+
         def work():
             x = zeusm.memory.MemoryUSM{usm}(1 << 20)
+            target = bytearray(x.nbytes)
+            ready.release()
             while True:
                 x.memset(1)
-                x.copy_to_host()
+                x.copy_to_host(target)
 
         for _ in range(3):
             threading.Thread(target=work, daemon=True).start()
-        time.sleep(0.3)
+        for _ in range(3):
+            ready.acquire()
+        time.sleep(0.1)
     """)
     assert result.stderr == ""
 

@@ -153,7 +153,7 @@ def test_threads_race_to_close(memory_class):
                     x.close()
                 except (ValueError, BufferError):
                     pass
-                except BaseException as error:  # noqa: BLE001
+                except BaseException as error:
                     failures.append(error)
 
         threads = [threading.Thread(target=work) for _ in range(4)]
