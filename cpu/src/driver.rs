@@ -13,6 +13,7 @@ use crate::device::extensions;
 use crate::handle::{Kind, expect_singleton, singleton};
 use crate::machine::processor;
 use crate::newer;
+use crate::usm;
 
 structures! {
     sys::ze_driver_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
@@ -125,7 +126,8 @@ fn version() -> u32 {
     major << 24 | minor << 16 | build
 }
 
-/// `zeDriverGetIpcProperties`: no handle can be sent to another process yet.
+/// `zeDriverGetIpcProperties`: memory can be passed between processes where the system has memory files; event pools
+/// cannot.
 ///
 /// # Safety
 /// As for [`init_drivers`].
@@ -135,7 +137,12 @@ pub unsafe fn ipc_properties(
 ) -> Answer {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
-    unsafe { properties(told) }?.flags = 0;
+    let told = unsafe { properties(told) }?;
+    told.flags = if usm::ipc::is_supported() {
+        sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0
+    } else {
+        0
+    };
     Ok(())
 }
 

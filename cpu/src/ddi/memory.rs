@@ -47,21 +47,41 @@ ddi! {
             base: *mut *mut c_void,
             size: *mut usize,
         ) = usm::address_range(context, pointer, base, size);
-        0 zeMemGetIpcHandle;
-        0 zeMemOpenIpcHandle;
-        0 zeMemCloseIpcHandle;
+        0 zeMemGetIpcHandle(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            handle: *mut ze_ipc_mem_handle_t,
+        ) = usm::ipc::get(context, pointer, handle);
+        0 zeMemOpenIpcHandle(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            handle: ze_ipc_mem_handle_t,
+            flags: ze_ipc_memory_flags_t,
+            pointer: *mut *mut c_void,
+        ) = usm::ipc::open(context, device, &handle, flags, pointer);
+        0 zeMemCloseIpcHandle(context: ze_context_handle_t, pointer: *const c_void)
+            = usm::ipc::close(context, pointer);
         3 zeMemFreeExt(
             context: ze_context_handle_t,
             desc: *const ze_memory_free_ext_desc_t,
             pointer: *mut c_void,
         ) = usm::free_with_policy(context, desc, pointer);
-        6 zeMemPutIpcHandle;
+        6 zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t)
+            = usm::ipc::put(context, &handle);
         9 zeMemGetPitchFor2dImage;
         15 zeMemGetIpcHandleWithProperties;
     }
     zeGetMemExpProcAddrTable {
-        6 zeMemGetIpcHandleFromFileDescriptorExp;
-        6 zeMemGetFileDescriptorFromIpcHandleExp;
+        6 zeMemGetIpcHandleFromFileDescriptorExp(
+            context: ze_context_handle_t,
+            descriptor: u64,
+            handle: *mut ze_ipc_mem_handle_t,
+        ) = usm::ipc::from_descriptor(context, descriptor, handle);
+        6 zeMemGetFileDescriptorFromIpcHandleExp(
+            context: ze_context_handle_t,
+            handle: ze_ipc_mem_handle_t,
+            descriptor: *mut u64,
+        ) = usm::ipc::to_descriptor(context, &handle, descriptor);
         7 zeMemSetAtomicAccessAttributeExp;
         7 zeMemGetAtomicAccessAttributeExp;
     }

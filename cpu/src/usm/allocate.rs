@@ -151,6 +151,12 @@ unsafe fn relaxes(next: *const c_void) -> Answer<bool> {
     Ok(relaxed)
 }
 
+/// A number that no other allocation of the process has or had.
+pub(super) fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 struct Request {
     size: usize,
     alignment: usize,
@@ -160,7 +166,6 @@ struct Request {
 
 impl Request {
     fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> Answer<*mut c_void> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let aligned = self.alignment == 0 || self.alignment.is_power_of_two();
         ensure(
             aligned && self.alignment <= MOST_ALIGNMENT,
@@ -182,7 +187,7 @@ impl Request {
             backing,
             self.size,
             kind,
-            NEXT.fetch_add(1, Ordering::Relaxed),
+            next_id(),
             context.id(),
             self.has_device,
         );

@@ -1,14 +1,15 @@
 //! One allocation, and what keeps it in place while it is used.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 use parking_lot::{Condvar, Mutex};
 
-use super::backing::Backing;
+use super::backing::{Backing, Export, Record};
 use super::ledger;
+use crate::answer::Answer;
 
 /// Wakes blocking frees; shared by all allocations, as they are rare.
 static IDLE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
@@ -24,6 +25,8 @@ pub struct Allocation {
     has_device: bool,
     /// How many submitted operations use it.
     users: AtomicUsize,
+    /// What other processes map it through, once it has been exported.
+    export: OnceLock<Export>,
 }
 
 impl Allocation {
@@ -44,6 +47,7 @@ impl Allocation {
             context,
             has_device,
             users: AtomicUsize::new(0),
+            export: OnceLock::new(),
         }
     }
 
@@ -77,6 +81,34 @@ impl Allocation {
         self.has_device
     }
 
+    /// Whether it is another process's memory, opened here.
+    pub fn is_import(&self) -> bool {
+        matches!(self.backing, Backing::Import { .. })
+    }
+
+    /// Lets another process map it: its block goes into a file, and its record too.
+    ///
+    /// # Errors
+    /// As for `Block::export`; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
+    pub fn export(&self) -> Answer<&Export> {
+        let (block, offset) = self
+            .backing
+            .in_block()
+            .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        if let Some(export) = self.export.get() {
+            return Ok(export);
+        }
+        let record = Record {
+            id: self.id,
+            offset: offset as u64,
+            size: self.size as u64,
+            kind: self.kind,
+        };
+        let export = block.export(&record)?;
+        // Of two threads that export at once, both wrote the same record; one of the descriptors is dropped.
+        Ok(self.export.get_or_init(|| export))
+    }
+
     /// Waits until no submitted operation uses it.
     pub(super) fn wait_until_unused(&self) {
         let mut guard = IDLE.0.lock();
@@ -89,6 +121,12 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        let Some((block, _)) = self.backing.in_block() else {
+            return;
+        };
+        if let Some(export) = self.export.get() {
+            block.strike(export);
+        }
         ledger::leave(self.size);
     }
 }

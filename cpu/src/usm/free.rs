@@ -55,7 +55,7 @@ fn take(context: &Context, pointer: *mut c_void) -> Answer<std::sync::Arc<Alloca
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
     map::remove(pointer as usize, |allocation| {
-        allocation.context() == context.id()
+        allocation.context() == context.id() && !allocation.is_import()
     })
     .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }

@@ -4,6 +4,7 @@ mod allocate;
 mod allocation;
 mod backing;
 mod free;
+pub mod ipc;
 mod ledger;
 mod map;
 mod query;

@@ -1,0 +1,80 @@
+//! `zeMemGetIpcHandle`, `zeMemPutIpcHandle` and `zeMemGetFileDescriptorFromIpcHandleExp`.
+
+use std::ffi::c_void;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+use level_zero_sys as sys;
+
+use super::handle::Handle;
+use crate::answer::{Answer, ensure};
+use crate::arguments::output;
+use crate::context::Context;
+use crate::handle::resolve;
+use crate::usm::map;
+
+/// `zeMemGetIpcHandle`: of any allocation's first byte, whatever its kind. The descriptor in the handle stays open until
+/// the allocation is freed.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn get(
+    context: sys::ze_context_handle_t,
+    pointer: *const c_void,
+    handle: *mut sys::ze_ipc_mem_handle_t,
+) -> Answer {
+    let context = resolve::<Context>(context)?;
+    ensure(
+        !pointer.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    // SAFETY: the caller vouches for the pointer.
+    let handle = unsafe { output(handle) }?;
+    let allocation = map::find(pointer as usize)
+        .filter(|it| it.base() == pointer as usize && it.context() == context.id())
+        .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let export = allocation.export()?;
+    let about = export
+        .file
+        .metadata()
+        .map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
+    *handle = Handle {
+        descriptor: export.file.as_raw_fd(),
+        process: std::process::id(),
+        inode: about.ino(),
+        place: export.place,
+        id: allocation.id(),
+    }
+    .encode();
+    Ok(())
+}
+
+/// `zeMemPutIpcHandle`: the handle's descriptor belongs to the allocation and goes with it, so there is nothing to
+/// give back but the name.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for anything but a handle.
+pub fn put(context: sys::ze_context_handle_t, handle: &sys::ze_ipc_mem_handle_t) -> Answer {
+    resolve::<Context>(context)?;
+    Handle::decode(handle).map(drop)
+}
+
+/// `zeMemGetFileDescriptorFromIpcHandleExp`: the descriptor is the allocation's, and closed with it.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn to_descriptor(
+    context: sys::ze_context_handle_t,
+    handle: &sys::ze_ipc_mem_handle_t,
+    descriptor: *mut u64,
+) -> Answer {
+    resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointer.
+    let descriptor = unsafe { output(descriptor) }?;
+    let handle = Handle::decode(handle)?;
+    let known = super::import::duplicate(handle.descriptor)
+        .is_some_and(|file| super::import::is(&file, &handle));
+    ensure(known, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    *descriptor = u64::from(handle.descriptor.cast_unsigned());
+    Ok(())
+}

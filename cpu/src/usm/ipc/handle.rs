@@ -1,0 +1,61 @@
+//! The 64 bytes of a handle.
+
+use std::ffi::c_char;
+
+use level_zero_sys as sys;
+
+use crate::answer::{Answer, ensure};
+
+/// What the bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// The file, in the process that opens the handle if the number was replaced, else in `process`.
+    pub descriptor: i32,
+    /// The process that made the handle.
+    pub process: u32,
+    /// The file's inode: whether a descriptor of that number is still the one that was meant.
+    pub inode: u64,
+    /// Where in the file the allocation's record is.
+    pub place: u64,
+    /// The allocation's id in its process.
+    pub id: u64,
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"zeusmipc");
+
+impl Handle {
+    /// As the API passes it.
+    pub fn encode(&self) -> sys::ze_ipc_mem_handle_t {
+        let head = u64::from(self.descriptor.cast_unsigned()) | u64::from(self.process) << 32;
+        let mut handle = sys::ze_ipc_mem_handle_t::default();
+        let fields = [head, self.inode, self.place, self.id, MAGIC];
+        let bytes = fields.iter().flat_map(|field| field.to_le_bytes());
+        for (place, byte) in handle.data.iter_mut().zip(bytes) {
+            *place = byte as c_char;
+        }
+        handle
+    }
+
+    /// Reads a handle.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it is none of this runtime's.
+    pub fn decode(handle: &sys::ze_ipc_mem_handle_t) -> Answer<Self> {
+        let bytes = handle.data.map(|byte| byte as u8);
+        let (words, _) = bytes.as_chunks::<8>();
+        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let mut next = || words.next().unwrap_or(0);
+        let (head, inode, place, id, magic) = (next(), next(), next(), next(), next());
+        ensure(
+            magic == MAGIC && words.all(|word| word == 0),
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+        )?;
+        Ok(Self {
+            descriptor: (head as u32).cast_signed(),
+            process: (head >> 32) as u32,
+            inode,
+            place,
+            id,
+        })
+    }
+}

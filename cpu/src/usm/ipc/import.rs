@@ -1,0 +1,168 @@
+//! `zeMemOpenIpcHandle`, `zeMemCloseIpcHandle` and `zeMemGetIpcHandleFromFileDescriptorExp`.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io::Seek;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use rustix::fs::SealFlags;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+
+use super::handle::Handle;
+use crate::answer::{Answer, ensure};
+use crate::arguments::{flags, output};
+use crate::context::Context;
+use crate::handle::{Kind, expect_singleton, resolve};
+use crate::newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
+use crate::usm::allocate::next_id;
+use crate::usm::allocation::Allocation;
+use crate::usm::backing::{Backing, Mapping, PAGE, Record};
+use crate::usm::map;
+
+const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
+
+/// `zeMemOpenIpcHandle`: a new mapping each time, of the kind that the allocation has.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is none or its file cannot be had: its process is gone or out of
+/// reach, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn open(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    handle: &sys::ze_ipc_mem_handle_t,
+    wanted: sys::ze_ipc_memory_flags_t,
+    pointer: *mut *mut c_void,
+) -> Answer {
+    let context = resolve::<Context>(context)?;
+    expect_singleton(Kind::Device, device)?;
+    flags(wanted, FLAGS)?;
+    // SAFETY: the caller vouches for the pointer.
+    let pointer = unsafe { output(pointer) }?;
+    let handle = Handle::decode(handle)?;
+    let file = find(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let record = record(&file, handle.place)?;
+    ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    let backing = import(&file, &record).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let has_device = record.kind != sys::ZE_MEMORY_TYPE_HOST;
+    let allocation = Allocation::new(
+        backing,
+        record.size as usize,
+        record.kind,
+        next_id(),
+        context.id(),
+        has_device,
+    );
+    *pointer = allocation.base() as *mut c_void;
+    map::insert(Arc::new(allocation));
+    Ok(())
+}
+
+/// `zeMemCloseIpcHandle`. The pointer is gone at once; memory that submitted work still uses is unmapped after it.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pointer that [`open`] did not give, or not in this context.
+pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> Answer {
+    let context = resolve::<Context>(context)?;
+    ensure(
+        !pointer.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    map::remove(pointer as usize, |allocation| {
+        allocation.context() == context.id() && allocation.is_import()
+    })
+    .map(drop)
+    .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// `zeMemGetIpcHandleFromFileDescriptorExp`: the descriptor stays the caller's, who closes it after opening.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a descriptor of anything else, `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the
+/// allocation has been freed.
+///
+/// # Safety
+/// As for [`open`].
+pub unsafe fn from_descriptor(
+    context: sys::ze_context_handle_t,
+    descriptor: u64,
+    handle: *mut sys::ze_ipc_mem_handle_t,
+) -> Answer {
+    resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointer.
+    let handle = unsafe { output(handle) }?;
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    let descriptor = i32::try_from(descriptor).map_err(|_| invalid)?;
+    let mut file = duplicate(descriptor).ok_or(invalid)?;
+    // The position of an allocation's descriptor is that of its record.
+    let place = file.stream_position().map_err(|_| invalid)?;
+    *handle = Handle {
+        descriptor,
+        process: std::process::id(),
+        inode: file.metadata().map_err(|_| invalid)?.ino(),
+        place,
+        id: record(&file, place)?.id,
+    }
+    .encode();
+    Ok(())
+}
+
+/// The handle's file, through a descriptor of our own.
+fn find(handle: &Handle) -> Option<File> {
+    duplicate(handle.descriptor)
+        .filter(|file| is(file, handle))
+        .or_else(|| fetch(handle).filter(|file| is(file, handle)))
+}
+
+/// Another descriptor for what `descriptor` names in this process.
+pub(super) fn duplicate(descriptor: i32) -> Option<File> {
+    // SAFETY: duplicating any number is harmless; a number that names nothing is an error.
+    let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
+    // SAFETY: the system has just made it, and only we know it.
+    (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
+}
+
+/// A descriptor for what the handle's descriptor names in the process that made it.
+fn fetch(handle: &Handle) -> Option<File> {
+    let process = Pid::from_raw(handle.process.cast_signed())?;
+    let process = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
+    let flags = PidfdGetfdFlags::empty();
+    let file = rustix::process::pidfd_getfd(process, handle.descriptor, flags).ok()?;
+    Some(File::from(file))
+}
+
+/// Whether it is the handle's file, one of ours that cannot shrink under a mapping.
+pub(super) fn is(file: &File, handle: &Handle) -> bool {
+    let sealed = rustix::fs::fcntl_get_seals(file)
+        .is_ok_and(|seals| seals.contains(SealFlags::SHRINK | SealFlags::GROW));
+    sealed && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
+}
+
+fn record(file: &File, place: u64) -> Answer<Record> {
+    let mut bytes = [0; Record::LENGTH];
+    file.read_exact_at(&mut bytes, place)
+        .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    ensure(
+        bytes.iter().any(|&byte| byte != 0),
+        ZE_RESULT_ERROR_ADDRESS_NOT_FOUND,
+    )?;
+    Record::decode(&bytes).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// Maps the pages that hold an allocation.
+fn import(file: &File, record: &Record) -> Option<Backing> {
+    let end = record.offset.checked_add(record.size)?;
+    if record.size == 0 || end > file.metadata().ok()?.len() {
+        return None;
+    }
+    let start = record.offset / PAGE as u64 * PAGE as u64;
+    let length = usize::try_from(end - start).ok()?;
+    let mapping = Mapping::of_file(file, start, length.checked_next_multiple_of(PAGE)?)?;
+    let offset = (record.offset - start) as usize;
+    Some(Backing::Import { mapping, offset })
+}

@@ -1,0 +1,23 @@
+//! Memory between processes: a handle names a file with an allocation in it, and another process maps that file.
+//!
+//! As in Intel's driver, a handle begins with a file descriptor of the process that made it, and a program may move the
+//! descriptor itself and write the new number there. If it does not, opening fetches the descriptor where the system
+//! lets it (`pidfd_getfd`).
+//!
+//! Small allocations share a file of 2 MiB with their neighbours: whoever opens one maps only the pages that hold it,
+//! but holds a descriptor of all. Nothing new is put into a file once a handle of it was given out.
+
+mod export;
+mod handle;
+mod import;
+
+pub use export::{get, put, to_descriptor};
+pub use import::{close, from_descriptor, open};
+
+use super::backing;
+
+/// Whether this process can export memory; tried once.
+pub fn is_supported() -> bool {
+    static SUPPORTED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *SUPPORTED.get_or_init(backing::can_be_exported)
+}
