@@ -1,0 +1,411 @@
+//! Memory between processes: what another process opens, what it must not, and what is left when all is closed.
+
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+
+use std::ffi::{CStr, c_void};
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::ptr;
+use std::sync::OnceLock;
+
+use level_zero_sys as sys;
+use sys::ZE_RESULT_SUCCESS as OK;
+
+type Answer = sys::ze_result_t;
+type Handle = sys::ze_ipc_mem_handle_t;
+type Context = sys::ze_context_handle_t;
+type Put = unsafe extern "C" fn(Context, Handle) -> Answer;
+type ToDescriptor = unsafe extern "C" fn(Context, Handle, *mut u64) -> Answer;
+type FromDescriptor = unsafe extern "C" fn(Context, u64, *mut Handle) -> Answer;
+
+const INVALID: Answer = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+const NOT_FOUND: Answer = sys::ze_result_t(0x7800_0021);
+const SIZES: [usize; 5] = [1, 64, 5000, 300_000, 9 << 20];
+const HOST: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_HOST;
+const DEVICE: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_DEVICE;
+const SHARED: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_SHARED;
+
+fn library() -> &'static sys::Library {
+    static LIBRARY: OnceLock<&sys::Library> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let path = std::env::current_exe().unwrap();
+        let library = sys::load_from(path.with_file_name("libzeusm_cpu.so")).unwrap();
+        assert_eq!(unsafe { library.zeInit.unwrap()(0) }, OK);
+        library
+    })
+}
+
+macro_rules! ze {
+    ($name:ident($($argument:expr),* $(,)?)) => {
+        unsafe { library().$name.unwrap()($($argument),*) }
+    };
+}
+
+/// A function that the headers of Debian 12 do not declare.
+fn newer<F: Copy>(name: &CStr) -> F {
+    unsafe { library().symbol(name) }.unwrap()
+}
+
+struct Place {
+    driver: sys::ze_driver_handle_t,
+    device: sys::ze_device_handle_t,
+    context: Context,
+}
+
+impl Place {
+    fn new() -> Self {
+        let (mut count, mut driver, mut device) = (1, ptr::null_mut(), ptr::null_mut());
+        assert_eq!(ze!(zeDriverGet(&mut count, &mut driver)), OK);
+        assert_eq!(ze!(zeDeviceGet(driver, &mut count, &mut device)), OK);
+        let desc = sys::ze_context_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC,
+            ..Default::default()
+        };
+        let mut context = ptr::null_mut();
+        assert_eq!(ze!(zeContextCreate(driver, &desc, &mut context)), OK);
+        Self {
+            driver,
+            device,
+            context,
+        }
+    }
+
+    fn allocate(&self, kind: sys::ze_memory_type_t, size: usize) -> *mut c_void {
+        let dev = &sys::ze_device_mem_alloc_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
+            ..Default::default()
+        };
+        let host = &sys::ze_host_mem_alloc_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
+            ..Default::default()
+        };
+        let (context, device, mut it) = (self.context, self.device, ptr::null_mut());
+        let answer = match kind {
+            HOST => ze!(zeMemAllocHost(context, host, size, 0, &mut it)),
+            DEVICE => ze!(zeMemAllocDevice(context, dev, size, 0, device, &mut it)),
+            _ => ze!(zeMemAllocShared(
+                context, dev, host, size, 0, device, &mut it
+            )),
+        };
+        assert_eq!(answer, OK);
+        it
+    }
+
+    fn free(&self, pointer: *mut c_void) {
+        assert_eq!(ze!(zeMemFree(self.context, pointer)), OK);
+    }
+
+    fn export(&self, pointer: *const c_void) -> Result<Handle, Answer> {
+        let mut handle = Handle::default();
+        match ze!(zeMemGetIpcHandle(self.context, pointer, &mut handle)) {
+            OK => Ok(handle),
+            error => Err(error),
+        }
+    }
+
+    fn open(&self, handle: Handle) -> Result<*mut c_void, Answer> {
+        let (context, device, mut it) = (self.context, self.device, ptr::null_mut());
+        match ze!(zeMemOpenIpcHandle(context, device, handle, 0, &mut it)) {
+            OK => Ok(it),
+            error => Err(error),
+        }
+    }
+
+    fn close(&self, pointer: *const c_void) -> Answer {
+        ze!(zeMemCloseIpcHandle(self.context, pointer))
+    }
+
+    /// The kind, base and size by the runtime's word.
+    fn describe(&self, pointer: *mut c_void) -> (sys::ze_memory_type_t, *mut c_void, usize) {
+        let mut told = sys::ze_memory_allocation_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+            ..Default::default()
+        };
+        let (context, none) = (self.context, ptr::null_mut());
+        let (mut base, mut size) = (ptr::null_mut(), 0);
+        let kind = ze!(zeMemGetAllocProperties(context, pointer, &mut told, none));
+        let range = ze!(zeMemGetAddressRange(context, pointer, &mut base, &mut size));
+        assert_eq!((kind, range), (OK, OK));
+        (told.type_, base, size)
+    }
+}
+
+fn bytes<'a>(pointer: *mut c_void, size: usize) -> &'a mut [u8] {
+    unsafe { std::slice::from_raw_parts_mut(pointer.cast(), size) }
+}
+
+fn pattern(index: usize) -> u8 {
+    (index * 31 + index / 977) as u8
+}
+
+fn descriptor(handle: &Handle) -> i32 {
+    i32::from_le_bytes(std::array::from_fn(|index| handle.data[index] as u8))
+}
+
+fn with_descriptor(mut handle: Handle, descriptor: i32) -> Handle {
+    for (place, byte) in handle.data.iter_mut().zip(descriptor.to_le_bytes()) {
+        *place = byte as _;
+    }
+    handle
+}
+
+fn hex(handle: &Handle) -> String {
+    let digits = handle
+        .data
+        .iter()
+        .map(|byte| format!("{:02x}", *byte as u8));
+    digits.collect()
+}
+
+fn unhex(text: &str) -> Handle {
+    let mut handle = Handle::default();
+    for (index, place) in handle.data.iter_mut().enumerate() {
+        *place = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).unwrap() as _;
+    }
+    handle
+}
+
+/// Runs one ignored test in a new process, which must succeed; what it printed.
+fn in_a_new_process(test: &str, task: &str) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env("ZEUSM_TEST_IPC", task)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    let passed = output.status.success() && told.contains("1 passed");
+    assert!(passed, "{told}\n{wrong}");
+    told
+}
+
+fn elsewhere(task: &str, handle: &Handle, size: usize) -> String {
+    in_a_new_process("another_process", &format!("{task} {} {size}", hex(handle)))
+}
+
+#[test]
+#[ignore = "the other side of the other tests, which run it"]
+fn another_process() {
+    let task = std::env::var("ZEUSM_TEST_IPC").unwrap();
+    let [task, handle, size] = task.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{task}");
+    };
+    let (handle, size, place) = (unhex(handle), size.parse().unwrap(), Place::new());
+    match task {
+        "increment" => {
+            let pointer = place.open(handle).unwrap();
+            let (_, base, found) = place.describe(pointer);
+            assert_eq!((base, found), (pointer, size));
+            for (index, byte) in bytes(pointer, size).iter_mut().enumerate() {
+                assert_eq!(*byte, pattern(index));
+                *byte = byte.wrapping_add(1);
+            }
+            assert_eq!(place.close(pointer), OK);
+        }
+        "refuse" => assert_eq!(place.open(handle), Err(INVALID)),
+        "export" => {
+            let pointer = place.allocate(SHARED, size);
+            println!("handle={}", hex(&place.export(pointer).unwrap()));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn another_process_sees_and_changes_memory_of_any_kind_and_size() {
+    let place = Place::new();
+    for kind in [HOST, DEVICE, SHARED] {
+        for size in SIZES {
+            let pointer = place.allocate(kind, size);
+            for (index, byte) in bytes(pointer, size).iter_mut().enumerate() {
+                *byte = pattern(index);
+            }
+            elsewhere("increment", &place.export(pointer).unwrap(), size);
+            for (index, byte) in bytes(pointer, size).iter().enumerate() {
+                assert_eq!(*byte, pattern(index).wrapping_add(1));
+            }
+            place.free(pointer);
+        }
+    }
+}
+
+#[test]
+fn each_opening_is_a_pointer_of_its_own_and_keeps_the_memory() {
+    let place = Place::new();
+    for size in SIZES {
+        let pointer = place.allocate(HOST, size);
+        let handle = place.export(pointer).unwrap();
+        assert_eq!(handle.data, place.export(pointer).unwrap().data);
+        let (first, second) = (place.open(handle).unwrap(), place.open(handle).unwrap());
+        assert!(first != second && first != pointer);
+        assert_eq!(place.describe(first), (HOST, first, size));
+        bytes(pointer, size)[size - 1] = 77;
+        assert_eq!(bytes(first, size)[size - 1], 77);
+        // An opened pointer is closed, not freed, and cannot be passed on.
+        assert_eq!(ze!(zeMemFree(place.context, first)), INVALID);
+        assert_eq!(place.export(first).err(), Some(INVALID));
+        assert_eq!(place.close(first), OK);
+        assert_eq!(place.close(first), INVALID);
+        assert_eq!(place.close(pointer), INVALID);
+        place.free(pointer);
+        assert_eq!(bytes(second, size)[size - 1], 77);
+        assert_eq!(place.close(second), OK);
+    }
+}
+
+#[test]
+fn copies_run_from_and_to_opened_memory() {
+    let (place, size) = (Place::new(), 3 << 20);
+    let pointer = place.allocate(DEVICE, size);
+    bytes(pointer, size).fill(9);
+    let opened = place.open(place.export(pointer).unwrap()).unwrap();
+    let desc = sys::ze_command_queue_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+        mode: sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+        ..Default::default()
+    };
+    let (context, device, mut list) = (place.context, place.device, ptr::null_mut());
+    let made = ze!(zeCommandListCreateImmediate(
+        context, device, &desc, &mut list
+    ));
+    assert_eq!(made, OK);
+    let copy = |to: *mut c_void, from: *const c_void, size| {
+        let (no_event, no_events) = (ptr::null_mut(), ptr::null_mut());
+        ze!(zeCommandListAppendMemoryCopy(
+            list, to, from, size, no_event, 0, no_events
+        ))
+    };
+    let mut host = vec![0u8; size + 1];
+    assert_eq!(copy(host.as_mut_ptr().cast(), opened, size), OK);
+    assert!(host[..size].iter().all(|&byte| byte == 9));
+    host.fill(4);
+    assert_eq!(copy(opened, host.as_ptr().cast(), size), OK);
+    assert!(bytes(pointer, size).iter().all(|&byte| byte == 4));
+    // The extent is the allocation's, not the mapping's.
+    assert_ne!(copy(opened, host.as_ptr().cast(), size + 1), OK);
+    assert_eq!(ze!(zeCommandListDestroy(list)), OK);
+    assert_eq!(place.close(opened), OK);
+    place.free(pointer);
+}
+
+#[test]
+fn freed_memory_cannot_be_opened() {
+    let place = Place::new();
+    for size in [64, 9 << 20] {
+        let pointer = place.allocate(SHARED, size);
+        // It may be in the block of the first, and then keeps that alive.
+        let neighbour = place.allocate(SHARED, 64);
+        let handle = place.export(pointer).unwrap();
+        let kept = unsafe { libc::dup(descriptor(&handle)) };
+        place.free(pointer);
+        // The number is no descriptor of that file any more.
+        assert_eq!(place.open(handle), Err(INVALID));
+        elsewhere("refuse", &handle, size);
+        // Through a descriptor that somebody kept, the file itself tells.
+        assert_eq!(place.open(with_descriptor(handle, kept)), Err(NOT_FOUND));
+        assert_eq!(unsafe { libc::close(kept) }, 0);
+        place.free(neighbour);
+    }
+}
+
+#[test]
+fn memory_of_a_process_that_is_gone_cannot_be_opened() {
+    let told = elsewhere("export", &Handle::default(), 4096);
+    let handle = told.split("handle=").nth(1).unwrap();
+    assert_eq!(Place::new().open(unhex(handle)), Err(INVALID));
+}
+
+#[test]
+fn a_descriptor_alone_is_enough() {
+    let place = Place::new();
+    let to: ToDescriptor = newer(c"zeMemGetFileDescriptorFromIpcHandleExp");
+    let from: FromDescriptor = newer(c"zeMemGetIpcHandleFromFileDescriptorExp");
+    let put: Put = newer(c"zeMemPutIpcHandle");
+    let pointers = SIZES.map(|size| (size, place.allocate(DEVICE, size)));
+    for (size, pointer) in pointers {
+        bytes(pointer, size).fill(size as u8 | 1);
+        let (handle, mut number) = (place.export(pointer).unwrap(), 0);
+        assert_eq!(unsafe { to(place.context, handle, &mut number) }, OK);
+        let moved = unsafe { libc::dup(number as i32) };
+        let mut made = Handle::default();
+        let answer = unsafe { from(place.context, moved as u64, &mut made) };
+        assert_eq!(answer, OK);
+        assert_eq!(unsafe { put(place.context, handle) }, OK);
+        let opened = place.open(made).unwrap();
+        assert_eq!(unsafe { libc::close(moved) }, 0);
+        assert_eq!(place.describe(opened), (DEVICE, opened, size));
+        assert!(bytes(opened, size).iter().all(|&it| it == size as u8 | 1));
+        assert_eq!(place.close(opened), OK);
+    }
+    let null = std::fs::File::open("/dev/null").unwrap();
+    for number in [null.as_raw_fd() as u64, 99_999, u64::MAX] {
+        let answer = unsafe { from(place.context, number, &mut Handle::default()) };
+        assert_eq!(answer, INVALID);
+    }
+    pointers
+        .iter()
+        .for_each(|(_, pointer)| place.free(*pointer));
+}
+
+#[test]
+fn what_is_no_handle_is_refused() {
+    let place = Place::new();
+    let pointer = place.allocate(SHARED, 4096);
+    let inside = unsafe { pointer.byte_add(1) };
+    let local = 0u64;
+    for wrong in [inside.cast_const(), (&raw const local).cast()] {
+        assert_eq!(place.export(wrong).err(), Some(INVALID));
+    }
+    assert_eq!(Place::new().export(pointer).err(), Some(INVALID));
+    let handle = place.export(pointer).unwrap();
+    for (index, bit) in (4..64).flat_map(|index| (0..8).map(move |bit| (index, bit))) {
+        let mut damaged = handle;
+        damaged.data[index] ^= (1u8 << bit) as std::ffi::c_char;
+        // Whose it was does not count while the descriptor is the file's, as after a program has moved it.
+        let harmless = (4..8).contains(&index);
+        match place.open(damaged) {
+            Ok(opened) if harmless => assert_eq!(place.close(opened), OK),
+            answer => assert!(!harmless && answer.is_err(), "byte {index} bit {bit}"),
+        }
+    }
+    assert_eq!(place.open(Handle::default()), Err(INVALID));
+    place.free(pointer);
+}
+
+#[test]
+fn the_driver_says_what_it_can_do() {
+    let mut told = sys::ze_driver_ipc_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
+        ..Default::default()
+    };
+    let driver = Place::new().driver;
+    assert_eq!(ze!(zeDriverGetIpcProperties(driver, &mut told)), OK);
+    assert_eq!(told.flags, sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0);
+}
+
+#[test]
+#[ignore = "counts the descriptors of its process: the next one runs it"]
+fn open_and_close_many_times() {
+    let place = Place::new();
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let pointer = place.allocate(SHARED, 5000);
+    let handle = place.export(pointer).unwrap();
+    let before = descriptors();
+    for round in 0..10_000 {
+        assert_eq!(place.close(place.open(handle).unwrap()), OK);
+        if round % 50 == 0 {
+            let size = if round % 100 == 0 { 300_000 } else { 64 };
+            let other = place.allocate(SHARED, size);
+            let opened = place.open(place.export(other).unwrap()).unwrap();
+            assert_eq!(place.close(opened), OK);
+            place.free(other);
+        }
+    }
+    assert_eq!(descriptors(), before);
+    place.free(pointer);
+}
+
+#[test]
+fn no_descriptor_leaks() {
+    in_a_new_process("open_and_close_many_times", "");
+}
