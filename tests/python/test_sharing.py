@@ -99,7 +99,7 @@ def test_a_view_keeps_the_memory_from_being_closed(host_class):
     view = memoryview(x)
     array = np.asarray(view)
     for _ in range(2):
-        with pytest.raises(BufferError, match="2 memoryviews|1 memoryviews"):
+        with pytest.raises(BufferError, match=r"2 memoryviews|1 memoryviews"):
             x.close()
     del view, array
     x.close()
