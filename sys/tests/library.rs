@@ -28,10 +28,8 @@ fn functions_beyond_the_headers_can_be_asked_for() {
     // SAFETY: this is the type of getpid.
     let found = unsafe { library.symbol::<unsafe extern "C" fn() -> i32>(c"getpid") };
     // SAFETY: getpid has no preconditions.
-    assert_eq!(
-        u32::try_from(unsafe { found.unwrap()() }).unwrap(),
-        std::process::id()
-    );
+    let own = unsafe { found.unwrap()() };
+    assert_eq!(u32::try_from(own).unwrap(), std::process::id());
     // SAFETY: the function is not there, so its type does not matter.
     let missing = unsafe { library.symbol::<unsafe extern "C" fn()>(c"zeOfTomorrow") };
     assert!(missing.unwrap_err().to_string().contains("zeOfTomorrow"));
