@@ -1,6 +1,6 @@
 //! The API's boundary: every function by name, and the tables through which a loader finds them.
 //!
-//! One declarative table, [`ddi!`], produces both. Its groups are the tables of `ze_ddi.h`, its lines their entries
+//! One declarative table, `ddi!`, produces both. Its groups are the tables of `ze_ddi.h`, its lines their entries
 //! in order, each with the minor version of specification 1 that added it: a table that a caller of an older version
 //! passes ends before the newer entries, so they must not be written.
 

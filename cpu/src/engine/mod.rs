@@ -1,7 +1,7 @@
 //! Execution: operations, the signals they wait for and give, and the workers that run them.
 //!
 //! A [`Stream`] is what a queue or an immediate list submits to. An operation that is short and has nothing to
-//! wait for runs in its caller. Any other becomes a [`Task`](task::Task) that workers run once everything it waits
+//! wait for runs in its caller. Any other becomes a [`Task`] that workers run once everything it waits
 //! for has happened; no thread ever blocks on behalf of a task. A kernel becomes a [`Flight`]: OpenCL runs it, and no
 //! worker is needed.
 
