@@ -87,20 +87,23 @@ lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
 	$(VENV)/bin/mypy --strict -p zeusm
 	$(PY) -m mypy.stubtest --allowlist tools/stubtest.txt zeusm
 
+# Kernels run through the OpenCL runtime that dpctl's environment brings.
+test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
+
 # The same tests against three ways to reach the CPU runtime: in the loader's place, behind the
 # system's loader, and behind it with its validation layer on.
 .PHONY: test-rust test-direct test-loader test-validated
 test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
 
-test-direct: build
+test-direct: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --workspace --locked
 
 LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
-test-loader: build
+test-loader: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked --tests
 
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
-test-validated: build
+test-validated: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked --tests
 
 # Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
@@ -129,6 +132,7 @@ test-python: venvs ## The Python tests, in both environments
 bench: venvs ## How fast it is, beside its peers in the same run
 	cargo bench --workspace --locked
 	$(PY) benches/memory.py
+	$(PY) benches/kernels.py
 
 .PHONY: clean
 clean: ## Remove what was built; the download cache stays

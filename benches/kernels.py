@@ -1,0 +1,94 @@
+"""What a kernel costs on zeusm's CPU runtime, beside the same on OpenCL's own CPU device, in one process."""
+
+import os
+import struct
+import sys
+
+# The OpenCL runtime that dpctl's environment brings, shown to SYCL as the device opencl:cpu.
+OPENCL = os.path.join(sys.prefix, "lib", "libintelocl.so")
+os.environ["OCL_ICD_FILENAMES"] = os.environ["OCL_ICD_VENDORS"] = OPENCL
+
+import zeusm  # noqa: E402
+from compare import compare  # noqa: E402
+
+# isort: split
+import dpctl  # noqa: E402
+import dpctl.program  # noqa: E402
+import dpnp  # noqa: E402
+
+N = 10_000_000
+
+
+def empty_module():
+    """SPIR-V of `kernel void empty() {}`, word by word."""
+    name = b"empty\0\0\0"
+    words = [0x07230203, 0x00010000, 0, 5, 0]  # Magic, version 1.0, generator, bound, schema.
+
+    def instruction(code, *operands):
+        words.append((len(operands) + 1) << 16 | code)
+        words.extend(operands)
+
+    instruction(17, 4)  # OpCapability Addresses
+    instruction(17, 6)  # OpCapability Kernel
+    instruction(14, 2, 2)  # OpMemoryModel Physical64 OpenCL
+    instruction(15, 6, 3, *struct.unpack("<2I", name))  # OpEntryPoint Kernel %3 "empty"
+    instruction(19, 1)  # %1 = OpTypeVoid
+    instruction(33, 2, 1)  # %2 = OpTypeFunction %1
+    instruction(54, 1, 3, 0, 2)  # %3 = OpFunction %1 None %2
+    instruction(248, 4)  # %4 = OpLabel
+    instruction(253)  # OpReturn
+    instruction(56)  # OpFunctionEnd
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+def launches(queue):
+    """One empty kernel submitted and waited for; ten submitted one after another and waited for."""
+    kernel = dpctl.program.create_program_from_spirv(queue, empty_module()).get_sycl_kernel("empty")
+
+    def one():
+        queue.submit(kernel, [], [1]).wait()
+
+    def ten():
+        for _ in range(10):
+            event = queue.submit(kernel, [], [1])
+        event.wait()
+        queue.wait()
+
+    return one, ten
+
+
+def arrays(queue):
+    """A vector addition and a reduction of float32."""
+    x, y = (dpnp.full(N, value, dtype="f4", sycl_queue=queue) for value in (1, 2))
+    result = dpnp.empty_like(x)
+
+    def add():
+        dpnp.add(x, y, out=result)
+        queue.wait()
+
+    def reduce():
+        dpnp.sum(x)
+        queue.wait()
+
+    return add, reduce
+
+
+def main():
+    queues = {
+        "zeusm": dpctl.SyclQueue("level_zero:gpu"),
+        "OpenCL": dpctl.SyclQueue("opencl:cpu"),
+    }
+    print(f"{zeusm.runtime().device_names[0]}, dpctl {dpctl.__version__}, medians")
+    launching = {peer: launches(queue) for peer, queue in queues.items()}
+    computing = {peer: arrays(queue) for peer, queue in queues.items()}
+    for name, choose in {
+        "an empty kernel, waited for": lambda peer: launching[peer][0],
+        "ten empty kernels, waited for": lambda peer: launching[peer][1],
+        "add 10^7 float32": lambda peer: computing[peer][0],
+        "sum 10^7 float32": lambda peer: computing[peer][1],
+    }.items():
+        compare(name, {peer: choose(peer) for peer in queues})
+
+
+if __name__ == "__main__":
+    main()
