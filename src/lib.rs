@@ -31,6 +31,7 @@ mod device;
 mod driver;
 mod error;
 mod event;
+pub mod ipc;
 mod operation;
 pub mod pool;
 #[cfg(feature = "python")]
@@ -46,6 +47,7 @@ pub use device::Device;
 pub use driver::Driver;
 pub use error::Error;
 pub use event::Event;
+pub use ipc::IpcHandle;
 pub use operation::Operation;
 pub use queue::Queue;
 pub use runtime::Runtime;

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 
 use level_zero_sys as sys;
 
@@ -10,6 +11,7 @@ use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
+use crate::ipc::{self, Export};
 
 /// The largest alignment in bytes that zeusm asks of Level Zero: 2 MiB, a large page of every Intel GPU.
 pub const LARGEST_ALIGNMENT: usize = 2 << 20;
@@ -26,6 +28,8 @@ pub struct Allocation {
     kind: UsmKind,
     pointer: *mut c_void,
     size: usize,
+    /// What other processes open it by, once a handle of it was asked for.
+    export: OnceLock<Export>,
 }
 
 // SAFETY: the pointer is owned, and freeing USM is legal from any thread.
@@ -70,6 +74,7 @@ impl Allocation {
             kind,
             pointer,
             size,
+            export: OnceLock::new(),
         })
     }
 
@@ -103,6 +108,16 @@ impl Allocation {
         &self.device
     }
 
+    /// What other processes open it by, made when first asked for.
+    pub(crate) fn export(&self) -> Result<&Export, ipc::Error> {
+        if let Some(export) = self.export.get() {
+            return Ok(export);
+        }
+        let export = Export::new(self)?;
+        // Of two that ask at once, one's is dropped.
+        Ok(self.export.get_or_init(|| export))
+    }
+
     /// The first byte, or a dangling pointer when there is none: what slices begin with.
     pub(super) fn first_byte(&self) -> NonNull<u8> {
         NonNull::new(self.pointer.cast()).unwrap_or(NonNull::dangling())
@@ -111,6 +126,8 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        // Nobody may find it exported once it is freed.
+        drop(self.export.take());
         if !self.pointer.is_null() {
             // The answer can only be told to nobody; the runtime owns the memory's fate from here.
             // SAFETY: the pointer came from this context, this is its only owner, and whatever runs on it holds a

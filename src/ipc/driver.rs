@@ -1,0 +1,153 @@
+//! Level Zero's side: its handles, which begin with a file descriptor.
+
+use std::ffi::c_char;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+
+use level_zero_sys as sys;
+
+use super::Error;
+use super::identity::File;
+use crate::context::Context;
+use crate::device::Device;
+use crate::driver::Driver;
+
+/// Whether a driver passes memory between processes.
+///
+/// # Errors
+/// [`crate::Error::Call`] with the driver's answer.
+///
+/// Source: Level Zero specification, `zeDriverGetIpcProperties`.
+pub fn is_supported(driver: &Driver) -> crate::Result<bool> {
+    let mut properties = sys::ze_driver_ipc_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
+        ..Default::default()
+    };
+    // SAFETY: the driver lives as long as the process, and the structure names its type.
+    unsafe {
+        call!(
+            driver.library(),
+            zeDriverGetIpcProperties(driver.handle(), &mut properties)
+        )
+    }?;
+    Ok(properties.flags & sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0 != 0)
+}
+
+/// Level Zero's handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raw(pub [u8; 64]);
+
+impl Raw {
+    /// Of the allocation that begins at `base`.
+    pub fn get(context: &Context, base: usize) -> crate::Result<Self> {
+        let mut handle = sys::ze_ipc_mem_handle_t::default();
+        let base = ptr::without_provenance(base);
+        // SAFETY: the context is alive, the address is looked up and not followed.
+        unsafe {
+            call!(
+                context.library(),
+                zeMemGetIpcHandle(context.handle(), base, &mut handle)
+            )
+        }?;
+        Ok(Self(handle.data.map(|byte| byte as u8)))
+    }
+
+    /// Gives it back, where the driver knows how (since specification 1.6).
+    pub fn put(&self, context: &Context) {
+        type Put = unsafe extern "C" fn(
+            sys::ze_context_handle_t,
+            sys::ze_ipc_mem_handle_t,
+        ) -> sys::ze_result_t;
+        // SAFETY: this is the function's type in the specification.
+        if let Ok(put) = unsafe { context.library().symbol::<Put>(c"zeMemPutIpcHandle") } {
+            // The driver keeps what it does not want to take back; it goes with the memory.
+            // SAFETY: the context is alive and made the handle.
+            let _ = unsafe { put(context.handle(), self.handle()) };
+        }
+    }
+
+    /// Maps the memory; `moved` is the handle's descriptor in this process.
+    ///
+    /// The older of Intel's drivers take the number in the handle for a descriptor of this process, the newer ones for
+    /// one of the process that made it. Both are right when the descriptor has the same number here as there; where that
+    /// number is taken, the new one is written into the handle, which the older ones and the CPU runtime understand.
+    pub fn open(
+        &self,
+        context: &Context,
+        device: &Device,
+        moved: Option<OwnedFd>,
+    ) -> crate::Result<usize> {
+        let mut handle = *self;
+        let moved = moved.map(|moved| same_number(moved, self.descriptor()));
+        if let Some(moved) = &moved {
+            handle.0[..4].copy_from_slice(&moved.as_raw_fd().to_ne_bytes());
+        }
+        let mut pointer = ptr::null_mut();
+        // SAFETY: context and device are alive, and the driver checks what the handle says.
+        unsafe {
+            call!(
+                context.library(),
+                zeMemOpenIpcHandle(
+                    context.handle(),
+                    device.handle(),
+                    handle.handle(),
+                    0,
+                    &mut pointer
+                )
+            )
+        }?;
+        Ok(pointer.expose_provenance())
+    }
+
+    /// The number that a handle begins with by custom.
+    pub fn descriptor(&self) -> i32 {
+        i32::from_ne_bytes(std::array::from_fn(|index| self.0[index]))
+    }
+
+    /// What that number names in this process, if it names anything.
+    pub fn file(&self) -> Option<File> {
+        let number = self.descriptor();
+        if number < 0 {
+            return None;
+        }
+        // SAFETY: the driver has just given the number for a descriptor that it keeps open; a number that names nothing
+        // is an error, not undefined.
+        File::of(unsafe { BorrowedFd::borrow_raw(number) })
+    }
+
+    fn handle(&self) -> sys::ze_ipc_mem_handle_t {
+        sys::ze_ipc_mem_handle_t {
+            data: self.0.map(|byte| byte as c_char),
+        }
+    }
+}
+
+/// The descriptor under another number if that is free, else as it is.
+fn same_number(descriptor: OwnedFd, number: i32) -> OwnedFd {
+    match rustix::io::fcntl_dupfd_cloexec(&descriptor, number) {
+        Ok(copy) if copy.as_raw_fd() == number => copy,
+        _ => descriptor,
+    }
+}
+
+/// Unmaps what [`Raw::open`] mapped.
+pub fn close(context: &Context, pointer: usize) {
+    // The answer can only be told to nobody.
+    // SAFETY: the caller owns the mapping, and nothing runs on it any more.
+    let _ = unsafe {
+        call!(
+            context.library(),
+            zeMemCloseIpcHandle(context.handle(), ptr::with_exposed_provenance(pointer))
+        )
+    };
+}
+
+/// The error for a driver without the feature, when that is the reason.
+pub fn check(device: &Device) -> Result<(), Error> {
+    if is_supported(device.driver())? {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        device: device.name().to_owned(),
+    })
+}

@@ -1,0 +1,343 @@
+//! Memory between processes, through handles that travel as bytes.
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+use std::{fs, slice, thread};
+
+use zeusm::ipc::{Error, Mapping};
+use zeusm::usm::Allocation;
+use zeusm::{Context, Device, IpcHandle, Queue, Runtime, UsmKind};
+
+const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
+
+fn place() -> (Context, Device) {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    (Context::new(device.driver()).unwrap(), device)
+}
+
+fn allocate((context, device): &(Context, Device), kind: UsmKind, size: usize) -> Allocation {
+    Allocation::new(context, device, kind, size, 0).unwrap()
+}
+
+fn open(handle: &IpcHandle, (context, device): &(Context, Device)) -> Result<Mapping, Error> {
+    IpcHandle::from_bytes(&handle.to_bytes())
+        .unwrap()
+        .open(context, device)
+}
+
+/// The bytes at `pointer`, where host and device are one; the copies below prove it where they are not.
+fn bytes<'a>(pointer: *mut std::ffi::c_void, size: usize) -> &'a mut [u8] {
+    // SAFETY: the tests own the memory, and use it from one place at a time.
+    unsafe { slice::from_raw_parts_mut(pointer.cast(), size) }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2)
+        .map(|index| u8::from_str_radix(&text[2 * index..2 * index + 2], 16).unwrap())
+        .collect()
+}
+
+/// The handle with other bytes at a place, and a checksum that says that they are right.
+fn edited(handle: &IpcHandle, place: usize, change: &[u8]) -> IpcHandle {
+    let mut bytes = handle.to_bytes();
+    bytes[place..place + change.len()].copy_from_slice(change);
+    let (content, check) = bytes.split_at_mut(IpcHandle::LENGTH - 4);
+    check.copy_from_slice(&crc32fast::hash(content).to_le_bytes());
+    IpcHandle::from_bytes(&bytes).unwrap()
+}
+
+/// Runs an ignored test in a new process, which must succeed; what it printed.
+fn in_a_new_process(test: &str, task: &str) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env("ZEUSM_TEST_IPC", task)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    let passed = output.status.success() && told.contains("1 passed");
+    assert!(passed, "{told}\n{wrong}");
+    told
+}
+
+fn elsewhere(task: &str, handle: &IpcHandle) -> String {
+    in_a_new_process(
+        "another_process",
+        &format!("{task} {}", hex(&handle.to_bytes())),
+    )
+}
+
+#[test]
+#[ignore = "the other side of the other tests, which run it"]
+fn another_process() {
+    let task = std::env::var("ZEUSM_TEST_IPC").unwrap();
+    let (task, handle) = task.split_once(' ').unwrap();
+    let place = place();
+    if task == "export" {
+        let memory = allocate(&place, UsmKind::Shared, 4096);
+        let handle = IpcHandle::new(&memory, 0..4096).unwrap();
+        println!("handle={}", hex(&handle.to_bytes()));
+        return;
+    }
+    let handle = IpcHandle::from_bytes(&unhex(handle)).unwrap();
+    match task {
+        "increment" => increment(&handle, &place),
+        "increment-by-socket" => {
+            give_up_tracing();
+            assert!(is_tracing_forbidden(handle.process()));
+            increment(&handle, &place);
+        }
+        "freed" => {
+            let answer = handle.open(&place.0, &place.1);
+            assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
+        }
+        "freed-by-socket" => {
+            give_up_tracing();
+            let answer = handle.open(&place.0, &place.1);
+            assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Adds 1 to every byte, which are 0, 1, 2, ..., by way of a queue.
+fn increment(handle: &IpcHandle, place: &(Context, Device)) {
+    let mapping = handle.open(&place.0, &place.1).unwrap();
+    let queue = Queue::new(&place.0, &place.1).unwrap();
+    let mut copy = vec![0; mapping.size()];
+    let (there, here) = (mapping.as_ptr(), copy.as_mut_ptr().cast());
+    // SAFETY: the mapping and the vector live until the copy is done, and are as long as each other.
+    unsafe { queue.copy_raw(here, there, mapping.size()) }.unwrap();
+    queue.wait().unwrap();
+    for (index, byte) in copy.iter_mut().enumerate() {
+        assert_eq!(*byte, index as u8);
+        *byte = byte.wrapping_add(1);
+    }
+    // SAFETY: as above.
+    unsafe { queue.copy_raw(there, here, mapping.size()) }.unwrap();
+    queue.wait().unwrap();
+}
+
+/// What a process without privileges has anyway: no right to look into others that do not want it.
+fn give_up_tracing() {
+    let header = [0x2008_0522u32, 0];
+    let none = [0u32; 6];
+    // SAFETY: the kernel reads a header of version 3 and as many words as that has.
+    let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    assert_eq!(answer, 0);
+}
+
+fn is_tracing_forbidden(process: u32) -> bool {
+    let process = rustix::process::Pid::from_raw(process as i32).unwrap();
+    let process =
+        rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).unwrap();
+    let taken = rustix::process::pidfd_getfd(process, 0, rustix::process::PidfdGetfdFlags::empty());
+    taken.err() == Some(rustix::io::Errno::PERM)
+}
+
+/// While it lives, no other process of the user may look into this one.
+struct Secluded;
+
+impl Secluded {
+    fn new() -> Self {
+        // SAFETY: changes an attribute of the process.
+        assert_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }, 0);
+        Self
+    }
+}
+
+impl Drop for Secluded {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
+    }
+}
+
+fn sees_and_changes(task: &str) {
+    let place = place();
+    for kind in KINDS {
+        for (size, range) in [
+            (100, 0..100),
+            (5000, 17..4999),
+            (9 << 20, 12_345..9_000_000),
+        ] {
+            let memory = allocate(&place, kind, size);
+            let all = bytes(memory.as_ptr(), size);
+            all.fill(200);
+            for (index, byte) in all[range.clone()].iter_mut().enumerate() {
+                *byte = index as u8;
+            }
+            elsewhere(task, &IpcHandle::new(&memory, range.clone()).unwrap());
+            for (index, byte) in all[range.clone()].iter().enumerate() {
+                assert_eq!(*byte, (index as u8).wrapping_add(1));
+            }
+            let outside = all[..range.start].iter().chain(&all[range.end..]);
+            assert!(outside.into_iter().all(|&byte| byte == 200));
+        }
+    }
+}
+
+#[test]
+fn another_process_sees_and_changes_a_range() {
+    sees_and_changes("increment");
+}
+
+#[test]
+fn where_tracing_is_forbidden_the_socket_serves() {
+    let _secluded = Secluded::new();
+    sees_and_changes("increment-by-socket");
+}
+
+#[test]
+fn a_handle_says_what_it_is_of() {
+    let place = place();
+    for kind in KINDS {
+        let memory = allocate(&place, kind, 3000);
+        let handle = IpcHandle::new(&memory, 1000..1500).unwrap();
+        let known = place.0.pointer_attributes(memory.as_ptr().addr()).unwrap();
+        assert_eq!((handle.kind(), handle.size()), (kind, 500));
+        assert_eq!(handle.offset(), memory.as_ptr().addr() - known.base + 1000);
+        assert_eq!(handle.allocation_id(), known.id);
+        assert_eq!(handle.device_uuid(), place.1.uuid());
+        assert_eq!(handle.process(), std::process::id());
+        let mapping = open(&handle, &place).unwrap();
+        assert_eq!((mapping.kind(), mapping.size()), (kind, 500));
+        assert!(mapping.context() == &place.0 && mapping.device() == &place.1);
+    }
+}
+
+#[test]
+fn opening_twice_maps_once_and_closing_the_last_unmaps() {
+    let place = place();
+    let memory = allocate(&place, UsmKind::Device, 1 << 20);
+    let handle = IpcHandle::new(&memory, 0..1 << 20).unwrap();
+    let mappings: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| open(&handle, &place).unwrap()))
+            .collect();
+        threads.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    let pointer = mappings[0].as_ptr();
+    assert!(mappings.iter().all(|it| it.as_ptr() == pointer));
+    assert_ne!(pointer, memory.as_ptr());
+    // A part is a part of the same mapping.
+    let part = open(&IpcHandle::new(&memory, 4096..8192).unwrap(), &place).unwrap();
+    assert_eq!(part.as_ptr().addr(), pointer.addr() + 4096);
+    let is_mapped = || place.0.pointer_attributes(pointer.addr()).is_ok();
+    drop(mappings);
+    assert!(is_mapped());
+    drop(part);
+    assert!(!is_mapped());
+}
+
+#[test]
+fn what_is_freed_opens_no_more() {
+    let place = place();
+    for size in [64, 100_000, 9 << 20] {
+        let memory = allocate(&place, UsmKind::Shared, size);
+        let neighbour = allocate(&place, UsmKind::Shared, size);
+        let handle = IpcHandle::new(&memory, 0..size).unwrap();
+        let mapping = open(&handle, &place).unwrap();
+        bytes(memory.as_ptr(), size).fill(8);
+        drop(memory);
+        let answer = open(&handle, &place);
+        assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
+        elsewhere("freed", &handle);
+        let secluded = Secluded::new();
+        elsewhere("freed-by-socket", &handle);
+        drop(secluded);
+        // What was opened before stays.
+        assert_eq!(bytes(mapping.as_ptr(), size)[size - 1], 8);
+        drop(neighbour);
+    }
+}
+
+#[test]
+fn an_exporter_that_is_gone_is_told() {
+    let told = in_a_new_process("another_process", "export -");
+    let handle = told.split("handle=").nth(1).unwrap();
+    let handle = unhex(&handle[..2 * IpcHandle::LENGTH]);
+    let handle = IpcHandle::from_bytes(&handle).unwrap();
+    let answer = open(&handle, &place());
+    let Err(Error::ExporterGone { process }) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(process, handle.process());
+    // Its number may be another process's by now: this one's, for example.
+    let reused = edited(&handle, 12, &std::process::id().to_le_bytes());
+    let answer = open(&reused, &place());
+    assert!(
+        matches!(answer, Err(Error::ExporterGone { .. })),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn another_machine_and_another_device_are_told() {
+    let place = place();
+    let memory = allocate(&place, UsmKind::Host, 64);
+    let handle = IpcHandle::new(&memory, 0..64).unwrap();
+    let answer = open(&edited(&handle, 16, &[7; 16]), &place);
+    let Err(error @ Error::AnotherMachine { .. }) = answer else {
+        panic!("{answer:?}");
+    };
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    assert!(error.to_string().contains(boot.trim()), "{error}");
+    assert!(error.to_string().contains("07070707-0707"), "{error}");
+    let answer = open(&edited(&handle, 32, &[9; 16]), &place);
+    let Err(error @ Error::AnotherDevice { .. }) = answer else {
+        panic!("{answer:?}");
+    };
+    assert!(error.to_string().contains(place.1.name()), "{error}");
+}
+
+#[test]
+fn ranges_are_checked() {
+    let place = place();
+    let memory = allocate(&place, UsmKind::Host, 64);
+    for (range, wrong) in [(0..65, "0 to 65"), (64..65, "64 to 65")] {
+        let error = IpcHandle::new(&memory, range).unwrap_err();
+        assert!(matches!(error, Error::Range { .. }) && error.to_string().contains(wrong));
+    }
+    for size in [0, 64] {
+        let memory = allocate(&place, UsmKind::Host, size);
+        let error = IpcHandle::new(&memory, 0..0).unwrap_err();
+        assert!(matches!(error, Error::NothingToShare { .. }), "{error}");
+    }
+}
+
+#[test]
+#[ignore = "counts the descriptors and mappings of its process: the next one runs it"]
+fn open_and_close_many_times() {
+    let place = place();
+    let count = |what: &str| {
+        let folder = fs::read_dir(format!("/proc/self/{what}"));
+        folder.unwrap().count()
+    };
+    let memory = allocate(&place, UsmKind::Shared, 5000);
+    let handle = IpcHandle::new(&memory, 0..5000).unwrap();
+    drop(open(&handle, &place).unwrap());
+    let maps = || {
+        let all = fs::read_to_string("/proc/self/maps").unwrap();
+        all.lines().filter(|line| line.contains("memfd:")).count()
+    };
+    let before = (count("fd"), count("task"), maps());
+    for round in 0..10_000 {
+        drop(open(&handle, &place).unwrap());
+        if round % 50 == 0 {
+            let other = allocate(&place, UsmKind::Device, 300_000);
+            let handle = IpcHandle::new(&other, 0..300_000).unwrap();
+            drop(open(&handle, &place).unwrap());
+        }
+    }
+    assert_eq!((count("fd"), count("task"), maps()), before);
+}
+
+#[test]
+fn nothing_leaks() {
+    in_a_new_process("open_and_close_many_times", "");
+}
