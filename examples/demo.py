@@ -30,7 +30,7 @@ class Table:
         self.line("step", "kind", "pointer", "context", "checksum")
 
     def line(self, step, *columns):
-        print(f"{step:<48}", *(f"{column:<15}" for column in columns))
+        print("{:<48} {:<8} {:<16} {:<10} {}".format(step, *columns))
 
     def step(self, name, memory, same_as, content, wanted):
         """`memory` must be the memory of `same_as`; `content`, read through it, what is wanted."""

@@ -55,3 +55,8 @@ pub use usm::{DeviceMemory, HostMemory, Memory, SharedMemory, UsmKind};
 
 /// What every fallible call of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The Rust of the README, so that it is tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
