@@ -28,19 +28,25 @@
 //! # Ok::<(), zeusm::suai::Error>(())
 //! ```
 
+mod blocks;
 mod error;
 mod extent;
 mod interface;
 mod item;
 mod layout;
 mod record;
+mod view;
 
+pub use blocks::{Block, Blocks};
 pub use error::Error;
 pub use extent::{Allocation, Extent};
 pub use interface::{Fields, Flag, Interface, VERSION};
 pub use item::{ByteOrder, DlpackType, ItemType, Kind};
 pub use layout::{Layout, MAX_NDIM};
 pub use record::{FieldType, MAX_DEPTH, Record, RecordField};
+pub use view::{Index, Order, ViewError};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod view_tests;

@@ -1,0 +1,355 @@
+//! Other layouts of the same memory: what indexing, transposing and reshaping make of a layout. Nothing is copied.
+
+use super::{Error, Layout};
+
+/// One entry of an index, for [`Layout::index`]; an entry for every dimension, none left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Index {
+    /// One position, negative ones from the end; the dimension goes away.
+    At(isize),
+    /// `length` positions from `start` on, `step` apart. All of them must lie in the dimension.
+    Slice {
+        /// The first position; not negative.
+        start: isize,
+        /// From one position to the next.
+        step: isize,
+        /// How many there are.
+        length: usize,
+    },
+    /// A new dimension of size 1.
+    NewAxis,
+}
+
+/// Which index runs fastest when elements are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The last, as in C.
+    RowMajor,
+    /// The first, as in Fortran.
+    ColumnMajor,
+}
+
+/// Why there is no such view.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// More entries than dimensions, or fewer.
+    #[error("{given} indices for an array of {ndim} dimensions")]
+    IndexCount {
+        /// The entries that each stand for a dimension.
+        given: usize,
+        /// The dimensions.
+        ndim: usize,
+    },
+    /// A position outside its dimension.
+    #[error("index {index} is out of bounds for axis {axis} of size {size}")]
+    OutOfBounds {
+        /// The position as it was given.
+        index: isize,
+        /// The dimension's number.
+        axis: usize,
+        /// The dimension's size.
+        size: usize,
+    },
+    /// The axes to transpose are no permutation.
+    #[error("axes {axes:?} are not a permutation of the {ndim} axes of the array")]
+    Axes {
+        /// The axes as they were given.
+        axes: Vec<isize>,
+        /// The dimensions.
+        ndim: usize,
+    },
+    /// A new shape of another number of elements.
+    #[error(
+        "an array of shape {shape:?} with {elements} elements cannot have the shape {wanted:?}"
+    )]
+    Reshape {
+        /// The shape.
+        shape: Vec<usize>,
+        /// Its elements.
+        elements: usize,
+        /// The new shape as it was given.
+        wanted: Vec<i64>,
+    },
+    /// The layout would be none.
+    #[error(transparent)]
+    Layout(#[from] Error),
+}
+
+impl Layout {
+    /// The layout from strides in elements that are spelt out.
+    fn of(
+        shape: &[usize],
+        strides: &[isize],
+        offset: isize,
+        itemsize: usize,
+    ) -> Result<Self, Error> {
+        let shape: Vec<i64> = shape.iter().map(|&size| size as i64).collect();
+        let strides: Vec<i64> = strides.iter().map(|&stride| stride as i64).collect();
+        Self::new(&shape, Some(&strides), offset as i64, itemsize)
+    }
+
+    /// `shape` without gaps from offset 0 on.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn contiguous(shape: &[i64], order: Order, itemsize: usize) -> Result<Self, Error> {
+        match order {
+            Order::RowMajor => Self::new(shape, None, 0, itemsize),
+            Order::ColumnMajor => {
+                let reversed: Vec<i64> = shape.iter().rev().copied().collect();
+                Self::new(&reversed, None, 0, itemsize)?.reversed()
+            }
+        }
+    }
+
+    /// The same elements, with the offset counted from another place, `distance` elements further on.
+    ///
+    /// # Errors
+    /// [`Error::ReachOverflow`].
+    pub fn rebased(&self, distance: isize) -> Result<Self, Error> {
+        Self::of(
+            self.shape(),
+            &self.element_strides(),
+            self.offset().saturating_sub(distance),
+            self.itemsize(),
+        )
+    }
+
+    /// The elements that an index selects.
+    ///
+    /// # Errors
+    /// [`ViewError::IndexCount`], [`ViewError::OutOfBounds`], and [`Error`] for too many dimensions.
+    pub fn index(&self, entries: &[Index]) -> Result<Self, ViewError> {
+        let given = entries
+            .iter()
+            .filter(|&&entry| entry != Index::NewAxis)
+            .count();
+        if given != self.ndim() {
+            return Err(ViewError::IndexCount {
+                given,
+                ndim: self.ndim(),
+            });
+        }
+        let all = self.element_strides();
+        let mut axes = self.shape().iter().zip(all).enumerate();
+        let (mut shape, mut strides, mut offset) = (Vec::new(), Vec::new(), self.offset());
+        for &entry in entries {
+            if entry == Index::NewAxis {
+                shape.push(1);
+                strides.push(0);
+                continue;
+            }
+            let Some((axis, (&size, stride))) = axes.next() else {
+                break; // As many as were counted above.
+            };
+            let start = match entry {
+                Index::Slice {
+                    start,
+                    step,
+                    length,
+                } => {
+                    shape.push(length);
+                    // Where there is no second position, the step leads nowhere and may be any number.
+                    strides.push(if length > 1 { stride * step } else { stride });
+                    start
+                }
+                Index::At(index) => {
+                    position(index, size).ok_or(ViewError::OutOfBounds { index, axis, size })?
+                }
+                Index::NewAxis => 0,
+            };
+            // A start one past the end, which only an empty slice has, must not count: nothing is there.
+            if start.unsigned_abs() < size {
+                offset += start * stride;
+            }
+        }
+        Ok(Self::of(&shape, &strides, offset, self.itemsize())?)
+    }
+
+    /// The dimensions in another order; negative axes count from the end.
+    ///
+    /// # Errors
+    /// [`ViewError::Axes`].
+    pub fn transposed(&self, axes: &[isize]) -> Result<Self, ViewError> {
+        let wrong = || ViewError::Axes {
+            axes: axes.to_vec(),
+            ndim: self.ndim(),
+        };
+        let all = self.element_strides();
+        let (mut shape, mut strides) = (Vec::new(), Vec::new());
+        let mut seen = vec![false; self.ndim()];
+        for &axis in axes {
+            let axis = position(axis, self.ndim())
+                .ok_or_else(wrong)?
+                .unsigned_abs();
+            let (Some(&size), Some(&stride)) = (self.shape().get(axis), all.get(axis)) else {
+                return Err(wrong());
+            };
+            match seen.get_mut(axis) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(wrong()),
+            }
+            shape.push(size);
+            strides.push(stride);
+        }
+        if shape.len() != self.ndim() {
+            return Err(wrong());
+        }
+        Ok(Self::of(&shape, &strides, self.offset(), self.itemsize())?)
+    }
+
+    /// The dimensions in reverse order.
+    ///
+    /// # Errors
+    /// None in practice: the layout has been checked.
+    pub fn reversed(&self) -> Result<Self, Error> {
+        let shape: Vec<usize> = self.shape().iter().rev().copied().collect();
+        let strides: Vec<isize> = self.element_strides().into_iter().rev().collect();
+        Self::of(&shape, &strides, self.offset(), self.itemsize())
+    }
+
+    /// `wanted` with its one -1 replaced by what is left for it.
+    ///
+    /// # Errors
+    /// [`ViewError::Reshape`] when it has another number of elements, or a negative entry too many.
+    pub fn fill_in(&self, wanted: &[i64]) -> Result<Vec<i64>, ViewError> {
+        let wrong = || ViewError::Reshape {
+            shape: self.shape().to_vec(),
+            elements: self.elements(),
+            wanted: wanted.to_vec(),
+        };
+        let elements = self.elements() as i64;
+        let known = wanted
+            .iter()
+            .filter(|&&size| size != -1)
+            .try_fold(1i64, |product, &size| {
+                product.checked_mul(size).filter(|_| size >= 0)
+            })
+            .ok_or_else(wrong)?;
+        let mut filled = wanted.to_vec();
+        match wanted.iter().filter(|&&size| size == -1).count() {
+            0 if known == elements => {}
+            1 if known != 0 && elements % known == 0 => {
+                for size in filled.iter_mut().filter(|size| **size == -1) {
+                    *size = elements / known;
+                }
+            }
+            _ => return Err(wrong()),
+        }
+        Ok(filled)
+    }
+
+    /// The elements, counted in `order`, in another shape of as many; `None` when that takes a copy.
+    ///
+    /// # Errors
+    /// [`ViewError::Reshape`] for another number of elements.
+    pub fn reshaped(&self, wanted: &[i64], order: Order) -> Result<Option<Self>, ViewError> {
+        let wanted = self.fill_in(wanted)?;
+        if order == Order::RowMajor {
+            return self.reshaped_rows(&wanted);
+        }
+        let reversed: Vec<i64> = wanted.into_iter().rev().collect();
+        match self.reversed()?.reshaped_rows(&reversed)? {
+            Some(layout) => Ok(Some(layout.reversed()?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The row-major case; `wanted` has as many elements as this.
+    fn reshaped_rows(&self, wanted: &[i64]) -> Result<Option<Self>, ViewError> {
+        if self.elements() == 0 {
+            return Ok(Some(Self::new(
+                wanted,
+                None,
+                self.offset() as i64,
+                self.itemsize(),
+            )?));
+        }
+        // Dimensions that are walked without a jump count as one. Of the innermost first:
+        let mut runs: Vec<(i64, i64)> = Vec::new();
+        let strides = self.element_strides();
+        for (&size, &stride) in self.shape().iter().zip(&strides).rev() {
+            let (size, stride) = (size as i64, stride as i64);
+            match runs.last_mut() {
+                _ if size == 1 => {}
+                Some((length, step)) if step.checked_mul(*length) == Some(stride) => {
+                    *length *= size
+                }
+                _ => runs.push((size, stride)),
+            }
+        }
+        let mut runs = runs.into_iter();
+        let (mut left, mut step) = (1, 1);
+        let mut new_strides = vec![0; wanted.len()];
+        for (stride, &size) in new_strides.iter_mut().zip(wanted).rev() {
+            if size == 1 {
+                *stride = step;
+                continue;
+            }
+            if left == 1 {
+                (left, step) = runs.next().unwrap_or((1, 1));
+            }
+            // A new dimension has to lie within one run.
+            if left % size != 0 {
+                return Ok(None);
+            }
+            *stride = step;
+            left /= size;
+            step = step.wrapping_mul(size);
+        }
+        Ok(Some(Self::new(
+            wanted,
+            Some(&new_strides),
+            self.offset() as i64,
+            self.itemsize(),
+        )?))
+    }
+
+    /// The elements in the order in which they lie in memory, and the layout, with the indices of this one, that they
+    /// have when they are packed in that order.
+    ///
+    /// # Errors
+    /// [`Error::ShapeOverflow`] when an array that repeats elements would be too large without that.
+    pub fn packed(&self) -> Result<(Self, Self), Error> {
+        let strides = self.element_strides();
+        let mut axes: Vec<usize> = (0..self.ndim()).collect();
+        let stride = |axis: &usize| strides.get(*axis).copied().unwrap_or(0);
+        let size = |axis: &usize| self.shape().get(*axis).copied().unwrap_or(1);
+        // Largest steps first; a stable sort keeps the given order among equal ones.
+        axes.sort_by_key(|axis| std::cmp::Reverse(stride(axis).unsigned_abs()));
+        let (mut first, mut packed_first) = (self.offset(), 0);
+        let (mut shape, mut upward) = (Vec::new(), Vec::new());
+        for axis in &axes {
+            let (size, stride) = (size(axis), stride(axis));
+            shape.push(size);
+            upward.push(stride.saturating_abs());
+            if stride < 0 && self.elements() != 0 {
+                first += stride * (size.cast_signed() - 1);
+            }
+        }
+        let in_memory = Self::of(&shape, &upward, first, self.itemsize())?;
+        let mut packed_strides = vec![0; self.ndim()];
+        let mut step = 1isize;
+        for axis in axes.iter().rev() {
+            let downward = stride(axis) < 0;
+            if let Some(packed) = packed_strides.get_mut(*axis) {
+                *packed = if downward { -step } else { step };
+            }
+            let size = size(axis).cast_signed();
+            if downward && self.elements() != 0 {
+                packed_first += step * (size - 1);
+            }
+            step *= size.max(1);
+        }
+        let packed = Self::of(self.shape(), &packed_strides, packed_first, self.itemsize())?;
+        Ok((in_memory, packed))
+    }
+}
+
+/// `index`, counted from the end when negative, if it is one of `size` positions.
+fn position(index: isize, size: usize) -> Option<isize> {
+    let size = size.cast_signed();
+    let position = if index < 0 { index + size } else { index };
+    (0..size).contains(&position).then_some(position)
+}
