@@ -28,6 +28,7 @@ pub use level_zero_sys as sys;
 mod call;
 mod context;
 mod device;
+pub mod dlpack;
 mod driver;
 mod error;
 mod event;
@@ -49,7 +50,7 @@ pub use error::Error;
 pub use event::Event;
 pub use ipc::IpcHandle;
 pub use operation::Operation;
-pub use queue::Queue;
+pub use queue::{Queue, Rows};
 pub use runtime::Runtime;
 pub use usm::{DeviceMemory, HostMemory, Memory, SharedMemory, UsmKind};
 

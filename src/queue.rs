@@ -38,6 +38,17 @@ static PATTERNS: [u8; 256] = {
 #[derive(Clone)]
 pub struct Queue(Arc<Inner>);
 
+/// Rows in memory, for [`Queue::copy_rows_raw`].
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<P> {
+    /// The first byte of the first row.
+    pub first: P,
+    /// Bytes from row to row.
+    pub pitch: usize,
+    /// Bytes from slice to slice.
+    pub slice_pitch: usize,
+}
+
 struct Inner {
     context: Context,
     device: Device,
@@ -259,6 +270,55 @@ impl Queue {
         })
     }
 
+    /// Appends a copy of `slices` times `rows` rows of `width` bytes; `None` when there is nothing to copy.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer, `ZE_RESULT_ERROR_INVALID_SIZE` for what it cannot count.
+    ///
+    /// # Safety
+    /// As for [`copy_raw`](Self::copy_raw), of the rows; they must not overlap.
+    pub unsafe fn copy_rows_raw(
+        &self,
+        destination: Rows<*mut c_void>,
+        source: Rows<*const c_void>,
+        [width, rows, slices]: [usize; 3],
+    ) -> Result<Option<Event>> {
+        self.append(
+            "copy",
+            width * rows * slices,
+            |list, signal, count, waits| {
+                let region = sys::ze_copy_region_t {
+                    width: narrow(width)?,
+                    height: narrow(rows)?,
+                    // 0 is how to say that there are no slices; then their pitch does not matter.
+                    depth: if slices == 1 { 0 } else { narrow(slices)? },
+                    ..Default::default()
+                };
+                let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
+                // SAFETY: the caller vouches for the rows, `append` for the handles; the region outlives the call.
+                unsafe {
+                    call!(
+                        self.library(),
+                        zeCommandListAppendMemoryCopyRegion(
+                            list,
+                            destination.first,
+                            &region,
+                            narrow(destination.pitch)?,
+                            slice_pitch(destination.slice_pitch)?,
+                            source.first,
+                            &region,
+                            narrow(source.pitch)?,
+                            slice_pitch(source.slice_pitch)?,
+                            signal,
+                            count,
+                            waits
+                        )
+                    )
+                }
+            },
+        )
+    }
+
     /// Appends a fill with a byte; `None` when there is nothing to fill.
     ///
     /// # Errors
@@ -446,6 +506,14 @@ impl fmt::Debug for Queue {
             .field("context", &self.0.context)
             .finish_non_exhaustive()
     }
+}
+
+/// A size as Level Zero's copies of regions count it.
+fn narrow(size: usize) -> Result<u32> {
+    u32::try_from(size).map_err(|_| Error::Call {
+        function: "zeCommandListAppendMemoryCopyRegion",
+        result: sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    })
 }
 
 fn same_length(operation: &'static str, source_size: usize, destination_size: usize) -> Result<()> {

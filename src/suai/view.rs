@@ -159,8 +159,8 @@ impl Layout {
                 }
                 Index::NewAxis => 0,
             };
-            // A start one past the end, which only an empty slice has, must not count: nothing is there.
-            if start.unsigned_abs() < size {
+            // A start outside of the dimension, which only an empty slice has, must not count: nothing is there.
+            if (0..size.cast_signed()).contains(&start) {
                 offset += start * stride;
             }
         }

@@ -1,0 +1,96 @@
+//! The C structures and constants of DLPack 1.0, field by field.
+
+use std::ffi::c_void;
+
+/// The version of the structures here; a consumer may use any minor version of the same major one.
+pub const VERSION: Version = Version { major: 1, minor: 0 };
+
+/// `DLPACK_FLAG_BITMASK_READ_ONLY`: the consumer must not write.
+pub const FLAG_READ_ONLY: u64 = 1 << 0;
+/// `DLPACK_FLAG_BITMASK_IS_COPIED`: the memory is a copy that nobody else uses.
+pub const FLAG_IS_COPIED: u64 = 1 << 1;
+
+/// `kDLCPU`: memory of the host.
+pub const CPU: i32 = 1;
+/// `kDLOneAPI`: USM in the default context of a SYCL device that is no part of another.
+pub const ONEAPI: i32 = 14;
+
+/// `DLPackVersion`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// Another major version has another layout behind the flags.
+    pub major: u32,
+    /// Another minor version has more constants.
+    pub minor: u32,
+}
+
+/// `DLDevice`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device {
+    /// `DLDeviceType`: [`CPU`], [`ONEAPI`] or another.
+    pub kind: i32,
+    /// Which device of that type.
+    pub id: i32,
+}
+
+/// `DLDataType`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataType {
+    /// `DLDataTypeCode`.
+    pub code: u8,
+    /// Bits of one item.
+    pub bits: u8,
+    /// Items in one vector.
+    pub lanes: u16,
+}
+
+/// `DLTensor`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Tensor {
+    /// Where `byte_offset` counts from; may be null when there are no elements.
+    pub data: *mut c_void,
+    /// Where the memory is.
+    pub device: Device,
+    /// The length of `shape` and `strides`.
+    pub ndim: i32,
+    /// The type of the elements.
+    pub dtype: DataType,
+    /// The dimensions.
+    pub shape: *mut i64,
+    /// In elements; null for row-major without gaps.
+    pub strides: *mut i64,
+    /// From `data` to the element with all indices 0.
+    pub byte_offset: u64,
+}
+
+/// `DLManagedTensor`, the structure without a version.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Unversioned {
+    /// The array.
+    pub tensor: Tensor,
+    /// The producer's own.
+    pub context: *mut c_void,
+    /// Frees the structure; may be null.
+    pub deleter: Option<unsafe extern "C" fn(*mut Self)>,
+}
+
+/// `DLManagedTensorVersioned`. All up to `flags` is the same in every version.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Versioned {
+    /// The version of this structure.
+    pub version: Version,
+    /// The producer's own.
+    pub context: *mut c_void,
+    /// Frees the structure; may be null.
+    pub deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    /// [`FLAG_READ_ONLY`], [`FLAG_IS_COPIED`].
+    pub flags: u64,
+    /// The array.
+    pub tensor: Tensor,
+}

@@ -1,0 +1,134 @@
+//! Giving: a structure that owns what keeps its memory alive.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::ptr;
+
+use super::tensor::data_type;
+use super::{Error, Form, Tensor, abi};
+
+/// What the structure's `context` points to: all that it needs, freed together.
+struct Exported {
+    structure: Structure,
+    /// The shape, then the strides.
+    _numbers: Vec<i64>,
+    _owner: Box<dyn Any + Send>,
+}
+
+enum Structure {
+    Versioned(abi::Versioned),
+    Unversioned(abi::Unversioned),
+}
+
+impl Tensor {
+    /// Makes the structure, and keeps `owner` until its deleter is called, which any thread may do.
+    ///
+    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. `data` is the lowest
+    /// byte of the array and `byte_offset` leads to its first element, for both packages that forget the offset of
+    /// arrays without negative strides and those that take nothing below `data`.
+    ///
+    /// # Errors
+    /// [`Error::Item`] for items that have no DLPack type.
+    pub fn export(&self, form: Form, owner: Box<dyn Any + Send>) -> Result<*mut c_void, Error> {
+        let dtype = data_type(self.item)?;
+        let ndim = self.layout.ndim();
+        let shape = self.layout.shape().iter().map(|&size| size as i64);
+        let strides = self.layout.element_strides();
+        let mut numbers: Vec<i64> = shape
+            .chain(strides.iter().map(|&stride| stride as i64))
+            .collect();
+        let (data, byte_offset) = if self.layout.elements() == 0 {
+            (0, 0)
+        } else {
+            let lowest = self.layout.extent().start();
+            (
+                self.pointer.wrapping_add_signed(lowest),
+                self.layout.byte_offset() - lowest,
+            )
+        };
+        let first = numbers.as_mut_ptr();
+        let tensor = abi::Tensor {
+            data: ptr::with_exposed_provenance_mut(data),
+            device: self.device.into(),
+            ndim: i32::try_from(ndim).unwrap_or(i32::MAX), // MAX_NDIM is far less.
+            dtype,
+            shape: first,
+            // Within or one past the end of `numbers`, which are twice as many.
+            strides: first.wrapping_add(ndim),
+            byte_offset: byte_offset.unsigned_abs() as u64,
+        };
+        let structure = match form {
+            Form::Versioned => Structure::Versioned(abi::Versioned {
+                version: abi::VERSION,
+                context: ptr::null_mut(),
+                deleter: Some(delete_versioned),
+                flags: self.flags(),
+                tensor,
+            }),
+            Form::Unversioned => Structure::Unversioned(abi::Unversioned {
+                tensor,
+                context: ptr::null_mut(),
+                deleter: Some(delete_unversioned),
+            }),
+        };
+        let exported = Box::into_raw(Box::new(Exported {
+            structure,
+            _numbers: numbers,
+            _owner: owner,
+        }));
+        // SAFETY: the box was made just now and nobody else knows of it.
+        Ok(match unsafe { &mut (*exported).structure } {
+            Structure::Versioned(structure) => {
+                structure.context = exported.cast();
+                ptr::from_mut(structure).cast()
+            }
+            Structure::Unversioned(structure) => {
+                structure.context = exported.cast();
+                ptr::from_mut(structure).cast()
+            }
+        })
+    }
+
+    fn flags(&self) -> u64 {
+        let flag = |set, flag| if set { flag } else { 0 };
+        flag(self.read_only, abi::FLAG_READ_ONLY) | flag(self.copied, abi::FLAG_IS_COPIED)
+    }
+}
+
+unsafe extern "C" fn delete_versioned(structure: *mut abi::Versioned) {
+    if !structure.is_null() {
+        // SAFETY: the structure is one of `export`, whose context is the box around it, and this is called once.
+        drop(unsafe { Box::from_raw((*structure).context.cast::<Exported>()) });
+    }
+}
+
+unsafe extern "C" fn delete_unversioned(structure: *mut abi::Unversioned) {
+    if !structure.is_null() {
+        // SAFETY: as for `delete_versioned`.
+        drop(unsafe { Box::from_raw((*structure).context.cast::<Exported>()) });
+    }
+}
+
+/// Calls the deleter of a structure, if it has one.
+///
+/// # Safety
+/// `structure` must be a valid structure of that form; it is invalid afterwards.
+pub unsafe fn release(form: Form, structure: *mut c_void) {
+    // SAFETY: the caller vouches for the structure and its form.
+    unsafe {
+        match form {
+            Form::Versioned => {
+                let structure = structure.cast::<abi::Versioned>();
+                if let Some(deleter) = (*structure).deleter {
+                    deleter(structure);
+                }
+            }
+            Form::Unversioned => {
+                let structure = structure.cast::<abi::Unversioned>();
+                if let Some(deleter) = (*structure).deleter {
+                    deleter(structure);
+                }
+            }
+        }
+    }
+}

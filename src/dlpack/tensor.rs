@@ -1,0 +1,188 @@
+//! What an array is, in DLPack's terms and checked.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::slice;
+
+use super::{Error, abi};
+use crate::suai::{DlpackType, ItemType, Layout, MAX_NDIM};
+
+/// Where a tensor's memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// The host.
+    Cpu,
+    /// The SYCL device with this position among all root devices of the process.
+    OneApi(i32),
+    /// A device of a type that has no SYCL.
+    Other(abi::Device),
+}
+
+impl From<abi::Device> for Device {
+    fn from(device: abi::Device) -> Self {
+        match device.kind {
+            abi::CPU => Self::Cpu,
+            abi::ONEAPI => Self::OneApi(device.id),
+            _ => Self::Other(device),
+        }
+    }
+}
+
+impl From<Device> for abi::Device {
+    fn from(device: Device) -> Self {
+        let (kind, id) = match device {
+            Device::Cpu => (abi::CPU, 0),
+            Device::OneApi(id) => (abi::ONEAPI, id),
+            Device::Other(other) => (other.kind, other.id),
+        };
+        Self { kind, id }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = abi::Device::from(*self);
+        let name = match device.kind {
+            abi::CPU => "kDLCPU",
+            2 => "kDLCUDA",
+            3 => "kDLCUDAHost",
+            4 => "kDLOpenCL",
+            7 => "kDLVulkan",
+            8 => "kDLMetal",
+            10 => "kDLROCM",
+            11 => "kDLROCMHost",
+            13 => "kDLCUDAManaged",
+            abi::ONEAPI => "kDLOneAPI",
+            other => return write!(formatter, "({other}, {})", device.id),
+        };
+        write!(formatter, "({name}, {})", device.id)
+    }
+}
+
+/// The two forms of the structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// With version and flags ([`abi::Versioned`]).
+    Versioned,
+    /// Without ([`abi::Unversioned`]); it cannot say that memory is read-only.
+    Unversioned,
+}
+
+impl Form {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Versioned, Self::Unversioned];
+
+    /// The name of a Python capsule with a structure that nobody has taken.
+    #[must_use]
+    pub const fn name(self) -> &'static CStr {
+        match self {
+            Self::Versioned => c"dltensor_versioned",
+            Self::Unversioned => c"dltensor",
+        }
+    }
+
+    /// The name that whoever takes the structure gives to the capsule.
+    #[must_use]
+    pub const fn used_name(self) -> &'static CStr {
+        match self {
+            Self::Versioned => c"used_dltensor_versioned",
+            Self::Unversioned => c"used_dltensor",
+        }
+    }
+}
+
+/// An array as a DLPack tensor describes it, free of contradictions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tensor {
+    /// What the layout's offset counts from, an address; 0 only where there are no elements.
+    pub pointer: usize,
+    /// Where the memory is.
+    pub device: Device,
+    /// The type of the items.
+    pub item: ItemType,
+    /// Shape, strides and offset.
+    pub layout: Layout,
+    /// Whether writing is forbidden.
+    pub read_only: bool,
+    /// Whether the memory is a copy that nobody else uses.
+    pub copied: bool,
+}
+
+impl Tensor {
+    /// Reads and checks the structure.
+    ///
+    /// # Errors
+    /// [`Error`], which names the field and the value.
+    ///
+    /// # Safety
+    /// `shape` and `strides` must be null or point to `ndim` integers each.
+    pub(super) unsafe fn read(raw: &abi::Tensor, flags: u64) -> Result<Self, Error> {
+        let item = item(raw.dtype)?;
+        let ndim = usize::try_from(raw.ndim)
+            .ok()
+            .filter(|&ndim| ndim <= MAX_NDIM)
+            .ok_or(Error::Dimensions { ndim: raw.ndim })?;
+        // SAFETY: the caller vouches for both.
+        let (shape, strides) = unsafe { (integers(raw.shape, ndim), integers(raw.strides, ndim)) };
+        let shape = shape.ok_or(Error::NoShape(raw.ndim))?;
+        // Rows of no known length, when there are none.
+        let strides = strides.filter(|_| ndim > 0);
+        let (offset, odd) = (
+            raw.byte_offset / item.size() as u64,
+            raw.byte_offset % item.size() as u64,
+        );
+        let offset = i64::try_from(offset).unwrap_or(i64::MAX);
+        let layout = Layout::new(shape, strides, offset, item.size())?;
+        let pointer = raw.data.expose_provenance();
+        if pointer == 0 && layout.elements() != 0 {
+            return Err(Error::NoData(layout.shape().to_vec()));
+        }
+        // An offset that is no whole number of elements goes to the pointer.
+        let pointer = pointer.wrapping_add(odd as usize);
+        layout.extent().addresses(pointer)?;
+        Ok(Self {
+            pointer,
+            device: raw.device.into(),
+            item,
+            layout,
+            read_only: flags & abi::FLAG_READ_ONLY != 0,
+            copied: flags & abi::FLAG_IS_COPIED != 0,
+        })
+    }
+}
+
+/// # Safety
+/// `first` must be null or point to `count` integers.
+unsafe fn integers<'a>(first: *const i64, count: usize) -> Option<&'a [i64]> {
+    if count == 0 {
+        return Some(&[]);
+    }
+    // SAFETY: the caller vouches for them.
+    (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, count) })
+}
+
+/// The item of a DLPack type.
+fn item(dtype: abi::DataType) -> Result<ItemType, Error> {
+    if dtype.lanes != 1 {
+        return Err(Error::Lanes(dtype.lanes));
+    }
+    let letter = match dtype.code {
+        0 => 'i',
+        1 => 'u',
+        2 => 'f',
+        5 => 'c',
+        6 => 'b',
+        _ => return Err(Error::DataType(dtype)),
+    };
+    format!("{letter}{}", dtype.bits / 8)
+        .parse::<ItemType>()
+        .ok()
+        .filter(|item| dtype.bits.is_multiple_of(8) && item.dlpack().is_some())
+        .ok_or(Error::DataType(dtype))
+}
+
+/// The DLPack type of an item.
+pub(super) fn data_type(item: ItemType) -> Result<abi::DataType, Error> {
+    let DlpackType { code, bits, lanes } = item.dlpack().ok_or(Error::Item(item))?;
+    Ok(abi::DataType { code, bits, lanes })
+}

@@ -1,0 +1,176 @@
+//! The structures, there and back.
+#![allow(clippy::unwrap_used)]
+
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::Arc;
+
+use super::*;
+use crate::suai::{ItemType, Layout};
+
+fn tensor(shape: &[i64], strides: Option<&[i64]>, offset: i64) -> Tensor {
+    let item: ItemType = "<f4".parse().unwrap();
+    Tensor {
+        pointer: 0x1000,
+        device: Device::OneApi(3),
+        item,
+        layout: Layout::new(shape, strides, offset, item.size()).unwrap(),
+        read_only: true,
+        copied: false,
+    }
+}
+
+#[test]
+fn the_structures_are_laid_out_as_in_c() {
+    assert_eq!(size_of::<abi::Tensor>(), 48);
+    assert_eq!(offset_of!(abi::Tensor, dtype), 20);
+    assert_eq!(offset_of!(abi::Tensor, shape), 24);
+    assert_eq!(offset_of!(abi::Unversioned, context), 48);
+    assert_eq!(offset_of!(abi::Unversioned, deleter), 56);
+    assert_eq!(offset_of!(abi::Versioned, context), 8);
+    assert_eq!(offset_of!(abi::Versioned, deleter), 16);
+    assert_eq!(offset_of!(abi::Versioned, flags), 24);
+    assert_eq!(offset_of!(abi::Versioned, tensor), 32);
+}
+
+#[test]
+fn what_goes_out_comes_back() {
+    for (given, offset) in [
+        (tensor(&[2, 3], None, 0), 0),
+        (tensor(&[2, 3], Some(&[-3, 1]), 5), 3),
+        (tensor(&[], None, 2), 0),
+    ] {
+        for form in Form::ALL {
+            let owner = Arc::new(());
+            let structure = given.export(form, Box::new(Arc::clone(&owner))).unwrap();
+            // SAFETY: `export` made the structure, which is taken over once.
+            let (read, taken) = unsafe {
+                (
+                    Managed::tensor(form, structure),
+                    Managed::new(form, structure),
+                )
+            };
+            let read = read.unwrap();
+            assert_eq!(read.layout.offset(), offset);
+            let addresses = |tensor: &Tensor| tensor.layout.extent().addresses(tensor.pointer);
+            assert_eq!(addresses(&read), addresses(&given));
+            assert_eq!(read.layout.shape(), given.layout.shape());
+            assert_eq!(
+                read.layout.element_strides(),
+                given.layout.element_strides()
+            );
+            assert_eq!((read.device, read.item), (given.device, given.item));
+            assert_eq!(read.read_only, form == Form::Versioned);
+            assert_eq!(Arc::strong_count(&owner), 2);
+            drop(taken);
+            assert_eq!(Arc::strong_count(&owner), 1);
+        }
+    }
+}
+
+/// A well-formed tensor of three floats.
+fn raw(shape: &mut [i64], strides: &mut [i64]) -> abi::Tensor {
+    abi::Tensor {
+        data: ptr::without_provenance_mut(0x1000),
+        device: Device::Cpu.into(),
+        ndim: shape.len() as i32,
+        dtype: abi::DataType {
+            code: 2,
+            bits: 32,
+            lanes: 1,
+        },
+        shape: shape.as_mut_ptr(),
+        strides: strides.as_mut_ptr(),
+        byte_offset: 0,
+    }
+}
+
+fn refusal(tensor: &abi::Tensor) -> String {
+    // SAFETY: shape and strides come from slices of `ndim` integers, or are null.
+    unsafe { Tensor::read(tensor, 0) }.unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let (mut shape, mut strides) = ([3], [1]);
+    let good = raw(&mut shape, &mut strides);
+    // SAFETY: as for `refusal`.
+    let read = unsafe { Tensor::read(&good, abi::FLAG_IS_COPIED) }.unwrap();
+    assert!(read.copied && !read.read_only);
+    for (bad, message) in [
+        (abi::Tensor { ndim: -1, ..good }, "'ndim' is -1"),
+        (abi::Tensor { ndim: 65, ..good }, "'ndim' is 65"),
+        (
+            abi::Tensor {
+                shape: ptr::null_mut(),
+                ..good
+            },
+            "'shape' is null",
+        ),
+        (
+            abi::Tensor {
+                data: ptr::null_mut(),
+                ..good
+            },
+            "'data' is null",
+        ),
+        (
+            abi::Tensor {
+                byte_offset: u64::MAX,
+                ..good
+            },
+            "reach further",
+        ),
+    ] {
+        assert!(refusal(&bad).contains(message), "{}", refusal(&bad));
+    }
+    for (code, bits, lanes, message) in [
+        (2, 32, 4, "4 lanes"),
+        (2, 32, 0, "0 lanes"),
+        (2, 12, 1, "12 bits"),
+        (4, 16, 1, "type code 4"), // bfloat16
+        (3, 64, 1, "type code 3"), // a handle
+        (0, 128, 1, "128 bits"),
+        (6, 16, 1, "16 bits"),
+    ] {
+        let dtype = abi::DataType { code, bits, lanes };
+        let message_of = refusal(&abi::Tensor { dtype, ..good });
+        assert!(message_of.contains(message), "{message_of}");
+    }
+    let (mut shape, mut strides) = ([-3], [1]);
+    assert!(refusal(&raw(&mut shape, &mut strides)).contains("negative"));
+    let (mut shape, mut strides) = ([i64::MAX, 2], [1, 1]);
+    assert!(refusal(&raw(&mut shape, &mut strides)).contains("any memory"));
+}
+
+#[test]
+fn no_strides_are_row_major_and_odd_offsets_move_the_pointer() {
+    let mut shape = [2, 3];
+    let tensor = abi::Tensor {
+        strides: ptr::null_mut(),
+        byte_offset: 9,
+        ..raw(&mut shape, &mut [3, 1])
+    };
+    // SAFETY: as for `refusal`.
+    let read = unsafe { Tensor::read(&tensor, 0) }.unwrap();
+    assert_eq!((read.pointer, read.layout.offset()), (0x1001, 2));
+    assert!(read.layout.is_c_contiguous());
+}
+
+#[test]
+fn another_major_version_is_not_read() {
+    let mut structure = abi::Versioned {
+        version: abi::Version { major: 2, minor: 1 },
+        context: ptr::null_mut(),
+        deleter: None,
+        flags: 0,
+        tensor: raw(&mut [3], &mut [1]),
+    };
+    // SAFETY: the structure is valid, and has no deleter.
+    let refused = unsafe {
+        let structure = (&raw mut structure).cast();
+        drop(Managed::new(Form::Versioned, structure));
+        Managed::tensor(Form::Versioned, structure)
+    };
+    assert!(refused.unwrap_err().to_string().contains("DLPack 2.1"));
+}
