@@ -6,13 +6,35 @@ runtime then finds as ``level_zero:gpu:0``.
 
 from zeusm._zeusm import (
     LevelZeroError,
+    PointerAttributes,
     Runtime,
     RuntimeSelectionWarning,
+    UsmArray,
     __version__,
     _start,
+    as_usm_array,
+    asarray,
+    empty,
+    from_dlpack,
+    from_sycl_usm_array_interface,
+    pointer_attributes,
     runtime,
 )
 
-__all__ = ["LevelZeroError", "Runtime", "RuntimeSelectionWarning", "__version__", "runtime"]
+__all__ = [
+    "LevelZeroError",
+    "PointerAttributes",
+    "Runtime",
+    "RuntimeSelectionWarning",
+    "UsmArray",
+    "__version__",
+    "as_usm_array",
+    "asarray",
+    "empty",
+    "from_dlpack",
+    "from_sycl_usm_array_interface",
+    "pointer_attributes",
+    "runtime",
+]
 
 _start()

@@ -25,7 +25,8 @@ impl Tensor {
     ///
     /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. `data` is the lowest
     /// byte of the array and `byte_offset` leads to its first element, for both packages that forget the offset of
-    /// arrays without negative strides and those that take nothing below `data`.
+    /// arrays without negative strides and those that take nothing below `data`. Without elements `data` stays the
+    /// pointer, though the header says null, for dpctl cannot take null.
     ///
     /// # Errors
     /// [`Error::Item`] for items that have no DLPack type.
@@ -38,7 +39,7 @@ impl Tensor {
             .chain(strides.iter().map(|&stride| stride as i64))
             .collect();
         let (data, byte_offset) = if self.layout.elements() == 0 {
-            (0, 0)
+            (self.pointer, 0)
         } else {
             let lowest = self.layout.extent().start();
             (

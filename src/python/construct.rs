@@ -7,8 +7,9 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyInt;
+use pyo3::types::{PyDict, PyInt};
 
+use super::array::UsmArray;
 use super::dpctl::default_place;
 use super::errors::USMAllocationError;
 use super::kinds;
@@ -105,13 +106,26 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
     {
         return memory.get().share(py);
     }
+    if let Ok(array) = object.cast::<UsmArray>() {
+        return array.get().touched(py);
+    }
     let Some(dictionary) = interface::dictionary(object)? else {
         return Err(PyValueError::new_err(format!(
             "{} has no __sycl_usm_array_interface__, and is no number of bytes",
             object.get_type().name()?
         )));
     };
-    let exported = interface::read(object, &dictionary)?;
+    Ok(described(object, &dictionary)?.0)
+}
+
+/// The memory that a dictionary describes, from the lowest byte that an element touches to the highest, and the array
+/// in it; `owner`, whose dictionary it is, keeps it alive.
+pub(super) fn described(
+    owner: &Bound<'_, PyAny>,
+    dictionary: &Bound<'_, PyDict>,
+) -> PyResult<(PyMemory, Interface)> {
+    let py = owner.py();
+    let exported = interface::read(owner, dictionary)?;
     let target = Target::read(&exported.syclobj, SYCLOBJ)?;
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
     // Of no bytes there is nothing to ask Level Zero about.
@@ -133,19 +147,10 @@ pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
     };
     target.accept(py);
     let spot = Spot::new(py, place, target.queue)?;
-    Ok(PyMemory {
-        pointer,
-        nbytes,
-        kind: kind.unwrap_or(UsmKind::Device),
-        read_only: exported.read_only,
-        place: spot.place,
-        alignment: 0,
-        owner: Mutex::new(Some(Owner::Object(object.clone().unbind()))),
-        uses: Uses::default(),
-        exported: AtomicBool::new(false),
-        queue: spot.queue,
-        in_order: spot.in_order,
-    })
+    let owner = Owner::Object(owner.clone().unbind());
+    let kind = kind.unwrap_or(UsmKind::Device);
+    let memory = spot.memory(pointer, nbytes, kind, exported.read_only, owner);
+    Ok((memory, exported.interface))
 }
 
 /// The field of the interface that names the context.
@@ -170,13 +175,17 @@ fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
 
 /// Where new memory goes.
 pub(super) struct Spot {
-    place: Arc<Place>,
+    pub(super) place: Arc<Place>,
     queue: PyOnceLock<Py<PyAny>>,
     in_order: bool,
 }
 
 impl Spot {
-    fn new(py: Python<'_>, place: Arc<Place>, queue: Option<Py<PyAny>>) -> PyResult<Self> {
+    pub(super) fn new(
+        py: Python<'_>,
+        place: Arc<Place>,
+        queue: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let cell = PyOnceLock::new();
         let mut in_order = false;
         if let Some(queue) = queue {
@@ -192,7 +201,7 @@ impl Spot {
     }
 
     /// Where a SYCL object says.
-    fn read(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(super) fn read(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let target = Target::read(object, "queue")?;
         let place = target
             .place()
@@ -201,20 +210,44 @@ impl Spot {
         Self::new(object.py(), place, target.queue)
     }
 
-    fn default_one(py: Python<'_>) -> PyResult<Self> {
+    pub(super) fn default_one(py: Python<'_>) -> PyResult<Self> {
         let default = default_place(py)?;
         let queue = default.queue.as_ref().map(|queue| queue.clone_ref(py));
         Self::new(py, Arc::clone(&default.place), queue)
     }
 
     /// Where `memory` is.
-    fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
+    pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
         let queue = memory.queue.get(py).map(|queue| queue.clone_ref(py));
         Self::new(py, Arc::clone(&memory.place), queue)
     }
+
+    /// Memory there.
+    pub(super) fn memory(
+        self,
+        pointer: usize,
+        nbytes: usize,
+        kind: UsmKind,
+        read_only: bool,
+        owner: Owner,
+    ) -> PyMemory {
+        PyMemory {
+            pointer,
+            nbytes,
+            kind,
+            read_only,
+            alignment: 0,
+            owner: Mutex::new(Some(owner)),
+            uses: Uses::default(),
+            exported: AtomicBool::new(false),
+            place: self.place,
+            queue: self.queue,
+            in_order: self.in_order,
+        }
+    }
 }
 
-fn allocate(
+pub(super) fn allocate(
     py: Python<'_>,
     kind: UsmKind,
     size: usize,
@@ -224,18 +257,11 @@ fn allocate(
     let place = &spot.place;
     let allocation =
         py.detach(|| Allocation::new(place.context(), place.device(), kind, size, alignment))?;
+    let pointer = allocation.as_ptr().expose_provenance();
+    let owner = Owner::Allocation(Arc::new(allocation));
     Ok(PyMemory {
-        pointer: allocation.as_ptr().expose_provenance(),
-        nbytes: size,
-        kind,
-        read_only: false,
         alignment,
-        owner: Mutex::new(Some(Owner::Allocation(Arc::new(allocation)))),
-        uses: Uses::default(),
-        exported: AtomicBool::new(false),
-        place: spot.place,
-        queue: spot.queue,
-        in_order: spot.in_order,
+        ..spot.memory(pointer, size, kind, false, owner)
     })
 }
 

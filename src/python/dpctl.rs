@@ -92,6 +92,12 @@ impl Dpctl {
         )))
     }
 
+    /// All root devices, in the order in which packages number them.
+    pub(super) fn root_devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let devices = self.module.bind(py).call_method0("get_devices")?;
+        devices.try_iter()?.collect()
+    }
+
     /// A new `dpctl.SyclQueue` of a place.
     pub(super) fn queue_of<'py>(
         &self,

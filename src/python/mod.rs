@@ -1,8 +1,9 @@
 //! The Python extension module `zeusm._zeusm`.
 //!
 //! Python objects over the safe crate: this layer converts, names errors as dpctl's users know them, and releases the
-//! GIL around whatever may block. Its only unsafe code is for Python's buffer and capsule ABIs.
+//! GIL around whatever may block. Its only unsafe code is for the buffer, capsule and DLPack ABIs.
 
+mod array;
 mod buffer;
 mod capsule;
 mod construct;
@@ -25,6 +26,11 @@ use pyo3::prelude::*;
 mod _zeusm {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::array::{
+        PyPointerAttributes, UsmArray, as_usm_array, asarray, empty, from_dlpack,
+        from_sycl_usm_array_interface, pointer_attributes,
+    };
     #[pymodule_export]
     use super::construct::as_usm_memory;
     #[pymodule_export]

@@ -6,7 +6,9 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
+use super::array::Root;
 use crate::sycl::{ContextRef, DeviceRef};
 use crate::usm::PointerAttributes;
 use crate::{Context, Device, Error, Queue, Runtime, sys};
@@ -19,6 +21,8 @@ pub(super) struct Place {
     sycl: Result<ContextRef, String>,
     /// Made when first needed.
     queue: Mutex<Option<Queue>>,
+    /// What DLPack calls the device; found when first needed.
+    pub(super) root: PyOnceLock<Root>,
 }
 
 /// The places in SYCL contexts that some memory lives at. A place holds its SYCL context, so while it lives, no other
@@ -61,6 +65,7 @@ impl Place {
             device,
             sycl: Err(why),
             queue: Mutex::default(),
+            root: PyOnceLock::new(),
         }))
     }
 
@@ -84,6 +89,7 @@ impl Place {
             device,
             sycl: Ok(sycl.clone()),
             queue: Mutex::default(),
+            root: PyOnceLock::new(),
         });
         places.retain(|place| place.strong_count() > 0);
         places.push(Arc::downgrade(&place));

@@ -101,7 +101,7 @@ impl PyMemory {
     pub(super) fn check_writable(&self) -> PyResult<()> {
         if self.read_only {
             return Err(PyValueError::new_err(
-                "the memory is read-only: its exporter marked it so in __sycl_usm_array_interface__",
+                "the memory is read-only: its exporter marked it so",
             ));
         }
         Ok(())

@@ -1,0 +1,152 @@
+//! What Level Zero says of a pointer.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use crate::python::dpctl::{Dpctl, default_place};
+use crate::python::place::Place;
+use crate::python::syclobj::Target;
+use crate::usm::PointerAttributes;
+
+/// The allocation that a pointer lies in.
+#[pyclass(name = "PointerAttributes", module = "zeusm", frozen)]
+pub(in crate::python) struct PyPointerAttributes {
+    pointer: usize,
+    place: Arc<Place>,
+    attributes: PointerAttributes,
+}
+
+#[pymethods]
+impl PyPointerAttributes {
+    /// The pointer that was asked for.
+    #[getter]
+    fn pointer(&self) -> usize {
+        self.pointer
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    #[getter]
+    fn usm_type(&self) -> &'static str {
+        self.attributes.kind.name()
+    }
+
+    /// Where the allocation begins.
+    #[getter]
+    fn base(&self) -> usize {
+        self.attributes.base
+    }
+
+    /// How many bytes the allocation has.
+    #[getter]
+    fn size(&self) -> usize {
+        self.attributes.size
+    }
+
+    /// A number that no other allocation of the process ever has.
+    #[getter]
+    fn allocation_id(&self) -> u64 {
+        self.attributes.id
+    }
+
+    /// Whether the host may read and write the memory.
+    #[getter]
+    fn host_accessible(&self) -> bool {
+        self.attributes.kind.is_host_accessible()
+    }
+
+    /// The `dpctl.SyclContext` of the allocation.
+    #[getter]
+    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.place.sycl()?;
+        Dpctl::get(py)?.context_of(py, &self.place)
+    }
+
+    /// The `dpctl.SyclDevice` that it was allocated for; None for memory of the host.
+    #[getter]
+    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.attributes.device.is_none() {
+            return Ok(None);
+        }
+        self.place.sycl()?;
+        Dpctl::get(py)?.device_of(py, &self.place).map(Some)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<{:#x}: USM-{} on {}, byte {} of {} from {:#x}, allocation {}>",
+            self.pointer,
+            self.attributes.kind,
+            self.place.device().name(),
+            self.pointer.wrapping_sub(self.attributes.base),
+            self.attributes.size,
+            self.attributes.base,
+            self.attributes.id,
+        )
+    }
+}
+
+/// What Level Zero says of a pointer.
+///
+/// Parameters
+/// ----------
+/// ptr : int
+///     Any address.
+/// context : optional
+///     A `dpctl.SyclContext`, `SyclQueue` or `SyclDevice`, a filter string or a capsule whose context is asked; by default
+///     the one where zeusm allocates by default.
+///
+/// Returns
+/// -------
+/// PointerAttributes
+///     `usm_type`, `base`, `size`, `allocation_id`, `host_accessible`, `sycl_context` and `sycl_device`.
+///
+/// Raises
+/// ------
+/// ValueError
+///     When the address is not USM of that context.
+///
+/// Examples
+/// --------
+/// >>> import zeusm
+/// >>> array = zeusm.empty(10, "uint8", usm_type="host")
+/// >>> found = zeusm.pointer_attributes(array._pointer + 5)
+/// >>> found.usm_type, found.base == array._pointer, found.host_accessible
+/// ('host', True, True)
+#[pyfunction]
+#[pyo3(signature = (ptr, context=None))]
+pub(in crate::python) fn pointer_attributes(
+    py: Python<'_>,
+    ptr: usize,
+    context: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyPointerAttributes> {
+    let (place, attributes) = match context.filter(|context| !context.is_none()) {
+        Some(context) => {
+            let target = Target::read(context, "context")?;
+            let found = Place::of_pointer(&target.context, ptr)?;
+            target.accept(py);
+            found
+        }
+        None => in_default_place(py, ptr)?,
+    };
+    Ok(PyPointerAttributes {
+        pointer: ptr,
+        place,
+        attributes,
+    })
+}
+
+/// The place of a pointer in the context where memory goes by default.
+pub(super) fn in_default_place(
+    py: Python<'_>,
+    pointer: usize,
+) -> PyResult<(Arc<Place>, PointerAttributes)> {
+    let place = &default_place(py)?.place;
+    match place.sycl() {
+        Ok(context) => Place::of_pointer(context, pointer),
+        Err(_) => {
+            let attributes = place.context().pointer_attributes(pointer)?;
+            Ok((Arc::clone(place), attributes))
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Arrays in through DLPack.
+
+use std::ffi::c_void;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::class::invalid;
+use super::pointer::in_default_place;
+use super::{UsmArray, create, device, dtype, give};
+use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
+use crate::python::construct::Spot;
+use crate::python::memory::Owner;
+use crate::python::place::Place;
+use crate::suai::{self, Allocation};
+use crate::usm::UsmKind;
+
+/// An array in USM of any object with `__dlpack__`: the same memory when that is USM, else a copy.
+///
+/// Memory of a SYCL device (kDLOneAPI) is taken in place. Memory of the host (kDLCPU) is taken in place when it is USM of
+/// the default context, like a NumPy view of a shared array; other memory of the host is copied to USM-device memory.
+///
+/// Parameters
+/// ----------
+/// x
+///     An object with `__dlpack__` and `__dlpack_device__`: an array of dpnp, dpctl, NumPy or PyTorch, for instance.
+/// device : optional
+///     Where the array has to be: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string, or a pair like
+///     `(14, 0)`. By default where `x` is.
+/// copy : bool, optional
+///     None for a copy where one is needed, False for none in any case, True for one.
+///
+/// Returns
+/// -------
+/// UsmArray
+///
+/// Raises
+/// ------
+/// BufferError
+///     When `x` is on a device that cannot be used, is of a type that arrays do not have, describes memory that is not its
+///     own, or needs a copy when `copy` is False.
+/// TypeError
+///     When `x` does not have the two methods, or gives no capsule.
+/// ValueError
+///     When its capsule was used before.
+///
+/// Examples
+/// --------
+/// >>> import numpy, zeusm
+/// >>> zeusm.from_dlpack(numpy.arange(4.0))[1:].copy_to_host()
+/// array([1., 2., 3.])
+#[pyfunction]
+#[pyo3(signature = (x, /, *, device=None, copy=None))]
+pub(in crate::python) fn from_dlpack(
+    x: &Bound<'_, PyAny>,
+    device: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    let py = x.py();
+    let spot = device
+        .filter(|device| !device.is_none())
+        .map(|device| wanted(device))
+        .transpose()?;
+    let offer = Offer::read(&capsule(x, copy)?)?;
+    let tensor = &offer.tensor;
+    if !dtype::is_supported(tensor.item) {
+        return Err(PyBufferError::new_err(dtype::unsupported(tensor.item)));
+    }
+    let array = match tensor.device {
+        Device::OneApi(number) => usm_of_device(py, &offer, number)?,
+        Device::Cpu => match usm_of_host(py, &offer)? {
+            Some(array) => array,
+            None => return copy_of_host(py, &offer, spot, copy),
+        },
+        Device::Other(_) => {
+            return Err(PyBufferError::new_err(format!(
+                "the tensor is on {}, which is neither a SYCL device nor the host",
+                tensor.device
+            )));
+        }
+    };
+    create::placed(py, array, None, spot, None, copy).map_err(|error| match copy {
+        Some(false) => PyBufferError::new_err(error.value(py).to_string()),
+        _ => error,
+    })
+}
+
+/// Where a DLPack device or a SYCL object says.
+fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
+    let py = device.py();
+    let Ok(pair) = device.cast::<PyTuple>() else {
+        return Spot::read(device);
+    };
+    let (kind, id) = pair.extract::<(i32, i32)>().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "a DLPack device is a pair of integers, not {device}"
+        ))
+    })?;
+    match Device::from(abi::Device { kind, id }) {
+        Device::OneApi(number) => {
+            let (target, place) = device::numbered(py, number)?;
+            Spot::new(py, place, target.queue)
+        }
+        other => Err(PyValueError::new_err(format!(
+            "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"
+        ))),
+    }
+}
+
+/// Asks for a capsule: of the newest form, and from devices that have no SYCL, on the host.
+fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let (Some(give), Some(tell)) = (
+        x.getattr_opt(intern!(py, "__dlpack__"))?,
+        x.getattr_opt(intern!(py, "__dlpack_device__"))?,
+    ) else {
+        return Err(PyTypeError::new_err(format!(
+            "{} does not have __dlpack__ and __dlpack_device__",
+            x.get_type().name()?
+        )));
+    };
+    let (kind, id) = tell.call0()?.extract::<(i32, i32)>()?;
+    let elsewhere = matches!(Device::from(abi::Device { kind, id }), Device::Other(_));
+    let keywords = PyDict::new(py);
+    keywords.set_item("max_version", (abi::VERSION.major, abi::VERSION.minor))?;
+    if elsewhere && copy != Some(false) {
+        keywords.set_item("dl_device", (abi::CPU, 0))?;
+    }
+    if copy == Some(false) {
+        keywords.set_item("copy", false)?;
+    }
+    match give.call((), Some(&keywords)) {
+        // Exporters from before DLPack 1.0 know none of these, and never copy.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => give.call0(),
+        answer => answer,
+    }
+}
+
+/// A capsule that was offered and not taken yet: whatever is wrong with it, it stays its maker's.
+struct Offer<'py> {
+    capsule: Bound<'py, PyAny>,
+    form: Form,
+    structure: *mut c_void,
+    tensor: Tensor,
+}
+
+impl<'py> Offer<'py> {
+    fn read(capsule: &Bound<'py, PyAny>) -> PyResult<Self> {
+        for form in Form::ALL {
+            if let Some(structure) = give::held(capsule.as_ptr(), form) {
+                // SAFETY: by DLPack's rules a capsule of this name holds a valid structure of this form.
+                let tensor = unsafe { Managed::tensor(form, structure) }?;
+                return Ok(Self {
+                    capsule: capsule.clone(),
+                    form,
+                    structure,
+                    tensor,
+                });
+            }
+            // SAFETY: the interpreter is attached; any object may be asked.
+            if unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), form.used_name().as_ptr()) } != 0 {
+                return Err(PyValueError::new_err(
+                    "the DLPack capsule was used before; a tensor can be taken once",
+                ));
+            }
+        }
+        Err(PyTypeError::new_err(format!(
+            "__dlpack__ must return a capsule named dltensor_versioned or dltensor, not {}",
+            capsule.repr()?
+        )))
+    }
+
+    /// Takes the structure over.
+    fn take(&self) -> Managed {
+        // SAFETY: the name is static; `read` has found the structure under the other name, so that nobody else has taken
+        // it, and from here on nobody else will.
+        unsafe {
+            ffi::PyCapsule_SetName(self.capsule.as_ptr(), self.form.used_name().as_ptr());
+            Managed::new(self.form, self.structure)
+        }
+    }
+
+    /// The array in USM at the tensor's pointer.
+    fn array(&self, py: Python<'_>, kind: UsmKind, spot: Spot) -> PyResult<UsmArray> {
+        let tensor = &self.tensor;
+        let extent = tensor.layout.extent();
+        let (pointer, before) = if extent.is_empty() {
+            (tensor.pointer, tensor.layout.offset())
+        } else {
+            let itemsize = tensor.layout.itemsize().cast_signed();
+            (
+                tensor.pointer.wrapping_add_signed(extent.start()),
+                extent.start() / itemsize,
+            )
+        };
+        let layout = tensor
+            .layout
+            .rebased(before)
+            .map_err(|error| invalid(&error))?;
+        let owner = Bound::new(py, TakenTensor(self.take()))?;
+        let owner = Owner::Object(owner.into_any().unbind());
+        let memory = spot.memory(pointer, extent.len(), kind, tensor.read_only, owner);
+        UsmArray::new(&create::object(py, memory)?, tensor.item, layout)
+    }
+
+    fn check_within(&self, base: usize, size: usize) -> PyResult<()> {
+        let extent = self.tensor.layout.extent();
+        extent
+            .check_within(self.tensor.pointer, Allocation { base, size })
+            .map_err(|error: suai::Error| PyBufferError::new_err(error.to_string()))
+    }
+}
+
+/// A DLPack tensor that was taken over from another package; gives it back when nobody needs it any more.
+#[pyclass(name = "_TakenTensor", module = "zeusm", frozen)]
+struct TakenTensor(#[allow(dead_code)] Managed);
+
+/// The array on a SYCL device.
+fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
+    let (target, place) = device::numbered(py, number)?;
+    if offer.tensor.layout.elements() == 0 {
+        let spot = Spot::new(py, place, target.queue)?;
+        return offer.array(py, UsmKind::Device, spot);
+    }
+    let (there, attributes) =
+        Place::of_pointer(&target.context, offer.tensor.pointer).map_err(|error| {
+            PyBufferError::new_err(format!(
+                "the tensor's data is not in the default context of device {number}: {}",
+                error.value(py)
+            ))
+        })?;
+    offer.check_within(attributes.base, attributes.size)?;
+    // The queue is of the root device; memory of a part of it gets one of its own.
+    let queue = target.queue.filter(|_| there.device() == place.device());
+    offer.array(py, attributes.kind, Spot::new(py, there, queue)?)
+}
+
+/// The array in memory of the host, if that is USM of the default context.
+fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> {
+    if offer.tensor.layout.elements() == 0 {
+        return Ok(None);
+    }
+    let Ok((place, attributes)) = in_default_place(py, offer.tensor.pointer) else {
+        return Ok(None);
+    };
+    offer.check_within(attributes.base, attributes.size)?;
+    let spot = Spot::new(py, place, None)?;
+    offer.array(py, attributes.kind, spot).map(Some)
+}
+
+/// A copy in USM of memory of the host.
+fn copy_of_host(
+    py: Python<'_>,
+    offer: &Offer<'_>,
+    spot: Option<Spot>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    if copy == Some(false) {
+        return Err(PyBufferError::new_err(
+            "the tensor is in memory of the host that is not USM; it takes a copy, and copy is False",
+        ));
+    }
+    let spot = spot.map_or_else(|| Spot::default_one(py), Ok)?;
+    let tensor = &offer.tensor;
+    // Held until the copy is done; a copy is nobody's but ours, so that it may be written to.
+    let _taken = offer.take();
+    // SAFETY: the producer vouches for its memory until it gets the structure back.
+    unsafe { create::copied_from_host(py, tensor.pointer, tensor.item, &tensor.layout, spot) }
+}
+
+impl From<dlpack::Error> for PyErr {
+    fn from(error: dlpack::Error) -> Self {
+        PyBufferError::new_err(format!("DLPack tensor: {error}"))
+    }
+}
