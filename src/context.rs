@@ -79,6 +79,9 @@ impl Context {
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of this context.
     pub fn pointer_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
+        if pointer == 0 {
+            return Err(Error::UnknownPointer { pointer });
+        }
         let mut properties = sys::ze_memory_allocation_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
             ..Default::default()
