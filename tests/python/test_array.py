@@ -53,7 +53,9 @@ class TestMaking:
     def test_types_are_spelt_as_in_numpy(self, dtype):
         assert zeusm.empty(3, dtype).dtype == np.dtype(dtype)
 
-    @pytest.mark.parametrize("dtype", [">f4", "V8", "S3", "U2", "M8[s]", "longdouble", "O", "i4,f4"])
+    @pytest.mark.parametrize(
+        "dtype", [">f4", "V8", "S3", "U2", "M8[s]", "longdouble", "O", "i4,f4"]
+    )
     def test_other_types_are_refused(self, dtype):
         with pytest.raises(TypeError, match="not supported"):
             zeusm.empty(3, dtype)
@@ -329,7 +331,9 @@ class TestViews:
         assert array[-1].copy_to_host()[()] == 8
         assert [int(x.copy_to_host()) for x in array] == [5, 6, 7, 8]
 
-    @pytest.mark.parametrize("key", [4, -5, 2**70, (0, 0), "a", 1.5, [0, 1], True, np.array([0, 1])])
+    @pytest.mark.parametrize(
+        "key", [4, -5, 2**70, (0, 0), "a", 1.5, [0, 1], True, np.array([0, 1])]
+    )
     def test_wrong_indices(self, key):
         with pytest.raises(IndexError):
             zeusm.empty(4)[key]

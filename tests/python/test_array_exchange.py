@@ -189,7 +189,9 @@ class TestSyclInterface:
         assert (interface["strides"], interface["offset"]) == ((6, -2), 11)
         assert interface["data"][0] == array._pointer
 
-    @pytest.mark.parametrize("key", [np.s_[:], np.s_[1:, ::2], np.s_[::-1, 2], np.s_[3, 4], np.s_[:0]])
+    @pytest.mark.parametrize(
+        "key", [np.s_[:], np.s_[1:, ::2], np.s_[::-1, 2], np.s_[3, 4], np.s_[:0]]
+    )
     def test_there_and_back(self, usm_type, key):
         source = numbers((4, 6))
         array = zeusm.asarray(source, usm_type=usm_type)[key]
@@ -215,7 +217,9 @@ class TestSyclInterface:
         if array.size:
             assert memory._pointer == array._pointer
 
-    @pytest.mark.parametrize("key", [np.s_[:], np.s_[1:, ::2], np.s_[::-1, ::-1], np.s_[2], np.s_[:0]])
+    @pytest.mark.parametrize(
+        "key", [np.s_[:], np.s_[1:, ::2], np.s_[::-1, ::-1], np.s_[2], np.s_[:0]]
+    )
     def test_dpctls_arrays_are_taken(self, usm_type, key):
         memory = getattr(dpctl.memory, CLASSES[usm_type].__name__)(96)
         memory.copy_from_host(numbers((4, 6)).view("u1").reshape(-1))
@@ -302,7 +306,9 @@ class TestPointerAttributes:
 
     def test_ids_are_of_allocations(self):
         one, other = zeusm.empty(100, "u1"), zeusm.empty(100, "u1")
-        ids = [zeusm.pointer_attributes(x._pointer + 1).allocation_id for x in (one, one[50:], other)]
+        ids = [
+            zeusm.pointer_attributes(x._pointer + 1).allocation_id for x in (one, one[50:], other)
+        ]
         assert ids[0] == ids[1] != ids[2]
 
     @pytest.mark.parametrize("what", ["queue", "context", "device", "string", "capsule"])

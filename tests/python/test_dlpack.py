@@ -132,6 +132,19 @@ class Exporter:
         return self.dl_device
 
 
+class Giving:
+    """An object whose `__dlpack__` is what is given."""
+
+    def __init__(self, give, device=(ONEAPI, 0)):
+        self.give, self.device = give, device
+
+    def __dlpack__(self, **_):
+        return self.give()
+
+    def __dlpack_device__(self):
+        return self.device
+
+
 @pytest.fixture(autouse=True)
 def forget_exporters():
     """After each test, when nothing that was taken from them is left."""
@@ -167,7 +180,8 @@ class TestGiving:
         assert inner.dtype.lanes == 1
 
     @pytest.mark.parametrize(
-        "key", [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[2, 3], np.s_[..., None, ::-3], np.s_[:0]]
+        "key",
+        [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[2, 3], np.s_[..., None, ::-3], np.s_[:0]],
     )
     def test_layouts(self, array, key):
         view = array[key]
@@ -221,14 +235,7 @@ class TestGiving:
         structure = opened(capsule)
         assert structure.flags == IS_COPIED
         assert structure.tensor.data != array._pointer
-
-        class Once:
-            def __dlpack__(self, **_):
-                return capsule
-
-            __dlpack_device__ = array.__dlpack_device__
-
-        copy = zeusm.from_dlpack(Once())
+        copy = zeusm.from_dlpack(Giving(lambda: capsule, array.__dlpack_device__()))
         assert copy.usm_type == array.usm_type
         np.testing.assert_array_equal(copy.copy_to_host(), numbers((4, 6)).T)
 
@@ -260,13 +267,9 @@ class TestGiving:
         assert array.__dlpack_device__() == zeusm.empty(1).__dlpack_device__()
         with pytest.raises(BufferError, match="context"):
             array.__dlpack__()
-        copy = zeusm.from_dlpack(
-            type("Copying", (), {
-                "__dlpack__": lambda self, **_: array.__dlpack__(copy=True),
-                "__dlpack_device__": lambda self: array.__dlpack_device__(),
-            })()
-        )  # fmt: skip
-        assert copy.sycl_context == dpctl.SyclQueue(device).sycl_context
+        device = array.__dlpack_device__()
+        copy = zeusm.from_dlpack(Giving(lambda: array.__dlpack__(copy=True), device))
+        assert copy.sycl_context == zeusm.empty(1).sycl_context
         assert copy.copy_to_host().tolist() == [1, 2, 3, 4, 5]
 
     def test_streams(self, array):
@@ -290,7 +293,12 @@ class TestGiving:
     def test_memory_objects_are_bytes(self, memory_class):
         memory = memory_class(64)
         inner = opened(memory.__dlpack__(max_version=(1, 0))).tensor
-        assert (inner.data, inner.ndim, inner.shape[0], inner.strides[0]) == (memory._pointer, 1, 64, 1)
+        assert (inner.data, inner.ndim, inner.shape[0], inner.strides[0]) == (
+            memory._pointer,
+            1,
+            64,
+            1,
+        )
         assert (inner.dtype.code, inner.dtype.bits) == (1, 8)
         array = zeusm.from_dlpack(memory)
         assert (array._pointer, array.shape, array.dtype) == (memory._pointer, (64,), np.uint8)
@@ -312,13 +320,9 @@ class TestLifetime:
     def test_a_capsule_that_somebody_takes(self, usm_type, max_version):
         array = zeusm.asarray(numbers(9), usm_type=usm_type)
         memory = weakref.ref(array.base)
-        exporter = type("Exporter", (), {
-            "__dlpack__": lambda self, **_: capsules.pop(),
-            "__dlpack_device__": lambda self: (ONEAPI, 0),
-        })()  # fmt: skip
         capsules = [array.__dlpack__(max_version=max_version)]
         capsule = capsules[0]
-        taken = zeusm.from_dlpack(exporter)
+        taken = zeusm.from_dlpack(Giving(capsules.pop, array.__dlpack_device__()))
         assert api.PyCapsule_GetName(capsule).startswith(b"used_dltensor")
         del array, capsule
         assert not lost(memory)
@@ -370,6 +374,22 @@ class TestLifetime:
         taken = zeusm.from_dlpack(exporter)
         assert exporter.deleted == 1
         assert taken.copy_to_host().tolist() == [1, 2, 3, 4, 5]
+
+    def test_memory_is_not_closed_under_arrays_and_capsules(self, memory_class):
+        memory = memory_class(64)
+        array = memory.view("u1")
+        with pytest.raises(BufferError, match="1 memoryviews, arrays"):
+            memory.close()
+        capsule = array[3:].__dlpack__()
+        del array
+        with pytest.raises(BufferError, match="1 memoryviews, arrays"):
+            memory.close()
+        del capsule
+        memory.close()
+        with pytest.raises(ValueError, match="closed"):
+            memory.view("u1")
+        with pytest.raises(ValueError, match="closed"):
+            memory.__dlpack__()
 
     def test_many(self, usm_type):
         array = zeusm.asarray(numbers(9), usm_type=usm_type)
@@ -551,14 +571,10 @@ class TestNumpy:
     def test_numpy_keeps_the_memory(self, host_class):
         memory = host_class(64)
         memory.memset(7)
-        capsule = memory.view("u1").__dlpack__(dl_device=(CPU, 0))
-        exporter = type("Exporter", (), {
-            "__dlpack__": lambda self, **_: capsule,
-            "__dlpack_device__": lambda self: (CPU, 0),
-        })()  # fmt: skip
-        host = np.from_dlpack(exporter)
+        capsules = [memory.view("u1").__dlpack__(dl_device=(CPU, 0))]
+        host = np.from_dlpack(Giving(capsules.pop, (CPU, 0)))
         reference = weakref.ref(memory)
-        del memory, capsule, exporter
+        del memory
         assert not lost(reference)
         assert (host == 7).all()
         del host
