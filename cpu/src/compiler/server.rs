@@ -6,17 +6,21 @@ use std::io::{self, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+use nix::libc;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::alarm;
 
 use super::message::{Failure, Job, write_outcome};
 use crate::opencl::{self, BuildError, Program, Runtime};
 
-/// Names how many seconds one module may take.
-pub const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
+/// Names how many seconds of processor time one module may take.
+const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
 
-/// How many seconds one module may take when nobody says otherwise.
-const SECONDS: u32 = 600;
+/// How many seconds of processor time a module may take when nobody says otherwise: far more than any needs that can be built at all.
+fn seconds(job: &Job) -> u32 {
+    let size = job.units.iter().map(|unit| unit.code.len()).sum::<usize>();
+    60 + u32::try_from(size >> 10).unwrap_or(u32::MAX / 2)
+}
 
 /// What the server sends as soon as it has read a job: from then on, its end is the job's doing.
 pub const BEGUN: u8 = 0x5a;
@@ -28,19 +32,41 @@ pub fn serve() -> io::Result<()> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut from = BufReader::new(stream.try_clone()?);
     let mut to = stream;
-    let seconds = env::var(TIME_VARIABLE)
+    let limit: Option<u32> = env::var(TIME_VARIABLE)
         .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(SECONDS);
+        .and_then(|text| text.parse().ok());
     while let Ok(job) = Job::read(&mut from) {
         to.write_all(&[BEGUN])?;
-        // A build that never ends is ended by the signal, even when the peer is gone by then.
-        alarm::set(seconds);
+        watch(limit.unwrap_or_else(|| seconds(&job)));
         let outcome = build(&job);
-        alarm::cancel();
+        watch(0);
         write_outcome(&mut to, &outcome)?;
     }
     Ok(())
+}
+
+/// Has the system end this process after `limit` seconds of work, or ten times that without; 0 is no limit. A build
+/// that never ends is ended so even when the peer is gone by then.
+fn watch(limit: u32) {
+    let limit = limit.min(u32::MAX / 10);
+    let never = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 0,
+    };
+    let timer = libc::itimerval {
+        it_interval: never,
+        it_value: libc::timeval {
+            tv_sec: limit.into(),
+            tv_usec: 0,
+        },
+    };
+    // SAFETY: the timer is a plain value, and nobody asks for the old one.
+    unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, std::ptr::null_mut()) };
+    if limit == 0 {
+        alarm::cancel();
+    } else {
+        alarm::set(limit * 10);
+    }
 }
 
 /// Builds one module to the device's own code.

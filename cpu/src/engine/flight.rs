@@ -1,13 +1,18 @@
 //! Operations that another runtime runs by itself: kernels, once OpenCL has been given them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::task::Task;
+use super::task::{Lane, Task};
 use super::workers::dispatch;
 use crate::opencl;
+
+/// How many flights have yet to land, in all streams.
+static UP: AtomicUsize = AtomicUsize::new(0);
 
 /// Flights that come before another.
 pub type Flights = SmallVec<[Arc<Flight>; 2]>;
@@ -18,8 +23,7 @@ pub type Flights = SmallVec<[Arc<Flight>; 2]>;
 /// OpenCL to wait, so that the thread works on the kernel instead of sleeping.
 pub struct Flight {
     event: opencl::Event,
-    /// The queue it is in, which alone orders it after what was put there before.
-    queue: Arc<opencl::Queue>,
+    lane: Arc<Lane>,
     state: Mutex<State>,
 }
 
@@ -31,32 +35,30 @@ struct State {
 }
 
 impl Flight {
-    /// What OpenCL was given for `task`.
+    /// What OpenCL was given for `task`, a task of `lane`.
     pub fn new(
         event: opencl::Event,
-        queue: Arc<opencl::Queue>,
+        lane: Arc<Lane>,
         task: Arc<Task>,
         after: Flights,
     ) -> Arc<Self> {
+        lane.up.fetch_add(1, Ordering::Relaxed);
+        UP.fetch_add(1, Ordering::Relaxed);
         let state = Mutex::new(State {
             task: Some(task),
             after,
         });
-        Arc::new(Self {
-            event,
-            queue,
-            state,
-        })
+        Arc::new(Self { event, lane, state })
     }
 
-    /// The event for a launch in another queue to wait for.
+    /// The event for a launch that comes after it to wait for.
     pub fn event(&self) -> &opencl::Event {
         &self.event
     }
 
-    /// Whether it is in `queue`.
-    pub fn is_in(&self, queue: &Arc<opencl::Queue>) -> bool {
-        Arc::ptr_eq(&self.queue, queue)
+    /// Whether a flight of another stream is in the air as well.
+    pub fn has_company(&self) -> bool {
+        self.lane.up.load(Ordering::Relaxed) != UP.load(Ordering::Relaxed)
     }
 
     /// Has OpenCL tell of its end.
@@ -66,6 +68,26 @@ impl Flight {
         if told.is_err() {
             self.join();
         }
+    }
+
+    /// Whether nothing is in the air but this flight and those it comes after.
+    ///
+    /// A thread that asks OpenCL to wait may be given any work there is, and does not come back before it has done it;
+    /// so that is for those who need it all done anyway.
+    pub fn is_alone(self: &Arc<Self>) -> bool {
+        let up = UP.load(Ordering::Relaxed);
+        if up == 1 {
+            return true;
+        }
+        let mut known: HashSet<*const Self> = HashSet::new();
+        let mut path = vec![Arc::clone(self)];
+        while let Some(flight) = path.pop() {
+            let state = flight.state.lock();
+            if state.task.is_some() && known.insert(Arc::as_ptr(&flight)) {
+                path.extend(state.after.iter().cloned());
+            }
+        }
+        known.len() >= up
     }
 
     /// Waits for its end and makes that known. The calling thread takes part in the work.
@@ -98,7 +120,7 @@ impl Flight {
     }
 
     /// Whether it has yet to land.
-    fn is_up(&self) -> bool {
+    pub fn is_up(self: &Arc<Self>) -> bool {
         self.state.lock().task.is_some()
     }
 
@@ -109,6 +131,8 @@ impl Flight {
             return;
         };
         let ready = task.land(&self.event);
+        UP.fetch_sub(1, Ordering::Relaxed);
+        self.lane.up.fetch_sub(1, Ordering::Relaxed);
         drop(state);
         dispatch(ready);
     }

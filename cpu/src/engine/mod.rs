@@ -6,6 +6,7 @@
 //! worker is needed.
 
 mod flight;
+mod helper;
 mod operation;
 mod signal;
 mod stream;

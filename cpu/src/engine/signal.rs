@@ -108,7 +108,7 @@ impl Signal {
         let flight = self.waiting.lock().flight.clone();
         match (deadline, flight) {
             // Better than to sleep until somebody else has done the work.
-            (Deadline::Never, Some(flight)) => flight.join(),
+            (Deadline::Never, Some(flight)) if flight.is_alone() => flight.join(),
             _ => self.spin(),
         }
         let mut waiting = self.waiting.lock();

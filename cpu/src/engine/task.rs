@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::flight::{Flight, Flights};
+use super::helper::help;
 use super::operation::{Operation, Pins};
 use super::signal::Signal;
 use crate::answer::Answer;
@@ -43,18 +44,20 @@ pub struct Lane {
     /// The first error.
     pub fault: Fault,
     /// Where launches go, once there has been one.
-    queue: OnceLock<Arc<Queue>>,
+    queue: OnceLock<Queue>,
+    /// How many launches are in the air.
+    pub up: AtomicUsize,
 }
 
 impl Lane {
     /// The queue for launches.
-    fn queue(&self) -> Answer<&Arc<Queue>> {
+    fn queue(&self) -> Answer<&Queue> {
         if let Some(queue) = self.queue.get() {
             return Ok(queue);
         }
         let runtime = Runtime::get().map_err(|_| sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)?;
         let queue = Queue::new(runtime).map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-        Ok(self.queue.get_or_init(|| Arc::new(queue)))
+        Ok(self.queue.get_or_init(|| queue))
     }
 }
 
@@ -160,7 +163,7 @@ impl Task {
         let after = mem::take(&mut *self.after.lock());
         match self.enqueue(&after) {
             Ok((event, queue)) => {
-                let flight = Flight::new(event, Arc::clone(queue), Arc::clone(self), after);
+                let flight = Flight::new(event, Arc::clone(&self.lane), Arc::clone(self), after);
                 self.done.expect(&flight);
                 if let Some((_, round)) = &self.event {
                     round.expect(&flight);
@@ -168,6 +171,9 @@ impl Task {
                 flight.watch();
                 // A queue that cannot be flushed cannot be waited for either, which is where the error comes out.
                 let _ = queue.flush();
+                if flight.has_company() {
+                    help(&flight);
+                }
                 Vec::new()
             }
             Err(code) => {
@@ -178,20 +184,15 @@ impl Task {
         }
     }
 
-    fn enqueue(&self, after: &[Arc<Flight>]) -> Answer<(opencl::Event, &Arc<Queue>)> {
+    fn enqueue(&self, after: &[Arc<Flight>]) -> Answer<(opencl::Event, &Queue)> {
         let queue = self.lane.queue()?;
         let launch = self
             .operation
             .as_launch()
             .ok_or(sys::ZE_RESULT_ERROR_UNKNOWN)?;
-        let elsewhere = after
-            .iter()
-            .filter(|flight| !flight.is_in(queue))
-            .map(|flight| flight.event());
+        let after: SmallVec<[_; 4]> = after.iter().map(|flight| flight.event()).collect();
         self.started.store(clock::now(), Ordering::Relaxed);
-        launch
-            .enqueue(queue, &elsewhere.collect::<SmallVec<[_; 4]>>())
-            .map(|event| (event, queue))
+        launch.enqueue(queue, &after).map(|event| (event, queue))
     }
 
     /// The end of a flight. Returns the tasks that may start now.

@@ -1,11 +1,11 @@
-//! Queues that run launches one after another.
+//! Queues that run launches when the events are complete that each one waits for.
 
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
 
 use super::{Error, Runtime};
 
-/// An in-order queue that times its launches.
+/// An out-of-order queue that times its launches.
 pub struct Queue {
     pub(super) runtime: &'static Runtime,
     pub(super) raw: cl_command_queue,
@@ -24,7 +24,8 @@ impl Queue {
     pub fn new(runtime: &'static Runtime) -> Result<Self, Error> {
         let properties = [
             u64::from(cl::CL_QUEUE_PROPERTIES),
-            cl::CL_QUEUE_PROFILING_ENABLE,
+            // In order, the runtime for the CPU starts what is in another queue only after all of this one.
+            cl::CL_QUEUE_PROFILING_ENABLE | cl::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
             0,
         ];
         let mut code = 0;

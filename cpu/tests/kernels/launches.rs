@@ -1,0 +1,504 @@
+//! Launches: right answers, in the right order.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use level_zero_sys as sys;
+use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+
+use super::programs::module;
+use super::runtime::{Runtime, call, groups, must};
+
+/// A runtime with the tests' module.
+struct Setup {
+    runtime: Runtime,
+    module: sys::ze_module_handle_t,
+}
+
+// SAFETY: handles are numbers, and the library is thread-safe.
+unsafe impl Sync for Setup {}
+
+impl Setup {
+    fn new() -> Option<Self> {
+        let runtime = Runtime::with_compiler()?;
+        let module = runtime.build(&module(), &[]).unwrap();
+        Some(Self { runtime, module })
+    }
+
+    fn kernel(&self, name: &str, group: u32) -> sys::ze_kernel_handle_t {
+        let kernel = self.runtime.kernel(self.module, name).unwrap();
+        must!(self.runtime, zeKernelSetGroupSize(kernel, group, 1, 1));
+        kernel
+    }
+
+    /// Appends a launch of so many groups.
+    fn launch(
+        &self,
+        list: sys::ze_command_list_handle_t,
+        kernel: sys::ze_kernel_handle_t,
+        count: u32,
+        signal: sys::ze_event_handle_t,
+        waits: &[sys::ze_event_handle_t],
+    ) {
+        let (groups, mut waits) = (groups(count), waits.to_vec());
+        must!(
+            self.runtime,
+            zeCommandListAppendLaunchKernel(
+                list,
+                kernel,
+                &raw const groups,
+                signal,
+                waits.len() as u32,
+                waits.as_mut_ptr()
+            )
+        );
+    }
+
+    /// `work` on one integer for about a tenth of a second.
+    fn long(&self, memory: &[u32]) -> sys::ze_kernel_handle_t {
+        let kernel = self.kernel("work", 1);
+        assert_eq!(self.runtime.set(kernel, 0, memory.as_ptr()), OK);
+        assert_eq!(self.runtime.set(kernel, 1, 30_000_000_u64), OK);
+        kernel
+    }
+}
+
+/// What `work` leaves of a value.
+fn worked(mut value: u32, rounds: u64) -> u32 {
+    for _ in 0..rounds {
+        value = value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    }
+    value
+}
+
+#[test]
+fn every_kind_of_argument_arrives() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    let (a, b, c) = (
+        runtime.shared(&[1, 2, 3, 4]),
+        runtime.shared(&[10, 20, 30, 40]),
+        runtime.shared(&[0; 4]),
+    );
+    let add = setup.kernel("add", 2);
+    for (index, memory) in [&a, &b, &c].into_iter().enumerate() {
+        assert_eq!(runtime.set(add, index as u32, memory.as_ptr()), OK);
+    }
+    setup.launch(list, add, 2, ptr::null_mut(), &[]);
+    // The arguments are those of the time of the append.
+    assert_eq!(runtime.set(add, 0, c.as_ptr()), OK);
+    let increase = setup.kernel("increase", 4);
+    assert_eq!(runtime.set(increase, 0, c.as_ptr()), OK);
+    assert_eq!(runtime.set(increase, 1, 100_u32), OK);
+    assert_eq!(runtime.set(increase, 2, [77_u32, 1000]), OK);
+    setup.launch(list, increase, 1, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(c, [1111, 1122, 1133, 1144]);
+
+    let shared_memory = setup.kernel("shared_memory", 1);
+    assert_eq!(runtime.set(shared_memory, 0, c.as_ptr()), OK);
+    must!(
+        runtime,
+        zeKernelSetArgumentValue(shared_memory, 1, 64, ptr::null())
+    );
+    setup.launch(list, shared_memory, 4, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(c, [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_global_offset_moves_the_range() {
+    /// Not in the table that the headers declare functions from.
+    type SetOffset =
+        unsafe extern "C" fn(sys::ze_kernel_handle_t, u32, u32, u32) -> sys::ze_result_t;
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let mut address = ptr::null_mut::<c_void>();
+    let name = c"zeKernelSetGlobalOffsetExp";
+    must!(
+        runtime,
+        zeDriverGetExtensionFunctionAddress(runtime.driver, name.as_ptr(), &raw mut address)
+    );
+    // SAFETY: the extension gives the function of this name this type.
+    let set_offset: SetOffset = unsafe { std::mem::transmute(address) };
+    let memory = runtime.shared(&[9; 6]);
+    let kernel = setup.kernel("shared_memory", 1);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    must!(runtime, zeKernelSetArgumentValue(kernel, 1, 4, ptr::null()));
+    // SAFETY: the kernel is alive.
+    assert_eq!(unsafe { set_offset(kernel, 2, 0, 0) }, OK);
+    let list = runtime.immediate(true);
+    setup.launch(list, kernel, 3, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(memory, [9, 9, 2, 3, 4, 9]);
+}
+
+#[test]
+fn launches_keep_their_place_among_copies_and_fills() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    let count = 1 << 16;
+    let (x, y) = (
+        runtime.shared(&vec![0; count]),
+        runtime.shared(&vec![0; count]),
+    );
+    let bytes = count * 4;
+    let increase = setup.kernel("increase", 64);
+    assert_eq!(runtime.set(increase, 0, x.as_ptr()), OK);
+    assert_eq!(runtime.set(increase, 2, [0_u32; 2]), OK);
+    for round in 0..50_u32 {
+        let pattern = round;
+        must!(
+            runtime,
+            zeCommandListAppendMemoryFill(
+                list,
+                x.as_mut_ptr().cast(),
+                (&raw const pattern).cast(),
+                4,
+                bytes,
+                ptr::null_mut(),
+                0,
+                ptr::null_mut()
+            )
+        );
+        assert_eq!(runtime.set(increase, 1, round * 7), OK);
+        setup.launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
+        setup.launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
+        must!(
+            runtime,
+            zeCommandListAppendMemoryCopy(
+                list,
+                y.as_mut_ptr().cast(),
+                x.as_ptr().cast(),
+                bytes,
+                ptr::null_mut(),
+                0,
+                ptr::null_mut()
+            )
+        );
+    }
+    assert_eq!(runtime.synchronize(list), OK);
+    assert!(y.iter().all(|&value| value == 49 + 2 * 49 * 7));
+}
+
+#[test]
+fn an_append_does_not_wait_and_events_order_lists() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let events = runtime.events(4);
+    let (first, second) = (runtime.immediate(false), runtime.immediate(false));
+    let memory = runtime.shared(&[1]);
+    let long = setup.long(memory);
+    let begun = Instant::now();
+    // The first waits for the host, the second for the first, and so on from list to list.
+    setup.launch(first, long, 1, events[1], &events[..1]);
+    setup.launch(second, long, 1, events[2], &events[1..2]);
+    setup.launch(first, long, 1, events[3], &events[2..3]);
+    assert!(
+        begun.elapsed() < Duration::from_millis(50),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(
+        call!(runtime, zeEventHostSynchronize(events[3], 10_000_000)),
+        sys::ZE_RESULT_NOT_READY
+    );
+    assert_eq!(memory[0], 1);
+    must!(runtime, zeEventHostSignal(events[0]));
+    must!(runtime, zeEventHostSynchronize(events[3], u64::MAX));
+    assert_eq!(memory[0], worked(1, 90_000_000));
+    // Whoever sees the last sees those before it.
+    for event in &events {
+        must!(runtime, zeEventQueryStatus(*event));
+    }
+    let mut ended = 0;
+    for event in &events[1..] {
+        let mut times = sys::ze_kernel_timestamp_result_t::default();
+        must!(runtime, zeEventQueryKernelTimestamp(*event, &raw mut times));
+        assert!(
+            times.global.kernelStart >= ended && times.global.kernelEnd > times.global.kernelStart
+        );
+        ended = times.global.kernelEnd;
+    }
+}
+
+#[test]
+fn a_timestamp_is_about_as_long_as_its_kernel() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let event = runtime.events(1)[0];
+    let memory = runtime.shared(&[1]);
+    let list = runtime.immediate(true);
+    let long = setup.long(memory);
+    let begun = Instant::now();
+    setup.launch(list, long, 1, event, &[]);
+    must!(runtime, zeEventHostSynchronize(event, u64::MAX));
+    let elapsed = begun.elapsed().as_nanos() as u64;
+    let mut times = sys::ze_kernel_timestamp_result_t::default();
+    must!(runtime, zeEventQueryKernelTimestamp(event, &raw mut times));
+    let told = times.global.kernelEnd - times.global.kernelStart;
+    assert!(
+        told <= elapsed && told >= elapsed / 4,
+        "{told} ns of {elapsed} ns"
+    );
+}
+
+#[test]
+fn a_timeout_is_kept_while_a_kernel_runs() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let event = runtime.events(1)[0];
+    let memory = runtime.shared(&[1]);
+    let list = runtime.immediate(true);
+    let long = setup.long(memory);
+    for _ in 0..4 {
+        setup.launch(list, long, 1, ptr::null_mut(), &[]);
+    }
+    setup.launch(list, long, 1, event, &[]);
+    let begun = Instant::now();
+    assert_eq!(
+        call!(runtime, zeEventHostSynchronize(event, 1_000_000)),
+        sys::ZE_RESULT_NOT_READY
+    );
+    assert!(
+        begun.elapsed() < Duration::from_millis(60),
+        "{:?}",
+        begun.elapsed()
+    );
+    must!(runtime, zeEventHostSynchronize(event, u64::MAX));
+}
+
+#[test]
+fn a_regular_list_runs_again_and_again() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let desc = sys::ze_command_list_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
+        ..Default::default()
+    };
+    let (mut list, mut queue, mut fence) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    must!(
+        runtime,
+        zeCommandListCreate(
+            runtime.context,
+            runtime.device,
+            &raw const desc,
+            &raw mut list
+        )
+    );
+    let desc = sys::ze_command_queue_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+        mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
+        ..Default::default()
+    };
+    must!(
+        runtime,
+        zeCommandQueueCreate(
+            runtime.context,
+            runtime.device,
+            &raw const desc,
+            &raw mut queue
+        )
+    );
+    let desc = sys::ze_fence_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_FENCE_DESC,
+        ..Default::default()
+    };
+    must!(
+        runtime,
+        zeFenceCreate(queue, &raw const desc, &raw mut fence)
+    );
+    let x = runtime.shared(&[0; 256]);
+    let increase = setup.kernel("increase", 16);
+    assert_eq!(runtime.set(increase, 0, x.as_ptr()), OK);
+    assert_eq!(runtime.set(increase, 1, 1_u32), OK);
+    assert_eq!(runtime.set(increase, 2, [0_u32, 2]), OK);
+    setup.launch(list, increase, 16, ptr::null_mut(), &[]);
+    must!(
+        runtime,
+        zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
+    );
+    setup.launch(list, increase, 8, ptr::null_mut(), &[]);
+    must!(runtime, zeCommandListClose(list));
+    must!(runtime, zeKernelDestroy(increase));
+    for _ in 0..100 {
+        must!(
+            runtime,
+            zeCommandQueueExecuteCommandLists(queue, 1, &raw mut list, fence)
+        );
+        must!(runtime, zeFenceHostSynchronize(fence, u64::MAX));
+        must!(runtime, zeFenceReset(fence));
+    }
+    assert!(
+        x[..128].iter().all(|&value| value == 600) && x[128..].iter().all(|&value| value == 300)
+    );
+}
+
+#[test]
+fn independent_lists_run_at_the_same_time() {
+    let Some(setup) = Setup::new() else { return };
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        eprintln!("skipped: one processor runs one kernel at a time");
+        return;
+    }
+    let runtime = &setup.runtime;
+    let events = runtime.events(4);
+    let (slow, quick) = (runtime.immediate(true), runtime.immediate(true));
+    let (x, y) = (runtime.shared(&[1]), runtime.shared(&[1]));
+    let long = setup.long(x);
+    for _ in 0..5 {
+        setup.launch(slow, long, 1, ptr::null_mut(), &[]);
+    }
+    setup.launch(slow, long, 1, events[0], &[]);
+    let short = setup.kernel("work", 1);
+    assert_eq!(runtime.set(short, 0, y.as_ptr()), OK);
+    assert_eq!(runtime.set(short, 1, 10_u64), OK);
+    setup.launch(quick, short, 1, events[1], &[]);
+    must!(runtime, zeEventHostSynchronize(events[1], u64::MAX));
+    assert_eq!(y[0], worked(1, 10));
+    let busy = call!(runtime, zeEventQueryStatus(events[0]));
+    assert_eq!(
+        busy,
+        sys::ZE_RESULT_NOT_READY,
+        "the quick kernel waited for the slow ones"
+    );
+    assert_eq!(runtime.synchronize(slow), OK);
+}
+
+#[test]
+fn several_threads_launch_one_kernel() {
+    let Some(setup) = Setup::new() else { return };
+    let setup = &setup;
+    std::thread::scope(|scope| {
+        for thread in 0..4_u32 {
+            scope.spawn(move || {
+                let runtime = &setup.runtime;
+                let list = runtime.immediate(true);
+                // Kernels of one name share what they were compiled to, and nothing of what is set on them.
+                let increase = setup.kernel("increase", 8);
+                let memory = runtime.shared(&[0; 64]);
+                assert_eq!(runtime.set(increase, 0, memory.as_ptr()), OK);
+                assert_eq!(runtime.set(increase, 1, thread), OK);
+                assert_eq!(runtime.set(increase, 2, [0_u32, 1]), OK);
+                for _ in 0..500 {
+                    setup.launch(list, increase, 8, ptr::null_mut(), &[]);
+                }
+                assert_eq!(runtime.synchronize(list), OK);
+                assert!(memory.iter().all(|&value| value == 500 * (thread + 1)));
+                must!(runtime, zeCommandListDestroy(list));
+                must!(runtime, zeKernelDestroy(increase));
+            });
+        }
+    });
+}
+
+#[test]
+fn group_counts_in_memory_are_read_when_the_turn_comes() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    let counts = runtime.shared(&[1, 1, 1, 3, 1, 1, 2]);
+    let memory = runtime.shared(&[0; 8]);
+    let increase = setup.kernel("increase", 1);
+    assert_eq!(runtime.set(increase, 0, memory.as_ptr()), OK);
+    assert_eq!(runtime.set(increase, 1, 1_u32), OK);
+    assert_eq!(runtime.set(increase, 2, [0_u32; 2]), OK);
+    let event = runtime.events(1)[0];
+    must!(
+        runtime,
+        zeCommandListAppendLaunchKernelIndirect(
+            list,
+            increase,
+            counts.as_ptr().cast(),
+            ptr::null_mut(),
+            1,
+            [event].as_mut_ptr()
+        )
+    );
+    counts[0] = 5;
+    must!(runtime, zeEventHostSignal(event));
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(memory, [1, 1, 1, 1, 1, 0, 0, 0]);
+    must!(
+        runtime,
+        zeCommandListAppendLaunchMultipleKernelsIndirect(
+            list,
+            2,
+            [increase, increase].as_mut_ptr(),
+            &raw const counts[6],
+            counts.as_ptr().cast(),
+            ptr::null_mut(),
+            0,
+            ptr::null_mut()
+        )
+    );
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(memory, [3, 3, 3, 2, 2, 0, 0, 0]);
+}
+
+#[test]
+fn an_empty_launch_still_signals() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let event = runtime.events(1)[0];
+    let memory = runtime.shared(&[1]);
+    let list = runtime.immediate(true);
+    setup.launch(list, setup.long(memory), 0, event, &[]);
+    must!(runtime, zeEventHostSynchronize(event, u64::MAX));
+    assert_eq!(memory[0], 1);
+}
+
+#[test]
+fn a_cooperative_launch_keeps_to_the_count_that_was_suggested() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let memory = runtime.shared(&[1]);
+    let (kernel, list) = (setup.long(memory), runtime.immediate(true));
+    let mut most = 0;
+    must!(
+        runtime,
+        zeKernelSuggestMaxCooperativeGroupCount(kernel, &raw mut most)
+    );
+    assert!(most >= 1);
+    let launch = |count| {
+        let groups = groups(count);
+        call!(
+            runtime,
+            zeCommandListAppendLaunchCooperativeKernel(
+                list,
+                kernel,
+                &raw const groups,
+                ptr::null_mut(),
+                0,
+                ptr::null_mut()
+            )
+        )
+    };
+    assert_eq!(launch(most), OK);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(memory[0], worked(1, 30_000_000));
+    assert_eq!(launch(most + 1), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+}
+
+#[test]
+fn freeing_memory_of_a_running_kernel_is_safe() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    for _ in 0..20 {
+        let memory = runtime.shared(&vec![1; 1 << 20]);
+        let kernel = setup.kernel("work", 64);
+        assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+        assert_eq!(runtime.set(kernel, 1, 10_u64), OK);
+        setup.launch(list, kernel, 1 << 14, ptr::null_mut(), &[]);
+        must!(runtime, zeKernelDestroy(kernel));
+        must!(
+            runtime,
+            zeMemFree(runtime.context, memory.as_mut_ptr().cast())
+        );
+    }
+    assert_eq!(runtime.synchronize(list), OK);
+}

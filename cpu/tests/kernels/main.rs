@@ -1,0 +1,8 @@
+//! Modules, kernels and launches, through the shared library and its Level Zero functions only.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod bad_input;
+mod launches;
+mod modules;
+mod programs;
+mod runtime;
