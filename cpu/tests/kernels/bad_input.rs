@@ -104,7 +104,7 @@ fn a_module_with_a_changed_byte_never_crashes() {
     };
     let whole = module();
     let config = ProptestConfig {
-        cases: 128,
+        cases: 64,
         max_shrink_iters: 0,
         ..ProptestConfig::default()
     };
