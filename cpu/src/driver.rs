@@ -10,6 +10,7 @@ use crate::answer::{Answer, ensure};
 use crate::arguments::{descriptor, fill, flags, output, properties, structures};
 use crate::ddi;
 use crate::device::extensions;
+use crate::fork;
 use crate::handle::{Kind, expect_singleton, singleton};
 use crate::machine::processor;
 use crate::newer;
@@ -43,12 +44,17 @@ fn expect_initialised() -> Answer {
     )
 }
 
+fn begin() {
+    fork::prepare();
+    INITIALISED.store(true, Ordering::Release);
+}
+
 /// `zeInit`; asking for other kinds of drivers only leaves none.
 pub fn init(wanted: sys::ze_init_flags_t) -> Answer {
     let (gpu, vpu) = (sys::ZE_INIT_FLAG_GPU_ONLY.0, sys::ZE_INIT_FLAG_VPU_ONLY.0);
     flags(wanted, gpu | vpu)?;
     ensure(wanted != vpu, sys::ZE_RESULT_ERROR_UNINITIALIZED)?;
-    INITIALISED.store(true, Ordering::Release);
+    begin();
     Ok(())
 }
 
@@ -68,7 +74,7 @@ pub unsafe fn init_drivers(
     };
     ensure(wanted != 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
     let ours = if wanted & newer::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
-        INITIALISED.store(true, Ordering::Release);
+        begin();
         &[handle()][..]
     } else {
         &[]

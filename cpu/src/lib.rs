@@ -26,6 +26,7 @@ pub mod driver;
 pub mod engine;
 pub mod event;
 pub mod fence;
+pub mod fork;
 pub mod handle;
 pub mod kernel;
 pub mod launch;

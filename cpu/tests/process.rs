@@ -10,6 +10,7 @@
 mod common;
 
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{Context, Kind, MIB, NONE, OK, bytes, direct};
@@ -95,6 +96,38 @@ fn child_forks() {
             );
         }
     }
+}
+
+#[test]
+fn a_fork_may_come_between_allocations() {
+    alone("child_forks_while_others_allocate");
+}
+
+#[test]
+#[ignore = "run by a_fork_may_come_between_allocations"]
+fn child_forks_while_others_allocate() {
+    let context = Context::new();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    context.free(context.alloc(Kind::Shared, 64));
+                }
+            });
+        }
+        for _ in 0..200 {
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                context.free(context.alloc(Kind::Device, MIB));
+                unsafe { libc::_exit(0) };
+            }
+            let mut status = 1;
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -18,4 +18,4 @@ pub use operation::{Nothing, Operation, Pins};
 pub use signal::Signal;
 pub use stream::{Order, Stream};
 pub use task::Task;
-pub use workers::{dispatch, processors};
+pub use workers::{dispatch, forget, processors};

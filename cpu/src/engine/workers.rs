@@ -51,11 +51,17 @@ pub fn dispatch(ready: Vec<Arc<Task>>) {
     if ready.is_empty() {
         return;
     }
-    let outermost = GOING.with_borrow_mut(|going| {
+    let outermost = GOING.try_with(|going| {
+        let mut going = going.borrow_mut();
         let outermost = going.is_none();
-        going.get_or_insert_default().extend(ready);
+        going.get_or_insert_default().extend(ready.iter().cloned());
         outermost
     });
+    let Ok(outermost) = outermost else {
+        // The thread is ending, and what it keeps for itself is gone: workers take over.
+        ready.into_iter().for_each(enqueue);
+        return;
+    };
     if !outermost {
         return;
     }
@@ -78,11 +84,7 @@ fn pool() -> &'static Pool {
     if let Some(pool) = unsafe { current.as_ref() } {
         return pool;
     }
-    static WATCH: OnceLock<()> = OnceLock::new();
-    WATCH.get_or_init(|| {
-        // SAFETY: the handler only stores to an atomic, which is allowed in the child of a threaded process.
-        unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-    });
+    crate::fork::prepare();
     let made = Box::into_raw(Box::new(Pool {
         state: Mutex::default(),
         work: Condvar::new(),
@@ -100,8 +102,8 @@ fn pool() -> &'static Pool {
     }
 }
 
-/// In the child after a fork: its parent's threads are not there, so it starts with a new pool.
-extern "C" fn forget() {
+/// Starts with a new pool, in the child after a fork: its parent's threads are not there.
+pub fn forget() {
     POOL.store(ptr::null_mut(), Ordering::Release);
 }
 

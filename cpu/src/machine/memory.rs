@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Bytes of memory that the process can ever have: the machine's, or its control group's limit if that is lower.
 pub fn total() -> u64 {
@@ -16,14 +19,26 @@ pub fn total() -> u64 {
     })
 }
 
+/// A reading of what is available is good for this long: reading takes longer than a large allocation.
+const FRESH: Duration = Duration::from_millis(20);
+
 /// Bytes that could be used right now without swapping.
 pub fn available() -> u64 {
+    static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    let mut last = LAST.lock();
+    if let Some((when, bytes)) = *last
+        && when.elapsed() < FRESH
+    {
+        return bytes;
+    }
     let machine = meminfo("MemAvailable:").unwrap_or(u64::MAX);
     let swap = meminfo("SwapFree:").unwrap_or(0);
-    groups()
+    let bytes = groups()
         .iter()
         .filter_map(Group::room)
-        .fold(machine.saturating_add(swap), u64::min)
+        .fold(machine.saturating_add(swap), u64::min);
+    *last = Some((Instant::now(), bytes));
+    bytes
 }
 
 /// The largest single allocation without relaxed limits: half of the memory.

@@ -1,13 +1,17 @@
 //! All live allocations, ordered by address, so that any pointer finds its allocation in O(log n).
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockWriteGuard};
 
 use super::allocation::Allocation;
 
-static LIVE: RwLock<BTreeMap<usize, Arc<Allocation>>> = RwLock::new(BTreeMap::new());
+/// Allocations by the address of their first byte.
+type Live = BTreeMap<usize, Arc<Allocation>>;
+
+static LIVE: RwLock<Live> = RwLock::new(BTreeMap::new());
 
 /// Adds an allocation.
 pub fn insert(allocation: Arc<Allocation>) {
@@ -34,4 +38,19 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
         .extract_if(.., |_, allocation| allocation.context() == context)
         .map(|it| it.1)
         .collect()
+}
+
+thread_local! {
+    static HELD: Cell<Option<RwLockWriteGuard<'static, Live>>> = const { Cell::new(None) };
+}
+
+/// Keeps every other thread from changing the map until this one calls [`release`], so that a fork in between does not
+/// copy it half changed.
+pub fn hold() {
+    HELD.set(Some(LIVE.write()));
+}
+
+/// Ends what [`hold`] began on this thread, or on the one that this one is a copy of.
+pub fn release() {
+    HELD.set(None);
 }

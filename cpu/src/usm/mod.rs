@@ -13,5 +13,6 @@ mod span;
 pub use allocate::{device, host, shared};
 pub use allocation::{Allocation, Pin};
 pub use free::{free, free_all, free_with_policy};
+pub use map::{hold, release};
 pub use query::{address_range, properties};
 pub use span::Span;
