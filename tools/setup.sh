@@ -18,6 +18,9 @@ libclang() { # With the headers of the compiler, which are a package of their ow
     [ -n "${LIBCLANG_PATH:-}" ] || library libclang || exists /usr/lib/llvm-*/lib/libclang*.so* &&
         exists /usr/lib/llvm-*/lib/clang/*/include/stddef.h /usr/lib*/clang/*/include/stddef.h
 }
+python_headers() { # For the extension in C that the tests compile.
+    exists "$("${PYTHON:-python3.11}" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
+}
 python() { "${PYTHON:-python3.11}" -c 'import ensurepip, venv'; }
 
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
@@ -33,6 +36,7 @@ need libclang-dev libclang
 need pkg-config pkg-config --version
 need valgrind valgrind --version
 need python3.11-venv python
+need python3.11-dev python_headers
 [ -z "$packages" ] && exit 0
 
 echo "Missing on this machine:$packages"

@@ -4,7 +4,10 @@ Import it before dpctl: on a machine without a usable Intel GPU it brings a Leve
 runtime then finds as ``level_zero:gpu:0``.
 """
 
+from pathlib import Path
+
 from zeusm._zeusm import (
+    _C_API,
     LevelZeroError,
     PointerAttributes,
     Runtime,
@@ -22,6 +25,7 @@ from zeusm._zeusm import (
 )
 
 __all__ = [
+    "_C_API",
     "LevelZeroError",
     "PointerAttributes",
     "Runtime",
@@ -33,8 +37,22 @@ __all__ = [
     "empty",
     "from_dlpack",
     "from_sycl_usm_array_interface",
+    "get_include",
     "pointer_attributes",
     "runtime",
 ]
+
+
+def get_include() -> str:
+    """The folder of ``zeusm.h``, for compiling programs that use the C API.
+
+    Examples
+    --------
+    >>> import os
+    >>> os.listdir(get_include())
+    ['zeusm.h']
+    """
+    return str(Path(__file__).parent / "include")
+
 
 _start()

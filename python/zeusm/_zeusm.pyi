@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 __version__: str
+_C_API: object
 
 @type_check_only
 class _HasInterface(Protocol):

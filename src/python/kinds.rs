@@ -199,6 +199,15 @@ pub(super) fn suffix(kind: UsmKind) -> &'static str {
     }
 }
 
+/// SYCL's number of a kind; 0 is for what is no USM.
+pub(super) fn number(kind: UsmKind) -> i32 {
+    match kind {
+        UsmKind::Device => 1,
+        UsmKind::Shared => 2,
+        UsmKind::Host => 3,
+    }
+}
+
 /// The class of a kind.
 pub(super) fn class(py: Python<'_>, kind: UsmKind) -> Bound<'_, PyType> {
     match kind {

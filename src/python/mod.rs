@@ -1,10 +1,11 @@
 //! The Python extension module `zeusm._zeusm`.
 //!
 //! Python objects over the safe crate: this layer converts, names errors as dpctl's users know them, and releases the
-//! GIL around whatever may block. Its only unsafe code is for the buffer, capsule and DLPack ABIs.
+//! GIL around whatever may block. Its only unsafe code is for the buffer, capsule, DLPack and C ABIs.
 
 mod array;
 mod buffer;
+mod c_api;
 mod capsule;
 mod construct;
 mod descr;
@@ -55,6 +56,7 @@ mod _zeusm {
             "RuntimeSelectionWarning",
             py.get_type::<super::errors::RuntimeSelectionWarning>(),
         )?;
+        super::c_api::add(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

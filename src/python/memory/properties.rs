@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 use super::{Owner, PyMemory};
 use crate::python::capsule;
 use crate::python::dpctl::Dpctl;
+use crate::python::kinds;
 use crate::usm::UsmKind;
 
 #[pymethods]
@@ -122,13 +123,8 @@ impl PyMemory {
     /// syclobj : optional
     ///     A SYCL object whose context is asked; by default the memory's own.
     #[pyo3(signature = (syclobj=None))]
-    fn get_usm_type_enum(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
-        Ok(match self.kind_in(syclobj)? {
-            None => 0,
-            Some(UsmKind::Device) => 1,
-            Some(UsmKind::Shared) => 2,
-            Some(UsmKind::Host) => 3,
-        })
+    fn get_usm_type_enum(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<i32> {
+        Ok(self.kind_in(syclobj)?.map_or(0, kinds::number))
     }
 
     fn __len__(&self) -> usize {

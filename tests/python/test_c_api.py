@@ -1,0 +1,171 @@
+"""The C API, from an extension in C that is compiled here."""
+
+import gc
+import importlib.util
+import os
+import shlex
+import subprocess
+import sysconfig
+import weakref
+
+import dpctl.memory
+import pytest
+import zeusm
+import zeusm.memory
+
+N = 4096
+SOURCE = r"""
+#include <zeusm.h>
+
+static const zeusm_api *zeusm;
+
+static PyObject *check(PyObject *self, PyObject *object)
+{
+    return PyBool_FromLong(zeusm->check(object));
+}
+
+static PyObject *describe(PyObject *self, PyObject *object)
+{
+    zeusm_memory memory;
+    if (zeusm->describe(object, &memory) != 0)
+        return NULL;
+    return Py_BuildValue("(KKiiKKK)", (unsigned long long)memory.pointer, (unsigned long long)memory.nbytes,
+                         memory.kind, memory.read_only, (unsigned long long)memory.context,
+                         (unsigned long long)memory.device, (unsigned long long)memory.sycl_context);
+}
+
+static PyObject *from_pointer(PyObject *self, PyObject *arguments)
+{
+    unsigned long long pointer, nbytes, context;
+    PyObject *owner;
+    if (!PyArg_ParseTuple(arguments, "KKKO", &pointer, &nbytes, &context, &owner))
+        return NULL;
+    return zeusm->from_pointer((void *)pointer, nbytes, (void *)context, owner == Py_None ? NULL : owner);
+}
+
+static PyObject *version(PyObject *self, PyObject *nothing)
+{
+    return Py_BuildValue("(iii)", (int)zeusm->major, (int)zeusm->minor, zeusm->size == sizeof(zeusm_api));
+}
+
+static PyMethodDef methods[] = {
+    {"check", check, METH_O, NULL},
+    {"describe", describe, METH_O, NULL},
+    {"from_pointer", from_pointer, METH_VARARGS, NULL},
+    {"version", version, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "uses_zeusm", NULL, -1, methods};
+
+PyMODINIT_FUNC PyInit_uses_zeusm(void)
+{
+    zeusm = zeusm_import();
+    return zeusm == NULL ? NULL : PyModule_Create(&definition);
+}
+"""
+
+
+def compiled(folder, compiler, source):
+    (folder / source).write_text(SOURCE)
+    library = folder / ("uses_zeusm" + sysconfig.get_config_var("EXT_SUFFIX"))
+    include = [zeusm.get_include(), sysconfig.get_path("include")]
+    command = [*compiler, "-Wall", "-Werror", "-shared", "-fPIC", *(f"-I{path}" for path in include)]
+    subprocess.run([*command, folder / source, "-o", library], check=True)
+    spec = importlib.util.spec_from_file_location("uses_zeusm", library)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def c(tmp_path_factory):
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    return compiled(tmp_path_factory.mktemp("c"), compiler, "uses_zeusm.c")
+
+
+def test_the_version_is_the_headers(c):
+    assert c.version() == (1, 0, True)
+
+
+def test_memory_is_described(c, memory_class, usm_type):
+    x = memory_class(N)
+    pointer, nbytes, kind, read_only, context, device, sycl_context = c.describe(x)
+    assert (pointer, nbytes, read_only) == (x._pointer, N, 0)
+    assert kind == x.get_usm_type_enum()
+    assert context
+    assert device
+    assert sycl_context
+    # Memory in the same place has the same handles.
+    assert c.describe(memory_class(64))[4:] == (context, device, sycl_context)
+    assert c.describe(memory_class(0))[:2] == (0, 0)
+
+
+def test_what_is_no_memory(c, memory_class):
+    assert c.check(memory_class(4))
+    for other in (None, 5, b"abc", dpctl.memory.MemoryUSMShared(4)):
+        assert not c.check(other)
+        with pytest.raises(TypeError, match=type(other).__name__):
+            c.describe(other)
+
+
+def test_closed_memory_is_not_described(c, memory_class):
+    x = memory_class(N)
+    x.close()
+    with pytest.raises(ValueError, match="closed"):
+        c.describe(x)
+
+
+class Owner:
+    """Holds dpctl's memory, as an extension would hold its own."""
+
+    def __init__(self, usm_type):
+        self.memory = getattr(dpctl.memory, f"MemoryUSM{usm_type.title()}")(N)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_memory_is_made_from_a_pointer(c, usm_type, named):
+    owner = Owner(usm_type)
+    theirs = owner.memory
+    context = theirs.sycl_context.addressof_ref() if named else 0
+    x = c.from_pointer(theirs._pointer + 16, N - 16, context, owner)
+    assert type(x) is getattr(zeusm.memory, f"MemoryUSM{usm_type.title()}")
+    assert (x._pointer, x.nbytes) == (theirs._pointer + 16, N - 16)
+    assert x.reference_obj is owner
+    assert x.sycl_context == theirs.sycl_context
+    x.memset(7)
+    assert bytes(theirs)[16:] == b"\7" * (N - 16)
+    gone = weakref.ref(owner)
+    del owner, theirs
+    gc.collect()
+    assert gone() is not None
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_memory_that_is_not_what_it_is_said_to_be(c, usm_type):
+    owner = Owner(usm_type)
+    pointer = owner.memory._pointer
+    block = zeusm.memory.as_usm_memory(owner.memory)
+    with pytest.raises(ValueError, match="owner"):
+        c.from_pointer(pointer, N, 0, None)
+    with pytest.raises(ValueError, match=str(2**40)):
+        c.from_pointer(pointer, 2**40, 0, owner)
+    with pytest.raises(ValueError, match="0xdead0000"):
+        c.from_pointer(0xDEAD0000, 1, 0, owner)
+    with pytest.raises(ValueError, match=hex(id(owner))):
+        c.from_pointer(id(owner), 1, 0, owner)
+    assert block.nbytes == N
+
+
+def test_the_header_is_for_cpp_too(tmp_path):
+    source = tmp_path / "empty.cpp"
+    source.write_text("#include <zeusm.h>\nconst zeusm_api *api() { return zeusm_import(); }\n")
+    include = [zeusm.get_include(), sysconfig.get_path("include")]
+    flags = ["-x", "c++", "-Wall", "-Werror", "-fsyntax-only", *(f"-I{path}" for path in include)]
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    # A compiler for C alone says so.
+    probe = subprocess.run([*compiler, "-x", "c++", "-fsyntax-only", os.devnull], check=False)
+    if probe.returncode:
+        pytest.skip("there is no C++ compiler")
+    subprocess.run([*compiler, *flags, source], check=True)
