@@ -10,6 +10,7 @@ from typing_extensions import Buffer, disjoint_base
 _B = TypeVar("_B", bound=Buffer)
 
 __all__ = [
+    "_C_API",
     "LevelZeroError",
     "MemoryUSMDevice",
     "MemoryUSMHost",
