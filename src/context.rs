@@ -3,13 +3,15 @@
 use std::any::Any;
 use std::fmt;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
 
 use crate::Result;
+use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::pool::{self, DefaultPools, Found, LevelZero, Pool};
 use crate::usm::{PointerAttributes, UsmKind};
 
 /// A Level Zero context, either this crate's own or one that somebody else made (a SYCL runtime, for instance).
@@ -19,7 +21,17 @@ use crate::usm::{PointerAttributes, UsmKind};
 ///
 /// Source: Level Zero specification, "Core programming guide", Contexts.
 #[derive(Clone)]
-pub struct Context(Arc<Inner>);
+pub struct Context {
+    inner: Arc<Inner>,
+    pools: Pools,
+}
+
+/// The context's pools. What belongs to a pool has the context too, but must not keep the pools alive.
+#[derive(Clone)]
+enum Pools {
+    Kept(Arc<DefaultPools>),
+    Known(Weak<DefaultPools>),
+}
 
 struct Inner {
     driver: Driver,
@@ -51,11 +63,18 @@ impl Context {
                 zeContextCreate(driver.handle(), &description, &mut handle)
             )
         }?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self::of(Inner {
             driver: driver.clone(),
             handle,
             owner: None,
-        })))
+        }))
+    }
+
+    fn of(inner: Inner) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            pools: Pools::Kept(Arc::default()),
+        }
     }
 
     /// Uses a context that somebody else made, and keeps `owner` until nothing here needs it any more.
@@ -67,18 +86,36 @@ impl Context {
         handle: sys::ze_context_handle_t,
         owner: impl Any + Send + Sync,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self::of(Inner {
             driver: driver.clone(),
             handle,
             owner: Some(Box::new(owner)),
-        }))
+        })
     }
 
-    /// What Level Zero knows of the allocation that `pointer` points into.
+    /// What is known of the allocation that `pointer` points into: Level Zero's word, or where a pool has divided
+    /// Level Zero's memory, the pool's.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of this context.
     pub fn pointer_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
+        let whole = self.driver_attributes(pointer)?;
+        match pool::find(pointer) {
+            Found::Elsewhere => Ok(whole),
+            Found::Used(range) if range.contains(&pointer) => Ok(PointerAttributes {
+                base: range.start,
+                size: range.len(),
+                ..whole
+            }),
+            Found::Used(_) | Found::Unused => Err(Error::UnknownPointer { pointer }),
+        }
+    }
+
+    /// What Level Zero knows of its allocation that `pointer` points into, which a pool may have divided.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPointer`] when it is not USM of this context.
+    pub(crate) fn driver_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
         if pointer == 0 {
             return Err(Error::UnknownPointer { pointer });
         }
@@ -102,7 +139,7 @@ impl Context {
         let kind =
             UsmKind::from_level_zero(properties.type_).ok_or(Error::UnknownPointer { pointer })?;
         let (mut base, mut size) = (ptr::null_mut(), 0);
-        // SAFETY: as above.
+        // SAFETY: the context is alive; Level Zero looks the pointer up and does not follow it.
         unsafe {
             call!(
                 self.library(),
@@ -128,22 +165,52 @@ impl Context {
         })
     }
 
+    /// Hands the context's pool for `device` and `kind` to `then`; `None` when the pools went with the context's
+    /// last owner, and only allocations have it any more.
+    pub(crate) fn with_pool<T>(
+        &self,
+        device: &Device,
+        kind: UsmKind,
+        then: impl FnOnce(&Pool<LevelZero>) -> T,
+    ) -> Option<T> {
+        let known = |pools| Self {
+            inner: Arc::clone(&self.inner),
+            pools: Pools::Known(pools),
+        };
+        match &self.pools {
+            Pools::Kept(pools) => {
+                let context = || known(Arc::downgrade(pools));
+                Some(then(pools.get(context, device, kind)))
+            }
+            Pools::Known(weak) => {
+                let context = || known(Weak::clone(weak));
+                Some(then(weak.upgrade()?.get(context, device, kind)))
+            }
+        }
+    }
+
+    /// The pool that ordinary allocations of `kind` for `device` come from.
+    #[must_use]
+    pub fn pool(&self, device: &Device, kind: UsmKind) -> Option<Pool<LevelZero>> {
+        self.with_pool(device, kind, Pool::clone)
+    }
+
     /// The driver it belongs to.
     #[must_use]
     pub fn driver(&self) -> &Driver {
-        &self.0.driver
+        &self.inner.driver
     }
 
     /// The library that the context was made through.
     #[must_use]
     pub fn library(&self) -> &'static sys::Library {
-        self.0.driver.library()
+        self.inner.driver.library()
     }
 
     /// The raw handle, for calls that this crate does not wrap.
     #[must_use]
     pub fn handle(&self) -> sys::ze_context_handle_t {
-        self.0.handle
+        self.inner.handle
     }
 }
 
@@ -159,7 +226,7 @@ impl Drop for Inner {
 
 impl PartialEq for Context {
     fn eq(&self, other: &Self) -> bool {
-        self.0.handle == other.0.handle
+        self.inner.handle == other.inner.handle
     }
 }
 
@@ -169,8 +236,8 @@ impl fmt::Debug for Context {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Context")
-            .field("handle", &self.0.handle)
-            .field("foreign", &self.0.owner.is_some())
+            .field("handle", &self.inner.handle)
+            .field("foreign", &self.inner.owner.is_some())
             .finish()
     }
 }

@@ -29,7 +29,7 @@ impl Export {
         driver::check(allocation.device())?;
         let context = allocation.context().clone();
         // A pool's allocation is a part of the driver's, whose handle can be had of its beginning only.
-        let whole = context.pointer_attributes(allocation.as_ptr().addr())?;
+        let whole = context.driver_attributes(allocation.as_ptr().addr())?;
         let raw = Raw::get(&context, whole.base)?;
         let file = raw.file();
         let entry = match ledger::enter(file.map(|_| raw.descriptor())) {

@@ -21,6 +21,7 @@
 
 mod class;
 mod coarse;
+mod default;
 mod failure;
 mod fork;
 mod inner;
@@ -39,6 +40,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+pub(crate) use default::DefaultPools;
+pub use default::{POOL_VARIABLE, is_default};
 pub use failure::Failure;
 pub use level_zero::LevelZero;
 pub use options::{Growth, Options};

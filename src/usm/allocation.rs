@@ -4,32 +4,34 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
-use level_zero_sys as sys;
-
 use super::UsmKind;
 use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
 use crate::ipc::{self, Export};
+use crate::pool::{self, Block, LevelZero, Pool, Provider};
 
 /// The largest alignment in bytes that zeusm asks of Level Zero: 2 MiB, a large page of every Intel GPU.
 pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 
 /// An allocation of USM whose kind is known at run time only.
 ///
-/// Of no bytes, it is no allocation: the pointer is null and Level Zero is never asked.
-///
-/// Source: Level Zero specification, `zeMemAllocHost`, `zeMemAllocDevice`, `zeMemAllocShared`, `zeMemFree`.
+/// Of no bytes, it is no allocation: the pointer is null and nobody is asked.
 #[derive(Debug)]
 pub struct Allocation {
-    context: Context,
-    device: Device,
-    kind: UsmKind,
     pointer: *mut c_void,
     size: usize,
-    /// What other processes open it by, once a handle of it was asked for.
-    export: OnceLock<Export>,
+    source: Source,
+    /// What other processes open it by, once a handle of it was asked for; apart, as few ever are.
+    export: OnceLock<Box<Export>>,
+}
+
+/// Where the memory goes back to.
+#[derive(Debug)]
+enum Source {
+    Direct(LevelZero),
+    Pool(Block<LevelZero>),
 }
 
 // SAFETY: the pointer is owned, and freeing USM is legal from any thread.
@@ -38,7 +40,8 @@ unsafe impl Send for Allocation {}
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
-    /// Allocates `size` bytes in `context` for `device`, at an alignment of 0 (the runtime's choice) or a power of two.
+    /// Allocates `size` bytes in `context` for `device`, at an alignment of 0 (the runtime's choice) or a power of
+    /// two: from the context's own pool where [`pool::is_default`] says so, else directly.
     ///
     /// # Errors
     /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`]; [`Error::Allocation`] with
@@ -50,30 +53,67 @@ impl Allocation {
         size: usize,
         alignment: usize,
     ) -> Result<Self> {
-        if alignment > LARGEST_ALIGNMENT || (alignment != 0 && !alignment.is_power_of_two()) {
-            return Err(Error::Alignment {
-                alignment,
-                limit: LARGEST_ALIGNMENT,
-            });
+        if size > 0 && pool::is_default() {
+            let pooled = |pool: &_| Self::in_pool(pool, size, alignment);
+            if let Some(answer) = context.with_pool(device, kind, pooled) {
+                return answer;
+            }
         }
+        Self::direct(context, device, kind, size, alignment)
+    }
+
+    /// Allocates from Level Zero, in no pool.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn direct(
+        context: &Context,
+        device: &Device,
+        kind: UsmKind,
+        size: usize,
+        alignment: usize,
+    ) -> Result<Self> {
+        pool::check_alignment(alignment)?;
+        let provider = LevelZero::new(context, device, kind);
         let pointer = if size == 0 {
             ptr::null_mut()
         } else {
-            allocate(context, device, kind, size, alignment).map_err(|cause| Error::Allocation {
-                kind,
-                size,
-                alignment,
-                device: device.name().to_owned(),
-                limit: device.largest_allocation(),
-                cause: Box::new(cause),
-            })?
+            provider
+                .allocate(size, alignment)
+                .map_err(|cause| failed(&provider, size, alignment, cause))?
+                .as_ptr()
         };
         Ok(Self {
-            context: context.clone(),
-            device: device.clone(),
-            kind,
             pointer,
             size,
+            source: Source::Direct(provider),
+            export: OnceLock::new(),
+        })
+    }
+
+    /// Allocates from a pool.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); the cause is [`Error::Pool`], with the pool's figures.
+    pub fn in_pool(pool: &Pool<LevelZero>, size: usize, alignment: usize) -> Result<Self> {
+        pool::check_alignment(alignment)?;
+        if size == 0 {
+            let provider = pool.provider();
+            return Self::direct(
+                provider.context(),
+                provider.device(),
+                provider.kind(),
+                size,
+                alignment,
+            );
+        }
+        let block = pool
+            .allocate(size, alignment)
+            .map_err(|cause| failed(pool.provider(), size, alignment, cause))?;
+        Ok(Self {
+            pointer: block.address().as_ptr(),
+            size,
+            source: Source::Pool(block),
             export: OnceLock::new(),
         })
     }
@@ -93,19 +133,32 @@ impl Allocation {
     /// The kind of memory.
     #[must_use]
     pub fn kind(&self) -> UsmKind {
-        self.kind
+        self.provider().kind()
     }
 
     /// The context it belongs to.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.context
+        self.provider().context()
     }
 
     /// The device it was allocated for. Host memory is for all devices of the context; this is the one named then.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.device
+        self.provider().device()
+    }
+
+    /// Whether the memory is a pool's.
+    #[must_use]
+    pub fn is_pooled(&self) -> bool {
+        matches!(self.source, Source::Pool(_))
+    }
+
+    fn provider(&self) -> &LevelZero {
+        match &self.source {
+            Source::Direct(provider) => provider,
+            Source::Pool(block) => block.provider(),
+        }
     }
 
     /// What other processes open it by, made when first asked for.
@@ -113,7 +166,7 @@ impl Allocation {
         if let Some(export) = self.export.get() {
             return Ok(export);
         }
-        let export = Export::new(self)?;
+        let export = Box::new(Export::new(self)?);
         // Of two that ask at once, one's is dropped.
         Ok(self.export.get_or_init(|| export))
     }
@@ -128,83 +181,24 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         // Nobody may find it exported once it is freed.
         drop(self.export.take());
-        if !self.pointer.is_null() {
-            // The answer can only be told to nobody; the runtime owns the memory's fate from here.
-            // SAFETY: the pointer came from this context, this is its only owner, and whatever runs on it holds a
+        if let Source::Direct(provider) = &self.source
+            && let Some(pointer) = NonNull::new(self.pointer)
+        {
+            // SAFETY: the pointer came from this provider, this is its only owner, and whatever runs on it holds a
             // reference to `self`.
-            let _ = unsafe {
-                call!(
-                    self.context.library(),
-                    zeMemFree(self.context.handle(), self.pointer)
-                )
-            };
+            unsafe { provider.free(pointer, self.size) };
         }
     }
 }
 
-/// The call for `kind`; `size` is not 0.
-fn allocate(
-    context: &Context,
-    device: &Device,
-    kind: UsmKind,
-    size: usize,
-    alignment: usize,
-) -> Result<*mut c_void> {
-    let library = context.library();
-    // Without this a size above the device's limit is refused even where the device could hold it.
-    let mut relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
-        flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,
-        ..Default::default()
-    };
-    let next = if size as u64 > device.largest_allocation() {
-        (&raw mut relaxed).cast()
-    } else {
-        ptr::null_mut()
-    };
-    let for_device = sys::ze_device_mem_alloc_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
-        pNext: next,
-        ..Default::default()
-    };
-    let for_host = sys::ze_host_mem_alloc_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
-        pNext: next,
-        ..Default::default()
-    };
-    let (in_context, on_device) = (context.handle(), device.handle());
-    let mut pointer = ptr::null_mut();
-    // SAFETY: context and device are alive, and the descriptors, which name their own types, outlive the calls.
-    unsafe {
-        match kind {
-            UsmKind::Host => call!(
-                library,
-                zeMemAllocHost(in_context, &for_host, size, alignment, &mut pointer)
-            ),
-            UsmKind::Device => call!(
-                library,
-                zeMemAllocDevice(
-                    in_context,
-                    &for_device,
-                    size,
-                    alignment,
-                    on_device,
-                    &mut pointer
-                )
-            ),
-            UsmKind::Shared => call!(
-                library,
-                zeMemAllocShared(
-                    in_context,
-                    &for_device,
-                    &for_host,
-                    size,
-                    alignment,
-                    on_device,
-                    &mut pointer
-                )
-            ),
-        }
-    }?;
-    Ok(pointer)
+fn failed(provider: &LevelZero, size: usize, alignment: usize, cause: Error) -> Error {
+    let device = provider.device();
+    Error::Allocation {
+        kind: provider.kind(),
+        size,
+        alignment,
+        device: device.name().to_owned(),
+        limit: device.largest_allocation(),
+        cause: Box::new(cause),
+    }
 }

@@ -131,12 +131,17 @@ fn a_million_live_blocks_do_not_slow_it_down() {
         }
         begin.elapsed()
     };
+    // The shortest of many: whatever else the machine does only ever adds to that. A busy one needs more of them.
     let (mut with_few, mut with_many) = (Duration::MAX, Duration::MAX);
-    for _ in 0..100 {
+    let mut ratio = f64::MAX;
+    for round in 0..5000 {
         with_few = with_few.min(time(&pool));
         with_many = with_many.min(time(&other));
+        ratio = with_many.as_secs_f64() / with_few.as_secs_f64();
+        if round >= 100 && ratio <= 1.2 {
+            break;
+        }
     }
-    let ratio = with_many.as_secs_f64() / with_few.as_secs_f64();
     println!("{with_few:?} beside 1000 blocks, {with_many:?} beside 1000000: {ratio:.3}");
     assert!(ratio <= 1.2, "{ratio:.3}");
     drop((few, many));

@@ -5,6 +5,7 @@ mod blocks;
 mod faults;
 mod figures;
 mod growth;
+mod level_zero;
 mod provider;
 mod random;
 mod stress;

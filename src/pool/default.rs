@@ -1,0 +1,57 @@
+//! The pools behind ordinary allocations: one for each context, device and kind.
+
+use std::env;
+use std::sync::OnceLock;
+
+use super::{LevelZero, Options, Pool};
+use crate::context::Context;
+use crate::device::Device;
+use crate::usm::UsmKind;
+
+/// The environment variable that turns the pools off (`0`) or on (anything else).
+pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
+
+/// Whether ordinary allocations come from pools; the first call decides it for the process.
+#[must_use]
+pub fn is_default() -> bool {
+    static ON: OnceLock<bool> = OnceLock::new();
+    *ON.get_or_init(|| env::var_os(POOL_VARIABLE).is_some_and(|value| value != "0"))
+}
+
+/// A context's pools, by device and kind: a list that only grows, so that it is read without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct DefaultPools(OnceLock<Box<Node>>);
+
+#[derive(Debug)]
+struct Node {
+    device: Device,
+    pools: [OnceLock<Pool<LevelZero>>; 3],
+    others: DefaultPools,
+}
+
+impl DefaultPools {
+    /// The pool for `device` and `kind`, made if need be. `context` must not keep these pools alive.
+    pub(crate) fn get(
+        &self,
+        context: impl FnOnce() -> Context,
+        device: &Device,
+        kind: UsmKind,
+    ) -> &Pool<LevelZero> {
+        let mut list = self;
+        loop {
+            let node = list.0.get_or_init(|| {
+                Box::new(Node {
+                    device: device.clone(),
+                    pools: Default::default(),
+                    others: Self::default(),
+                })
+            });
+            if node.device == *device {
+                return node.pools[kind as usize].get_or_init(|| {
+                    Pool::new(LevelZero::new(&context(), device, kind), Options::default())
+                });
+            }
+            list = &node.others;
+        }
+    }
+}
