@@ -49,7 +49,16 @@ impl Place {
         pointer: usize,
     ) -> PyResult<(Arc<Self>, PointerAttributes)> {
         let native = context.native()?;
-        let attributes = foreign(context, native)?.pointer_attributes(pointer)?;
+        // Any place of the context can ask; a new handle for it takes longer than the question.
+        let known = PLACES
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|place| ptr::eq(place.context.handle(), native));
+        let attributes = match known {
+            Some(place) => place.context.pointer_attributes(pointer),
+            None => foreign(context, native)?.pointer_attributes(pointer),
+        }?;
         let device = match &attributes.device {
             Some(device) => device.handle(),
             None => first_device(context)?,

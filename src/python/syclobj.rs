@@ -10,12 +10,13 @@ use pyo3::types::PyString;
 use super::capsule::{self, Reference, Served};
 use super::dpctl::{self, Dpctl};
 use super::place::Place;
-use crate::sycl::{ContextRef, DeviceRef, QueueRef};
+use crate::sycl::{ContextRef, QueueRef};
 
 /// What a SYCL object names.
 pub(super) struct Target {
     pub(super) context: ContextRef,
-    pub(super) device: Option<DeviceRef>,
+    /// The queue's reference, when it was a queue: it knows the device.
+    reference: Option<QueueRef>,
     /// The `dpctl.SyclQueue`, when it was one.
     pub(super) queue: Option<Py<PyAny>>,
     /// The capsule, when it was one, for [`accept`](Self::accept) to mark.
@@ -58,7 +59,7 @@ impl Target {
             let context = unsafe { ContextRef::copy_from_raw(dpctl::address(object)?) }?;
             Ok(Self {
                 context,
-                device: None,
+                reference: None,
                 queue: None,
                 served: None,
             })
@@ -91,13 +92,13 @@ impl Target {
     }
 
     fn of_reference(reference: Reference, served: Option<Served>) -> PyResult<Self> {
-        let (context, device) = match reference {
+        let (context, reference) = match reference {
             Reference::Context(context) => (context, None),
-            Reference::Queue(queue) => (queue.context()?, Some(queue.device()?)),
+            Reference::Queue(queue) => (queue.context()?, Some(queue)),
         };
         Ok(Self {
             context,
-            device,
+            reference,
             queue: None,
             served,
         })
@@ -112,7 +113,8 @@ impl Target {
 
     /// The place it names.
     pub(super) fn place(&self) -> PyResult<Arc<Place>> {
-        Place::in_sycl(&self.context, self.device.as_ref())
+        let device = self.reference.as_ref().map(QueueRef::device).transpose()?;
+        Place::in_sycl(&self.context, device.as_ref())
     }
 }
 
