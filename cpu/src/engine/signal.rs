@@ -2,13 +2,14 @@
 
 use std::hint;
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Condvar, Mutex};
 
 use super::flight::Flight;
 use super::task::Task;
+use super::workers::dispatch;
 use crate::clock::Deadline;
 
 /// How often a waiting thread looks before it goes to sleep: a few microseconds.
@@ -27,6 +28,8 @@ struct Waiting {
     tasks: Vec<Arc<Task>>,
     /// What will set it, if that is in the air.
     flight: Option<Arc<Flight>>,
+    /// What will set it, if that is for workers.
+    task: Weak<Task>,
 }
 
 impl Signal {
@@ -50,6 +53,7 @@ impl Signal {
             self.set.store(true, Ordering::Release);
             self.changed.notify_all();
             waiting.flight = None;
+            waiting.task = Weak::new();
             mem::take(&mut waiting.tasks)
         };
         waiting.into_iter().filter(Task::unblock).collect()
@@ -92,6 +96,11 @@ impl Signal {
         }
     }
 
+    /// Tells that `task` will set it.
+    pub fn await_task(&self, task: &Arc<Task>) {
+        self.waiting.lock().task = Arc::downgrade(task);
+    }
+
     /// The tasks that wait for a signal which nobody can set any more.
     pub fn into_tasks(mut self) -> Vec<Arc<Task>> {
         mem::take(&mut self.waiting.get_mut().tasks)
@@ -105,12 +114,10 @@ impl Signal {
         if matches!(deadline, Deadline::Now) {
             return false;
         }
-        let flight = self.waiting.lock().flight.clone();
-        match (deadline, flight) {
-            // Better than to sleep until somebody else has done the work.
-            (Deadline::Never, Some(flight)) if flight.is_alone() => flight.join(),
-            _ => self.spin(),
+        if matches!(deadline, Deadline::Never) {
+            self.help();
         }
+        self.spin();
         let mut waiting = self.waiting.lock();
         while !self.is_set() {
             match deadline {
@@ -124,6 +131,19 @@ impl Signal {
             }
         }
         true
+    }
+
+    /// Takes part in the work that will set it: better than to sleep until somebody else has done it.
+    fn help(&self) {
+        let (flight, task) = {
+            let waiting = self.waiting.lock();
+            (waiting.flight.clone(), waiting.task.upgrade())
+        };
+        if let Some(flight) = flight {
+            flight.join();
+        } else if let Some(task) = task.filter(|task| task.is_for_workers()) {
+            dispatch(task.work());
+        }
     }
 
     /// Looks for a few microseconds.

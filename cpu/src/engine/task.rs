@@ -89,7 +89,7 @@ impl Task {
         done: Arc<Signal>,
         lane: Arc<Lane>,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        let task = Arc::new(Self {
             parts: operation.parts().max(1),
             short: operation.is_short(),
             operation,
@@ -105,7 +105,12 @@ impl Task {
             }),
             done,
             lane,
-        })
+        });
+        task.done.await_task(&task);
+        if let Some((_, round)) = &task.event {
+            round.await_task(&task);
+        }
+        task
     }
 
     /// One more thing to wait for.
@@ -116,6 +121,11 @@ impl Task {
     /// One thing less to wait for; `true` when it was the last and the task may start.
     pub fn unblock(self: &Arc<Self>) -> bool {
         self.blockers.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Whether it is up to threads of ours to run it, and they may.
+    pub fn is_for_workers(&self) -> bool {
+        !self.is_launch() && self.blockers.load(Ordering::Acquire) == 0
     }
 
     /// How many threads can work on it at once.
