@@ -1,9 +1,17 @@
 """USM memory objects: the twin of ``dpctl.memory``."""
 
 from zeusm._zeusm import (
+    IPCError,
+    IPCMemoryHandle,
+    MemoryIPCDevice,
+    MemoryIPCHost,
+    MemoryIPCShared,
     MemoryUSMDevice,
     MemoryUSMHost,
     MemoryUSMShared,
+    SyclIPCCloseMemHandle,
+    SyclIPCGetMemHandle,
+    SyclIPCOpenMemHandle,
     USMAllocationError,
     as_usm_memory,
 )
@@ -11,9 +19,17 @@ from zeusm._zeusm import _from_pickle as _from_pickle  # pickles look for it her
 from zeusm._zeusm import _Memory as _Memory
 
 __all__ = [
+    "IPCError",
+    "IPCMemoryHandle",
+    "MemoryIPCDevice",
+    "MemoryIPCHost",
+    "MemoryIPCShared",
     "MemoryUSMDevice",
     "MemoryUSMHost",
     "MemoryUSMShared",
+    "SyclIPCCloseMemHandle",
+    "SyclIPCGetMemHandle",
+    "SyclIPCOpenMemHandle",
     "USMAllocationError",
     "as_usm_memory",
 ]

@@ -36,7 +36,10 @@ pub(super) fn construct(
 ) -> PyResult<PyMemory> {
     let py = other.py();
     let alignment = options.alignment.map_or(Ok(0), alignment)?;
-    let wanted = options.queue.map(Spot::read).transpose()?;
+    let wanted = options
+        .queue
+        .map(|queue| Spot::read(queue, "queue"))
+        .transpose()?;
     if is_integral(other)? {
         let size = size(other)?;
         let spot = wanted.map_or_else(|| Spot::default_one(py), Ok)?;
@@ -200,12 +203,12 @@ impl Spot {
         })
     }
 
-    /// Where a SYCL object says.
-    pub(super) fn read(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let target = Target::read(object, "queue")?;
+    /// Where a SYCL object says. `role` is what the caller calls the object.
+    pub(super) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Self> {
+        let target = Target::read(object, role)?;
         let place = target
             .place()
-            .map_err(|error| named("queue", object.py(), &error))?;
+            .map_err(|error| named(role, object.py(), &error))?;
         target.accept(object.py());
         Self::new(object.py(), place, target.queue)
     }
@@ -220,6 +223,10 @@ impl Spot {
     pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
         let queue = memory.queue.get(py).map(|queue| queue.clone_ref(py));
         Self::new(py, Arc::clone(&memory.place), queue)
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Memory there.

@@ -5,13 +5,19 @@ use pyo3::exceptions::{
 };
 use pyo3::{PyErr, create_exception};
 
-use crate::{Error, suai, sycl};
+use crate::{Error, ipc, suai, sycl};
 
 create_exception!(
     zeusm.memory,
     USMAllocationError,
     PyMemoryError,
     "USM could not be allocated; the message has the size, the kind, the device and Level Zero's answer."
+);
+create_exception!(
+    zeusm.memory,
+    IPCError,
+    PyRuntimeError,
+    "Memory cannot be had from, or given to, another process; the message says why."
 );
 create_exception!(
     zeusm,
@@ -36,6 +42,18 @@ impl From<Error> for PyErr {
             | Error::UnknownPointer { .. }
             | Error::Choice { .. } => PyValueError::new_err(message),
             _ => LevelZeroError::new_err(message),
+        }
+    }
+}
+
+impl From<ipc::Error> for PyErr {
+    fn from(error: ipc::Error) -> Self {
+        match error {
+            ipc::Error::LevelZero(error) => error.into(),
+            ipc::Error::Range { .. } | ipc::Error::NothingToShare { .. } => {
+                PyValueError::new_err(error.to_string())
+            }
+            _ => IPCError::new_err(error.to_string()),
         }
     }
 }

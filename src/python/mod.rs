@@ -12,6 +12,7 @@ mod descr;
 mod dpctl;
 mod errors;
 mod interface;
+mod ipc;
 mod kinds;
 mod memory;
 mod place;
@@ -35,6 +36,11 @@ mod _zeusm {
     #[pymodule_export]
     use super::construct::as_usm_memory;
     #[pymodule_export]
+    use super::ipc::{
+        MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle, close_mem_handle,
+        get_mem_handle, open_mem_handle,
+    };
+    #[pymodule_export]
     use super::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
     #[pymodule_export]
     use super::memory::{PyMemory, from_pickle};
@@ -48,6 +54,7 @@ mod _zeusm {
             "USMAllocationError",
             py.get_type::<super::errors::USMAllocationError>(),
         )?;
+        module.add("IPCError", py.get_type::<super::errors::IPCError>())?;
         module.add(
             "LevelZeroError",
             py.get_type::<super::errors::LevelZeroError>(),

@@ -3,6 +3,7 @@
 mod allocate;
 mod allocation;
 mod backing;
+mod fork;
 mod free;
 pub mod ipc;
 mod ledger;
@@ -12,7 +13,7 @@ mod span;
 
 pub use allocate::{device, host, shared};
 pub use allocation::{Allocation, Pin};
+pub use fork::{hold, release};
 pub use free::{free, free_all, free_with_policy};
-pub use map::{hold, release};
 pub use query::{address_range, properties};
 pub use span::Span;

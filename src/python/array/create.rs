@@ -323,7 +323,7 @@ fn spot(
         (Some(_), Some(_)) => Err(PyTypeError::new_err(
             "give either device or queue, not both",
         )),
-        (Some(given), None) | (None, Some(given)) => Spot::read(given).map(Some),
+        (Some(given), None) | (None, Some(given)) => Spot::read(given, "queue").map(Some),
         (None, None) => Ok(None),
     }
 }

@@ -92,7 +92,7 @@ pub(in crate::python) fn from_dlpack(
 fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
     let py = device.py();
     let Ok(pair) = device.cast::<PyTuple>() else {
-        return Spot::read(device);
+        return Spot::read(device, "device");
     };
     let (kind, id) = pair.extract::<(i32, i32)>().map_err(|_| {
         PyTypeError::new_err(format!(

@@ -74,6 +74,7 @@ impl PyMemory {
             // Freeing may wait for the device.
             Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
             Some(Owner::Object(object)) => drop(object),
+            Some(Owner::Mapping(mapping)) => py.detach(|| drop(mapping)),
             None => {}
         }
         Ok(())

@@ -16,6 +16,7 @@ use pyo3::sync::PyOnceLock;
 use super::place::Place;
 use super::syclobj::Target;
 use super::uses::Uses;
+use crate::ipc::Mapping;
 use crate::usm::{Allocation, UsmKind};
 
 pub(super) use pickling::from_pickle;
@@ -26,6 +27,8 @@ pub(super) enum Owner {
     Allocation(Arc<Allocation>),
     /// The object whose interface was read.
     Object(Py<PyAny>),
+    /// Another process.
+    Mapping(Mapping),
 }
 
 /// Untyped USM. Use :class:`MemoryUSMShared`, :class:`MemoryUSMDevice` or :class:`MemoryUSMHost`.
@@ -74,6 +77,7 @@ impl PyMemory {
         let owner = self.owner.lock().as_ref().map(|owner| match owner {
             Owner::Allocation(allocation) => Owner::Allocation(Arc::clone(allocation)),
             Owner::Object(object) => Owner::Object(object.clone_ref(py)),
+            Owner::Mapping(mapping) => Owner::Mapping(mapping.clone()),
         });
         Ok(Self {
             pointer: self.pointer,

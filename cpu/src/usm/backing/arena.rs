@@ -1,11 +1,12 @@
 //! Small memory, cut from blocks. What is free is written down beside a block and not in it, so that nobody who maps
 //! the block, or writes past the end of an allocation, can lead the allocator astray.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use offset_allocator::{Allocation, Allocator};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::block::Block;
 use super::{LEAST_ALIGNMENT, PAGE};
@@ -127,6 +128,21 @@ impl Drop for Piece {
         let needless = ARENAS.lock().take_back(self);
         drop(needless);
     }
+}
+
+thread_local! {
+    static HELD: Cell<Option<MutexGuard<'static, Arenas>>> = const { Cell::new(None) };
+}
+
+/// Keeps every other thread from cutting and freeing until this one calls [`release`], so that a fork in between does
+/// not copy an arena half changed.
+pub fn hold() {
+    HELD.set(Some(ARENAS.lock()));
+}
+
+/// Ends what [`hold`] began on this thread, or on the one that this one is a copy of.
+pub fn release() {
+    HELD.set(None);
 }
 
 impl std::fmt::Debug for Piece {

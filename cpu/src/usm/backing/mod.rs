@@ -10,6 +10,7 @@ mod share;
 mod tests;
 
 use arena::Piece;
+pub use arena::{hold, release};
 pub use block::{Block, Export};
 pub use mapping::Mapping;
 pub use record::Record;

@@ -1,0 +1,109 @@
+//! The classes of another process's memory: those of one's own, with dpctl's way to tell that they are closed.
+
+use pyo3::prelude::*;
+
+use crate::ipc::Mapping;
+use crate::python::construct::Spot;
+use crate::python::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
+use crate::python::memory::Owner;
+use crate::usm::UsmKind;
+
+/// Makes a class.
+macro_rules! class {
+    ($(#[$documentation:meta])* $name:ident, $base:ident) => {
+        $(#[$documentation])*
+        #[pyclass(extends = $base, module = "zeusm.memory", frozen)]
+        pub(in crate::python) struct $name;
+
+        #[pymethods]
+        impl $name {
+            /// Whether the mapping was closed, as is `closed`.
+            #[getter]
+            fn is_closed(slf: &Bound<'_, Self>) -> bool {
+                slf.as_super().as_super().get().uses.is_closed()
+            }
+
+            /// Size of the memory in bytes; 0 once closed.
+            #[getter]
+            fn nbytes(slf: &Bound<'_, Self>) -> usize {
+                let memory = slf.as_super().as_super().get();
+                memory.uses.guard().map_or(0, |_use| memory.nbytes)
+            }
+
+            /// Size of the memory in bytes; 0 once closed.
+            #[getter]
+            fn size(slf: &Bound<'_, Self>) -> usize {
+                Self::nbytes(slf)
+            }
+
+            fn __len__(slf: &Bound<'_, Self>) -> usize {
+                Self::nbytes(slf)
+            }
+
+            /// Address of the first byte in this process; 0 once closed.
+            #[getter]
+            fn _pointer(slf: &Bound<'_, Self>) -> usize {
+                let memory = slf.as_super().as_super().get();
+                memory.uses.guard().map_or(0, |_use| memory.pointer)
+            }
+        }
+    };
+}
+
+class! {
+    /// Another process's USM-device memory, from :meth:`IPCMemoryHandle.open`.
+    ///
+    /// A :class:`MemoryUSMDevice` in every other respect. `close()`, the end of a `with` block, or dropping the last
+    /// reference closes it.
+    MemoryIPCDevice, MemoryUSMDevice
+}
+class! {
+    /// Another process's USM-shared memory, from :meth:`IPCMemoryHandle.open`.
+    ///
+    /// A :class:`MemoryUSMShared` in every other respect; see :class:`MemoryIPCDevice`.
+    MemoryIPCShared, MemoryUSMShared
+}
+class! {
+    /// Another process's USM-host memory, from :meth:`IPCMemoryHandle.open`.
+    ///
+    /// A :class:`MemoryUSMHost` in every other respect; see :class:`MemoryIPCDevice`.
+    MemoryIPCHost, MemoryUSMHost
+}
+
+/// The object for the first `nbytes` of a mapping.
+pub(super) fn object(
+    py: Python<'_>,
+    mapping: Mapping,
+    nbytes: usize,
+    spot: Spot,
+) -> PyResult<Bound<'_, PyAny>> {
+    let kind = mapping.kind();
+    let pointer = mapping.as_ptr().addr();
+    let memory = spot.memory(pointer, nbytes, kind, false, Owner::Mapping(mapping));
+    let base = PyClassInitializer::from(memory);
+    Ok(match kind {
+        UsmKind::Host => {
+            let host = base.add_subclass(MemoryUSMHost).add_subclass(MemoryIPCHost);
+            Bound::new(py, host)?.into_any()
+        }
+        UsmKind::Device => {
+            let device = base
+                .add_subclass(MemoryUSMDevice)
+                .add_subclass(MemoryIPCDevice);
+            Bound::new(py, device)?.into_any()
+        }
+        UsmKind::Shared => {
+            let shared = base
+                .add_subclass(MemoryUSMShared)
+                .add_subclass(MemoryIPCShared);
+            Bound::new(py, shared)?.into_any()
+        }
+    })
+}
+
+/// Whether it is an object of one of these classes.
+pub(super) fn is_one(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<MemoryIPCDevice>()
+        || object.is_instance_of::<MemoryIPCShared>()
+        || object.is_instance_of::<MemoryIPCHost>()
+}

@@ -1,0 +1,435 @@
+"""USM memory between processes: handles sent by queue, socket and file, and what they are refused for."""
+
+import ctypes
+import gc
+import multiprocessing
+import os
+import pickle
+import socket
+import struct
+import subprocess
+import sys
+import uuid
+import zlib
+from pathlib import Path
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm.memory as zm
+
+IPC_CLASSES = {
+    "device": zm.MemoryIPCDevice,
+    "shared": zm.MemoryIPCShared,
+    "host": zm.MemoryIPCHost,
+}
+SPAWN = multiprocessing.get_context("spawn")
+PATTERN = bytes(range(256)) * 40
+
+
+def filled(memory_class, content=PATTERN):
+    memory = memory_class(len(content))
+    memory.copy_from_host(content)
+    return memory
+
+
+def edited(raw, place, change):
+    """The bytes with others at a place, and a checksum that says that they are right."""
+    content = raw[:place] + change + raw[place + len(change) : -4]
+    return content + struct.pack("<I", zlib.crc32(content))
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+# --- what runs in the other process --------------------------------------------------------------
+
+
+def reverse(inbox, outbox):
+    """Reverses the bytes of every memory that it is sent a handle of."""
+    for handle in iter(inbox.get, None):
+        with zm.IPCMemoryHandle.open(handle) as memory:
+            memory.copy_from_host(memory.tobytes()[::-1])
+            outbox.put((type(memory).__name__, memory.nbytes))
+
+
+READ = """
+    import sys, zeusm.memory as zm
+    raw = open(sys.argv[1], "rb").read()
+    with zm.IPCMemoryHandle.open(raw) as memory:
+        sys.stdout.buffer.write(memory.tobytes())
+"""
+ANSWER = """
+    import sys, zeusm.memory as zm
+    try:
+        zm.IPCMemoryHandle.open(open(sys.argv[1], "rb").read())
+    except zm.IPCError as error:
+        print(error)
+"""
+# Version 3 of the capabilities' header, and none of them: the right to look into other processes is among them.
+FORBIDDEN = """
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.syscall(126, (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
+"""
+
+
+@pytest.fixture
+def secluded():
+    """No other process of this user may look into this one."""
+    libc = ctypes.CDLL(None)
+    dumpable = 4  # PR_SET_DUMPABLE
+    assert libc.prctl(dumpable, 0) == 0
+    yield
+    libc.prctl(dumpable, 1)
+
+
+@pytest.fixture
+def sent(tmp_path):
+    """Writes a handle to a file, and names the file."""
+
+    def send(raw):
+        path = tmp_path / "handle"
+        path.write_bytes(bytes(raw))
+        return path
+
+    return send
+
+
+# --- the ways to another process -----------------------------------------------------------------
+
+
+def test_queue(usm_type, memory_class):
+    memory, large = filled(memory_class), filled(memory_class, PATTERN * 500)
+    inbox, outbox = SPAWN.Queue(), SPAWN.Queue()
+    process = SPAWN.Process(target=reverse, args=(inbox, outbox))
+    process.start()
+    for each, content in [(memory, PATTERN), (large, PATTERN * 500), (memory[100:300], None)]:
+        before = each.tobytes()
+        assert content is None or before == content
+        inbox.put(each.ipc_handle())
+        assert outbox.get(timeout=120) == (IPC_CLASSES[usm_type].__name__, each.nbytes)
+        assert each.tobytes() == before[::-1]
+    inbox.put(None)
+    process.join()
+    assert process.exitcode == 0
+    part = PATTERN[::-1][100:300][::-1]
+    assert memory.tobytes() == PATTERN[::-1][:100] + part + PATTERN[::-1][300:]
+
+
+def test_socket(memory_class):
+    memory = filled(memory_class)
+    ours, theirs = socket.socketpair()
+    code = (
+        "import socket, sys, zeusm.memory as zm\n"
+        "with socket.socket(fileno=int(sys.argv[1])) as peer:\n"
+        "    with zm.IPCMemoryHandle.open(peer.recv(1000)) as memory:\n"
+        "        memory.memset(5)\n"
+        "        peer.sendall(b'done')\n"
+    )
+    with ours, theirs:
+        number = theirs.fileno()
+        with subprocess.Popen(
+            [sys.executable, "-c", code, str(number)], pass_fds=[number]
+        ) as other:
+            ours.sendall(memory.ipc_handle().to_bytes())
+            assert ours.recv(10) == b"done"
+        assert other.returncode == 0
+    assert memory.tobytes() == bytes([5]) * len(PATTERN)
+
+
+def test_file(fresh, sent, memory_class):
+    memory = filled(memory_class, b"through a file")
+    result = fresh(READ, sent(memory.ipc_handle().to_bytes()))
+    assert result.stdout == "through a file"
+
+
+def test_where_tracing_is_forbidden(fresh, sent, secluded, memory_class):
+    memory = filled(memory_class, b"over the socket")
+    handle = memory.ipc_handle()
+    proof = f"""
+    import os
+    process = os.pidfd_open({os.getpid()})
+    assert libc.syscall(438, process, 0, 0) == -1
+    assert ctypes.get_errno() == 1  # EPERM
+"""
+    result = fresh(FORBIDDEN + proof + READ, sent(handle))
+    assert result.stdout == "over the socket"
+    raw = handle.to_bytes()
+    handle.close()
+    memory.close()
+    assert "freed by its owner" in fresh(FORBIDDEN + ANSWER, sent(raw)).stdout
+
+
+# --- opening and closing -------------------------------------------------------------------------
+
+
+def test_opened_memory_is_memory(usm_type, memory_class):
+    memory = filled(memory_class)
+    opened = zm.IPCMemoryHandle.open(memory.ipc_handle())
+    assert isinstance(opened, IPC_CLASSES[usm_type])
+    assert isinstance(opened, memory_class)
+    assert not isinstance(memory, IPC_CLASSES[usm_type])
+    assert opened.get_usm_type() == usm_type
+    assert opened.nbytes == opened.size == len(opened) == len(PATTERN)
+    assert opened._pointer != memory._pointer
+    assert opened.sycl_context == memory.sycl_context
+    assert opened[256:512].tobytes() == PATTERN[:256]
+    other = memory_class(len(PATTERN))
+    other.copy_from_device(opened)
+    assert other.tobytes() == PATTERN
+    # A pickle of memory is a copy, wherever the memory is.
+    assert pickle.loads(pickle.dumps(opened)).tobytes() == PATTERN
+    theirs = dpctl.memory.as_usm_memory(opened)
+    assert theirs.get_usm_type() == usm_type
+    assert theirs.copy_to_host().tobytes() == PATTERN
+
+
+def test_the_host_looks_at_host_and_shared_memory(host_class):
+    memory = host_class(800)
+    opened = zm.IPCMemoryHandle.open(memory.ipc_handle())
+    np.frombuffer(memory, dtype=np.float64)[:] = 1.5
+    assert (np.frombuffer(opened, dtype=np.float64) == 1.5).all()
+
+
+def test_the_host_does_not_look_at_device_memory():
+    memory = zm.MemoryUSMDevice(800)
+    with pytest.raises(TypeError, match="cannot be accessed by the host"):
+        memoryview(zm.IPCMemoryHandle.open(memory.ipc_handle()))
+
+
+def test_twice_is_one_mapping(memory_class):
+    memory = filled(memory_class)
+    handle = memory.ipc_handle()
+    first, second = zm.IPCMemoryHandle.open(handle), zm.IPCMemoryHandle.open(handle)
+    address = first._pointer
+    assert second._pointer == address
+    context = memory.sycl_context
+    first.close()
+    assert second.tobytes() == PATTERN
+    assert second.get_usm_type(context) != "unknown"
+    # A slice keeps the mapping, too.
+    part = second[:10]
+    second.close()
+    assert part.tobytes() == PATTERN[:10]
+    del part
+    gc.collect()
+    third = zm.IPCMemoryHandle.open(handle)
+    assert third.tobytes() == PATTERN
+
+
+def test_closing_unmaps():
+    memory = filled(zm.MemoryUSMDevice)
+    handle = memory.ipc_handle()
+
+    def mappings():
+        return Path("/proc/self/maps").read_text().count("memfd:zeusm ")
+
+    before = mappings()
+    first, second = zm.IPCMemoryHandle.open(handle), zm.IPCMemoryHandle.open(handle)
+    assert mappings() == before + 1
+    first.close()
+    assert mappings() == before + 1
+    second.close()
+    assert mappings() == before
+
+
+def test_with_closes(memory_class):
+    memory = filled(memory_class)
+    with memory.ipc_handle() as handle, zm.IPCMemoryHandle.open(handle) as opened:
+        assert not opened.is_closed
+        assert not handle.closed
+    assert handle.closed
+    assert opened.is_closed
+    assert opened.closed
+    assert opened._pointer == opened.nbytes == len(opened) == 0
+    opened.close()
+    with pytest.raises(ValueError, match="closed"):
+        opened.tobytes()
+    with pytest.raises(RuntimeError, match="closed"):
+        handle.to_bytes()
+    with pytest.raises(RuntimeError, match="closed"):
+        zm.IPCMemoryHandle.open(handle)
+
+
+def test_closing_under_a_view_is_refused(host_class):
+    opened = zm.IPCMemoryHandle.open(filled(host_class).ipc_handle())
+    view = memoryview(opened)
+    with pytest.raises(BufferError):
+        opened.close()
+    view.release()
+    opened.close()
+
+
+def test_no_size_is_needed_and_a_smaller_one_is_taken(memory_class):
+    handle = filled(memory_class).ipc_handle()
+    device = dpctl.SyclDevice()
+    assert zm.IPCMemoryHandle.open(handle.to_bytes(), device).nbytes == len(PATTERN)
+    opened = zm.IPCMemoryHandle.open(handle.to_bytes(), device, nbytes=16)
+    assert opened.tobytes() == PATTERN[:16]
+    for wrong in [0, -1, len(PATTERN) + 1]:
+        with pytest.raises(ValueError, match="nbytes"):
+            zm.IPCMemoryHandle.open(handle, device, wrong)
+
+
+def test_nothing_leaks_over_many_openings():
+    memory = filled(zm.MemoryUSMShared)
+    raw = memory.ipc_handle().to_bytes()
+    zm.IPCMemoryHandle.open(raw).close()
+    gc.collect()
+    before = descriptors()
+    for number in range(10_000):
+        zm.IPCMemoryHandle.open(raw).close()
+        if number % 100 == 0:
+            other = zm.MemoryUSMDevice(300_000)
+            zm.IPCMemoryHandle.open(other.ipc_handle()).close()
+    del other
+    assert descriptors() == before
+
+
+# --- the handle ----------------------------------------------------------------------------------
+
+
+def test_the_handle_says_what_it_is_of(usm_type, memory_class):
+    memory = filled(memory_class)
+    whole, part = memory.ipc_handle(), zm.IPCMemoryHandle(memory[1000:1500])
+    assert (whole.nbytes, part.nbytes) == (len(PATTERN), 500)
+    assert part.offset == whole.offset + 1000
+    assert whole.usm_type == usm_type
+    assert whole.allocation_id == part.allocation_id > 0
+    assert whole.pid == os.getpid()
+    assert isinstance(whole.device_uuid, uuid.UUID)
+    assert repr(whole) == f"IPCMemoryHandle(size={len(bytes(whole))}, closed=False)"
+    for again in [pickle.loads(pickle.dumps(part)), zm.IPCMemoryHandle.from_bytes(bytes(part))]:
+        assert again.to_bytes() == part.to_bytes()
+        assert again.offset == part.offset
+        assert zm.IPCMemoryHandle.open(again).tobytes() == PATTERN[1000:1500]
+
+
+def test_the_handle_keeps_the_memory_until_it_is_closed():
+    handle = filled(zm.MemoryUSMDevice).ipc_handle()
+    gc.collect()
+    raw = handle.to_bytes()
+    assert zm.IPCMemoryHandle.open(raw).tobytes() == PATTERN
+    handle.close()
+    with pytest.raises(zm.IPCError, match="freed by its owner"):
+        zm.IPCMemoryHandle.open(raw)
+
+
+def test_what_cannot_be_exported():
+    with pytest.raises(TypeError, match="USM memory objects"):
+        zm.IPCMemoryHandle(b"bytes")
+    with pytest.raises(ValueError, match="null pointer"):
+        zm.MemoryUSMShared(0).ipc_handle()
+    foreign = zm.as_usm_memory(dpctl.memory.MemoryUSMShared(64))
+    with pytest.raises(ValueError, match="does not own its allocation"):
+        foreign.ipc_handle()
+    closed = zm.MemoryUSMShared(64)
+    closed.close()
+    with pytest.raises(ValueError, match="closed"):
+        closed.ipc_handle()
+    opened = zm.IPCMemoryHandle.open(filled(zm.MemoryUSMShared).ipc_handle())
+    with pytest.raises(ValueError, match="another process's memory"):
+        opened.ipc_handle()
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def test_freed_memory(fresh, sent, memory_class):
+    memory = filled(memory_class)
+    raw = memory.ipc_handle().to_bytes()
+    opened = zm.IPCMemoryHandle.open(raw)
+    memory.close()
+    told = f"freed by its owner, process {os.getpid()}"
+    with pytest.raises(zm.IPCError, match=told):
+        zm.IPCMemoryHandle.open(raw)
+    assert told in fresh(ANSWER, sent(raw)).stdout
+    # What was opened before is there still.
+    assert opened.tobytes() == PATTERN
+
+
+def test_an_exporter_that_is_gone(fresh):
+    made = fresh(
+        """
+        import os, zeusm.memory as zm
+        memory = zm.MemoryUSMShared(64)
+        print(os.getpid(), zm.IPCMemoryHandle(memory).to_bytes().hex())
+        """
+    )
+    process, raw = made.stdout.split()
+    with pytest.raises(zm.IPCError, match=f"process {process}.* is gone"):
+        zm.IPCMemoryHandle.open(bytes.fromhex(raw))
+
+
+def test_another_machine(memory_class):
+    raw = filled(memory_class).ipc_handle().to_bytes()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    with pytest.raises(zm.IPCError, match=f"another machine.*01010101-.*{boot}"):
+        zm.IPCMemoryHandle.open(edited(raw, 16, b"\1" * 16))
+
+
+def test_another_device(memory_class):
+    memory = filled(memory_class)
+    raw = memory.ipc_handle().to_bytes()
+    with pytest.raises(zm.IPCError, match="device 02020202-"):
+        zm.IPCMemoryHandle.open(edited(raw, 32, b"\2" * 16), memory.sycl_device)
+
+
+def test_what_is_no_handle():
+    raw = filled(zm.MemoryUSMShared).ipc_handle().to_bytes()
+    damaged = bytearray(raw)
+    damaged[100] ^= 1
+    wrong = {
+        "too few": raw[:10],
+        "more or fewer": raw[:-1],
+        "something else": b"anything" * 27,
+        "damaged": damaged,
+        "version 7": edited(raw, 8, struct.pack("<I", 7)),
+    }
+    for reason, content in wrong.items():
+        with pytest.raises(zm.IPCError, match=reason):
+            zm.IPCMemoryHandle.from_bytes(content)
+        with pytest.raises(zm.IPCError, match=reason):
+            zm.IPCMemoryHandle.open(content)
+    for content in ["text", 5, None]:
+        with pytest.raises(TypeError):
+            zm.IPCMemoryHandle.open(content)
+
+
+# --- dpctl's names -------------------------------------------------------------------------------
+
+
+def test_functions_of_dpctl():
+    memory = filled(zm.MemoryUSMDevice)
+    raw = zm.SyclIPCGetMemHandle(memory)
+    assert type(raw) is bytes
+    mapped = zm.SyclIPCOpenMemHandle(raw, memory.sycl_device, len(PATTERN))
+    other = zm.SyclIPCOpenMemHandle(raw, memory.sycl_device, len(PATTERN))
+    assert isinstance(mapped, zm.MemoryIPCDevice)
+    assert mapped.tobytes() == PATTERN
+    zm.SyclIPCCloseMemHandle(mapped)
+    zm.SyclIPCCloseMemHandle(mapped)
+    assert mapped.is_closed
+    assert mapped._pointer == mapped.nbytes == 0
+    assert isinstance(mapped, zm.MemoryIPCDevice)
+    assert other._pointer != 0
+    zm.IPCMemoryHandle.close_mapping(other)
+
+
+def test_errors_of_dpctl():
+    for memory in [zm.MemoryUSMShared(64), zm.MemoryUSMHost(64), "memory"]:
+        with pytest.raises(TypeError):
+            zm.SyclIPCGetMemHandle(memory)
+    memory = zm.MemoryUSMDevice(64)
+    with pytest.raises(RuntimeError, match="non-IPC"):
+        zm.SyclIPCCloseMemHandle(memory)
+    with pytest.raises(TypeError):
+        zm.SyclIPCCloseMemHandle("memory")
+    with pytest.raises(TypeError):
+        zm.SyclIPCOpenMemHandle(zm.SyclIPCGetMemHandle(memory), object(), 64)
+    with pytest.raises(TypeError):
+        zm.MemoryIPCDevice(64)
+    assert zm.IPCMemoryHandle.is_available() is True
