@@ -27,6 +27,30 @@ struct Inner {
     largest_allocation: u64,
 }
 
+/// How a device counts time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    /// Ticks per second.
+    frequency: u64,
+    /// How many bits of a kernel timestamp count before it starts from 0 again.
+    valid_bits: u32,
+}
+
+impl Timer {
+    pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
+        let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
+        u64::try_from(nanoseconds).unwrap_or(u64::MAX)
+    }
+
+    /// From one timestamp to the next, which may be behind the point where counting starts again.
+    pub(crate) fn ticks_between(self, start: u64, end: u64) -> u64 {
+        let mask = 1u64
+            .checked_shl(self.valid_bits)
+            .map_or(u64::MAX, |limit| limit - 1);
+        end.wrapping_sub(start) & mask
+    }
+}
+
 // SAFETY: a device handle is only a name that the driver made; the specification lets any thread use it.
 unsafe impl Send for Inner {}
 // SAFETY: as above, and everything else is read-only.
@@ -87,6 +111,26 @@ impl Device {
         self.0.vendor == VENDOR_INTEL
     }
 
+    /// The clock that kernel timestamps are read from.
+    pub(crate) fn timer(&self) -> Result<Timer> {
+        // Of the two forms of these properties this one has the frequency; the other rounds to whole nanoseconds.
+        let mut properties = sys::ze_device_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2,
+            ..Default::default()
+        };
+        // SAFETY: the handle comes from the driver and `properties` says what it is.
+        unsafe {
+            call!(
+                self.driver().library(),
+                zeDeviceGetProperties(self.handle(), &mut properties)
+            )
+        }?;
+        Ok(Timer {
+            frequency: properties.timerResolution,
+            valid_bits: properties.kernelTimestampValidBits,
+        })
+    }
+
     /// The driver it belongs to.
     #[must_use]
     pub fn driver(&self) -> &Driver {
@@ -115,5 +159,26 @@ impl fmt::Debug for Device {
             .field("name", &self.0.name)
             .field("handle", &self.0.handle)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_become_nanoseconds_and_counters_start_again() {
+        let timer = Timer {
+            frequency: 19_200_000,
+            valid_bits: 32,
+        };
+        assert_eq!(timer.nanoseconds(19_200_000), 1_000_000_000);
+        assert_eq!(timer.ticks_between(10, 25), 15);
+        assert_eq!(timer.ticks_between(0xffff_fff0, 0x10), 0x20);
+        let full = Timer {
+            frequency: 1_000_000_000,
+            valid_bits: 64,
+        };
+        assert_eq!(full.ticks_between(u64::MAX, 1), 2);
     }
 }

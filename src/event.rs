@@ -19,9 +19,26 @@ const POOL_SIZE: u32 = 64;
 ///
 /// Dropping it neither cancels the operation nor waits for it.
 ///
-/// Source: Level Zero specification, "Core programming guide", Synchronization primitives.
+/// Source: Level Zero specification, "Core programming guide", Synchronization primitives; kernel timestamp events.
 #[derive(Clone, Debug)]
 pub struct Event(Arc<Inner>);
+
+/// When an operation ran, in nanoseconds of the device's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// When it began, since some moment of the device's own.
+    pub start: u64,
+    /// When it ended, since the same moment.
+    pub end: u64,
+}
+
+impl Timing {
+    /// How long it took.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        Duration::from_nanos(self.end - self.start)
+    }
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -63,6 +80,41 @@ impl Event {
                 )
             },
         )
+    }
+
+    /// When the operation ran. Before it is done there is no answer; an event that the host signalled has none ever.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before it is done, or when the device is lost.
+    pub fn timing(&self) -> Result<Timing> {
+        let mut result = sys::ze_kernel_timestamp_result_t::default();
+        // SAFETY: the event is alive and its pool keeps timestamps; `result` outlives the call.
+        unsafe {
+            call!(
+                self.library(),
+                zeEventQueryKernelTimestamp(self.handle(), &mut result)
+            )
+        }?;
+        let timer = self.0.pool.device.timer()?;
+        // Read as it went by on the wall, whichever engine context ran when.
+        let (start, end) = (result.global.kernelStart, result.global.kernelEnd);
+        let start_ns = timer.nanoseconds(start);
+        Ok(Timing {
+            start: start_ns,
+            end: start_ns.saturating_add(timer.nanoseconds(timer.ticks_between(start, end))),
+        })
+    }
+
+    /// Signals it from the host.
+    pub(crate) fn signal(&self) -> Result<()> {
+        // SAFETY: the event is alive.
+        unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }
+    }
+
+    /// The context it belongs to: only there can operations wait for it.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.pool.context
     }
 
     /// Not ready is an answer here, not an error.
@@ -151,7 +203,8 @@ impl EventPool {
         let library = self.context.library();
         let description = sys::ze_event_pool_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0,
+            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0
+                | sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0,
             count: POOL_SIZE,
             ..Default::default()
         };

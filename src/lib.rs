@@ -47,7 +47,7 @@ pub use context::Context;
 pub use device::Device;
 pub use driver::Driver;
 pub use error::Error;
-pub use event::Event;
+pub use event::{Event, Timing};
 pub use ipc::IpcHandle;
 pub use operation::Operation;
 pub use queue::{Queue, Rows};

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::sycl::{ContextRef, QueueRef};
+use crate::sycl::{self, Capsule, ContextRef, QueueRef};
 
 /// A SYCL reference out of a capsule.
 pub(super) enum Reference {
@@ -15,29 +15,32 @@ pub(super) enum Reference {
     Queue(QueueRef),
 }
 
-/// Makes a `SyclContextRef` capsule with a reference of its own.
-pub(super) fn of_context<'py>(
+/// Makes a capsule with a reference of its own, `SyclContextRef` for instance.
+pub(super) fn of<'py, C: Capsule>(
     py: Python<'py>,
-    context: &ContextRef,
+    object: &sycl::Reference<C>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let reference = context.to_raw()?;
+    let reference = object.to_raw()?;
     // SAFETY: the name is static, the destructor fits the reference, and the interpreter is attached.
     unsafe {
         let capsule = ffi::PyCapsule_New(
             reference,
-            ContextRef::CAPSULE.as_ptr(),
-            Some(delete_context),
+            sycl::Reference::<C>::CAPSULE.as_ptr(),
+            Some(delete::<C>),
         );
-        Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| context.deleter()(reference))
+        Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| object.deleter()(reference))
     }
 }
 
 /// Deletes the reference, whether or not it was consumed (that is, copied).
-unsafe extern "C" fn delete_context(capsule: *mut ffi::PyObject) {
-    for name in [ContextRef::CAPSULE, ContextRef::USED_CAPSULE] {
+unsafe extern "C" fn delete<C: Capsule>(capsule: *mut ffi::PyObject) {
+    for name in [
+        sycl::Reference::<C>::CAPSULE,
+        sycl::Reference::<C>::USED_CAPSULE,
+    ] {
         if let Some(reference) = pointer(capsule, name) {
-            // SAFETY: `of_context` put a reference of ours into the capsule, and this runs once.
-            drop(unsafe { ContextRef::from_raw(reference) });
+            // SAFETY: `of` put a reference of ours into the capsule, and this runs once.
+            drop(unsafe { sycl::Reference::<C>::from_raw(reference) });
             return;
         }
     }

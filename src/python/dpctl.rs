@@ -18,6 +18,9 @@ pub(super) struct Dpctl {
     pub(super) queue: Py<PyType>,
     pub(super) context: Py<PyType>,
     pub(super) device: Py<PyType>,
+    pub(super) event: Py<PyType>,
+    /// The enumeration `event_status_type`.
+    pub(super) status: Py<PyType>,
 }
 
 /// Where memory goes when the caller names no place.
@@ -47,6 +50,8 @@ impl Dpctl {
                 queue: class("SyclQueue")?,
                 context: class("SyclContext")?,
                 device: class("SyclDevice")?,
+                event: class("SyclEvent")?,
+                status: class("event_status_type")?,
                 module: module.unbind(),
             })
         })
@@ -68,7 +73,7 @@ impl Dpctl {
         py: Python<'py>,
         place: &Place,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let capsule = capsule::of_context(py, place.sycl()?)?;
+        let capsule = capsule::of(py, place.sycl()?)?;
         self.context.bind(py).call1((capsule,))
     }
 

@@ -8,9 +8,11 @@ mod buffer;
 mod c_api;
 mod capsule;
 mod construct;
+mod depends;
 mod descr;
 mod dpctl;
 mod errors;
+mod event;
 mod interface;
 mod ipc;
 mod kinds;
@@ -19,6 +21,7 @@ mod place;
 mod runtime;
 mod syclobj;
 mod transfer;
+mod under_way;
 mod uses;
 
 use pyo3::prelude::*;
@@ -35,6 +38,8 @@ mod _zeusm {
     };
     #[pymodule_export]
     use super::construct::as_usm_memory;
+    #[pymodule_export]
+    use super::event::PyEvent;
     #[pymodule_export]
     use super::ipc::{
         MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle, close_mem_handle,

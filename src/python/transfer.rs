@@ -2,12 +2,14 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::event::Fault;
 use super::place::Place;
-use crate::Error;
 use crate::usm::{Allocation, UsmKind};
+use crate::{Error, Event, Queue};
 
 /// The size in bytes of the pieces in which memory goes between contexts that cannot reach each other.
 const PIECE: usize = 4 << 20;
@@ -24,7 +26,7 @@ pub(super) unsafe fn copy(
     size: usize,
 ) -> PyResult<()> {
     // SAFETY: the caller vouches for the ranges.
-    Ok(py.detach(|| unsafe { copy_now(place, destination, source, size) })?)
+    Ok(py.detach(|| unsafe { copy_now(&place.queue()?, destination, source, size) })?)
 }
 
 /// Sets `size` bytes on the queue of `place`, and waits.
@@ -65,32 +67,76 @@ pub(super) unsafe fn copy_between(
         // SAFETY: the caller vouches for the ranges.
         return unsafe { copy(py, to, destination, source, size) };
     }
-    py.detach(|| -> Result<(), Error> {
-        let piece = size.min(PIECE);
-        let staging = Allocation::new(to.context(), to.device(), UsmKind::Host, piece, 0)?;
-        let middle = staging.as_ptr().expose_provenance();
-        for offset in (0..size).step_by(PIECE) {
-            let length = PIECE.min(size - offset);
-            // SAFETY: the caller vouches for the ends; the staging memory is the host's, which both contexts may read.
-            unsafe {
-                copy_now(from, middle, source + offset, length)?;
-                copy_now(to, destination + offset, middle, length)?;
-            }
+    // SAFETY: the caller vouches for the ranges.
+    Ok(py
+        .detach(|| unsafe { in_pieces(&to.queue()?, destination, &from.queue()?, source, size) })?)
+}
+
+/// Begins to copy between queues of different contexts. A thread of the host does it, after what was submitted to
+/// either queue before and before what is submitted later; `fault` tells when it failed.
+///
+/// # Safety
+/// As for [`copy_between`], until the event is complete.
+pub(super) unsafe fn begin_between(
+    to: &Queue,
+    destination: usize,
+    from: &Queue,
+    source: usize,
+    size: usize,
+    fault: &Fault,
+) -> Result<Option<Event>, Error> {
+    let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
+    let before = [to.barrier(&[])?, from.barrier(&[])?];
+    // Queues of its own, as those two go on after it.
+    let into = Queue::new(to.context(), to.device())?;
+    let out_of = Queue::new(from.context(), from.device())?;
+    let fault = Arc::clone(fault);
+    let done = to.gate(move || {
+        before.iter().for_each(wait);
+        // SAFETY: the caller vouches for the ranges.
+        if let Err(error) = unsafe { in_pieces(&into, destination, &out_of, source, size) } {
+            let _ = fault.set(error.to_string());
         }
-        Ok(())
     })?;
+    let after = [done];
+    let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
+    // Without an end that could be waited for later, now: it is at work on memory of the caller's.
+    ends.inspect_err(|_| after.iter().for_each(wait)).map(Some)
+}
+
+/// Copies through a piece of host memory, which both contexts may read, and waits.
+///
+/// # Safety
+/// As for [`copy_between`].
+unsafe fn in_pieces(
+    to: &Queue,
+    destination: usize,
+    from: &Queue,
+    source: usize,
+    size: usize,
+) -> Result<(), Error> {
+    let piece = size.min(PIECE);
+    let staging = Allocation::new(to.context(), to.device(), UsmKind::Host, piece, 0)?;
+    let middle = staging.as_ptr().expose_provenance();
+    for offset in (0..size).step_by(PIECE) {
+        let length = PIECE.min(size - offset);
+        // SAFETY: the caller vouches for the ends, and the staging memory lives until this returns.
+        unsafe {
+            copy_now(from, middle, source + offset, length)?;
+            copy_now(to, destination + offset, middle, length)?;
+        }
+    }
     Ok(())
 }
 
 /// # Safety
 /// As for [`copy`].
 unsafe fn copy_now(
-    place: &Place,
+    queue: &Queue,
     destination: usize,
     source: usize,
     size: usize,
 ) -> Result<(), Error> {
-    let queue = place.queue()?;
     // SAFETY: the caller vouches for the ranges.
     match unsafe { queue.copy_raw(pointer(destination), pointer(source), size) }? {
         Some(event) => queue.finish(&event, "copy", size),
@@ -98,6 +144,7 @@ unsafe fn copy_now(
     }
 }
 
-fn pointer(address: usize) -> *mut c_void {
+/// The pointer that Python's number is.
+pub(super) fn pointer(address: usize) -> *mut c_void {
     ptr::with_exposed_provenance_mut(address)
 }

@@ -99,6 +99,14 @@ functions! {
     event_backend = c"DPCTLEvent_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
     event_status = c"DPCTLEvent_GetCommandExecutionStatus" as unsafe extern "C" fn(RawRef) -> c_uint;
     event_wait = c"DPCTLEvent_Wait" as unsafe extern "C" fn(RawRef);
+    /// `sycl::detail::make_event(native handle, context const &, keep ownership, backend)`. Its result, which is not
+    /// trivial, goes where the hidden first argument points.
+    event_make = c"_ZN4sycl3_V16detail10make_eventEmRKNS0_7contextEbNS0_7backendE"
+        as unsafe extern "C-unwind" fn(RawRef, usize, RawRef, bool, c_char) -> RawRef;
+    /// `sycl::event::getNative() const`
+    event_native = c"_ZNK4sycl3_V15event9getNativeEv" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+    /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` gives back.
+    operator_new = c"_Znwm" as unsafe extern "C-unwind" fn(usize) -> RawRef;
 
     usm_type = c"DPCTLUSM_GetPointerType" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> c_uint;
     usm_device = c"DPCTLUSM_GetPointerDevice" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> RawRef;
@@ -158,6 +166,18 @@ impl Library {
     #[must_use]
     pub fn sycl_path(&self) -> &Path {
         &self.sycl
+    }
+
+    /// The SYCL runtime's major version, as its file name has it; 0 when the name has none.
+    pub(super) fn sycl_version(&self) -> u32 {
+        let name = self.sycl.file_name().and_then(|name| name.to_str());
+        let digits = name
+            .and_then(|name| name.strip_prefix(SYCL))
+            .and_then(|name| name.strip_prefix('.'))
+            .and_then(|version| version.split('.').next());
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .unwrap_or_default()
     }
 
     /// Copies a string that dpctl hands over, and deletes the original; `None` for null.

@@ -1,5 +1,6 @@
 //! `_Memory`: what the three classes of USM objects have in common.
 
+mod asynchronous;
 mod lifetime;
 mod pickling;
 mod properties;
@@ -13,6 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use super::buffer::HostBuffer;
 use super::place::Place;
 use super::syclobj::Target;
 use super::uses::Uses;
@@ -115,6 +117,17 @@ impl PyMemory {
         if size > self.nbytes {
             return Err(PyValueError::new_err(format!(
                 "{what} of {size} bytes is too large for USM memory of {} bytes",
+                self.nbytes
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_holds(&self, destination: &HostBuffer) -> PyResult<()> {
+        if destination.size() < self.nbytes {
+            return Err(PyValueError::new_err(format!(
+                "destination of {} bytes is too small for USM memory of {} bytes",
+                destination.size(),
                 self.nbytes
             )));
         }

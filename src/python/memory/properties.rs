@@ -96,7 +96,7 @@ impl PyMemory {
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let _use = self.uses.guard()?;
-        let syclobj = capsule::of_context(py, self.place.sycl()?)?;
+        let syclobj = capsule::of(py, self.place.sycl()?)?;
         self.exported.store(true, Ordering::Relaxed);
         let dictionary = template(py)?.copy()?;
         dictionary.set_item(intern!(py, "data"), (self.pointer, self.read_only))?;

@@ -43,13 +43,7 @@ impl PyMemory {
                 .call_method1("empty", (self.nbytes, "|u1"))?,
         };
         let buffer = HostBuffer::writable(&destination)?;
-        if buffer.size() < self.nbytes {
-            return Err(PyValueError::new_err(format!(
-                "destination of {} bytes is too small for USM memory of {} bytes",
-                buffer.size(),
-                self.nbytes
-            )));
-        }
+        self.check_holds(&buffer)?;
         let _use = self.uses.guard()?;
         self.after_queue(py)?;
         let to = buffer.pointer().expose_provenance();
@@ -133,16 +127,7 @@ impl PyMemory {
     ///     When the fill fails.
     #[pyo3(signature = (val=None))]
     fn memset(&self, py: Python<'_>, val: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let byte = match val {
-            None => 0,
-            Some(val) => val.extract::<u8>().map_err(|error| {
-                if error.is_instance_of::<PyOverflowError>(py) {
-                    PyValueError::new_err(format!("val must be a byte, 0 to 255, not {val}"))
-                } else {
-                    error
-                }
-            })?,
-        };
+        let byte = byte(val)?;
         self.check_writable()?;
         let _use = self.uses.guard()?;
         self.after_queue(py)?;
@@ -164,4 +149,21 @@ impl PyMemory {
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.tobytes(py)
     }
+}
+
+/// The value to set every byte to; 0 by default.
+///
+/// # Errors
+/// `ValueError` when it is not a byte, `TypeError` when it is no integer.
+pub(super) fn byte(val: Option<&Bound<'_, PyAny>>) -> PyResult<u8> {
+    let Some(val) = val else {
+        return Ok(0);
+    };
+    val.extract::<u8>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(val.py()) {
+            PyValueError::new_err(format!("val must be a byte, 0 to 255, not {val}"))
+        } else {
+            error
+        }
+    })
 }

@@ -1,5 +1,9 @@
 //! An ordered queue of copies and fills over one immediate command list.
 
+mod gate;
+mod hint;
+mod order;
+
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -54,6 +58,8 @@ struct Inner {
     device: Device,
     list: sys::ze_command_list_handle_t,
     events: Arc<EventPool>,
+    /// Where the jobs of [`Queue::gate`] run.
+    gates: gate::Worker,
     /// Also what keeps two threads from appending at once, which the specification forbids.
     state: Mutex<State>,
 }
@@ -101,6 +107,7 @@ impl Queue {
             device: device.clone(),
             list,
             events: EventPool::new(context, device),
+            gates: gate::Worker::default(),
             state: Mutex::default(),
         })))
     }
@@ -365,7 +372,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Keeps `operands` until `event` is complete. They are dropped by a later call or with the queue.
+    /// Keeps `operands` until `event` is complete. They are dropped by a later call, [`collect`](Self::collect) for
+    /// instance, or with the queue.
     pub fn keep(&self, event: &Event, operands: impl Any + Send) {
         if matches!(event.is_complete(), Ok(true)) {
             return;
@@ -379,6 +387,18 @@ impl Queue {
         drop(done);
     }
 
+    /// Drops what finished operations held.
+    pub fn collect(&self) {
+        let done = self.0.state.lock().take_done();
+        drop(done);
+    }
+
+    /// Whether nothing is kept for an operation any more.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.0.state.lock().under_way.is_empty()
+    }
+
     /// Waits for everything that was submitted so far.
     ///
     /// # Errors
@@ -388,8 +408,7 @@ impl Queue {
         if let Some(event) = last {
             while !event.wait(None)? {}
         }
-        let done = self.0.state.lock().take_done();
-        drop(done);
+        self.collect();
         Ok(())
     }
 
@@ -408,35 +427,54 @@ impl Queue {
         if size == 0 {
             return Ok(None);
         }
-        let appended = || {
-            let event = self.0.events.take()?;
-            let mut state = self.0.state.lock();
-            let before = state
-                .last
-                .take()
-                .filter(|last| !matches!(last.is_complete(), Ok(true)));
-            let mut waits = before.as_ref().map_or(ptr::null_mut(), Event::handle);
-            let answer = match before {
-                None => append(self.0.list, event.handle(), 0, ptr::null_mut()),
-                Some(_) => append(self.0.list, event.handle(), 1, &mut waits),
-            };
-            if let Err(error) = answer {
-                state.last = before;
-                return Err(error);
-            }
-            // The operation waits for `before`, so that must not be used again until this one is done.
-            if let Some(before) = before {
-                state.under_way.push_back((event.clone(), Box::new(before)));
-            }
-            state.last = Some(event.clone());
-            let done = state.take_done();
-            drop(state);
-            drop(done);
-            Ok(event)
-        };
-        appended()
+        self.submit(&[], append)
             .map(Some)
             .map_err(|cause| self.failed(operation, size, cause))
+    }
+
+    /// Appends something behind the operation before it and behind `after`, events of this context.
+    fn submit(
+        &self,
+        after: &[Event],
+        append: impl FnOnce(
+            sys::ze_command_list_handle_t,
+            sys::ze_event_handle_t,
+            u32,
+            *mut sys::ze_event_handle_t,
+        ) -> Result<()>,
+    ) -> Result<Event> {
+        let event = self.0.events.take()?;
+        let mut state = self.0.state.lock();
+        let awaited: Vec<Event> = state
+            .last
+            .iter()
+            .chain(after)
+            .filter(|event| !matches!(event.is_complete(), Ok(true)))
+            .cloned()
+            .collect();
+        let mut waits: Vec<_> = awaited.iter().map(Event::handle).collect();
+        let (count, waits) = match u32::try_from(waits.len()) {
+            Ok(0) => (0, ptr::null_mut()),
+            Ok(count) => (count, waits.as_mut_ptr()),
+            Err(_) => {
+                return Err(Error::Call {
+                    function: "zeCommandListAppendBarrier",
+                    result: sys::ZE_RESULT_ERROR_INVALID_SIZE,
+                });
+            }
+        };
+        append(self.0.list, event.handle(), count, waits)?;
+        // What is waited for must not be used again until this one is done.
+        if count > 0 {
+            state
+                .under_way
+                .push_back((event.clone(), Box::new(awaited)));
+        }
+        state.last = Some(event.clone());
+        let done = state.take_done();
+        drop(state);
+        drop(done);
+        Ok(event)
     }
 
     fn operation<T: Send + 'static>(
@@ -454,8 +492,7 @@ impl Queue {
     /// An event that is complete: the end of an operation on nothing.
     fn done_event(&self) -> Result<Event> {
         let event = self.0.events.take()?;
-        // SAFETY: the event is alive and nobody else uses it.
-        unsafe { call!(self.library(), zeEventHostSignal(event.handle())) }?;
+        event.signal()?;
         Ok(event)
     }
 
@@ -497,6 +534,15 @@ impl Drop for Inner {
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.list)) };
     }
 }
+
+/// Equal when they are clones of one queue.
+impl PartialEq for Queue {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Queue {}
 
 impl fmt::Debug for Queue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

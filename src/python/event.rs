@@ -1,0 +1,247 @@
+//! `Event`: the end of an asynchronous operation.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::dpctl::Dpctl;
+use super::place::Place;
+use super::{capsule, under_way};
+use crate::sycl::{ContextRef, EventRef};
+use crate::{Error, Event, Queue, Timing};
+
+/// How long a wait goes on before Python may act on signals, Ctrl-C for instance.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// The end of an asynchronous operation.
+///
+/// The methods of memory objects whose names end in ``_async`` return it; it is not made by hand. Dropping it neither
+/// cancels the operation nor waits for it. ``await event`` waits without holding up an asyncio loop.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> memory = zm.MemoryUSMDevice(4)
+/// >>> written = memory.copy_from_host_async(b"abcd")
+/// >>> back = bytearray(4)
+/// >>> memory.copy_to_host_async(back, depends=written).wait()
+/// True
+/// >>> back
+/// bytearray(b'abcd')
+#[pyclass(name = "Event", module = "zeusm", frozen, weakref)]
+pub(super) struct PyEvent {
+    event: Event,
+    queue: Queue,
+    place: Arc<Place>,
+    /// What went wrong while it ran, when that is for the host to tell.
+    fault: Fault,
+    /// The `dpctl.SyclEvent`, once made.
+    sycl: PyOnceLock<Py<PyAny>>,
+}
+
+/// The error of an operation that a thread of the host carries out.
+pub(super) type Fault = Arc<OnceLock<String>>;
+
+impl PyEvent {
+    pub(super) fn new(event: Event, queue: Queue, place: Arc<Place>, fault: Fault) -> Self {
+        Self {
+            event,
+            queue,
+            place,
+            fault,
+            sycl: PyOnceLock::new(),
+        }
+    }
+
+    pub(super) fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// Waits without the GIL, and lets go of what finished operations held.
+    fn wait_for(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<bool> {
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let slice = left.map_or(SLICE, |left| left.min(SLICE));
+            let done = py.detach(|| -> Result<bool, Error> {
+                let done = self.event.wait(Some(slice))?;
+                if done {
+                    self.queue.collect();
+                }
+                Ok(done)
+            })?;
+            if done {
+                return self.check().map(|()| true);
+            }
+            if left.is_some_and(|left| left <= slice) {
+                return Ok(false);
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// What went wrong, as an exception.
+    fn check(&self) -> PyResult<()> {
+        match self.fault.get() {
+            Some(message) => Err(super::errors::LevelZeroError::new_err(message.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn timing(&self) -> PyResult<Timing> {
+        if !self.event.is_complete()? {
+            return Err(PyRuntimeError::new_err(
+                "the operation is still under way: it has its times once it is complete",
+            ));
+        }
+        Ok(self.event.timing()?)
+    }
+
+    /// An event of SYCL that the queue signals; None when this SYCL runtime can make none.
+    fn chained(&self, context: &ContextRef) -> PyResult<Option<EventRef>> {
+        let Some((event, native)) = EventRef::create(context)? else {
+            return Ok(None);
+        };
+        // SAFETY: the event is SYCL's own in the context of this queue, nobody has seen it, and it is kept.
+        let signalled = unsafe { self.queue.signal_raw(native) }?;
+        self.queue.keep(&signalled, event.clone());
+        under_way::watch(&self.queue);
+        Ok(Some(event))
+    }
+
+    /// A `dpctl.SyclEvent` that is complete when this one is.
+    fn make_sycl_event(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let context = self.place.sycl()?;
+        let class = Dpctl::get(py)?.event.bind(py);
+        if !self.event.is_complete()?
+            && let Some(event) = py.detach(|| self.chained(context))?
+        {
+            return Ok(class.call1((capsule::of(py, &event)?,))?.unbind());
+        }
+        self.wait_for(py, None)?;
+        Ok(class.call0()?.unbind())
+    }
+}
+
+#[pymethods]
+impl PyEvent {
+    /// Waits until the operation is done. Other threads run meanwhile, and Ctrl-C interrupts.
+    ///
+    /// Parameters
+    /// ----------
+    /// timeout : float, optional
+    ///     In seconds; without limit by default.
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     True when the operation is done, False when the time was up before.
+    ///
+    /// Raises
+    /// ------
+    /// LevelZeroError
+    ///     When the operation failed, or the device is lost.
+    #[pyo3(signature = (timeout=None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let limit = match timeout {
+            None => None,
+            Some(seconds) if seconds.is_nan() => {
+                return Err(PyValueError::new_err("timeout must be a number of seconds"));
+            }
+            Some(seconds) => Duration::try_from_secs_f64(seconds.max(0.0)).ok(),
+        };
+        self.wait_for(py, limit)
+    }
+
+    /// Whether the operation is done.
+    #[getter]
+    fn is_complete(&self, py: Python<'_>) -> PyResult<bool> {
+        let done = self.event.is_complete()?;
+        if done {
+            py.detach(|| self.queue.collect());
+        }
+        Ok(done)
+    }
+
+    /// dpctl's word for it: `dpctl.event_status_type.submitted` or `.complete`.
+    #[getter]
+    fn execution_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let name = if self.event.is_complete()? {
+            "complete"
+        } else {
+            "submitted"
+        };
+        Dpctl::get(py)?.status.bind(py).getattr(name)
+    }
+
+    /// When the operation began, in nanoseconds of the device's own clock.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is under way.
+    #[getter]
+    fn profiling_info_start(&self) -> PyResult<u64> {
+        Ok(self.timing()?.start)
+    }
+
+    /// When the operation ended, in nanoseconds of the device's own clock.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is under way.
+    #[getter]
+    fn profiling_info_end(&self) -> PyResult<u64> {
+        Ok(self.timing()?.end)
+    }
+
+    /// How long the operation took on the device, in nanoseconds.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is under way.
+    #[getter]
+    fn duration(&self) -> PyResult<u64> {
+        let timing = self.timing()?;
+        Ok(timing.end - timing.start)
+    }
+
+    /// A `dpctl.SyclEvent` that is complete when this event is, for ``dEvents`` and ``depends`` of other packages.
+    ///
+    /// SYCL 2024 cannot make one that is not complete yet; there this waits first.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     When the memory is in no SYCL context; the message says why.
+    #[getter]
+    fn sycl_event(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if let Some(known) = self.sycl.get(py) {
+            return Ok(known.clone_ref(py));
+        }
+        let made = self.make_sycl_event(py)?;
+        Ok(self.sycl.get_or_init(py, || made).clone_ref(py))
+    }
+
+    fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py()
+            .import("asyncio")?
+            .call_method0("get_running_loop")?
+            .call_method1("run_in_executor", (slf.py().None(), slf.getattr("wait")?))?
+            .call_method0("__await__")
+    }
+
+    fn __repr__(&self) -> String {
+        let state = match self.event.is_complete() {
+            Ok(true) => "complete",
+            Ok(false) => "under way",
+            Err(_) => "lost with its device",
+        };
+        format!("<zeusm event on {}, {state}>", self.place.device().name())
+    }
+}

@@ -1,0 +1,369 @@
+//! Copies, fills and hints that are under way when the call returns.
+
+use std::mem;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::PyMemory;
+use super::transfers::byte;
+use crate::python::buffer::HostBuffer;
+use crate::python::depends::Dependencies;
+use crate::python::event::{Fault, PyEvent};
+use crate::python::transfer::pointer;
+use crate::python::{construct, dpctl, transfer, under_way};
+use crate::sycl::QueueRef;
+use crate::usm::UsmKind;
+use crate::{Error, Event, Queue, sys};
+
+/// What Level Zero can be told of memory, by the names of its specification (`ze_memory_advice_t`).
+const ADVICE: [(&str, sys::ze_memory_advice_t); 8] = [
+    ("set_read_mostly", sys::ZE_MEMORY_ADVICE_SET_READ_MOSTLY),
+    ("clear_read_mostly", sys::ZE_MEMORY_ADVICE_CLEAR_READ_MOSTLY),
+    (
+        "set_preferred_location",
+        sys::ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION,
+    ),
+    (
+        "clear_preferred_location",
+        sys::ZE_MEMORY_ADVICE_CLEAR_PREFERRED_LOCATION,
+    ),
+    (
+        "set_non_atomic_mostly",
+        sys::ZE_MEMORY_ADVICE_SET_NON_ATOMIC_MOSTLY,
+    ),
+    (
+        "clear_non_atomic_mostly",
+        sys::ZE_MEMORY_ADVICE_CLEAR_NON_ATOMIC_MOSTLY,
+    ),
+    ("bias_cached", sys::ZE_MEMORY_ADVICE_BIAS_CACHED),
+    ("bias_uncached", sys::ZE_MEMORY_ADVICE_BIAS_UNCACHED),
+];
+
+#[pymethods]
+impl PyMemory {
+    /// Begins to copy the memory to the host.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     A writable C-contiguous buffer of any item type with room for all bytes. It cannot be resized before the
+    ///     copy is done, and is not to be read before.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The end of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `obj` has no buffer, or `depends` is no event.
+    /// ValueError
+    ///     When `obj` is read-only, not contiguous or too small.
+    /// LevelZeroError
+    ///     When the copy is refused.
+    #[pyo3(signature = (obj, *, depends=None))]
+    fn copy_to_host_async(
+        slf: &Bound<'_, Self>,
+        obj: &Bound<'_, PyAny>,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let buffer = HostBuffer::writable(obj)?;
+        memory.check_holds(&buffer)?;
+        let (to, from, size) = (address(&buffer), memory.pointer, memory.nbytes);
+        let operands = Operands::new(slf, None, Some(buffer))?;
+        // SAFETY: the operands are kept until the copy is done, and large enough.
+        operands.submit(slf.py(), depends, move |queue, _| unsafe {
+            queue.copy_raw(pointer(to), pointer(from), size)
+        })
+    }
+
+    /// Begins to copy from the host to the beginning of the memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     A C-contiguous buffer of any item type, of at most `nbytes` bytes. It cannot be resized before the copy is
+    ///     done, and is not to be written before.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The end of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `obj` has no buffer, or `depends` is no event.
+    /// ValueError
+    ///     When `obj` is not contiguous or too large, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the copy is refused.
+    #[pyo3(signature = (obj, *, depends=None))]
+    fn copy_from_host_async(
+        slf: &Bound<'_, Self>,
+        obj: &Bound<'_, PyAny>,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let buffer = HostBuffer::readable(obj)?;
+        memory.check_writable()?;
+        memory.check_fits("source", buffer.size())?;
+        let (to, from, size) = (memory.pointer, address(&buffer), buffer.size());
+        let operands = Operands::new(slf, None, Some(buffer))?;
+        // SAFETY: the operands are kept until the copy is done, and large enough.
+        operands.submit(slf.py(), depends, move |queue, _| unsafe {
+            queue.copy_raw(pointer(to), pointer(from), size)
+        })
+    }
+
+    /// Begins to copy USM to the beginning of the memory, from any context.
+    ///
+    /// Between contexts the bytes go through host memory, and a thread of the host sees to it.
+    ///
+    /// Parameters
+    /// ----------
+    /// sycl_usm_ary
+    ///     An object with `__sycl_usm_array_interface__` whose bytes, from its first element to its last, are at most
+    ///     `nbytes`.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The end of the copy. Both objects stay alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `depends` is no event.
+    /// ValueError
+    ///     When `sycl_usm_ary` has no such interface or a malformed one, or is too large, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the copy is refused.
+    #[pyo3(signature = (sycl_usm_ary, *, depends=None))]
+    fn copy_from_device_async(
+        slf: &Bound<'_, Self>,
+        sycl_usm_ary: &Bound<'_, PyAny>,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let source = construct::view_of(sycl_usm_ary)?;
+        memory.check_writable()?;
+        memory.check_fits("source", source.nbytes)?;
+        let (to, from, size) = (memory.pointer, source.pointer, source.nbytes);
+        let (here, there) = (Arc::clone(&memory.place), Arc::clone(&source.place));
+        let operands = Operands::new(slf, Some(source), None)?;
+        // SAFETY: the operands are kept until the copy is done, and large enough.
+        operands.submit(slf.py(), depends, move |queue, fault| unsafe {
+            if here.context() == there.context() {
+                queue.copy_raw(pointer(to), pointer(from), size)
+            } else {
+                transfer::begin_between(queue, to, &there.queue()?, from, size, fault)
+            }
+        })
+    }
+
+    /// Begins to set every byte.
+    ///
+    /// Parameters
+    /// ----------
+    /// val : int
+    ///     The byte, 0 to 255.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the fill comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The end of the fill. The memory stays alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `depends` is no event.
+    /// ValueError
+    ///     When `val` is not a byte, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the fill is refused.
+    #[pyo3(signature = (val=None, *, depends=None))]
+    fn memset_async(
+        slf: &Bound<'_, Self>,
+        val: Option<&Bound<'_, PyAny>>,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let value = byte(val)?;
+        let memory = slf.get();
+        memory.check_writable()?;
+        let (to, size) = (memory.pointer, memory.nbytes);
+        // SAFETY: the memory is kept until the fill is done.
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, _| unsafe {
+            queue.fill_raw(pointer(to), value, size)
+        })
+    }
+
+    /// Asks for shared memory to be brought to its device before it is used there. A hint: for other kinds, and where
+    /// the device has no memory of its own, there is nothing to do.
+    ///
+    /// Parameters
+    /// ----------
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the hint comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     Complete once the hint was given.
+    #[pyo3(signature = (*, depends=None))]
+    fn prefetch(slf: &Bound<'_, Self>, depends: Option<&Bound<'_, PyAny>>) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let size = if memory.kind == UsmKind::Shared {
+            memory.nbytes
+        } else {
+            0
+        };
+        let first = memory.pointer;
+        // SAFETY: the memory is kept until the hint was given.
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, _| unsafe {
+            queue.prefetch_raw(pointer(first), size).map(Some)
+        })
+    }
+
+    /// Tells the device how the memory will be used. A hint, too.
+    ///
+    /// Parameters
+    /// ----------
+    /// advice : str
+    ///     "set_read_mostly", "set_preferred_location", "set_non_atomic_mostly", the same with "clear" for "set",
+    ///     "bias_cached" or "bias_uncached", as in Level Zero's `ze_memory_advice_t`.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the hint comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     Complete once the hint was given.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For any other advice.
+    #[pyo3(signature = (advice, *, depends=None))]
+    fn mem_advise(
+        slf: &Bound<'_, Self>,
+        advice: &str,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let Some((_, advice)) = ADVICE.into_iter().find(|(name, _)| *name == advice) else {
+            let names = ADVICE.map(|(name, _)| name).join(", ");
+            return Err(PyValueError::new_err(format!(
+                "advice must be one of {names}, not {advice}"
+            )));
+        };
+        let memory = slf.get();
+        let (first, size) = (memory.pointer, memory.nbytes);
+        // SAFETY: the memory is kept until the hint was given.
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, _| unsafe {
+            queue.advise_raw(pointer(first), size, advice).map(Some)
+        })
+    }
+}
+
+impl PyMemory {
+    /// What an in-order SYCL queue of the memory has to do first.
+    fn queued_before(&self, py: Python<'_>, dependencies: &mut Dependencies) -> PyResult<()> {
+        if let Some(queue) = self.queue.get(py)
+            && self.in_order
+        {
+            // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
+            let queue = unsafe { QueueRef::copy_from_raw(dpctl::address(queue.bind(py))?) }?;
+            dependencies.add_sycl(py.detach(|| queue.barrier())?);
+        }
+        Ok(())
+    }
+}
+
+/// What an operation works on: alive, open and not resized until it is done.
+struct Operands {
+    /// Its uses count the operation.
+    memory: Py<PyMemory>,
+    source: Option<PyMemory>,
+    _buffer: Option<HostBuffer>,
+}
+
+impl Operands {
+    /// # Errors
+    /// `ValueError` when the memory is closed.
+    fn new(
+        memory: &Bound<'_, PyMemory>,
+        source: Option<PyMemory>,
+        buffer: Option<HostBuffer>,
+    ) -> PyResult<Self> {
+        memory.get().uses.begin()?;
+        Ok(Self {
+            memory: memory.clone().unbind(),
+            source,
+            _buffer: buffer,
+        })
+    }
+
+    /// Submits an operation on them, and keeps them until it is done.
+    fn submit(
+        self,
+        py: Python<'_>,
+        depends: Option<&Bound<'_, PyAny>>,
+        operation: impl FnOnce(&Queue, &Fault) -> Result<Option<Event>, Error> + Send,
+    ) -> PyResult<PyEvent> {
+        let memory = self.memory.get();
+        let mut dependencies = Dependencies::read(depends)?;
+        memory.queued_before(py, &mut dependencies)?;
+        if let Some(source) = &self.source {
+            source.queued_before(py, &mut dependencies)?;
+        }
+        under_way::prepare(py)?;
+        let place = Arc::clone(&memory.place);
+        let event = py.detach(move || -> Result<PyEvent, Error> {
+            let queue = place.queue()?;
+            let fault = Fault::default();
+            dependencies.go_before(&queue)?;
+            let event = match operation(&queue, &fault)? {
+                Some(event) => event,
+                None => queue.barrier(&[])?,
+            };
+            queue.keep(&event, Attached(Some(self)));
+            under_way::watch(&queue);
+            Ok(PyEvent::new(event, queue, place, fault))
+        })?;
+        Ok(event)
+    }
+}
+
+impl Drop for Operands {
+    fn drop(&mut self) {
+        self.memory.get().uses.end();
+    }
+}
+
+/// Python objects that are dropped with the interpreter attached, on whichever thread: that may run any Python code.
+struct Attached<T>(Option<T>);
+
+impl<T> Drop for Attached<T> {
+    fn drop(&mut self) {
+        if Python::try_attach(|_| drop(self.0.take())).is_none() {
+            // The interpreter has gone, and its objects with it.
+            mem::forget(self.0.take());
+        }
+    }
+}
+
+fn address(buffer: &HostBuffer) -> usize {
+    buffer.pointer().expose_provenance()
+}

@@ -1,0 +1,77 @@
+//! Order across queues and contexts: waiting for others' events, and signalling them.
+
+use level_zero_sys as sys;
+
+use super::Queue;
+use crate::Result;
+use crate::event::Event;
+
+impl Queue {
+    /// Lets everything that is submitted from here on come after `after`, events of any queue, and tells when all of
+    /// that and all that was submitted before is done.
+    ///
+    /// Events of this queue's context are waited for by the device; of another, by a thread of the host.
+    ///
+    /// ```
+    /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
+    /// # let device = Runtime::get()?.default_device()?;
+    /// # let context = Context::new(device.driver())?;
+    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?);
+    /// let memory = DeviceMemory::new(&context, &device, 64)?;
+    /// let filled = first.fill_async(memory, 3)?;
+    /// second.barrier(&[filled.event().clone()])?;
+    /// // What `second` does from here on finds the memory filled.
+    /// # second.wait()?;
+    /// # Ok::<(), zeusm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    pub fn barrier(&self, after: &[Event]) -> Result<Event> {
+        let (mut near, far): (Vec<_>, Vec<_>) = after
+            .iter()
+            .cloned()
+            .partition(|event| event.context() == self.context());
+        if !far.is_empty() {
+            let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
+            near.push(self.gate(move || far.iter().for_each(wait))?);
+        }
+        self.submit(&near, |list, signal, count, waits| {
+            // SAFETY: `submit` vouches for the handles.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendBarrier(list, signal, count, waits)
+                )
+            }
+        })
+    }
+
+    /// Resets somebody else's event now, and signals it once everything that was submitted so far is done. The answer
+    /// is complete when that has happened.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    ///
+    /// # Safety
+    /// `event` must be an event of this queue's context that nobody uses yet, and stay valid until the answer is
+    /// complete ([`keep`](Self::keep) holds what owns it).
+    pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Event> {
+        // SAFETY: the caller vouches for the event.
+        unsafe { call!(self.library(), zeEventHostReset(event)) }?;
+        self.submit(&[], |list, signal, count, waits| {
+            // SAFETY: the caller vouches for `event`, `submit` for the other handles; the second barrier waits for the
+            // first as for everything before it in the list.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendBarrier(list, event, count, waits)
+                )?;
+                call!(
+                    self.library(),
+                    zeCommandListAppendBarrier(list, signal, 0, std::ptr::null_mut())
+                )
+            }
+        })
+    }
+}
