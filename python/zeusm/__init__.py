@@ -8,6 +8,7 @@ from pathlib import Path
 
 from zeusm._zeusm import (
     _C_API,
+    Event,
     LevelZeroError,
     PointerAttributes,
     Runtime,
@@ -26,6 +27,7 @@ from zeusm._zeusm import (
 
 __all__ = [
     "_C_API",
+    "Event",
     "LevelZeroError",
     "PointerAttributes",
     "Runtime",

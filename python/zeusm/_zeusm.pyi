@@ -1,7 +1,18 @@
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from types import EllipsisType
-from typing import Any, Protocol, Self, SupportsIndex, TypeVar, final, overload, type_check_only
+from typing import (
+    Any,
+    Literal,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 from uuid import UUID
 
 import numpy as np
@@ -12,6 +23,7 @@ _B = TypeVar("_B", bound=Buffer)
 
 __all__ = [
     "_C_API",
+    "Event",
     "IPCError",
     "IPCMemoryHandle",
     "LevelZeroError",
@@ -47,6 +59,23 @@ __version__: str
 _C_API: object
 
 @type_check_only
+class _SyclEvent(Protocol):
+    def addressof_ref(self) -> int: ...
+    @property
+    def execution_status(self) -> Any: ...
+
+_Advice: TypeAlias = Literal[
+    "set_read_mostly",
+    "clear_read_mostly",
+    "set_preferred_location",
+    "clear_preferred_location",
+    "set_non_atomic_mostly",
+    "clear_non_atomic_mostly",
+    "bias_cached",
+    "bias_uncached",
+]
+
+@type_check_only
 class _HasInterface(Protocol):
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]: ...
@@ -69,6 +98,25 @@ class Runtime:
 
 def runtime() -> Runtime: ...
 def _start() -> None: ...
+
+@final
+class Event:
+    def wait(self, timeout: float | None = None) -> bool: ...
+    @property
+    def is_complete(self) -> bool: ...
+    @property
+    def execution_status(self) -> Any: ...
+    @property
+    def profiling_info_start(self) -> int: ...
+    @property
+    def profiling_info_end(self) -> int: ...
+    @property
+    def duration(self) -> int: ...
+    @property
+    def sycl_event(self) -> Any: ...
+    def __await__(self) -> Generator[Any, None, bool]: ...
+
+_Depends: TypeAlias = Event | _SyclEvent | Iterable[Event | _SyclEvent] | None
 
 @disjoint_base
 class _Memory:
@@ -117,6 +165,16 @@ class _Memory:
         copy: bool | None = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def copy_to_host_async(self, obj: Buffer, *, depends: _Depends = None) -> Event: ...
+    def copy_from_host_async(self, obj: Buffer, *, depends: _Depends = None) -> Event: ...
+    def copy_from_device_async(
+        self, sycl_usm_ary: _HasInterface, *, depends: _Depends = None
+    ) -> Event: ...
+    def memset_async(
+        self, val: SupportsIndex | None = None, *, depends: _Depends = None
+    ) -> Event: ...
+    def prefetch(self, *, depends: _Depends = None) -> Event: ...
+    def mem_advise(self, advice: _Advice, *, depends: _Depends = None) -> Event: ...
     def tobytes(self) -> bytes: ...
     def __bytes__(self) -> bytes: ...
     def __len__(self) -> int: ...

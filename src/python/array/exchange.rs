@@ -15,7 +15,7 @@ use crate::python::{capsule, construct, interface};
 pub(super) fn interface<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
     let memory = array.memory();
     let layout = &array.layout;
-    let syclobj = capsule::of_context(py, memory.place.sycl()?)?;
+    let syclobj = capsule::of(py, memory.place.sycl()?)?;
     let strides = match layout.is_c_contiguous() {
         true => None,
         false => Some(PyTuple::new(py, layout.element_strides())?),

@@ -1,0 +1,262 @@
+//! Order between queues, gates that the host opens, hints and times.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use zeusm::{Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, sys};
+
+/// Large enough to be still under way when the call returns.
+const LARGE: usize = 32 << 20;
+
+fn place() -> (Context, Device, Queue) {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    (context, device, queue)
+}
+
+/// A job for a gate that ends when the sender is used or dropped.
+fn held() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
+    let (open, opened) = mpsc::channel();
+    (open, move || opened.recv().unwrap_or_default())
+}
+
+fn wait(event: &Event) {
+    assert!(event.wait(None).unwrap());
+}
+
+fn fill(queue: &Queue, memory: &SharedMemory, value: u8) -> Event {
+    let to = memory.as_ptr().cast_mut().cast();
+    // SAFETY: the tests keep the memory until the queue is done, and look at it only then.
+    unsafe { queue.fill_raw(to, value, memory.size()) }
+        .unwrap()
+        .unwrap()
+}
+
+#[test]
+fn what_is_behind_a_gate_waits_for_its_job() {
+    let (context, device, queue) = place();
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    let (open, job) = held();
+    let gate = queue.gate(job).unwrap();
+    queue.barrier(std::slice::from_ref(&gate)).unwrap();
+    let filled = fill(&queue, &memory, 7);
+    assert!(!filled.wait(Some(Duration::from_millis(30))).unwrap());
+    assert!(!gate.is_complete().unwrap() && !queue.is_idle());
+    open.send(()).unwrap();
+    wait(&filled);
+    assert!(gate.is_complete().unwrap());
+    assert!(memory.iter().all(|&byte| byte == 7));
+    queue.collect();
+    assert!(queue.is_idle());
+}
+
+#[test]
+fn jobs_of_a_queue_run_one_after_the_other() {
+    let (_context, _device, queue) = place();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let gates: Vec<_> = (0..50)
+        .map(|turn| {
+            let order = Arc::clone(&order);
+            queue
+                .gate(move || order.lock().unwrap().push(turn))
+                .unwrap()
+        })
+        .collect();
+    wait(&queue.barrier(&gates).unwrap());
+    assert_eq!(*order.lock().unwrap(), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_job_that_panics_opens_its_gate_and_spoils_no_other() {
+    let (_context, _device, queue) = place();
+    wait(&queue.gate(|| panic!("on purpose")).unwrap());
+    let ran = Arc::new(AtomicBool::new(false));
+    let mark = Arc::clone(&ran);
+    wait(
+        &queue
+            .gate(move || mark.store(true, Ordering::SeqCst))
+            .unwrap(),
+    );
+    assert!(ran.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_barrier_waits_for_another_queue() {
+    let (context, device, first) = place();
+    let second = Queue::new(&context, &device).unwrap();
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    let (open, job) = held();
+    let gate = first.gate(job).unwrap();
+    first.barrier(&[gate]).unwrap();
+    let ones = fill(&first, &memory, 1);
+    second.barrier(&[ones]).unwrap();
+    let twos = fill(&second, &memory, 2);
+    assert!(!twos.wait(Some(Duration::from_millis(30))).unwrap());
+    drop(open);
+    wait(&twos);
+    assert!(memory.iter().all(|&byte| byte == 2));
+}
+
+#[test]
+fn a_barrier_waits_for_another_context() {
+    let (_, _, first) = place();
+    let (context, device, second) = place();
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    let (open, job) = held();
+    let gate = first.gate(job).unwrap();
+    assert!(gate.context() == first.context() && gate.context() != second.context());
+    second.barrier(&[gate]).unwrap();
+    let filled = fill(&second, &memory, 3);
+    assert!(!filled.wait(Some(Duration::from_millis(30))).unwrap());
+    drop(open);
+    wait(&filled);
+}
+
+#[test]
+fn a_barrier_on_nothing_is_done_at_once() {
+    let (_context, _device, queue) = place();
+    wait(&queue.barrier(&[]).unwrap());
+    let done = queue.barrier(&[]).unwrap();
+    wait(&done);
+    wait(&queue.barrier(&[done.clone(), done]).unwrap());
+}
+
+#[test]
+fn queues_and_events_may_go_in_any_order_while_a_gate_is_shut() {
+    for order in 0..6 {
+        let (context, device, queue) = place();
+        let memory = DeviceMemory::new(&context, &device, 4096).unwrap();
+        let allocation = Arc::downgrade(memory.allocation());
+        let (open, job) = held();
+        let gate = queue.gate(job).unwrap();
+        queue.barrier(std::slice::from_ref(&gate)).unwrap();
+        let operation = queue.fill_async(memory, 1).unwrap();
+        let event = operation.event().clone();
+        drop(operation);
+        assert_eq!(allocation.strong_count(), 1, "kept while it is needed");
+        // The last owner of the queue waits, so somebody else has to open the gate.
+        let opener = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(5));
+            drop(open);
+        });
+        let mut parts: [Option<Box<dyn std::any::Any>>; 3] = [
+            Some(Box::new(queue)),
+            Some(Box::new(gate)),
+            Some(Box::new(event)),
+        ];
+        let first = order % 3;
+        let second = (first + 1 + order / 3) % 3;
+        for part in [first, second, 3 - first - second] {
+            drop(parts[part].take());
+        }
+        opener.join().unwrap();
+        assert_eq!(allocation.strong_count(), 0);
+    }
+}
+
+#[test]
+fn somebody_elses_event_is_signalled_in_its_turn() {
+    let (_context, _device, queue) = place();
+    // From another queue of the context it is as foreign as any.
+    let (other, lender) = {
+        let lender = Queue::new(queue.context(), queue.device()).unwrap();
+        let event = lender.barrier(&[]).unwrap();
+        wait(&event);
+        (event, lender)
+    };
+    let (open, job) = held();
+    let gate = queue.gate(job).unwrap();
+    queue.barrier(&[gate]).unwrap();
+    // SAFETY: nobody else uses the event, of the same context, and it lives until the end of the test.
+    let signalled = unsafe { queue.signal_raw(other.handle()) }.unwrap();
+    assert!(!other.wait(Some(Duration::from_millis(30))).unwrap());
+    drop(open);
+    wait(&signalled);
+    assert!(other.is_complete().unwrap());
+    drop(lender);
+}
+
+#[test]
+fn operations_tell_when_they_ran() {
+    let (context, device, queue) = place();
+    let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
+    let begun = Instant::now();
+    let (first, second) = (fill(&queue, &memory, 1), fill(&queue, &memory, 2));
+    let (open, job) = held();
+    let gate = queue.gate(job).unwrap();
+    queue.barrier(&[gate]).unwrap();
+    let third = fill(&queue, &memory, 3);
+    let early = third.timing().unwrap_err();
+    assert_eq!(early.result(), Some(sys::ZE_RESULT_NOT_READY));
+    drop(open);
+    queue.wait().unwrap();
+    let elapsed = begun.elapsed();
+    let [first, second, third] = [first, second, third].map(|event| event.timing().unwrap());
+    assert!(first.start <= first.end && first.end <= second.start && second.end <= third.start);
+    assert!(first.duration() > Duration::from_micros(50), "{first:?}");
+    assert!(first.duration() + second.duration() + third.duration() <= elapsed);
+}
+
+#[test]
+fn hints_change_nothing_and_have_their_turn() {
+    let (context, device, queue) = place();
+    let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
+    let filled = fill(&queue, &memory, 4);
+    // SAFETY: the memory outlives both hints.
+    let (fetched, advised) = unsafe {
+        let fetched = queue.prefetch_raw(memory.as_ptr().cast(), LARGE).unwrap();
+        let advice = sys::ZE_MEMORY_ADVICE_SET_READ_MOSTLY;
+        let advised = queue.advise_raw(memory.as_ptr().cast(), LARGE, advice);
+        (fetched, advised.unwrap())
+    };
+    wait(&fetched);
+    assert!(filled.is_complete().unwrap());
+    wait(&advised);
+    assert!(memory.iter().all(|&byte| byte == 4));
+    // SAFETY: Level Zero refuses a null pointer.
+    let refused = unsafe { queue.prefetch_raw(std::ptr::null(), 64) };
+    assert!(matches!(
+        refused,
+        Err(Error::Operation {
+            operation: "prefetch",
+            ..
+        })
+    ));
+    queue.wait().unwrap();
+}
+
+#[test]
+fn copies_overlap_with_the_host() {
+    let (context, device, queue) = place();
+    let memory = DeviceMemory::new(&context, &device, 2 * LARGE).unwrap();
+    let operation = queue.fill_async(memory, 1).unwrap();
+    let mut turns = 0u64;
+    while !operation.is_complete().unwrap() {
+        turns += 1;
+    }
+    assert!(turns > 10, "the host was held up: {turns} turns");
+    operation.wait().unwrap();
+}
+
+#[test]
+fn threads_chain_queues() {
+    let (context, device, first) = place();
+    let second = Queue::new(&context, &device).unwrap();
+    std::thread::scope(|scope| {
+        for value in 0..4 {
+            let (first, second, context, device) = (&first, &second, &context, &device);
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    let memory = SharedMemory::new(context, device, 4096).unwrap();
+                    let zero = fill(first, &memory, 0xee);
+                    second.barrier(&[zero]).unwrap();
+                    wait(&fill(second, &memory, value));
+                    assert!(memory.iter().all(|&byte| byte == value));
+                }
+            });
+        }
+    });
+}
