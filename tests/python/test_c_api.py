@@ -69,7 +69,14 @@ def compiled(folder, compiler, source):
     (folder / source).write_text(SOURCE)
     library = folder / ("uses_zeusm" + sysconfig.get_config_var("EXT_SUFFIX"))
     include = [zeusm.get_include(), sysconfig.get_path("include")]
-    command = [*compiler, "-Wall", "-Werror", "-shared", "-fPIC", *(f"-I{path}" for path in include)]
+    command = [
+        *compiler,
+        "-Wall",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        *(f"-I{path}" for path in include),
+    ]
     subprocess.run([*command, folder / source, "-o", library], check=True)
     spec = importlib.util.spec_from_file_location("uses_zeusm", library)
     module = importlib.util.module_from_spec(spec)
