@@ -12,6 +12,9 @@ use crate::handle::resolve;
 use crate::opencl::{Runtime, Value};
 use crate::spirv::Argument;
 
+/// What a number may be handed over in, whatever its own size in bytes.
+const WORD: usize = 8;
+
 /// One value that has been set.
 #[derive(Clone, Debug)]
 enum Held {
@@ -109,7 +112,10 @@ impl Kernel {
                 let length = known
                     .or(size)
                     .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-                expect(length)?;
+                // oneMKL hands over small numbers in 8 bytes, of which Intel's driver takes the first.
+                if !(length < WORD && size == Some(WORD)) {
+                    expect(length)?;
+                }
                 // SAFETY: the caller vouches for that many bytes.
                 Held::Bytes(unsafe { bytes(value, length)? })
             }

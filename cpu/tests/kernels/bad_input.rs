@@ -146,7 +146,7 @@ fn kernels_and_arguments_are_checked() {
     assert_eq!(runtime.set(kernel, u32::MAX, 0_u64), index);
     assert_eq!(runtime.set(kernel, 0, 0_u32), size, "a pointer has 8 bytes");
     assert_eq!(
-        runtime.set(kernel, 1, 0_u64),
+        runtime.set(kernel, 1, [0_u64; 2]),
         size,
         "the number has 4 bytes"
     );
