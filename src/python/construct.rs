@@ -15,17 +15,19 @@ use super::errors::USMAllocationError;
 use super::kinds;
 use super::memory::{Owner, PyMemory};
 use super::place::Place;
+use super::pool::Supply;
 use super::syclobj::Target;
 use super::uses::Uses;
 use super::{interface, transfer};
 use crate::suai::{self, Interface};
-use crate::usm::{Allocation, UsmKind};
+use crate::usm::UsmKind;
 
 /// The keywords of the constructors.
 pub(super) struct Options<'a, 'py> {
     pub(super) alignment: Option<&'a Bound<'py, PyAny>>,
     pub(super) queue: Option<&'a Bound<'py, PyAny>>,
     pub(super) copy: bool,
+    pub(super) pool: Option<&'a Bound<'py, PyAny>>,
 }
 
 /// What a constructor of `kind` makes of its argument: a size, or an object with USM.
@@ -36,19 +38,26 @@ pub(super) fn construct(
 ) -> PyResult<PyMemory> {
     let py = other.py();
     let alignment = options.alignment.map_or(Ok(0), alignment)?;
+    let (supply, pools) = Supply::read(options.pool, kind)?;
     let wanted = options
         .queue
         .map(|queue| Spot::read(queue, "queue"))
-        .transpose()?;
+        .transpose()?
+        .or(pools);
     if is_integral(other)? {
         let size = size(other)?;
         let spot = wanted.map_or_else(|| Spot::default_one(py), Ok)?;
-        return allocate(py, kind, size, alignment, spot);
+        return allocate_from(py, &supply, kind, size, alignment, spot);
     }
     let source = view_of(other)?;
     if options.copy {
         let spot = wanted.map_or_else(|| Spot::of(py, &source), Ok)?;
-        return copy_of(py, kind, &source, alignment, spot);
+        return copy_of(py, &supply, kind, &source, alignment, spot);
+    }
+    if options.pool.is_some() {
+        return Err(PyValueError::new_err(
+            "pool is of no use without an allocation: give a number of bytes, or copy=True",
+        ));
     }
     if source.kind != kind {
         return Err(PyValueError::new_err(format!(
@@ -219,6 +228,11 @@ impl Spot {
         Self::new(py, Arc::clone(&default.place), queue)
     }
 
+    /// The `dpctl.SyclQueue`, if there is one.
+    pub(super) fn queue(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.queue.get(py).map(|queue| queue.clone_ref(py))
+    }
+
     /// Where `memory` is.
     pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
         let queue = memory.queue.get(py).map(|queue| queue.clone_ref(py));
@@ -261,9 +275,19 @@ pub(super) fn allocate(
     alignment: usize,
     spot: Spot,
 ) -> PyResult<PyMemory> {
-    let place = &spot.place;
-    let allocation =
-        py.detach(|| Allocation::new(place.context(), place.device(), kind, size, alignment))?;
+    allocate_from(py, &Supply::Usual, kind, size, alignment, spot)
+}
+
+pub(super) fn allocate_from(
+    py: Python<'_>,
+    supply: &Supply,
+    kind: UsmKind,
+    size: usize,
+    alignment: usize,
+    spot: Spot,
+) -> PyResult<PyMemory> {
+    supply.check_place(&spot)?;
+    let allocation = py.detach(|| supply.allocate(&spot, kind, size, alignment))?;
     let pointer = allocation.as_ptr().expose_provenance();
     let owner = Owner::Allocation(Arc::new(allocation));
     Ok(PyMemory {
@@ -275,12 +299,13 @@ pub(super) fn allocate(
 /// A new allocation with the bytes of `source`.
 fn copy_of(
     py: Python<'_>,
+    supply: &Supply,
     kind: UsmKind,
     source: &PyMemory,
     alignment: usize,
     spot: Spot,
 ) -> PyResult<PyMemory> {
-    let copy = allocate(py, kind, source.nbytes, alignment, spot)?;
+    let copy = allocate_from(py, supply, kind, source.nbytes, alignment, spot)?;
     source.after_queue(py)?;
     // SAFETY: both are alive until this returns, and as large as each other.
     unsafe {
@@ -323,7 +348,7 @@ fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Python's and NumPy's integers; not arrays, which may be indices too.
-fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(super) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     static INTEGRAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(true);
@@ -335,7 +360,7 @@ fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.is_instance(integral.bind(py))
 }
 
-fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(super) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     if object.lt(0)? {
         return Err(PyValueError::new_err(format!(
             "the number of bytes must not be negative, as {object} is"
@@ -352,7 +377,7 @@ fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
         })
 }
 
-fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(super) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     if !is_integral(object)? {
         return Err(PyTypeError::new_err(format!(
             "alignment must be an integer, not {}",

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{
     PyImportError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyValueError,
 };
-use pyo3::{PyErr, create_exception};
+use pyo3::{PyErr, Python, create_exception};
 
 use crate::{Error, ipc, suai, sycl};
 
@@ -36,7 +36,13 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::Allocation { .. } => USMAllocationError::new_err(message),
+            Error::Allocation { cause, .. } => {
+                let failure = USMAllocationError::new_err(message);
+                if let Some(raised) = raised(*cause) {
+                    Python::attach(|py| failure.set_cause(py, Some(raised)));
+                }
+                failure
+            }
             Error::Alignment { .. }
             | Error::Length { .. }
             | Error::UnknownPointer { .. }
@@ -55,6 +61,15 @@ impl From<ipc::Error> for PyErr {
             }
             _ => IPCError::new_err(error.to_string()),
         }
+    }
+}
+
+/// What a failure callback raised, if that is the cause.
+fn raised(error: Error) -> Option<PyErr> {
+    match error {
+        Error::Pool { cause, .. } => raised(*cause),
+        Error::Callback(error) => error.downcast::<PyErr>().ok().map(|error| *error),
+        _ => None,
     }
 }
 

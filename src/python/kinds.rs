@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -24,17 +24,19 @@ macro_rules! class {
         #[pymethods]
         impl $name {
             #[new]
-            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=false))]
+            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=false, pool=None))]
             fn new(
                 other: &Bound<'_, PyAny>,
                 alignment: Option<&Bound<'_, PyAny>>,
                 queue: Option<&Bound<'_, PyAny>>,
                 copy: bool,
+                pool: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<PyClassInitializer<Self>> {
                 let options = Options {
                     alignment,
                     queue,
                     copy,
+                    pool,
                 };
                 let memory = construct($kind, other, &options)?;
                 Ok(PyClassInitializer::from(memory).add_subclass(Self))
@@ -57,7 +59,7 @@ macro_rules! class {
 }
 
 class! {
-    /// MemoryUSMShared(other, *, alignment=0, queue=None, copy=False)
+    /// MemoryUSMShared(other, *, alignment=0, queue=None, copy=False, pool=None)
     /// --
     ///
     /// USM that moves between the host and a device; both may use it in place.
@@ -73,6 +75,8 @@ class! {
     ///     allocate; by default the context of dpctl's default Level Zero device, or without dpctl one of zeusm's own.
     /// copy : bool
     ///     Copy the memory of `other` to a new allocation, which may be of another kind or context.
+    /// pool : MemoryPool or bool, optional
+    ///     Where a new allocation comes from: a pool of that kind, or with False straight from Level Zero.
     ///
     /// Raises
     /// ------
@@ -94,7 +98,7 @@ class! {
     MemoryUSMShared, UsmKind::Shared, host_buffer
 }
 class! {
-    /// MemoryUSMHost(other, *, alignment=0, queue=None, copy=False)
+    /// MemoryUSMHost(other, *, alignment=0, queue=None, copy=False, pool=None)
     /// --
     ///
     /// USM that the host owns and every device of the context may use.
@@ -111,7 +115,7 @@ class! {
     MemoryUSMHost, UsmKind::Host, host_buffer
 }
 class! {
-    /// MemoryUSMDevice(other, *, alignment=0, queue=None, copy=False)
+    /// MemoryUSMDevice(other, *, alignment=0, queue=None, copy=False, pool=None)
     /// --
     ///
     /// USM of one device, out of the host's sight: `memoryview` of it is a `TypeError`.
@@ -188,6 +192,18 @@ pub(super) fn object(py: Python<'_>, memory: PyMemory) -> PyResult<Bound<'_, PyA
         UsmKind::Device => Bound::new(py, base.add_subclass(MemoryUSMDevice))?.into_any(),
         UsmKind::Shared => Bound::new(py, base.add_subclass(MemoryUSMShared))?.into_any(),
     })
+}
+
+/// The kind that is called so.
+pub(super) fn named(usm_type: &str) -> PyResult<UsmKind> {
+    [UsmKind::Device, UsmKind::Shared, UsmKind::Host]
+        .into_iter()
+        .find(|kind| kind.name() == usm_type)
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "usm_type must be 'device', 'shared' or 'host', not {usm_type:?}"
+            ))
+        })
 }
 
 /// What a class of that kind is called after `MemoryUSM`.

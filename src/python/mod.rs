@@ -18,6 +18,7 @@ mod ipc;
 mod kinds;
 mod memory;
 mod place;
+mod pool;
 mod runtime;
 mod syclobj;
 mod transfer;
@@ -49,6 +50,8 @@ mod _zeusm {
     use super::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
     #[pymodule_export]
     use super::memory::{PyMemory, from_pickle};
+    #[pymodule_export]
+    use super::pool::{PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool};
     #[pymodule_export]
     use super::runtime::{PyRuntime, runtime, start};
 

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::array::Root;
+use crate::pool::{LevelZero, Pool};
 use crate::sycl::{ContextRef, DeviceRef};
-use crate::usm::PointerAttributes;
+use crate::usm::{PointerAttributes, UsmKind};
 use crate::{Context, Device, Error, Queue, Runtime, sys};
 
 /// A context and a device of it, shared by all memory there.
@@ -120,6 +121,14 @@ impl Place {
                 "this memory is in a Level Zero context of zeusm's own, of which no SYCL object can be made: {why}"
             ))
         })
+    }
+
+    /// The pool that ordinary allocations of `kind` here come from.
+    pub(super) fn pool(&self, kind: UsmKind) -> PyResult<Pool<LevelZero>> {
+        // A place is an owner of its context, so the pools are there.
+        self.context
+            .pool(&self.device, kind)
+            .ok_or_else(|| PyRuntimeError::new_err("the context's pools are gone"))
     }
 
     /// The queue that copies and fills here.

@@ -60,7 +60,7 @@ pub(in crate::python) fn empty(
         Some(dtype) => dtype::read(dtype)?,
         None => "f8".parse()?,
     };
-    let kind = kind(usm_type)?;
+    let kind = kinds::named(usm_type)?;
     let shape = shape::integers(shape, "shape")?;
     let layout = Layout::contiguous(&shape, shape::order(order)?, item.size())
         .map_err(|error| invalid(&error))?;
@@ -117,7 +117,7 @@ pub(in crate::python) fn asarray(
     copy: Option<bool>,
 ) -> PyResult<UsmArray> {
     let dtype = dtype.filter(|dtype| !dtype.is_none());
-    let wanted = usm_type.map(kind).transpose()?;
+    let wanted = usm_type.map(kinds::named).transpose()?;
     let spot = spot(device, queue)?;
     match of_usm(obj)? {
         Some(array) => {
@@ -326,15 +326,4 @@ fn spot(
         (Some(given), None) | (None, Some(given)) => Spot::read(given, "queue").map(Some),
         (None, None) => Ok(None),
     }
-}
-
-fn kind(usm_type: &str) -> PyResult<UsmKind> {
-    [UsmKind::Device, UsmKind::Shared, UsmKind::Host]
-        .into_iter()
-        .find(|kind| kind.name() == usm_type)
-        .ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "usm_type must be 'device', 'shared' or 'host', not {usm_type:?}"
-            ))
-        })
 }

@@ -1,0 +1,293 @@
+//! `MemoryPool`.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use super::{PyPoolScope, PyPoolStatistics, Supply};
+use crate::Error;
+use crate::pool::{Growth, LevelZero, Options, Pool};
+use crate::python::construct::{self, Spot};
+use crate::python::kinds;
+use crate::python::place::Place;
+use crate::usm::UsmKind;
+
+/// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
+/// --
+///
+/// A pool of USM of one kind, in one context, for one device. What is allocated from it comes back to it, from any
+/// thread; the pool ends when it and all of its memory are gone.
+///
+/// Parameters
+/// ----------
+/// usm_type : str
+///     'device', 'shared' or 'host'.
+/// queue : optional
+///     Where the memory is, as for `MemoryUSMShared`.
+/// limit : int, optional
+///     The most bytes to hold, in use or not.
+/// largest_cache : int, optional
+///     The most bytes of unused large pieces to keep; by default 512 MiB.
+/// first_slab, largest_slab : int, optional
+///     Bounds in bytes of the pieces that small blocks are cut from; by default 64 KiB and 2 MiB.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+/// >>> memory = pool.malloc(1000)
+/// >>> pool.statistics().requested_bytes
+/// 1000
+/// >>> del memory
+/// >>> pool.used_bytes(), pool.free_all_blocks() > 0, pool.total_bytes()
+/// (0, True, 0)
+#[pyclass(name = "MemoryPool", module = "zeusm.memory", frozen, weakref)]
+pub(in crate::python) struct PyMemoryPool {
+    place: Arc<Place>,
+    queue: Option<Py<PyAny>>,
+    pool: Pool<LevelZero>,
+}
+
+impl PyMemoryPool {
+    fn new(py: Python<'_>, spot: &Spot, pool: Pool<LevelZero>) -> Self {
+        Self {
+            place: Arc::clone(&spot.place),
+            queue: spot.queue(py),
+            pool,
+        }
+    }
+
+    pub(super) fn kind(&self) -> UsmKind {
+        self.pool.provider().kind()
+    }
+
+    pub(super) fn pool(&self) -> &Pool<LevelZero> {
+        &self.pool
+    }
+
+    /// Where its memory is.
+    pub(super) fn spot(&self, py: Python<'_>) -> PyResult<Spot> {
+        let queue = self.queue.as_ref().map(|queue| queue.clone_ref(py));
+        Spot::new(py, Arc::clone(&self.place), queue)
+    }
+}
+
+#[pymethods]
+impl PyMemoryPool {
+    #[new]
+    #[pyo3(signature = (
+        usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None
+    ))]
+    fn make(
+        py: Python<'_>,
+        usm_type: &str,
+        queue: Option<&Bound<'_, PyAny>>,
+        limit: Option<&Bound<'_, PyAny>>,
+        largest_cache: Option<&Bound<'_, PyAny>>,
+        first_slab: Option<&Bound<'_, PyAny>>,
+        largest_slab: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let kind = kinds::named(usm_type)?;
+        let usual = Options::default();
+        let options = Options {
+            limit: number("limit", limit)?,
+            largest_cache: number("largest_cache", largest_cache)?.unwrap_or(usual.largest_cache),
+            growth: Growth {
+                first_slab: number("first_slab", first_slab)?.unwrap_or(usual.growth.first_slab),
+                largest_slab: number("largest_slab", largest_slab)?
+                    .unwrap_or(usual.growth.largest_slab),
+                ..usual.growth
+            },
+        };
+        let spot = spot(py, queue)?;
+        let provider = LevelZero::new(spot.place.context(), spot.place.device(), kind);
+        Ok(Self::new(py, &spot, Pool::new(provider, options)))
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    #[getter]
+    fn usm_type(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// Allocates memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// nbytes : int
+    ///     How many bytes.
+    /// alignment : int
+    ///     In bytes; 0, or a power of two of at most 2 MiB.
+    ///
+    /// Returns
+    /// -------
+    /// MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
+    ///     According to the pool's kind.
+    ///
+    /// Raises
+    /// ------
+    /// USMAllocationError
+    ///     When Level Zero or the limit refuses even after everything unused was given back and the failure callback was
+    ///     asked; the message has the figures.
+    /// ValueError
+    ///     For a negative size or an impossible alignment.
+    #[pyo3(signature = (nbytes, *, alignment=None))]
+    fn malloc<'py>(
+        &self,
+        nbytes: &Bound<'py, PyAny>,
+        alignment: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = nbytes.py();
+        let alignment = alignment.map_or(Ok(0), construct::alignment)?;
+        let size = construct::size(nbytes)?;
+        let supply = Supply::Pool(self.pool.clone());
+        let spot = self.spot(py)?;
+        let memory = construct::allocate_from(py, &supply, self.kind(), size, alignment, spot)?;
+        kinds::object(py, memory)
+    }
+
+    /// Bytes of the blocks in use, rounded up as the pool does.
+    fn used_bytes(&self) -> usize {
+        self.pool.statistics().used_bytes
+    }
+
+    /// Bytes held from Level Zero that are in no block in use.
+    fn free_bytes(&self) -> usize {
+        self.pool.statistics().free_bytes
+    }
+
+    /// Bytes held from Level Zero, in use or not.
+    fn total_bytes(&self) -> usize {
+        self.pool.statistics().total_bytes
+    }
+
+    /// All figures of this moment.
+    fn statistics(&self) -> PyPoolStatistics {
+        self.pool.statistics().into()
+    }
+
+    /// Begins a new peak at what is in use now.
+    fn reset_peak(&self) {
+        self.pool.reset_peak();
+    }
+
+    /// Counts what happens within a `with` block.
+    fn scope(&self) -> PyPoolScope {
+        PyPoolScope::new(&self.pool)
+    }
+
+    /// Gives unused memory back until at most `keep` bytes are held; returns how many bytes went.
+    #[pyo3(signature = (keep=None))]
+    fn trim(&self, py: Python<'_>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        let keep = number("keep", keep)?.unwrap_or(0);
+        Ok(py.detach(|| self.pool.trim(keep)))
+    }
+
+    /// Gives all unused memory back; returns how many bytes went.
+    fn free_all_blocks(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.pool.free_all_blocks())
+    }
+
+    /// The most bytes to hold, in use or not; None for no limit.
+    fn get_limit(&self) -> Option<usize> {
+        self.pool.statistics().limit
+    }
+
+    /// Sets the most bytes to hold, None for no limit. Below what is in use, the pool does not grow until enough is
+    /// freed.
+    #[pyo3(signature = (size=None))]
+    fn set_limit(&self, py: Python<'_>, size: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let limit = number("size", size)?;
+        py.detach(|| self.pool.set_limit(limit));
+        Ok(())
+    }
+
+    /// Sets what is called with the number of bytes before an allocation fails, None for nothing. If it returns True,
+    /// the allocation is tried once more; if it raises, the allocation fails with that as the cause. It may use the
+    /// pool. The pool keeps it until another takes its place.
+    #[pyo3(signature = (callback))]
+    fn set_failure_callback(&self, callback: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let Some(callback) = callback else {
+            self.pool.clear_failure_callback();
+            return Ok(());
+        };
+        if !callback.is_callable() {
+            return Err(PyTypeError::new_err(format!(
+                "callback must be callable or None, not {}",
+                callback.get_type().name()?
+            )));
+        }
+        let callback = callback.unbind();
+        self.pool.set_failure_callback(move |failure| {
+            Python::attach(|py| callback.call1(py, (failure.size,))?.is_truthy(py))
+                .map_err(|error| Error::Callback(Box::new(error)))
+        });
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        let statistics = self.pool.statistics();
+        format!(
+            "<zeusm pool of USM-{} memory: {} bytes in use of {} held>",
+            self.kind(),
+            statistics.used_bytes,
+            statistics.total_bytes
+        )
+    }
+}
+
+/// The pool behind ordinary allocations.
+///
+/// Parameters
+/// ----------
+/// usm_type : str
+///     'device', 'shared' or 'host'.
+/// queue : optional
+///     Where the memory is, as for `MemoryUSMShared`.
+///
+/// Returns
+/// -------
+/// MemoryPool
+///     A handle of it: all handles have the same figures, limit and callback.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> zm.get_pool("device").usm_type
+/// 'device'
+#[pyfunction]
+#[pyo3(signature = (usm_type="device", queue=None))]
+pub(in crate::python) fn get_pool(
+    py: Python<'_>,
+    usm_type: &str,
+    queue: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyMemoryPool> {
+    let kind = kinds::named(usm_type)?;
+    let spot = spot(py, queue)?;
+    let pool = spot.place.pool(kind)?;
+    Ok(PyMemoryPool::new(py, &spot, pool))
+}
+
+fn spot(py: Python<'_>, queue: Option<&Bound<'_, PyAny>>) -> PyResult<Spot> {
+    match queue {
+        Some(queue) => Spot::read(queue, "queue"),
+        None => Spot::default_one(py),
+    }
+}
+
+/// A number of bytes.
+fn number(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
+    let Some(value) = value else { return Ok(None) };
+    if !construct::is_integral(value)? {
+        return Err(PyTypeError::new_err(format!(
+            "{name} must be an integer, not {}",
+            value.get_type().name()?
+        )));
+    }
+    let number = value.extract::<isize>().ok();
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number.map(Some).ok_or_else(|| {
+        PyValueError::new_err(format!("{name} must be 0 to {}, not {value}", isize::MAX))
+    })
+}
