@@ -50,8 +50,8 @@ def get_include() -> str:
 
     Examples
     --------
-    >>> import os
-    >>> os.listdir(get_include())
+    >>> import os, zeusm
+    >>> os.listdir(zeusm.get_include())
     ['zeusm.h']
     """
     return str(Path(__file__).parent / "include")
