@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
 use std::{fs, slice, thread};
 
 use zeusm::ipc::{Error, Mapping};
+use zeusm::pool::{LevelZero, Options, Pool};
 use zeusm::usm::Allocation;
 use zeusm::{Context, Device, IpcHandle, Queue, Runtime, UsmKind};
 
@@ -139,14 +141,16 @@ fn is_tracing_forbidden(process: u32) -> bool {
     taken.err() == Some(rustix::io::Errno::PERM)
 }
 
-/// While it lives, no other process of the user may look into this one.
-struct Secluded;
+/// While it lives, no other process of the user may look into this one; one at a time, as it is the whole process's.
+struct Secluded(#[allow(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 impl Secluded {
     fn new() -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        let one = ONE.lock().unwrap();
         // SAFETY: changes an attribute of the process.
         assert_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }, 0);
-        Self
+        Self(one)
     }
 }
 
@@ -255,6 +259,37 @@ fn what_is_freed_opens_no_more() {
         assert_eq!(bytes(mapping.as_ptr(), size)[size - 1], 8);
         drop(neighbour);
     }
+}
+
+#[test]
+fn a_pools_memory_is_shared_and_freed_piece_by_piece() {
+    let place = place();
+    let provider = LevelZero::new(&place.0, &place.1, UsmKind::Shared);
+    let pool = Pool::new(provider, Options::default());
+    let mut pieces: Vec<_> = (0..3)
+        .map(|_| Allocation::in_pool(&pool, 512, 0).unwrap())
+        .collect();
+    let handles: Vec<_> = pieces
+        .iter()
+        .map(|piece| IpcHandle::new(piece, 0..512).unwrap())
+        .collect();
+    // They are parts of one allocation of the driver's.
+    assert_eq!(handles[0].allocation_id(), handles[2].allocation_id());
+    assert_ne!(handles[0].offset(), handles[2].offset());
+    for (piece, handle) in pieces.iter().zip(&handles) {
+        for (index, byte) in bytes(piece.as_ptr(), 512).iter_mut().enumerate() {
+            *byte = index as u8;
+        }
+        elsewhere("increment", handle);
+        assert_eq!(bytes(piece.as_ptr(), 512)[..3], [1, 2, 3]);
+    }
+    drop(pieces.remove(0));
+    assert!(matches!(
+        open(&handles[0], &place),
+        Err(Error::Freed { .. })
+    ));
+    elsewhere("freed", &handles[0]);
+    assert!(open(&handles[1], &place).is_ok());
 }
 
 #[test]

@@ -15,8 +15,10 @@ use rustix::net::{
 
 use super::ledger;
 
-/// Longer than a live process ever takes for one answer; nobody may hold up the others.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may hold up the others.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a busy process may take to answer.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
 
 const FREED: u8 = 0;
 const LIVE: u8 = 1;
@@ -93,8 +95,8 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
 /// Asks the process with this secret for an export.
 pub fn ask(token: [u8; 16], number: u64) -> io::Result<Said> {
     let stream = UnixStream::connect_addr(&address(token)?)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(LONG_PATIENCE))?;
+    stream.set_write_timeout(Some(LONG_PATIENCE))?;
     io::Write::write_all(&mut &stream, &number.to_ne_bytes())?;
     let mut word = [u8::MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
