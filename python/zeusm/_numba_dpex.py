@@ -1,0 +1,110 @@
+"""Lets numba-dpex's kernels take a `UsmArray` where they take dpctl's arrays.
+
+Numba calls `register` before it first compiles. numba-dpex is imported when a `UsmArray` first meets Numba.
+"""
+
+import importlib.util
+from functools import cache
+from typing import Any
+
+from zeusm._zeusm import UsmArray
+
+
+def _shared_queue(array: UsmArray) -> Any:
+    """The queue that dpctl keeps for the array's context: arrays that meet in a kernel have to share one."""
+    import dpctl
+
+    return dpctl.get_device_cached_queue((array.sycl_context, array.sycl_device))
+
+
+def _as_dpctl(array: UsmArray, queue_key: int) -> Any:
+    """The array as dpctl's, in place, on the queue that its Numba type names."""
+    import dpctl.memory
+    import dpctl.tensor
+
+    queue = _shared_queue(array)
+    if hash(queue) != queue_key:
+        # Numba keeps the types of host-accessible arrays by element type, dimensions and layout alone.
+        raise ValueError(
+            f"Numba took {array!r} for an array of another context, which it met before; "
+            "give the kernel dpctl.tensor.asarray(array).to_device(queue) instead"
+        )
+    return dpctl.tensor.usm_ndarray(
+        array.shape,
+        array.dtype,
+        array.strides,
+        buffer=dpctl.memory.as_usm_memory(array.base),
+        offset=array.offset,
+    ).to_device(queue)
+
+
+@cache
+def _array_type() -> Any:
+    """Numba's type of a `UsmArray`: numba-dpex's of a dpctl array, but it is unboxed by way of dpctl's."""
+    from numba.core import cgutils
+    from numba.extending import NativeValue, unbox
+    from numba_dpex.core.datamodel import models
+    from numba_dpex.core.descriptor import dpex_kernel_target
+    from numba_dpex.core.types import USMNdArray
+
+    class UsmArrayType(USMNdArray):  # type: ignore[misc]
+        def as_dpctl(self) -> Any:
+            return USMNdArray(
+                self.ndim,
+                self.layout,
+                self.dtype,
+                self.usm_type,
+                queue=self.queue,
+                readonly=not self.mutable,
+            )
+
+    for kernels in (
+        models.dpex_data_model_manager,
+        dpex_kernel_target.target_context.data_model_manager,
+    ):
+        kernels.register(UsmArrayType, models.USMArrayDeviceModel)
+    models.dpjit_data_model_manager.register(UsmArrayType, models.USMArrayHostModel)
+
+    @unbox(UsmArrayType)  # type: ignore[untyped-decorator]
+    def unbox_array(typ: Any, obj: Any, c: Any) -> Any:
+        builder, python = c.builder, c.pyapi
+        nothing = cgutils.get_null_value(c.context.get_value_type(typ))
+        value = cgutils.alloca_once_value(builder, nothing)
+        failed = cgutils.alloca_once_value(builder, cgutils.true_bit)
+        # When one of the arguments has failed Numba still unboxes the others; the first error is the one to tell.
+        with builder.if_then(cgutils.is_null(builder, python.err_occurred())):
+            convert = python.unserialize(python.serialize_object(_as_dpctl))
+            key = python.unserialize(python.serialize_object(typ.queue.key))
+            array = python.call_function_objargs(convert, (obj, key))
+            python.decref(key)
+            python.decref(convert)
+            with builder.if_then(cgutils.is_not_null(builder, array)):
+                native = c.unbox(typ.as_dpctl(), array)
+                builder.store(native.value, value)
+                builder.store(native.is_error, failed)
+                python.decref(array)
+        return NativeValue(builder.load(value), is_error=builder.load(failed))
+
+    return UsmArrayType
+
+
+def _typeof(array: UsmArray, _context: object) -> Any:
+    from numba.np.numpy_support import from_dtype
+    from numba_dpex.core.types import DpctlSyclQueue
+
+    return _array_type()(
+        array.ndim,
+        "C" if array.c_contiguous else "F" if array.f_contiguous else "A",
+        from_dtype(array.dtype),
+        array.usm_type,
+        queue=DpctlSyclQueue(_shared_queue(array)),
+        readonly=array.readonly,
+    )
+
+
+def register() -> None:
+    """Tell Numba what a `UsmArray` is, where numba-dpex is installed."""
+    if importlib.util.find_spec("numba_dpex") is not None:
+        from numba.extending import typeof_impl
+
+        typeof_impl.register(UsmArray)(_typeof)
