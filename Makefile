@@ -121,7 +121,7 @@ VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
 .PHONY: test-valgrind
 test-valgrind: build ## The Rust tests of memory and queues under valgrind
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
-		cargo test --locked --test memory --test queue
+		cargo test --locked --test memory --test queue --test asynchronous
 
 .PHONY: test-python
 test-python: venvs ## The Python tests, in both environments
