@@ -90,11 +90,24 @@ impl Class {
             .collect()
     }
 
-    /// Gives up the slab that is kept although nobody uses it.
-    pub(super) fn release_spare(&self) -> Option<Arc<Slab>> {
+    /// Gives up every slab that nobody uses: the spare one, and any that was added when others, freed meanwhile, came
+    /// before it and so never gave a block.
+    pub(super) fn release_unused(&self) -> Vec<Arc<Slab>> {
         let mut state = self.0.lock();
-        let spare = state.spare.take()?;
-        Some(state.remove(spare))
+        state.spare = None;
+        let slots: Vec<usize> = state
+            .slabs
+            .iter()
+            .filter(|(_, held)| held.is_unused())
+            .map(|(slot, _)| slot)
+            .collect();
+        slots
+            .into_iter()
+            .map(|slot| {
+                state.available.remove(&slot);
+                state.remove(slot)
+            })
+            .collect()
     }
 
     /// The sum of the slabs' bytes.

@@ -244,7 +244,7 @@ impl<P: Provider> Inner<P> {
                 }
             }
             for class in &self.classes {
-                if let Some(slab) = class.release_spare() {
+                for slab in class.release_unused() {
                     self.coarse.release(Unused::new(slab));
                 }
             }
