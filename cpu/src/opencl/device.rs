@@ -8,6 +8,10 @@ use opencl_sys::{cl_device_id, cl_device_info, cl_platform_id};
 use super::Error;
 use super::api::Api;
 
+/// The largest work-group that is offered. A CPU takes larger ones, but programs for GPUs launch as many work-items as
+/// the square of this number (oneMKL does), and no GPU has more.
+pub const LARGEST_GROUP: usize = 1024;
+
 /// The device's properties that Level Zero asks for. Sizes are in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Properties {
@@ -96,7 +100,11 @@ impl Candidate {
     pub fn properties(self, api: &Api) -> Properties {
         let size = |what| usize::try_from(self.number(api, what)).unwrap_or(usize::MAX);
         let items = self.sizes(api, cl::CL_DEVICE_MAX_WORK_ITEM_SIZES);
-        let item = |dimension| items.get(dimension).copied().unwrap_or(1);
+        let item = |dimension| {
+            items
+                .get(dimension)
+                .map_or(1, |most: &usize| (*most).min(LARGEST_GROUP))
+        };
         Properties {
             name: self.text(api, cl::CL_DEVICE_NAME),
             driver: self.text(api, cl::CL_DRIVER_VERSION),
@@ -105,7 +113,7 @@ impl Candidate {
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect(),
-            max_group_size: size(cl::CL_DEVICE_MAX_WORK_GROUP_SIZE),
+            max_group_size: size(cl::CL_DEVICE_MAX_WORK_GROUP_SIZE).min(LARGEST_GROUP),
             max_item_sizes: [item(0), item(1), item(2)],
             local_memory: self.number(api, cl::CL_DEVICE_LOCAL_MEM_SIZE),
             max_argument_bytes: size(cl::CL_DEVICE_MAX_PARAMETER_SIZE),

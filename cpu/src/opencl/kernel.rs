@@ -7,7 +7,7 @@ use opencl_sys::{cl_event, cl_kernel, cl_program};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::device::{info, number, sizes};
+use super::device::{LARGEST_GROUP, info, number, sizes};
 use super::{Error, Event, Queue, Runtime};
 
 /// An argument's value.
@@ -99,7 +99,7 @@ impl Kernel {
         };
         let size = |what| usize::try_from(ask(what)).unwrap_or(usize::MAX);
         KernelFacts {
-            max_group_size: size(cl::CL_KERNEL_WORK_GROUP_SIZE),
+            max_group_size: size(cl::CL_KERNEL_WORK_GROUP_SIZE).min(LARGEST_GROUP),
             preferred_multiple: size(cl::CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE),
             local_memory: ask(cl::CL_KERNEL_LOCAL_MEM_SIZE),
             private_memory: ask(cl::CL_KERNEL_PRIVATE_MEM_SIZE),
