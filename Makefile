@@ -85,7 +85,7 @@ lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy --strict -p zeusm
-	$(PY) -m mypy.stubtest --allowlist tools/stubtest.txt zeusm
+	$(PY) -m mypy.stubtest --mypy-config-file pyproject.toml --allowlist tools/stubtest.txt zeusm
 
 # Kernels run through the OpenCL runtime that dpctl's environment brings.
 test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
