@@ -135,7 +135,7 @@ impl Whole {
             kind: handle.kind,
         };
         // The driver has the last word on what it has mapped; what is too small is closed as it is dropped.
-        let found = context.pointer_attributes(pointer)?;
+        let found = context.driver_attributes(pointer)?;
         (whole.size, whole.kind) = (found.size, found.kind);
         if (whole.size as u64) < handle.offset + handle.size {
             let reason = "the memory that they open is smaller than they say";

@@ -65,15 +65,8 @@ impl<P: Provider> Inner<P> {
             return self.allocate_apart(size, alignment);
         }
         let class = sizes::class_of(size, alignment);
-        if let Some(class) = class {
-            let mut shard = self.shards[shard].0.lock();
-            if let Some(piece) = shard.magazines[class].pop() {
-                shard
-                    .counters
-                    .allocated(SIZES[class], size, false, &self.sum);
-                piece.mark_used(size);
-                return Ok(piece);
-            }
+        if let Some(piece) = class.and_then(|class| self.take_kept(shard, class, size)) {
+            return Ok(piece);
         }
         let found = self.with_relief(size, alignment, |frugal| match class {
             Some(class) => self.refill(shard, class, frugal),
@@ -90,6 +83,30 @@ impl<P: Provider> Inner<P> {
         }
         drop(shard);
         found.map(|found| found.piece)
+    }
+
+    /// Allocates only what the shard has a block for, and waits for nothing.
+    pub(super) fn allocate_kept(
+        &self,
+        shard: usize,
+        size: usize,
+        alignment: usize,
+    ) -> Option<Piece> {
+        if self.is_copy() {
+            return None;
+        }
+        let class = sizes::class_of(size, alignment)?;
+        self.take_kept(shard, class, size)
+    }
+
+    fn take_kept(&self, shard: usize, class: usize, size: usize) -> Option<Piece> {
+        let mut shard = self.shards[shard].0.lock();
+        let piece = shard.magazines[class].pop()?;
+        shard
+            .counters
+            .allocated(SIZES[class], size, false, &self.sum);
+        piece.mark_used(size);
+        Some(piece)
     }
 
     pub(super) fn free(&self, shard: usize, piece: Piece) {

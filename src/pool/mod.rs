@@ -107,6 +107,21 @@ impl<P: Provider> Pool<P> {
         })
     }
 
+    /// As [`allocate`](Self::allocate) where a block lies ready for this thread, else `None`: for callers who would
+    /// rather let go of something first when it may take longer.
+    #[must_use]
+    pub fn allocate_kept(&self, size: usize, alignment: usize) -> Option<Block<P>> {
+        check_alignment(alignment).ok()?;
+        let keeper = self.keeper();
+        let piece = keeper
+            .inner
+            .allocate_kept(keeper.shard, size.max(1), alignment)?;
+        Some(Block {
+            keeper: Arc::clone(keeper),
+            piece: Some(piece),
+        })
+    }
+
     /// The provider.
     #[must_use]
     pub fn provider(&self) -> &P {

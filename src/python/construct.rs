@@ -287,7 +287,7 @@ pub(super) fn allocate_from(
     spot: Spot,
 ) -> PyResult<PyMemory> {
     supply.check_place(&spot)?;
-    let allocation = py.detach(|| supply.allocate(&spot, kind, size, alignment))?;
+    let allocation = supply.allocate(py, &spot, kind, size, alignment)?;
     let pointer = allocation.as_ptr().expose_provenance();
     let owner = Owner::Allocation(Arc::new(allocation));
     Ok(PyMemory {

@@ -110,12 +110,26 @@ impl Allocation {
         let block = pool
             .allocate(size, alignment)
             .map_err(|cause| failed(pool.provider(), size, alignment, cause))?;
-        Ok(Self {
+        Ok(Self::of_block(block, size))
+    }
+
+    /// Allocates from a pool where a block lies ready, see [`Pool::allocate_kept`].
+    #[must_use]
+    pub fn kept_in_pool(pool: &Pool<LevelZero>, size: usize, alignment: usize) -> Option<Self> {
+        if size == 0 {
+            return None;
+        }
+        let block = pool.allocate_kept(size, alignment)?;
+        Some(Self::of_block(block, size))
+    }
+
+    fn of_block(block: Block<LevelZero>, size: usize) -> Self {
+        Self {
             pointer: block.address().as_ptr(),
             size,
             source: Source::Pool(block),
             export: OnceLock::new(),
-        })
+        }
     }
 
     /// Where the memory begins; null when it has no bytes.

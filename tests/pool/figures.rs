@@ -81,3 +81,24 @@ fn trim_keeps_what_it_is_told_to() {
     assert_eq!(pool.trim(10 * MIB), 0);
     assert_eq!(pool.free_all_blocks(), 8 * MIB);
 }
+
+#[test]
+fn a_block_that_lies_ready_is_had_without_waiting() {
+    let pool = pool();
+    for (size, alignment) in [(1000, 0), (64, 4096), (MIB, 0)] {
+        assert!(pool.allocate_kept(size, alignment).is_none());
+        let address = pool.allocate(size, alignment).unwrap().address();
+        let before = pool.statistics();
+        let kept = pool.allocate_kept(size, alignment).unwrap();
+        assert_eq!((kept.address(), kept.size()), (address, size));
+        let statistics = pool.statistics();
+        assert_eq!(statistics.hits, before.hits + 1);
+        assert_eq!(statistics.used_count, 1);
+    }
+    assert!(pool.allocate_kept(1000, 3).is_none());
+    drop(pool.allocate(3 * MIB, 0));
+    assert!(
+        pool.allocate_kept(3 * MIB, 0).is_none(),
+        "never a large one"
+    );
+}

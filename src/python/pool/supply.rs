@@ -6,7 +6,7 @@ use pyo3::types::PyBool;
 
 use super::PyMemoryPool;
 use crate::Error;
-use crate::pool::{LevelZero, Pool};
+use crate::pool::{self, LevelZero, Pool};
 use crate::python::construct::Spot;
 use crate::usm::{Allocation, UsmKind};
 
@@ -57,8 +57,33 @@ impl Supply {
         Ok((Self::Pool(pool.pool().clone()), Some(pool.spot(py)?)))
     }
 
-    /// Allocates at `spot`, which must be in the pool's context if there is a pool.
+    /// Allocates at `spot`, which must be in the pool's context if there is a pool. The GIL is held on to only while
+    /// nothing has to be waited for.
     pub(in crate::python) fn allocate(
+        &self,
+        py: Python<'_>,
+        spot: &Spot,
+        kind: UsmKind,
+        size: usize,
+        alignment: usize,
+    ) -> Result<Allocation, Error> {
+        let kept = |pool: &_| Allocation::kept_in_pool(pool, size, alignment);
+        let ready = match self {
+            Self::Usual if pool::is_default() => spot
+                .place
+                .context()
+                .with_pool(spot.place.device(), kind, kept)
+                .flatten(),
+            Self::Usual | Self::Direct => None,
+            Self::Pool(pool) => kept(pool),
+        };
+        match ready {
+            Some(allocation) => Ok(allocation),
+            None => py.detach(|| self.allocate_slowly(spot, kind, size, alignment)),
+        }
+    }
+
+    fn allocate_slowly(
         &self,
         spot: &Spot,
         kind: UsmKind,
