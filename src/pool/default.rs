@@ -8,14 +8,14 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::usm::UsmKind;
 
-/// The environment variable that turns the pools off (`0`) or on (anything else).
+/// The environment variable that turns the pools off: with `0`; anything else leaves them on.
 pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
 
 /// Whether ordinary allocations come from pools; the first call decides it for the process.
 #[must_use]
 pub fn is_default() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
-    *ON.get_or_init(|| env::var_os(POOL_VARIABLE).is_some_and(|value| value != "0"))
+    *ON.get_or_init(|| env::var_os(POOL_VARIABLE).is_none_or(|value| value != "0"))
 }
 
 /// A context's pools, by device and kind: a list that only grows, so that it is read without a lock.

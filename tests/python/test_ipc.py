@@ -277,15 +277,20 @@ def test_no_size_is_needed_and_a_smaller_one_is_taken(memory_class):
 def test_nothing_leaks_over_many_openings():
     memory = filled(zm.MemoryUSMShared)
     raw = memory.ipc_handle().to_bytes()
+
+    def open_another():
+        other = zm.MemoryUSMDevice(300_000)
+        zm.IPCMemoryHandle.open(other.ipc_handle()).close()
+
+    # What stays for good, a pool's memory too, is there after the first time.
     zm.IPCMemoryHandle.open(raw).close()
+    open_another()
     gc.collect()
     before = descriptors()
     for number in range(10_000):
         zm.IPCMemoryHandle.open(raw).close()
         if number % 100 == 0:
-            other = zm.MemoryUSMDevice(300_000)
-            zm.IPCMemoryHandle.open(other.ipc_handle()).close()
-    del other
+            open_another()
     assert descriptors() == before
 
 

@@ -43,7 +43,8 @@ impl PyPointerAttributes {
         self.attributes.size
     }
 
-    /// A number that no other allocation of the process ever has.
+    /// Level Zero's number of its allocation, which no other ever has; parts that a pool made of one share it, and
+    /// differ by `base`.
     #[getter]
     fn allocation_id(&self) -> u64 {
         self.attributes.id
