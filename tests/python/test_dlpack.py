@@ -604,6 +604,17 @@ class TestPeers:
         assert theirs.get_array()._pointer == array._pointer
         assert zeusm.from_dlpack(theirs)._pointer == array._pointer
 
+    def test_dpnp_computes_in_place(self, array):
+        dpnp = pytest.importorskip("dpnp")
+        theirs = dpnp.from_dlpack(array[:, ::-2])
+        assert int(theirs.sum()) == numbers((4, 6))[:, ::-2].sum()
+        theirs += 100
+        wanted = numbers((4, 6))
+        wanted[:, ::-2] += 100
+        np.testing.assert_array_equal(array.copy_to_host(), wanted)
+        squares = zeusm.from_dlpack(dpnp.arange(5, dtype="int32") ** 2)
+        assert squares.copy_to_host().tolist() == [0, 1, 4, 9, 16]
+
     def test_their_own(self, usm_type):
         theirs = tensor.usm_ndarray((4, 6), dtype="i4", buffer=usm_type)
         theirs.usm_data.copy_from_host(numbers((4, 6)).view("u1").reshape(-1))
@@ -647,3 +658,42 @@ def test_any_view_goes_there_and_back(data, shape, dtype, kind):
     back = zeusm.from_dlpack(array[key], copy=data.draw(st.sampled_from([None, True, False])))
     assert back.shape == wanted[key].shape
     np.testing.assert_array_equal(back.copy_to_host(), wanted[key])
+
+
+def test_without_sycl_arrays_are_on_the_host(fresh):
+    fresh("""
+        import sys
+
+        sys.modules["dpctl"] = None  # As if it were not installed.
+        import numpy as np
+        import zeusm
+
+        source = np.arange(12, dtype="float32").reshape(3, 4)
+        for usm_type in "shared", "host", "device":
+            array = zeusm.asarray(source, usm_type=usm_type)[::-1, 1:]
+            assert (array.copy_to_host() == source[::-1, 1:]).all()
+            array.copy_from_host(-source[::-1, 1:])
+            assert (array.copy_to_host() == -source[::-1, 1:]).all()
+            copy = zeusm.asarray(array, usm_type="host", copy=True)
+            assert (np.asarray(copy) == -source[::-1, 1:]).all()
+            assert zeusm.pointer_attributes(array._pointer).usm_type == usm_type
+            try:
+                array.__sycl_usm_array_interface__
+            except RuntimeError as error:
+                assert "dpctl" in str(error), error
+            else:
+                raise AssertionError("a SUAI without a SYCL runtime")
+            if usm_type == "device":
+                for ask in array.__dlpack__, array.__dlpack_device__:
+                    try:
+                        ask()
+                    except BufferError as error:
+                        assert "dpctl" in str(error), error
+                    else:
+                        raise AssertionError("a SYCL device without a SYCL runtime")
+                array.__dlpack__(dl_device=(1, 0))
+            else:
+                assert array.__dlpack_device__() == (1, 0)
+                assert np.from_dlpack(array).ctypes.data == array._pointer
+                assert zeusm.from_dlpack(np.asarray(array), copy=False)._pointer == array._pointer
+    """)

@@ -393,6 +393,16 @@ impl UsmArray {
     ///     When it has another shape or dtype, or is read-only; nothing is written then.
     /// LevelZeroError
     ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy, zeusm
+    /// >>> array = zeusm.asarray([[1, 2], [3, 4]])
+    /// >>> array.T.copy_to_host().tolist()
+    /// [[1, 3], [2, 4]]
+    /// >>> column = numpy.zeros(2, int)
+    /// >>> array[:, 1].copy_to_host(column).tolist()
+    /// [2, 4]
     #[pyo3(signature = (obj=None))]
     fn copy_to_host<'py>(
         slf: &Bound<'py, Self>,
@@ -414,6 +424,14 @@ impl UsmArray {
     ///     When it has another shape or dtype, or the array is read-only or repeats elements; nothing is written then.
     /// LevelZeroError
     ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.asarray([1, 2, 3, 4])
+    /// >>> array[::2].copy_from_host([10, 30])
+    /// >>> array.copy_to_host().tolist()
+    /// [10, 2, 30, 4]
     fn copy_from_host(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
         host::write(slf, obj)
     }
@@ -424,6 +442,12 @@ impl UsmArray {
     /// ----------
     /// *axes : int
     ///     A permutation of the axes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> zeusm.empty((2, 3, 4)).transpose(1, 0, 2).shape
+    /// (3, 2, 4)
     #[pyo3(signature = (*axes))]
     fn transpose(&self, axes: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let py = axes.py();
@@ -460,6 +484,12 @@ impl UsmArray {
     /// ------
     /// ValueError
     ///     For a shape of another number of elements; or when `copy` is False and no view is possible.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> zeusm.empty((2, 3)).reshape(3, -1).shape
+    /// (3, 2)
     #[pyo3(signature = (*shape, order="C", copy=None))]
     fn reshape(
         &self,

@@ -102,8 +102,8 @@ pub(in crate::python) fn empty(
 /// --------
 /// >>> import numpy, zeusm
 /// >>> array = zeusm.asarray(numpy.eye(2), usm_type="shared")
-/// >>> float(numpy.asarray(array).sum())
-/// 2.0
+/// >>> numpy.asarray(array).tolist()
+/// [[1.0, 0.0], [0.0, 1.0]]
 #[pyfunction]
 #[pyo3(signature = (obj, dtype=None, *, usm_type=None, device=None, queue=None, order=None, copy=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.

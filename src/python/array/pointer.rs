@@ -9,7 +9,14 @@ use crate::python::place::Place;
 use crate::python::syclobj::Target;
 use crate::usm::PointerAttributes;
 
-/// The allocation that a pointer lies in.
+/// The allocation that a pointer lies in; what `pointer_attributes` gives.
+///
+/// Examples
+/// --------
+/// >>> import zeusm
+/// >>> array = zeusm.empty(10, "uint8", usm_type="shared")
+/// >>> zeusm.pointer_attributes(array._pointer).usm_type
+/// 'shared'
 #[pyclass(name = "PointerAttributes", module = "zeusm", frozen)]
 pub(in crate::python) struct PyPointerAttributes {
     pointer: usize,
