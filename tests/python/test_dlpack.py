@@ -1,5 +1,6 @@
 """DLPack, both ways: who has the memory, what the structure says, and who frees it when."""
 
+import contextlib
 import ctypes
 import gc
 import re
@@ -412,12 +413,28 @@ class TestTaking:
         assert not taken.readonly
 
     def test_what_is_asked(self, array):
-        exporter = Exporter(array)
-        zeusm.from_dlpack(exporter)
-        assert exporter.keywords == {"max_version": (1, 0)}
-        exporter = Exporter(array)
-        zeusm.from_dlpack(exporter, copy=False)
-        assert exporter.keywords == {"max_version": (1, 0), "copy": False}
+        for keywords in {}, {"copy": False}:
+            exporter = Exporter(array)
+            zeusm.from_dlpack(exporter, **keywords)
+            assert exporter.keywords.pop("stream").sycl_context == array.sycl_context
+            assert exporter.keywords == {"max_version": (1, 0)} | keywords
+            exporter = Exporter(numbers(3), dl_device=(CPU, 0))
+            with contextlib.suppress(BufferError):
+                zeusm.from_dlpack(exporter, **keywords)
+            assert exporter.keywords == {"max_version": (1, 0)} | keywords
+
+    def test_kernels_are_waited_for(self):
+        dpnp = pytest.importorskip("dpnp")
+        device = dpctl.SyclDevice("level_zero:gpu")
+        for queue in dpctl.SyclQueue(device), dpctl.SyclQueue(device, property="in_order"):
+            for size in 10, 10**6:
+                theirs = dpnp.full(size, 3, dtype="int32", sycl_queue=queue) * 5
+                assert (zeusm.from_dlpack(theirs).copy_to_host() == 15).all()
+                theirs = dpnp.full(size, 3, dtype="int32", sycl_queue=queue) * 7
+                assert (zeusm.as_usm_array(theirs).copy_to_host() == 21).all()
+                theirs = dpnp.full(size, 3, dtype="int32", sycl_queue=queue) * 9
+                taken = zeusm.memory.as_usm_memory(theirs)
+                assert (taken.copy_to_host().view("int32") == 27).all()
 
     def test_read_only_is_kept(self, array):
         assert zeusm.from_dlpack(Exporter(array, flags=READ_ONLY)).readonly

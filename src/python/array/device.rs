@@ -7,17 +7,19 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::python::dpctl::Dpctl;
 use crate::python::place::Place;
 use crate::python::syclobj::Target;
 
 /// The root device of a place.
-#[derive(Clone, Copy)]
 pub(in crate::python) struct Root {
     pub(super) number: i32,
     /// Whether the place's context is the default one of the device, the only one in which DLPack has USM.
     pub(super) is_default_context: bool,
+    /// A queue that nobody else submits to: what another package makes it wait for is what a consumer has to wait for.
+    waiting: PyOnceLock<Py<PyAny>>,
 }
 
 impl Root {
@@ -25,11 +27,20 @@ impl Root {
     ///
     /// # Errors
     /// Why there is none: `RuntimeError` without a SYCL context, `BufferError` for a device that SYCL does not list.
-    pub(super) fn of(py: Python<'_>, place: &Place) -> PyResult<Self> {
-        place
-            .root
-            .get_or_try_init(py, || Self::find(py, place))
-            .copied()
+    pub(super) fn of<'a>(py: Python<'_>, place: &'a Place) -> PyResult<&'a Self> {
+        place.root.get_or_try_init(py, || Self::find(py, place))
+    }
+
+    /// The queue to be made to wait.
+    pub(super) fn waiting<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Place,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let queue = self.waiting.get_or_try_init(py, || {
+            Ok::<_, PyErr>(Dpctl::get(py)?.queue_of(py, place)?.unbind())
+        })?;
+        Ok(queue.bind(py).clone())
     }
 
     fn find(py: Python<'_>, place: &Place) -> PyResult<Self> {
@@ -49,6 +60,7 @@ impl Root {
                 return Ok(Self {
                     number,
                     is_default_context: default.context() == place.context(),
+                    waiting: PyOnceLock::new(),
                 });
             }
         }

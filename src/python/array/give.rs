@@ -62,7 +62,7 @@ pub(in crate::python) fn dlpack<'py>(
     if copy == Some(true) {
         // The copy goes where DLPack can have it, wherever the array is.
         let (target, place) = device::numbered(py, own.number)?;
-        let spot = Spot::new(py, place, target.queue)?;
+        let spot = Spot::new(py, place, target.queue);
         let copied = create::copied(py, array, array.memory().kind, spot, None)?;
         return capsule(py, &copied, form, device, true);
     }
@@ -95,7 +95,7 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
         ));
     }
     if needed || copy == Some(true) {
-        let spot = Spot::of(py, memory)?;
+        let spot = Spot::of(py, memory);
         return create::copied(py, array, UsmKind::Host, spot, None).map(Some);
     }
     memory.after_queue(py)?;

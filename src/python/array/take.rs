@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::class::invalid;
+use super::device::{self, Root};
 use super::pointer::in_default_place;
-use super::{UsmArray, create, device, dtype, give};
+use super::{UsmArray, create, dtype, give};
 use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
 use crate::python::construct::Spot;
 use crate::python::memory::Owner;
@@ -102,7 +103,7 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
     match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => {
             let (target, place) = device::numbered(py, number)?;
-            Spot::new(py, place, target.queue)
+            Ok(Spot::new(py, place, target.queue))
         }
         other => Err(PyValueError::new_err(format!(
             "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"
@@ -110,7 +111,7 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
     }
 }
 
-/// Asks for a capsule: of the newest form, and from devices that have no SYCL, on the host.
+/// Asks for a capsule: of the newest form, ready to be read, and from devices that have no SYCL, on the host.
 fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let (Some(give), Some(tell)) = (
@@ -123,20 +124,37 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         )));
     };
     let (kind, id) = tell.call0()?.extract::<(i32, i32)>()?;
-    let elsewhere = matches!(Device::from(abi::Device { kind, id }), Device::Other(_));
+    let stream = PyDict::new(py);
     let keywords = PyDict::new(py);
-    keywords.set_item("max_version", (abi::VERSION.major, abi::VERSION.minor))?;
-    if elsewhere && copy != Some(false) {
-        keywords.set_item("dl_device", (abi::CPU, 0))?;
+    match Device::from(abi::Device { kind, id }) {
+        Device::OneApi(number) => {
+            let (_, place) = device::numbered(py, number)?;
+            stream.set_item("stream", Root::of(py, &place)?.waiting(py, &place)?)?;
+            keywords.update(stream.as_mapping())?;
+        }
+        Device::Other(_) if copy != Some(false) => {
+            keywords.set_item("dl_device", (abi::CPU, 0))?;
+        }
+        _ => {}
     }
+    keywords.set_item("max_version", (abi::VERSION.major, abi::VERSION.minor))?;
     if copy == Some(false) {
         keywords.set_item("copy", false)?;
     }
-    match give.call((), Some(&keywords)) {
-        // Exporters from before DLPack 1.0 know none of these, and never copy.
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => give.call0(),
-        answer => answer,
+    // Exporters from before DLPack 1.0 know nothing but the stream and never copy; some know no queue of dpctl.
+    for keywords in [&keywords, &stream] {
+        match give.call((), Some(keywords)) {
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {}
+            answer => {
+                let capsule = answer?;
+                if let Some(queue) = keywords.get_item("stream")? {
+                    queue.call_method0("wait")?;
+                }
+                return Ok(capsule);
+            }
+        }
     }
+    give.call0()
 }
 
 /// A capsule that was offered and not taken yet: whatever is wrong with it, it stays its maker's.
@@ -222,7 +240,7 @@ struct TakenTensor(#[allow(dead_code)] Managed);
 fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
     let (target, place) = device::numbered(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        let spot = Spot::new(py, place, target.queue)?;
+        let spot = Spot::new(py, place, target.queue);
         return offer.array(py, UsmKind::Device, spot);
     }
     let (there, attributes) =
@@ -235,7 +253,7 @@ fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<Usm
     offer.check_within(attributes.base, attributes.size)?;
     // The queue is of the root device; memory of a part of it gets one of its own.
     let queue = target.queue.filter(|_| there.device() == place.device());
-    offer.array(py, attributes.kind, Spot::new(py, there, queue)?)
+    offer.array(py, attributes.kind, Spot::new(py, there, queue))
 }
 
 /// The array in memory of the host, if that is USM of the default context.
@@ -247,7 +265,7 @@ fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> 
         return Ok(None);
     };
     offer.check_within(attributes.base, attributes.size)?;
-    let spot = Spot::new(py, place, None)?;
+    let spot = Spot::new(py, place, None);
     offer.array(py, attributes.kind, spot).map(Some)
 }
 

@@ -96,11 +96,12 @@ impl PyMemory {
         })
     }
 
-    /// Lets what was submitted to an in-order SYCL queue happen first, as a copy on that queue would.
+    /// Lets what was submitted to the memory's SYCL queue happen first: kernels on this memory, as far as can be known.
+    /// An out-of-order queue, like those of dpctl and dpnp, would not order a copy after them either.
     pub(super) fn after_queue(&self, py: Python<'_>) -> PyResult<()> {
         match self.queue.get(py) {
-            Some(queue) if self.in_order => queue.call_method0(py, "wait").map(drop),
-            _ => Ok(()),
+            Some(queue) => queue.call_method0(py, "wait").map(drop),
+            None => Ok(()),
         }
     }
 
