@@ -9,17 +9,18 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::python::construct::Spot;
 use crate::python::dpctl::Dpctl;
 use crate::python::place::Place;
 use crate::python::syclobj::Target;
+use crate::sycl::ContextRef;
 
 /// The root device of a place.
+#[derive(Clone, Copy)]
 pub(in crate::python) struct Root {
     pub(super) number: i32,
     /// Whether the place's context is the default one of the device, the only one in which DLPack has USM.
     pub(super) is_default_context: bool,
-    /// A queue that nobody else submits to: what another package makes it wait for is what a consumer has to wait for.
-    waiting: PyOnceLock<Py<PyAny>>,
 }
 
 impl Root {
@@ -27,26 +28,16 @@ impl Root {
     ///
     /// # Errors
     /// Why there is none: `RuntimeError` without a SYCL context, `BufferError` for a device that SYCL does not list.
-    pub(super) fn of<'a>(py: Python<'_>, place: &'a Place) -> PyResult<&'a Self> {
-        place.root.get_or_try_init(py, || Self::find(py, place))
-    }
-
-    /// The queue to be made to wait.
-    pub(super) fn waiting<'py>(
-        &self,
-        py: Python<'py>,
-        place: &Place,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let queue = self.waiting.get_or_try_init(py, || {
-            Ok::<_, PyErr>(Dpctl::get(py)?.queue_of(py, place)?.unbind())
-        })?;
-        Ok(queue.bind(py).clone())
+    pub(super) fn of(py: Python<'_>, place: &Place) -> PyResult<Self> {
+        place
+            .root
+            .get_or_try_init(py, || Self::find(py, place))
+            .copied()
     }
 
     fn find(py: Python<'_>, place: &Place) -> PyResult<Self> {
         place.sycl()?;
-        let dpctl = Dpctl::get(py)?;
-        let mut device = dpctl.device_of(py, place)?;
+        let mut device = Dpctl::get(py)?.device_of(py, place)?;
         loop {
             let parent = device.getattr("parent_device")?;
             if parent.is_none() {
@@ -54,13 +45,12 @@ impl Root {
             }
             device = parent;
         }
-        for (number, root) in (0..).zip(dpctl.root_devices(py)?) {
-            if root.eq(&device)? {
-                let default = Target::of_queue(&dpctl.cached_queue(&root)?)?.place()?;
+        for (number, (root, _)) in (0..).zip(listed(py)?) {
+            if root.bind(py).eq(&device)? {
+                let default = &Numbered::get(py, number)?.place;
                 return Ok(Self {
                     number,
                     is_default_context: default.context() == place.context(),
-                    waiting: PyOnceLock::new(),
                 });
             }
         }
@@ -71,24 +61,68 @@ impl Root {
     }
 }
 
-/// What a DLPack device number means: the default context of the device, its place and queue.
-///
-/// # Errors
-/// `BufferError` when SYCL has no such device.
-pub(super) fn numbered(py: Python<'_>, number: i32) -> PyResult<(Target, Arc<Place>)> {
-    let dpctl = Dpctl::get(py)?;
-    let devices = dpctl.root_devices(py)?;
-    let device = usize::try_from(number)
-        .ok()
-        .and_then(|number| devices.get(number));
-    let Some(device) = device else {
-        return Err(PyBufferError::new_err(format!(
-            "there is no SYCL device {number}: dpctl lists {}",
-            devices.len()
-        )));
-    };
-    let target = Target::of_queue(&dpctl.cached_queue(device)?)
-        .map_err(|error| PyBufferError::new_err(format!("device {number}: {}", error.value(py))))?;
-    let place = target.place()?;
-    Ok((target, place))
+/// What a DLPack device number means: a root device in its default context.
+pub(super) struct Numbered {
+    pub(super) context: ContextRef,
+    pub(super) place: Arc<Place>,
+    /// dpctl's own queue there.
+    queue: Py<PyAny>,
+    /// A queue that nobody else submits to: what another package makes it wait for is what a consumer has to wait for.
+    waiting: PyOnceLock<Py<PyAny>>,
+}
+
+impl Numbered {
+    /// The device of that number.
+    ///
+    /// # Errors
+    /// `BufferError` when SYCL has no such device, or it is none of Level Zero.
+    pub(super) fn get(py: Python<'_>, number: i32) -> PyResult<&'static Self> {
+        let devices = listed(py)?;
+        let device = usize::try_from(number)
+            .ok()
+            .and_then(|number| devices.get(number));
+        let Some((device, numbered)) = device else {
+            return Err(PyBufferError::new_err(format!(
+                "there is no SYCL device {number}: dpctl lists {}",
+                devices.len()
+            )));
+        };
+        numbered.get_or_try_init(py, || {
+            let queue = Dpctl::get(py)?.cached_queue(device.bind(py))?;
+            let target = Target::of_queue(&queue).map_err(|error| {
+                PyBufferError::new_err(format!("device {number}: {}", error.value(py)))
+            })?;
+            Ok(Self {
+                place: target.place()?,
+                context: target.context,
+                queue: queue.unbind(),
+                waiting: PyOnceLock::new(),
+            })
+        })
+    }
+
+    /// Memory there belongs to dpctl's own queue.
+    pub(super) fn spot(&self, py: Python<'_>) -> Spot {
+        let queue = self.queue.clone_ref(py);
+        Spot::new(py, Arc::clone(&self.place), Some(queue))
+    }
+
+    /// The queue to be made to wait.
+    pub(super) fn waiting<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let queue = self.waiting.get_or_try_init(py, || {
+            Ok::<_, PyErr>(Dpctl::get(py)?.queue_of(py, &self.place)?.unbind())
+        })?;
+        Ok(queue.bind(py).clone())
+    }
+}
+
+/// The root devices, which stay the same for the life of the process, and what is known of each.
+fn listed(py: Python<'_>) -> PyResult<&'static [(Py<PyAny>, PyOnceLock<Numbered>)]> {
+    static LISTED: PyOnceLock<Vec<(Py<PyAny>, PyOnceLock<Numbered>)>> = PyOnceLock::new();
+    let listed = LISTED.get_or_try_init(py, || {
+        let devices = Dpctl::get(py)?.root_devices(py)?;
+        let unknown = |device: Bound<'_, PyAny>| (device.unbind(), PyOnceLock::new());
+        Ok::<_, PyErr>(devices.into_iter().map(unknown).collect())
+    })?;
+    Ok(listed)
 }

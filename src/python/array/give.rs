@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::device::{self, Root};
+use super::device::{Numbered, Root};
 use super::memory::Base;
 use super::{UsmArray, create};
 use crate::dlpack::{self, Device, Form, Tensor, abi};
@@ -61,8 +61,7 @@ pub(in crate::python) fn dlpack<'py>(
     }
     if copy == Some(true) {
         // The copy goes where DLPack can have it, wherever the array is.
-        let (target, place) = device::numbered(py, own.number)?;
-        let spot = Spot::new(py, place, target.queue);
+        let spot = Numbered::get(py, own.number)?.spot(py);
         let copied = create::copied(py, array, array.memory().kind, spot, None)?;
         return capsule(py, &copied, form, device, true);
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::class::invalid;
-use super::device::{self, Root};
+use super::device::Numbered;
 use super::pointer::in_default_place;
 use super::{UsmArray, create, dtype, give};
 use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
@@ -101,10 +101,7 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
         ))
     })?;
     match Device::from(abi::Device { kind, id }) {
-        Device::OneApi(number) => {
-            let (target, place) = device::numbered(py, number)?;
-            Ok(Spot::new(py, place, target.queue))
-        }
+        Device::OneApi(number) => Ok(Numbered::get(py, number)?.spot(py)),
         other => Err(PyValueError::new_err(format!(
             "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"
         ))),
@@ -128,8 +125,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     let keywords = PyDict::new(py);
     match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => {
-            let (_, place) = device::numbered(py, number)?;
-            stream.set_item("stream", Root::of(py, &place)?.waiting(py, &place)?)?;
+            stream.set_item("stream", Numbered::get(py, number)?.waiting(py)?)?;
             keywords.update(stream.as_mapping())?;
         }
         Device::Other(_) if copy != Some(false) => {
@@ -238,22 +234,25 @@ struct TakenTensor(#[allow(dead_code)] Managed);
 
 /// The array on a SYCL device.
 fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
-    let (target, place) = device::numbered(py, number)?;
+    let device = Numbered::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        let spot = Spot::new(py, place, target.queue);
-        return offer.array(py, UsmKind::Device, spot);
+        return offer.array(py, UsmKind::Device, device.spot(py));
     }
-    let (there, attributes) =
-        Place::of_pointer(&target.context, offer.tensor.pointer).map_err(|error| {
+    let (place, attributes) =
+        Place::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
             PyBufferError::new_err(format!(
                 "the tensor's data is not in the default context of device {number}: {}",
                 error.value(py)
             ))
         })?;
     offer.check_within(attributes.base, attributes.size)?;
-    // The queue is of the root device; memory of a part of it gets one of its own.
-    let queue = target.queue.filter(|_| there.device() == place.device());
-    offer.array(py, attributes.kind, Spot::new(py, there, queue))
+    // dpctl's queue is of the root device; memory of a part of it gets one of its own.
+    let spot = if place.device() == device.place.device() {
+        device.spot(py)
+    } else {
+        Spot::new(py, place, None)
+    };
+    offer.array(py, attributes.kind, spot)
 }
 
 /// The array in memory of the host, if that is USM of the default context.
