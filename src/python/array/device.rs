@@ -102,7 +102,7 @@ impl Numbered {
     }
 
     /// Memory there belongs to dpctl's own queue.
-    pub(super) fn spot(&self, py: Python<'_>) -> Spot {
+    pub(super) fn spot(&self, py: Python<'_>) -> PyResult<Spot> {
         let queue = self.queue.clone_ref(py);
         Spot::new(py, Arc::clone(&self.place), Some(queue))
     }

@@ -61,7 +61,7 @@ pub(in crate::python) fn dlpack<'py>(
     }
     if copy == Some(true) {
         // The copy goes where DLPack can have it, wherever the array is.
-        let spot = Numbered::get(py, own.number)?.spot(py);
+        let spot = Numbered::get(py, own.number)?.spot(py)?;
         let copied = create::copied(py, array, array.memory().kind, spot, None)?;
         return capsule(py, &copied, form, device, true);
     }
@@ -94,7 +94,7 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
         ));
     }
     if needed || copy == Some(true) {
-        let spot = Spot::of(py, memory);
+        let spot = Spot::of(py, memory)?;
         return create::copied(py, array, UsmKind::Host, spot, None).map(Some);
     }
     memory.after_queue(py)?;

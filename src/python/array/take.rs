@@ -101,7 +101,7 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
         ))
     })?;
     match Device::from(abi::Device { kind, id }) {
-        Device::OneApi(number) => Ok(Numbered::get(py, number)?.spot(py)),
+        Device::OneApi(number) => Numbered::get(py, number)?.spot(py),
         other => Err(PyValueError::new_err(format!(
             "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"
         ))),
@@ -236,7 +236,7 @@ struct TakenTensor(#[allow(dead_code)] Managed);
 fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
     let device = Numbered::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        return offer.array(py, UsmKind::Device, device.spot(py));
+        return offer.array(py, UsmKind::Device, device.spot(py)?);
     }
     let (place, attributes) =
         Place::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
@@ -248,9 +248,9 @@ fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<Usm
     offer.check_within(attributes.base, attributes.size)?;
     // dpctl's queue is of the root device; memory of a part of it gets one of its own.
     let spot = if place.device() == device.place.device() {
-        device.spot(py)
+        device.spot(py)?
     } else {
-        Spot::new(py, place, None)
+        Spot::new(py, place, None)?
     };
     offer.array(py, attributes.kind, spot)
 }
@@ -264,7 +264,7 @@ fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> 
         return Ok(None);
     };
     offer.check_within(attributes.base, attributes.size)?;
-    let spot = Spot::new(py, place, None);
+    let spot = Spot::new(py, place, None)?;
     offer.array(py, attributes.kind, spot).map(Some)
 }
 
