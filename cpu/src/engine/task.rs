@@ -200,7 +200,13 @@ impl Task {
             .operation
             .as_launch()
             .ok_or(sys::ZE_RESULT_ERROR_UNKNOWN)?;
-        let after: SmallVec<[_; 4]> = after.iter().map(|flight| flight.event()).collect();
+        // What has landed is not named again: this may be called at the end of that very flight, by an OpenCL runtime
+        // that holds the event's lock meanwhile.
+        let after: SmallVec<[_; 4]> = after
+            .iter()
+            .filter(|flight| flight.is_up())
+            .map(|flight| flight.event())
+            .collect();
         self.started.store(clock::now(), Ordering::Relaxed);
         launch.enqueue(queue, &after).map(|event| (event, queue))
     }
