@@ -79,8 +79,13 @@ impl Runtime {
     }
 
     /// The library, if it can build modules. Without an OpenCL runtime, the test says so and ends; with one named by
-    /// the environment, it must do.
+    /// the environment, it must do. Behind the validation layer of Debian 12 it ends too: that layer refuses the
+    /// in-order lists which kernels are submitted to here.
     pub fn with_compiler() -> Option<Self> {
+        if env::var("ZEUSM_TEST_MODE").as_deref() == Ok("validated") {
+            eprintln!("skipped: the validation layer does not know in-order lists");
+            return None;
+        }
         let runtime = Self::open();
         match runtime.build(&super::programs::module(), &[]) {
             Ok(module) => must!(runtime, zeModuleDestroy(module)),
