@@ -1,0 +1,202 @@
+"""Kernels of dpnp and numba-dpex on memory that zeusm allocated; NumPy says what is right."""
+
+import threading
+
+import numpy as np
+import pytest
+import zeusm.memory
+
+# isort: split
+import dpctl.memory
+import dpnp
+
+try:
+    from dpnp.tensor import usm_ndarray
+except ImportError:  # Where the array came from before dpnp 0.19.
+    from dpctl.tensor import usm_ndarray
+
+# dpnp 0.15 and numba-dpex have deprecations of their own.
+pytestmark = pytest.mark.filterwarnings("default")
+RANDOM = np.random.default_rng(7)
+
+
+def in_usm(numbers, usm_type="shared"):
+    """The numbers in zeusm's memory, and that memory as an array of dpnp's, without a copy."""
+    numbers = np.ascontiguousarray(numbers)
+    memory = getattr(zeusm.memory, f"MemoryUSM{usm_type.title()}")(numbers.nbytes)
+    memory.copy_from_host(numbers)
+    buffer = dpctl.memory.as_usm_memory(memory)
+    array = usm_ndarray(numbers.shape, dtype=numbers.dtype, buffer=buffer)
+    array = dpnp.asarray(array.to_device(memory.sycl_device))
+    assert array.get_array().usm_data._pointer == memory._pointer
+    return memory, array
+
+
+def seen(memory, like):
+    """What the memory holds, through zeusm's own eyes."""
+    content = memory.tobytes() if memory.get_usm_type() == "device" else memoryview(memory)
+    return np.frombuffer(content, dtype=like.dtype).reshape(like.shape)
+
+
+NUMBERS = RANDOM.random((30, 40)) * 10 - 5
+PROGRAMS = {
+    "arithmetic": lambda xp, x: 2 * x + x * x - x / 3,
+    "functions": lambda xp, x: xp.sin(x) + xp.exp(-xp.abs(x)),
+    "comparison": lambda xp, x: xp.where(x > 0, x, -1.0),
+    "sum": lambda xp, x: xp.sum(x, axis=0),
+    "mean and variance": lambda xp, x: xp.mean(x, axis=1) + xp.var(x, axis=1),
+    "greatest": lambda xp, x: xp.max(x, axis=1) - xp.min(x, axis=1),
+    "argmax": lambda xp, x: xp.argmax(x, axis=0),
+    "cumulative sum": lambda xp, x: xp.cumsum(x, axis=1),
+    "sort": lambda xp, x: xp.sort(x, axis=1),
+    "argsort": lambda xp, x: xp.argsort(x, axis=0),
+    "slices": lambda xp, x: x[::-2, 3:30:4].T + 1,
+    "index arrays": lambda xp, x: x[xp.asarray([3, 1, 4, 1, 5]), xp.asarray([9, 2, 6, 5, 3])],
+    "masks": lambda xp, x: x[x > 1],
+    "creation": lambda xp, x: xp.linspace(0, 1, 40) + xp.eye(40) + xp.full((40, 40), 2.0),
+    "joining": lambda xp, x: xp.concatenate([x, x[:5]]).reshape(-1, 8),
+    "logic": lambda xp, x: xp.logical_and(x > -1, xp.logical_not(x > 1)),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_dpnp_gives_numpys_answers(program, usm_type):
+    memory, x = in_usm(NUMBERS, usm_type)
+    ours = dpnp.asnumpy(PROGRAMS[program](dpnp, x))
+    expected = PROGRAMS[program](np, NUMBERS)
+    assert ours.shape == expected.shape
+    np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(seen(memory, NUMBERS), NUMBERS)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i4", "i8", "u1", "f2", "f4", "f8", "c8", "c16"])
+def test_dpnp_writes_what_zeusm_sees(dtype, usm_type):
+    numbers = np.arange(1000).astype(dtype)
+    memory, x = in_usm(numbers, usm_type)
+    x[...] = x[::-1].copy()
+    x.sycl_queue.wait()
+    assert np.array_equal(seen(memory, numbers), numbers[::-1])
+
+
+def product_or_refusal(x, y):
+    """The product, or what oneMKL says: it has kernels for the GPUs that it knows by name."""
+    try:
+        return dpnp.asnumpy(dpnp.matmul(x, y))
+    except RuntimeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "c16"])
+def test_a_matrix_product_is_right_or_refused_in_words(dtype):
+    left, right = np.arange(12).reshape(3, 4).astype(dtype), np.eye(4, dtype=dtype)[::-1]
+    (_, x), (_, y) = in_usm(left), in_usm(right)
+    # oneMKL refuses its first product of a process, and does later ones where it has SPIR-V for them.
+    for product in [product_or_refusal(x, y) for _ in range(3)]:
+        if isinstance(product, str):
+            assert "oneapi::mkl" in product
+            assert "unknown GPU architecture" in product
+        else:
+            assert np.array_equal(product, left @ right)
+
+
+def test_threads_launch_at_once():
+    failures = []
+
+    def work(seed):
+        try:
+            numbers = np.random.default_rng(seed).random(10_000)
+            memory, x = in_usm(numbers)
+            for _ in range(20):
+                x += 1
+            x.sycl_queue.wait()
+            np.testing.assert_allclose(seen(memory, numbers), numbers + 20)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+class TestNumbaDpex:
+    @pytest.fixture(autouse=True)
+    def numba_dpex(self):
+        """Only where numba-dpex is: it needs dpctl 0.17."""
+        reason = "numba-dpex is not in this environment; .venv-numba-dpex has it"
+        self.dpex = pytest.importorskip("numba_dpex", reason=reason)
+        self.api = self.dpex.kernel_api
+
+    def test_a_range(self, usm_type):
+        @self.dpex.kernel
+        def add(item, a, b, c):
+            i = item.get_id(0)
+            c[i] = a[i] + b[i]
+
+        numbers = np.arange(1000, dtype="f4")
+        (_, a), (_, b) = in_usm(numbers, usm_type), in_usm(numbers[::-1], usm_type)
+        memory, c = in_usm(np.zeros_like(numbers), usm_type)
+        self.dpex.call_kernel(add, self.dpex.Range(1000), a, b, c)
+        assert np.array_equal(seen(memory, numbers), np.full(1000, 999, dtype="f4"))
+
+    def test_a_range_of_two_dimensions(self):
+        @self.dpex.kernel
+        def number(item, a):
+            i = item.get_id(0)
+            j = item.get_id(1)
+            a[i, j] = i * 10 + j
+
+        zeros = np.zeros((7, 10), dtype="i8")
+        memory, a = in_usm(zeros)
+        self.dpex.call_kernel(number, self.dpex.Range(7, 10), a)
+        assert np.array_equal(seen(memory, zeros).ravel(), np.arange(70))
+
+    def test_groups_local_memory_and_barriers(self):
+        api = self.api
+
+        @self.dpex.kernel
+        def group_sums(item: api.NdItem, x, out, local):
+            own = item.get_local_id(0)
+            group = item.get_group()
+            local[own] = x[item.get_global_id(0)]
+            api.group_barrier(group)
+            if own == 0:
+                total = np.float32(0)
+                for k in range(64):
+                    total += local[k]
+                out[group.get_group_id(0)] = total
+
+        numbers = np.arange(64 * 16, dtype="f4")
+        _, x = in_usm(numbers)
+        memory, out = in_usm(np.zeros(16, dtype="f4"))
+        local = api.LocalAccessor(64, dtype=np.float32)
+        groups = self.dpex.NdRange((64 * 16,), (64,))
+        self.dpex.call_kernel(group_sums, groups, x, out, local)
+        expected = numbers.reshape(16, 64).sum(axis=1)
+        np.testing.assert_allclose(seen(memory, expected), expected)
+
+    def test_atomics(self):
+        api = self.api
+
+        @self.dpex.kernel
+        def count(item: api.Item, a):
+            counter = api.AtomicRef(a, index=0)
+            counter.fetch_add(1)
+
+        zero = np.zeros(1, dtype="i8")
+        memory, a = in_usm(zero)
+        self.dpex.call_kernel(count, self.dpex.Range(10_000), a)
+        assert seen(memory, zero)[0] == 10_000
+
+    def test_dpjit(self):
+        dpex = self.dpex
+
+        @dpex.dpjit
+        def scaled(a, b):
+            return a * 2 + b
+
+        numbers = np.arange(1000, dtype="f4")
+        (_, a), (_, b) = in_usm(numbers), in_usm(np.ones_like(numbers))
+        assert np.array_equal(dpnp.asnumpy(scaled(a, b)), numbers * 2 + 1)
