@@ -5,12 +5,15 @@
 
 use std::sync::Once;
 
-use crate::{engine, usm};
+use crate::{engine, machine, usm};
 
 /// Sees to it that a child of this process works.
 pub fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // Found out now, lest a fork come while another thread is about it, and the child wait for that thread.
+        machine::memory::total();
+        engine::processors();
         // SAFETY: the handlers only take and release a lock, which no caller of fork holds, and store to an atomic.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     });

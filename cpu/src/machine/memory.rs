@@ -25,10 +25,11 @@ const FRESH: Duration = Duration::from_millis(20);
 /// Bytes that could be used right now without swapping.
 pub fn available() -> u64 {
     static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
-    let mut last = LAST.lock();
-    if let Some((when, bytes)) = *last
-        && when.elapsed() < FRESH
-    {
+    // Nobody waits here, nor holds the lock while reading: a fork may leave it locked in the child for good.
+    let fresh = LAST
+        .try_lock()
+        .and_then(|last| last.filter(|(when, _)| when.elapsed() < FRESH));
+    if let Some((_, bytes)) = fresh {
         return bytes;
     }
     let machine = meminfo("MemAvailable:").unwrap_or(u64::MAX);
@@ -37,7 +38,9 @@ pub fn available() -> u64 {
         .iter()
         .filter_map(Group::room)
         .fold(machine.saturating_add(swap), u64::min);
-    *last = Some((Instant::now(), bytes));
+    if let Some(mut last) = LAST.try_lock() {
+        *last = Some((Instant::now(), bytes));
+    }
     bytes
 }
 

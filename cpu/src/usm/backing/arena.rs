@@ -3,10 +3,9 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offset_allocator::{Allocation, Allocator};
-use parking_lot::{Mutex, MutexGuard};
 
 use super::block::Block;
 use super::{LEAST_ALIGNMENT, PAGE};
@@ -35,10 +34,15 @@ struct Arenas {
     latest: usize,
 }
 
+/// The standard library's lock, for it is all in one word; see the map of live allocations.
 static ARENAS: Mutex<Arenas> = Mutex::new(Arenas {
     all: BTreeMap::new(),
     latest: 0,
 });
+
+fn all() -> MutexGuard<'static, Arenas> {
+    ARENAS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Piece {
     /// `size` bytes, aligned to a power of two of at most a page; `None` when there are none.
@@ -46,7 +50,7 @@ impl Piece {
         debug_assert!(alignment <= PAGE);
         let slack = alignment.saturating_sub(LEAST_ALIGNMENT);
         let units = u32::try_from((size + slack).div_ceil(LEAST_ALIGNMENT)).ok()?;
-        let mut arenas = ARENAS.lock();
+        let mut arenas = all();
         let (block, cut) = match arenas.cut(units) {
             Some(found) => found,
             None => {
@@ -125,7 +129,7 @@ impl Arena {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        let needless = ARENAS.lock().take_back(self);
+        let needless = all().take_back(self);
         drop(needless);
     }
 }
@@ -137,7 +141,7 @@ thread_local! {
 /// Keeps every other thread from cutting and freeing until this one calls [`release`], so that a fork in between does
 /// not copy an arena half changed.
 pub fn hold() {
-    HELD.set(Some(ARENAS.lock()));
+    HELD.set(Some(all()));
 }
 
 /// Ends what [`hold`] began on this thread, or on the one that this one is a copy of.
