@@ -1,11 +1,13 @@
 //! What may go wrong: providers that refuse, limits, callbacks, other threads, forks, and pools that go first.
 
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 
-use zeusm::Error;
-use zeusm::pool::{Found, Options, Pool, find};
+use zeusm::pool::{Found, Options, Pool, Provider, find};
+use zeusm::{Error, Result};
 
 use crate::provider::{Addresses, Ledger};
 
@@ -242,6 +244,47 @@ fn addresses_are_known_to_be_used_or_not() {
     }
     assert_eq!(find(8), Found::Elsewhere);
     assert_eq!(find(usize::MAX), Found::Elsewhere);
+}
+
+/// Answers the first two calls only when both are there.
+struct Meeting {
+    addresses: Addresses,
+    both: Barrier,
+    calls: AtomicUsize,
+}
+
+// SAFETY: as of what it is made of.
+unsafe impl Provider for Meeting {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        if self.calls.fetch_add(1, Ordering::SeqCst) < 2 {
+            self.both.wait();
+        }
+        self.addresses.allocate(size, alignment)
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        // SAFETY: the caller's word.
+        unsafe { self.addresses.free(address, size) };
+    }
+}
+
+#[test]
+fn threads_that_grow_a_class_at_once_leave_nothing_behind() {
+    let ledger = Ledger::default();
+    let provider = Meeting {
+        addresses: ledger.provider(),
+        both: Barrier::new(2),
+        calls: AtomicUsize::new(0),
+    };
+    let pool = Pool::new(provider, Options::default());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| drop(pool.allocate(64, 0).unwrap()));
+        }
+    });
+    assert_eq!(ledger.allocations(), 2);
+    pool.free_all_blocks();
+    assert_eq!(ledger.bytes(), 0);
 }
 
 /// Runs `check` in a child and tells whether it ended well.
