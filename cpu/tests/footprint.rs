@@ -9,44 +9,15 @@
 
 mod common;
 
-use std::ffi::c_void;
-use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::{Context, KINDS, Kind, MIB, Memory, OK, Result, bytes_mut, device, status};
+use common::{Context, KINDS, Kind, MIB, Memory, bytes_mut, range, status, total};
 use level_zero_sys as sys;
 
 /// These tests measure the process, so one runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn range(context: &Context, pointer: *const c_void) -> std::result::Result<(usize, usize), Result> {
-    let (mut base, mut size) = (ptr::null_mut(), 0);
-    match ze!(zeMemGetAddressRange(
-        context.0,
-        pointer,
-        &raw mut base,
-        &raw mut size
-    )) {
-        OK => Ok((base as usize, size)),
-        error => Err(error),
-    }
-}
-
-fn total() -> usize {
-    let mut told = sys::ze_device_memory_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
-        ..Default::default()
-    };
-    let mut count = 1;
-    ok!(zeDeviceGetMemoryProperties(
-        device(),
-        &raw mut count,
-        &raw mut told
-    ));
-    told.totalSize as usize
 }
 
 #[test]

@@ -13,7 +13,9 @@ use std::ffi::c_void;
 use std::ptr;
 use std::thread;
 
-use common::{Context, KINDS, Kind, MIB, Memory, OK, Result, bytes, bytes_mut, device, direct};
+use common::{
+    Context, KINDS, Kind, MIB, Memory, OK, Result, bytes, bytes_mut, device, direct, range, total,
+};
 use level_zero_sys as sys;
 
 const ADDRESS_NOT_FOUND: Result = sys::ze_result_t(0x7800_0021);
@@ -35,33 +37,6 @@ fn properties(
     ));
     assert!(owner.is_null() || owner == device());
     (told.type_, told.id, told.pageSize, !owner.is_null())
-}
-
-fn range(context: &Context, pointer: *const c_void) -> std::result::Result<(usize, usize), Result> {
-    let (mut base, mut size) = (ptr::null_mut(), 0);
-    match ze!(zeMemGetAddressRange(
-        context.0,
-        pointer,
-        &raw mut base,
-        &raw mut size
-    )) {
-        OK => Ok((base as usize, size)),
-        error => Err(error),
-    }
-}
-
-fn total() -> usize {
-    let mut told = sys::ze_device_memory_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
-        ..Default::default()
-    };
-    let mut count = 1;
-    ok!(zeDeviceGetMemoryProperties(
-        device(),
-        &raw mut count,
-        &raw mut told
-    ));
-    told.totalSize as usize
 }
 
 fn most_at_once() -> usize {

@@ -418,3 +418,35 @@ pub fn status(field: &str) -> usize {
         .unwrap()
         << 10
 }
+
+/// Where the allocation that `pointer` points into begins, and its size.
+pub fn range(
+    context: &Context,
+    pointer: *const c_void,
+) -> std::result::Result<(usize, usize), Result> {
+    let (mut base, mut size) = (ptr::null_mut(), 0);
+    match ze!(zeMemGetAddressRange(
+        context.0,
+        pointer,
+        &raw mut base,
+        &raw mut size
+    )) {
+        OK => Ok((base as usize, size)),
+        error => Err(error),
+    }
+}
+
+/// How much memory the device has, in bytes.
+pub fn total() -> usize {
+    let mut told = sys::ze_device_memory_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
+        ..Default::default()
+    };
+    let mut count = 1;
+    ok!(zeDeviceGetMemoryProperties(
+        device(),
+        &raw mut count,
+        &raw mut told
+    ));
+    told.totalSize as usize
+}

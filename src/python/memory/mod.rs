@@ -60,7 +60,7 @@ pub(super) struct PyMemory {
     pub(super) exported: AtomicBool,
     /// The `dpctl.SyclQueue` that it was made with, or that was made for it when somebody asked.
     pub(super) queue: PyOnceLock<Py<PyAny>>,
-    /// Whether that queue is in order, so that what was submitted to it comes before any copy here.
+    /// Whether that queue is in order, so that asynchronous work here comes after what was submitted to it.
     pub(super) in_order: bool,
 }
 
