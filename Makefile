@@ -10,6 +10,9 @@ export PYTHON ?= python3.11
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# A full run builds everything once; `cargo` by hand keeps its incremental state.
+export CARGO_INCREMENTAL ?= 0
+
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
@@ -38,14 +41,14 @@ build: | setup ## The crates, for development
 
 # --- the Python package --------------------------------------------------------------------------
 
-$(VENV)/.requirements: requirements/venv.txt | setup
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install -q -r $<
-	@touch $@
-
-$(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt | setup
-	$(PYTHON) -m venv $(VENV_NUMBA_DPEX)
-	$(VENV_NUMBA_DPEX)/bin/pip install -q -r $<
+# Wheels hold no links, so the SYCL runtime's large libraries come two and three times: hardlink
+# (util-linux) makes one file of the same ones.
+$(VENV)/.requirements: requirements/venv.txt
+$(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
+%/.requirements: | setup
+	$(PYTHON) -m venv $*
+	$*/bin/pip install -q -r $(filter %.txt,$^)
+	@! command -v hardlink >/dev/null || hardlink -q -c $*
 	@touch $@
 
 dist/.built: $(SOURCES) $(VENV)/.requirements
