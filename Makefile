@@ -87,7 +87,7 @@ lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features python --locked
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy --strict -p zeusm
+	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_numba
 	$(PY) -m mypy.stubtest --mypy-config-file pyproject.toml --allowlist tools/stubtest.txt zeusm
 
 # Kernels run through the OpenCL runtime that dpctl's environment brings.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 EXTENSION = "zeusm/_zeusm.abi3.so"
 RUNTIME = "zeusm/lib/libze_loader.so.1"
-PYTHON = ["__init__.py", "memory.py", "_zeusm.pyi", "py.typed"]
-WANTED = [*(f"zeusm/{name}" for name in PYTHON), EXTENSION, RUNTIME]
+PYTHON = ["__init__.py", "memory.py", "_numba_dpex.py", "_zeusm.pyi", "py.typed", "include/zeusm.h"]
+WANTED = [*(f"zeusm/{name}" for name in PYTHON), "zeusm_numba/__init__.py", EXTENSION, RUNTIME]
 LICENSES = ["LICENSE-MIT", "LICENSE-APACHE"]
 
 

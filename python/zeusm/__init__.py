@@ -4,6 +4,7 @@ Import it before dpctl: on a machine without a usable Intel GPU it brings a Leve
 runtime then finds as ``level_zero:gpu:0``.
 """
 
+import sys
 from pathlib import Path
 
 from zeusm._zeusm import (
@@ -58,3 +59,8 @@ def get_include() -> str:
 
 
 _start()
+if "numba" in sys.modules:  # Else Numba calls zeusm_numba when it starts.
+    from zeusm._numba_dpex import register
+
+    register()
+    del register

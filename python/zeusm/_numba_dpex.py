@@ -1,9 +1,10 @@
 """Lets numba-dpex's kernels take a `UsmArray` where they take dpctl's arrays.
 
-Numba calls `register` before it first compiles. numba-dpex is imported when a `UsmArray` first meets Numba.
+`register` is called as soon as a program has imported both Numba and zeusm. Nothing else is imported here before the
+program imports numba-dpex and gives it a `UsmArray`.
 """
 
-import importlib.util
+import sys
 from functools import cache
 from typing import Any
 
@@ -17,11 +18,18 @@ def _shared_queue(array: UsmArray) -> Any:
     return dpctl.get_device_cached_queue((array.sycl_context, array.sycl_device))
 
 
-def _as_dpctl(array: UsmArray, queue_key: int) -> Any:
+def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
     """The array as dpctl's, in place, on the queue that its Numba type names."""
     import dpctl.memory
     import dpctl.tensor
 
+    if array.ndim == 0:
+        raise TypeError("numba-dpex takes no arrays without dimensions; give it array.reshape(1)")
+    if on_host and array.usm_type == "device":
+        raise TypeError(
+            "numba.njit compiles for the host, which must not touch USM-device memory; "
+            "numba_dpex.dpjit and kernels take it"
+        )
     queue = _shared_queue(array)
     if hash(queue) != queue_key:
         # Numba keeps the types of host-accessible arrays by element type, dimensions and layout alone.
@@ -45,6 +53,7 @@ def _array_type() -> Any:
     from numba.extending import NativeValue, unbox
     from numba_dpex.core.datamodel import models
     from numba_dpex.core.descriptor import dpex_kernel_target
+    from numba_dpex.core.targets.dpjit_target import DpexTargetContext
     from numba_dpex.core.types import USMNdArray
 
     class UsmArrayType(USMNdArray):  # type: ignore[misc]
@@ -75,7 +84,11 @@ def _array_type() -> Any:
         with builder.if_then(cgutils.is_null(builder, python.err_occurred())):
             convert = python.unserialize(python.serialize_object(_as_dpctl))
             key = python.unserialize(python.serialize_object(typ.queue.key))
-            array = python.call_function_objargs(convert, (obj, key))
+            on_host = python.bool_from_bool(
+                cgutils.false_bit if isinstance(c.context, DpexTargetContext) else cgutils.true_bit
+            )
+            array = python.call_function_objargs(convert, (obj, key, on_host))
+            python.decref(on_host)
             python.decref(key)
             python.decref(convert)
             with builder.if_then(cgutils.is_not_null(builder, array)):
@@ -88,7 +101,11 @@ def _array_type() -> Any:
     return UsmArrayType
 
 
-def _typeof(array: UsmArray, _context: object) -> Any:
+def _typeof(array: UsmArray, context: object) -> Any:
+    if "numba_dpex" not in sys.modules:
+        from numba.extending import typeof_impl
+
+        return typeof_impl.dispatch(object)(array, context)
     from numba.np.numpy_support import from_dtype
     from numba_dpex.core.types import DpctlSyclQueue
 
@@ -103,8 +120,7 @@ def _typeof(array: UsmArray, _context: object) -> Any:
 
 
 def register() -> None:
-    """Tell Numba what a `UsmArray` is, where numba-dpex is installed."""
-    if importlib.util.find_spec("numba_dpex") is not None:
-        from numba.extending import typeof_impl
+    """Tell Numba what a `UsmArray` is."""
+    from numba.extending import typeof_impl
 
-        typeof_impl.register(UsmArray)(_typeof)
+    typeof_impl.register(UsmArray)(_typeof)

@@ -14,6 +14,7 @@ numba_dpex = pytest.importorskip(
     "numba_dpex", reason="numba-dpex is not in this environment; .venv-numba-dpex has it"
 )
 import dpctl.tensor  # noqa: E402
+import numba  # noqa: E402
 
 N = 12
 pytestmark = pytest.mark.filterwarnings("default")  # numba-dpex has some of its own.
@@ -30,6 +31,11 @@ def increment_matrix(item, x, y):
     i = item.get_id(0)
     j = item.get_id(1)
     y[i, j] = x[i, j] + 1
+
+
+@numba_dpex.kernel
+def increment_number(item, x):
+    x[()] = x[()] + 1
 
 
 @numba_dpex.dpjit
@@ -97,9 +103,9 @@ def test_an_array_taken_for_one_of_another_context_is_refused():
     array = zeusm.asarray(np.zeros(N, "f4"), usm_type="host")
     elsewhere = zeusm.asarray(np.zeros(N, "f4"), usm_type="host", queue=other_context())
     key = hash(_numba_dpex._shared_queue(array))
-    assert _numba_dpex._as_dpctl(array, key)._pointer == array._pointer
+    assert _numba_dpex._as_dpctl(array, key, False)._pointer == array._pointer
     with pytest.raises(ValueError, match="another context"):
-        _numba_dpex._as_dpctl(elsewhere, key)
+        _numba_dpex._as_dpctl(elsewhere, key, False)
 
 
 def test_a_view_in_any_context_is_taken():
@@ -139,5 +145,137 @@ def test_memory_is_let_go(usm_type):
     assert watch() is None
 
 
+def test_kernels_that_nobody_waits_for_keep_their_memory(usm_type):
+    x = zeusm.asarray(np.zeros(N, "f4"), usm_type=usm_type)
+    y = zeusm.empty(N, "f4", usm_type=usm_type)
+    released, done = numba_dpex.call_kernel_async(increment, numba_dpex.Range(N), (), x, y)
+    released_too, done = numba_dpex.call_kernel_async(increment, numba_dpex.Range(N), (done,), y, x)
+    watch = weakref.ref(y.base)
+    del y
+    done.wait()
+    assert x.copy_to_host().tolist() == [2] * N
+    released.wait()
+    released_too.wait()
+    gc.collect()
+    assert watch() is None
+
+
+def test_zeusms_events_come_before_kernels():
+    x = zeusm.asarray(np.zeros(N, "u1"), usm_type="shared")
+    y = zeusm.empty(N, "u1", usm_type="shared")
+    filled = x.base.memset_async(5)
+    released, done = numba_dpex.call_kernel_async(
+        increment, numba_dpex.Range(N), (filled.sycl_event,), x, y
+    )
+    x.base.memset_async(9, depends=done).wait()
+    assert y.copy_to_host().tolist() == [6] * N
+    released.wait()
+
+
+def test_no_dimensions_are_refused_as_for_dpctls_arrays(usm_type):
+    def launch(array):
+        numba_dpex.call_kernel(increment_number, numba_dpex.Range(1), array)
+
+    with pytest.raises(TypeError, match="can't unbox"):
+        launch(dpctl.tensor.asarray(np.float32(3)))
+    array = zeusm.asarray(np.float32(3), usm_type=usm_type)
+    with pytest.raises(TypeError, match=r"without dimensions.*reshape\(1\)"):
+        launch(array)
+    one = array.reshape(1)
+    numba_dpex.call_kernel(increment, numba_dpex.Range(1), one, one)
+    assert array.copy_to_host() == 4
+
+
+@numba.njit
+def double(x):
+    for i in range(x.size):
+        x[i] *= 2
+    return x.sum()
+
+
+def test_njit_works_on_what_the_host_sees(host_class):
+    array = host_class(8 * N).view("f8")
+    array.copy_from_host(np.arange(N, dtype="f8"))
+    assert double(array) == 2 * sum(range(N))
+    assert array.copy_to_host()[-1] == 2 * (N - 1)
+
+
+def test_what_compiled_functions_return_is_dpctls(host_class):
+    array = host_class(4 * N).view("f4")
+    for compiled in numba.njit(lambda x: x), numba_dpex.dpjit(lambda x: x):
+        result = compiled(array)
+        assert isinstance(result, dpctl.tensor.usm_ndarray)
+        assert result._pointer == array._pointer
+
+
+def test_njit_is_kept_from_device_memory():
+    array = zeusm.asarray(np.arange(N, dtype="f8"), usm_type="device")
+    with pytest.raises(TypeError, match="host"):
+        double(array)
+    assert array.copy_to_host().tolist() == list(range(N))
+
+
 def test_importing_zeusm_imports_no_numba(fresh):
     fresh("import sys, zeusm; assert not {'numba', 'numba_dpex', 'dpctl'} & set(sys.modules)")
+
+
+def test_numba_imports_no_zeusm(fresh):
+    fresh(
+        """
+        import sys, numba
+        numba.njit(lambda x: x + 1)(1)
+        assert "zeusm_numba" in sys.modules, "Numba has not called it"
+        assert not {"zeusm", "dpctl", "numba_dpex"} & set(sys.modules)
+        """
+    )
+
+
+def test_zeusm_beside_numba_imports_no_numba_dpex(fresh):
+    """And Numba takes what the host sees as any other buffer."""
+    fresh(
+        """
+        import sys, numba, zeusm
+        array = zeusm.asarray([1.0, 2.0], usm_type="shared")
+        assert numba.njit(lambda x: x[1])(array) == 2
+        assert "numba_dpex" not in sys.modules
+        """
+    )
+
+
+@pytest.mark.parametrize("host_first", [False, True], ids=["", "njit first"])
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import zeusm, numba_dpex",
+        "import numba_dpex, zeusm",
+        "import zeusm, numba; numba.njit(abs_of)(1); import numba_dpex",
+        "import numba; numba.njit(abs_of)(1); import zeusm, numba_dpex",
+        "import numba; numba.njit(abs_of)(1); import numba_dpex, zeusm",
+        "import numba, zeusm, numba_dpex",
+    ],
+)
+def test_any_order_of_imports(fresh, tmp_path, imports, host_first):
+    program = tmp_path / "program.py"  # A file, since Numba reads the source.
+    program.write_text(f"""
+def abs_of(x):
+    return abs(x)
+
+
+{imports}
+array = zeusm.asarray([1.0, 2.0], usm_type="shared")
+if {host_first}:
+    import numba
+
+    assert numba.njit(lambda x: x[1])(array) == 2
+
+
+@numba_dpex.kernel
+def add(item, x):
+    x[item.get_id(0)] += 1
+
+
+numba_dpex.call_kernel(add, numba_dpex.Range(2), array)
+assert array.copy_to_host().tolist() == [2, 3]
+""")
+    # numba-dpex's import looks for devices, so the runtime has to be there, as a GPU's driver would be.
+    fresh.run(program, env={"LD_PRELOAD": str(zeusm.runtime().path)})
