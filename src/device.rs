@@ -99,6 +99,22 @@ impl Device {
         self.0.largest_allocation
     }
 
+    /// Whether this device can read and write memory that is on `peer`.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn can_access(&self, peer: &Self) -> Result<bool> {
+        let mut answer = 0;
+        // SAFETY: both devices are alive, and the answer outlives the call.
+        unsafe {
+            call!(
+                self.driver().library(),
+                zeDeviceCanAccessPeer(self.handle(), peer.handle(), &mut answer)
+            )
+        }?;
+        Ok(answer != 0)
+    }
+
     /// Whether this is a GPU by Level Zero's word.
     #[must_use]
     pub fn is_gpu(&self) -> bool {

@@ -8,11 +8,7 @@ use pyo3::prelude::*;
 
 use super::event::Fault;
 use super::place::Place;
-use crate::usm::{Allocation, UsmKind};
 use crate::{Error, Event, Queue};
-
-/// The size in bytes of the pieces in which memory goes between contexts that cannot reach each other.
-const PIECE: usize = 4 << 20;
 
 /// Copies `size` bytes on the queue of `place`, and waits.
 ///
@@ -51,7 +47,7 @@ pub(super) unsafe fn fill(
     Ok(())
 }
 
-/// Copies from one place to another, directly within a context, else piece by piece through host memory.
+/// Copies from one place to another, in whatever way there is, and waits.
 ///
 /// # Safety
 /// Each range must be USM of its place's context and stay valid until this returns.
@@ -63,17 +59,20 @@ pub(super) unsafe fn copy_between(
     source: usize,
     size: usize,
 ) -> PyResult<()> {
-    if to.context() == from.context() {
-        // SAFETY: the caller vouches for the ranges.
-        return unsafe { copy(py, to, destination, source, size) };
-    }
-    // SAFETY: the caller vouches for the ranges.
-    Ok(py
-        .detach(|| unsafe { in_pieces(&to.queue()?, destination, &from.queue()?, source, size) })?)
+    Ok(py.detach(|| {
+        let (into, out_of) = (to.queue()?, from.queue()?);
+        if into == out_of {
+            // SAFETY: the caller vouches for the ranges.
+            return unsafe { copy_now(&into, destination, source, size) };
+        }
+        // SAFETY: as above.
+        unsafe { into.copy_between_raw(pointer(destination), &out_of, pointer(source), size) }
+    })?)
 }
 
-/// Begins to copy between queues of different contexts. A thread of the host does it, after what was submitted to
-/// either queue before and before what is submitted later; `fault` tells when it failed.
+/// Begins to copy from the place of one queue to that of another, after what was submitted to either before and before
+/// what is submitted later. Where the bytes cannot go directly, a thread of the host sees to them; `fault` tells when
+/// that failed.
 ///
 /// # Safety
 /// As for [`copy_between`], until the event is complete.
@@ -85,48 +84,41 @@ pub(super) unsafe fn begin_between(
     size: usize,
     fault: &Fault,
 ) -> Result<Option<Event>, Error> {
-    let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
-    let before = [to.barrier(&[])?, from.barrier(&[])?];
-    // Queues of its own, as those two go on after it.
-    let into = Queue::new(to.context(), to.device())?;
-    let out_of = Queue::new(from.context(), from.device())?;
-    let fault = Arc::clone(fault);
-    let done = to.gate(move || {
-        before.iter().for_each(wait);
+    if to == from {
         // SAFETY: the caller vouches for the ranges.
-        if let Err(error) = unsafe { in_pieces(&into, destination, &out_of, source, size) } {
-            let _ = fault.set(error.to_string());
+        return unsafe { to.copy_raw(pointer(destination), pointer(source), size) };
+    }
+    let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
+    let before = to.barrier(&[from.barrier(&[])?])?;
+    if size == 0 {
+        return Ok(None);
+    }
+    // SAFETY: as above.
+    let direct = unsafe { to.begin_between_raw(pointer(destination), from, pointer(source), size) };
+    let done = match &direct {
+        Some(done) => done.clone(),
+        None => {
+            // Queues of its own, as those two go on after it.
+            let into = Queue::new(to.context(), to.device())?;
+            let out_of = Queue::new(from.context(), from.device())?;
+            let fault = Arc::clone(fault);
+            to.gate(move || {
+                wait(&before);
+                let (destination, source) = (pointer(destination), pointer(source));
+                // SAFETY: as above.
+                let copied = unsafe { into.copy_in_pieces_raw(destination, &out_of, source, size) };
+                if let Err(error) = copied {
+                    let _ = fault.set(error.to_string());
+                }
+            })?
         }
-    })?;
+    };
     let after = [done];
     let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
     // Without an end that could be waited for later, now: it is at work on memory of the caller's.
-    ends.inspect_err(|_| after.iter().for_each(wait)).map(Some)
-}
-
-/// Copies through a piece of host memory, which both contexts may read, and waits.
-///
-/// # Safety
-/// As for [`copy_between`].
-unsafe fn in_pieces(
-    to: &Queue,
-    destination: usize,
-    from: &Queue,
-    source: usize,
-    size: usize,
-) -> Result<(), Error> {
-    let piece = size.min(PIECE);
-    let staging = Allocation::new(to.context(), to.device(), UsmKind::Host, piece, 0)?;
-    let middle = staging.as_ptr().expose_provenance();
-    for offset in (0..size).step_by(PIECE) {
-        let length = PIECE.min(size - offset);
-        // SAFETY: the caller vouches for the ends, and the staging memory lives until this returns.
-        unsafe {
-            copy_now(from, middle, source + offset, length)?;
-            copy_now(to, destination + offset, middle, length)?;
-        }
-    }
-    Ok(())
+    let end = ends.inspect_err(|_| after.iter().for_each(wait))?;
+    // Only what the device did has times.
+    Ok(Some(direct.unwrap_or(end)))
 }
 
 /// # Safety

@@ -1,5 +1,6 @@
 //! An ordered queue of copies and fills over one immediate command list.
 
+mod between;
 mod gate;
 mod hint;
 mod order;

@@ -3,8 +3,10 @@
 import array
 import ctypes
 
+import dpctl
 import numpy as np
 import pytest
+import zeusm
 
 N = 4096
 PATTERN = bytes(i % 251 for i in range(N))
@@ -116,3 +118,69 @@ def test_memset_takes_a_byte(memory_class, value, error):
 def test_usm_type_of_something_else(memory_class, syclobj):
     with pytest.raises(TypeError):
         memory_class(N).get_usm_type(syclobj=syclobj)
+
+
+# --- from context to context -----------------------------------------------------------------------
+
+
+def other_context():
+    device = dpctl.SyclDevice("level_zero:gpu")
+    return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+
+
+@pytest.mark.parametrize("size", [1, N, (4 << 20) + 1])
+def test_every_byte_goes_to_another_context(memory_class, size):
+    x = memory_class(size)
+    y = memory_class(size, queue=other_context())
+    content = np.arange(size, dtype="u8").view("u1")[:size].tobytes()
+    x.copy_from_host(content)
+    y.copy_from_device(x)
+    assert y.tobytes() == content
+    x.memset(0)
+    x.copy_from_device(y)
+    assert x.tobytes() == content
+    assert memory_class(x, copy=True, queue=other_context()).tobytes() == content
+
+
+def test_arrays_go_to_another_context(usm_type):
+    source = np.arange(24, dtype="i4").reshape(2, 3, 4)
+    array = zeusm.asarray(source, usm_type=usm_type)
+    for key in np.s_[:], np.s_[1:], np.s_[:, ::2, ::-1], np.s_[..., 1]:
+        for order in "C", "F":
+            copy = zeusm.asarray(array[key], queue=other_context(), order=order)
+            assert copy.sycl_context != array.sycl_context
+            np.testing.assert_array_equal(copy.copy_to_host(), source[key])
+
+
+def test_no_host_array_of_the_full_size_is_made(fresh):
+    """The most memory that the process ever had, beside what it has before and after."""
+    fresh("""
+        import zeusm, zeusm.memory
+        import dpctl
+
+        def figure(name):
+            with open("/proc/self/status") as status:
+                return next(int(line.split()[1]) << 10 for line in status if line.startswith(name))
+
+        def peak_of(call):
+            before = figure("VmRSS")
+            with open("/proc/self/clear_refs", "w") as reset:
+                reset.write("5")  # The peak begins anew.
+            call()
+            return figure("VmHWM") - before
+
+        device = dpctl.SyclDevice("level_zero:gpu")
+        other = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+        size = 128 << 20
+        x = zeusm.memory.MemoryUSMDevice(size)
+        y = zeusm.memory.MemoryUSMDevice(size, queue=other)
+        x.memset(1)
+        y.memset(2)
+        assert peak_of(lambda: b"x" * size) > size // 2  # What such an array looks like.
+        assert peak_of(lambda: y.copy_from_device(x)) < 16 << 20
+        assert peak_of(lambda: y.copy_from_device_async(x).wait()) < 16 << 20
+        assert y[-1:].tobytes() == b"\1"
+        array = x.view("u1", size)
+        # That one array is the copy.
+        assert peak_of(lambda: zeusm.asarray(array, queue=other)) < size + (16 << 20)
+    """)

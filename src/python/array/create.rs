@@ -231,21 +231,32 @@ pub(super) fn copied(
         unsafe { blocks::gather(py, place, source.pointer, &elements, copy.memory().pointer) }?;
         return Ok(copy);
     }
-    // Packed where it is, for the way to another context goes in one row.
-    let here = allocate(py, source.kind, layout.nbytes(), 0, Spot::of(py, source)?)?;
-    // SAFETY: as above, in the source's context; then as many bytes from one context to the other.
+    // Packed where it is, if it is not yet, for the way to another context goes in one row.
+    let packed = if elements.is_c_contiguous() {
+        None
+    } else {
+        let spot = Spot::of(py, source)?;
+        let packed = allocate(py, UsmKind::Device, layout.nbytes(), 0, spot)?;
+        // SAFETY: as above, in the source's context.
+        unsafe { blocks::gather(py, &source.place, source.pointer, &elements, packed.pointer) }?;
+        Some(packed)
+    };
+    let from = match &packed {
+        Some(packed) => packed.pointer,
+        None => source.pointer.wrapping_add_signed(elements.byte_offset()),
+    };
+    let to = copy.memory();
+    // SAFETY: as above, from one context to the other.
     unsafe {
-        blocks::gather(py, &source.place, source.pointer, &elements, here.pointer)?;
-        let to = copy.memory();
         transfer::copy_between(
             py,
             &to.place,
             to.pointer,
-            &here.place,
-            here.pointer,
-            here.nbytes,
-        )?;
-    }
+            &source.place,
+            from,
+            layout.nbytes(),
+        )
+    }?;
     Ok(copy)
 }
 

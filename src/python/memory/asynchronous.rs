@@ -126,7 +126,8 @@ impl PyMemory {
 
     /// Begins to copy USM to the beginning of the memory, from any context.
     ///
-    /// Between contexts the bytes go through host memory, and a thread of the host sees to it.
+    /// It goes directly where Level Zero allows it. Else, between devices that cannot reach each other, the bytes go
+    /// through a piece of pinned host memory, and a thread of the host sees to that.
     ///
     /// Parameters
     /// ----------
@@ -160,15 +161,11 @@ impl PyMemory {
         memory.check_writable()?;
         memory.check_fits("source", source.nbytes)?;
         let (to, from, size) = (memory.pointer, source.pointer, source.nbytes);
-        let (here, there) = (Arc::clone(&memory.place), Arc::clone(&source.place));
+        let there = Arc::clone(&source.place);
         let operands = Operands::new(slf, Some(source), None)?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
         operands.submit(slf.py(), depends, move |queue, fault| unsafe {
-            if here.context() == there.context() {
-                queue.copy_raw(pointer(to), pointer(from), size)
-            } else {
-                transfer::begin_between(queue, to, &there.queue()?, from, size, fault)
-            }
+            transfer::begin_between(queue, to, &there.queue()?, from, size, fault)
         })
     }
 

@@ -1,0 +1,148 @@
+//! Copies between places: from another context, another device, or both.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use super::Queue;
+use crate::Result;
+use crate::context::Context;
+use crate::event::Event;
+use crate::usm::{Allocation, UsmKind};
+
+/// The size in bytes of the pieces in which memory goes between places that cannot reach each other.
+const PIECE: usize = 4 << 20;
+
+impl Queue {
+    /// Copies what the device of `from` holds over memory of this queue's device, and waits: after all that either
+    /// queue was given before. It goes directly where Level Zero allows that, else through a piece of pinned memory.
+    ///
+    /// # Errors
+    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
+    ///
+    /// # Safety
+    /// Both ranges must stay valid until this returns, `source` USM of the context of `from`, `destination` of this
+    /// queue's.
+    pub unsafe fn copy_between_raw(
+        &self,
+        destination: *mut c_void,
+        from: &Self,
+        source: *const c_void,
+        size: usize,
+    ) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
+        from.wait()?;
+        // SAFETY: the caller vouches for the ranges.
+        match unsafe { self.begin_between_raw(destination, from, source, size) } {
+            Some(event) => self.finish(&event, "copy", size),
+            // SAFETY: the caller vouches for the ranges.
+            None => unsafe { self.copy_in_pieces_raw(destination, from, source, size) },
+        }
+    }
+
+    /// Appends a copy of what the device of `from` holds, if Level Zero allows it; it does not wait for what `from` was
+    /// given. `None` when the bytes have to go [in pieces](Self::copy_in_pieces_raw), or when there are none.
+    ///
+    /// # Safety
+    /// As for [`copy_between_raw`](Self::copy_between_raw), until the event is complete.
+    pub unsafe fn begin_between_raw(
+        &self,
+        destination: *mut c_void,
+        from: &Self,
+        source: *const c_void,
+        size: usize,
+    ) -> Option<Event> {
+        if !self.reaches(from) {
+            return None;
+        }
+        // A driver may still refuse; then the way through pinned memory is left, and tells what is wrong.
+        // SAFETY: the caller vouches for the ranges.
+        unsafe {
+            if self.context() == from.context() {
+                self.copy_raw(destination, source, size)
+            } else {
+                self.copy_from_context_raw(destination, from.context(), source, size)
+            }
+        }
+        .ok()
+        .flatten()
+    }
+
+    /// Copies through a piece of pinned memory of this queue's context, and waits. Level Zero's copies take it for any
+    /// memory of the host in the context of `from`.
+    ///
+    /// # Errors
+    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer, or the piece's allocation's.
+    ///
+    /// # Safety
+    /// As for [`copy_between_raw`](Self::copy_between_raw).
+    pub unsafe fn copy_in_pieces_raw(
+        &self,
+        destination: *mut c_void,
+        from: &Self,
+        source: *const c_void,
+        size: usize,
+    ) -> Result<()> {
+        let piece = size.min(PIECE);
+        let staging = Allocation::new(self.context(), self.device(), UsmKind::Host, piece, 0)?;
+        let middle = staging.as_ptr();
+        for offset in (0..size).step_by(PIECE) {
+            let length = PIECE.min(size - offset);
+            // SAFETY: the caller vouches for the ends, and the piece lives until this returns.
+            unsafe {
+                from.copy_and_wait(middle, source.byte_add(offset), length)?;
+                self.copy_and_wait(destination.byte_add(offset), middle, length)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this queue's device can be told to read what is on that of `from`.
+    fn reaches(&self, from: &Self) -> bool {
+        let (here, there) = (self.device(), from.device());
+        ptr::eq(here.driver().handle(), there.driver().handle())
+            && (here == there || here.can_access(there).unwrap_or(false))
+    }
+
+    /// Appends a copy from another context of the same driver; `None` when there is nothing to copy.
+    unsafe fn copy_from_context_raw(
+        &self,
+        destination: *mut c_void,
+        context: &Context,
+        source: *const c_void,
+        size: usize,
+    ) -> Result<Option<Event>> {
+        self.append("copy", size, |list, signal, count, waits| {
+            // SAFETY: the caller vouches for both ranges, `append` for the handles.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemoryCopyFromContext(
+                        list,
+                        destination,
+                        context.handle(),
+                        source,
+                        size,
+                        signal,
+                        count,
+                        waits
+                    )
+                )
+            }
+        })
+    }
+
+    unsafe fn copy_and_wait(
+        &self,
+        destination: *mut c_void,
+        source: *const c_void,
+        size: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for both ranges.
+        match unsafe { self.copy_raw(destination, source, size) }? {
+            Some(event) => self.finish(&event, "copy", size),
+            None => Ok(()),
+        }
+    }
+}
