@@ -1,0 +1,59 @@
+//! One allocation and free: the pool beside the Level Zero calls below it, and beside UMF's pool on the same memory.
+//!
+//! `cargo bench --bench pool`; UMF takes part where `ZEUSM_UMF_LIBRARY` names its library.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod umf;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use zeusm::pool::{LevelZero, Options, Pool, Provider};
+use zeusm::{Context, Runtime, UsmKind};
+
+use self::umf::Umf;
+
+const SIZES: [usize; 6] = [64, 1 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
+
+fn pairs(criterion: &mut Criterion) {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let mut group = criterion.benchmark_group("allocate and free");
+    for kind in [UsmKind::Shared, UsmKind::Device, UsmKind::Host] {
+        let raw = LevelZero::new(&context, &device, kind);
+        let pool = Pool::new(raw.clone(), Options::default());
+        let umf = Umf::open(&raw);
+        if umf.is_none() {
+            println!("{} names no library: without UMF", umf::VARIABLE);
+        }
+        for size in SIZES {
+            let name = format!("{kind} {size}");
+            group.bench_function(BenchmarkId::new("zeMem", &name), |bencher| {
+                bencher.iter(|| {
+                    let memory = raw.allocate(black_box(size), 0).unwrap();
+                    // SAFETY: it was just allocated so.
+                    unsafe { raw.free(memory, size) };
+                });
+            });
+            if let Some(umf) = &umf {
+                group.bench_function(BenchmarkId::new("UMF", &name), |bencher| {
+                    bencher.iter(|| umf.pair(black_box(size)));
+                });
+            }
+            group.bench_function(BenchmarkId::new("pool", &name), |bencher| {
+                bencher.iter(|| drop(black_box(pool.allocate(black_box(size), 0).unwrap())));
+            });
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(30)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
+    targets = pairs
+}
+criterion_main!(benches);

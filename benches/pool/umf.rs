@@ -1,0 +1,150 @@
+//! UMF's disjoint pool, which SYCL's runtime allocates from, over UMF's own Level Zero provider.
+
+use std::env;
+use std::ffi::c_void;
+use std::ptr;
+
+use libloading::Library;
+use zeusm::pool::LevelZero;
+use zeusm::{UsmKind, sys};
+
+/// The environment variable that names UMF's library.
+pub const VARIABLE: &str = "ZEUSM_UMF_LIBRARY";
+
+// What SYCL's adapter tells the pool about device memory.
+const SMALLEST_BLOCK: usize = 512;
+const SMALLEST_SLAB: usize = 64 << 10;
+const LARGEST_POOLED: usize = 4 << 20;
+const SLABS_KEPT: usize = 4;
+
+/// Every handle of UMF's is a pointer to something of its own.
+type Handle = *mut c_void;
+/// An enumeration; 0 is success.
+type Status = i32;
+type Create = unsafe extern "C" fn(*mut Handle) -> Status;
+type Destroy = unsafe extern "C" fn(Handle) -> Status;
+type Set<T> = unsafe extern "C" fn(Handle, T) -> Status;
+type Operations = unsafe extern "C" fn() -> *const c_void;
+type CreateProvider = unsafe extern "C" fn(*const c_void, Handle, *mut Handle) -> Status;
+type CreatePool = unsafe extern "C" fn(*const c_void, Handle, Handle, u32, *mut Handle) -> Status;
+
+/// A disjoint pool, set up as SYCL's adapter does for device memory, whatever the kind.
+pub struct Umf {
+    pool: Handle,
+    provider: Handle,
+    malloc: unsafe extern "C" fn(Handle, usize) -> *mut c_void,
+    free: unsafe extern "C" fn(Handle, *mut c_void) -> Status,
+    /// What all of these are of.
+    library: Library,
+}
+
+fn check(status: Status) {
+    assert_eq!(status, 0, "UMF's status");
+}
+
+/// The function of this name, of UMF's headers' type.
+unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> T {
+    // SAFETY: the caller's word for the type.
+    unsafe { *library.get::<T>(name).unwrap() }
+}
+
+impl Umf {
+    /// A pool of the same memory as `provider`'s; `None` where [`VARIABLE`] names no library.
+    pub fn open(provider: &LevelZero) -> Option<Self> {
+        let path = env::var_os(VARIABLE)?;
+        // SAFETY: UMF's library does no more when it is opened than make its own state, and the types below are those
+        // of its headers. UMF finds Level Zero by the name of the library that is already open.
+        unsafe {
+            let library = Library::new(path).unwrap();
+            let provider = level_zero(&library, provider);
+            let pool = disjoint(&library, provider);
+            Some(Self {
+                pool,
+                provider,
+                malloc: symbol(&library, "umfPoolMalloc"),
+                free: symbol(&library, "umfPoolFree"),
+                library,
+            })
+        }
+    }
+
+    /// Allocates and frees `size` bytes.
+    pub fn pair(&self, size: usize) {
+        // SAFETY: the pool is open, and gets back what it gave.
+        unsafe {
+            let memory = (self.malloc)(self.pool, size);
+            assert!(!memory.is_null());
+            check((self.free)(self.pool, memory));
+        }
+    }
+}
+
+impl Drop for Umf {
+    fn drop(&mut self) {
+        // SAFETY: nothing is allocated, and nothing uses the pool any more.
+        unsafe {
+            check(symbol::<Destroy>(&self.library, "umfPoolDestroy")(
+                self.pool,
+            ));
+            check(symbol::<Destroy>(&self.library, "umfMemoryProviderDestroy")(self.provider));
+        }
+    }
+}
+
+/// UMF's provider of the same memory.
+unsafe fn level_zero(library: &Library, memory: &LevelZero) -> Handle {
+    const PREFIX: &str = "umfLevelZeroMemoryProvider";
+    let name = |rest: &str| format!("{PREFIX}{rest}");
+    let kind: i32 = match memory.kind() {
+        UsmKind::Host => 1,
+        UsmKind::Device => 2,
+        UsmKind::Shared => 3,
+    };
+    let (mut parameters, mut provider) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the types are those of UMF's header; context and device outlive what is made here.
+    unsafe {
+        let create: Create = symbol(library, &name("ParamsCreate"));
+        check(create(&mut parameters));
+        let set: Set<sys::ze_context_handle_t> = symbol(library, &name("ParamsSetContext"));
+        check(set(parameters, memory.context().handle()));
+        if memory.kind() != UsmKind::Host {
+            let set: Set<sys::ze_device_handle_t> = symbol(library, &name("ParamsSetDevice"));
+            check(set(parameters, memory.device().handle()));
+        }
+        let set: Set<i32> = symbol(library, &name("ParamsSetMemoryType"));
+        check(set(parameters, kind));
+        let operations: Operations = symbol(library, &name("Ops"));
+        let create: CreateProvider = symbol(library, "umfMemoryProviderCreate");
+        check(create(operations(), parameters, &mut provider));
+        let destroy: Destroy = symbol(library, &name("ParamsDestroy"));
+        check(destroy(parameters));
+    }
+    provider
+}
+
+/// A disjoint pool over `provider`.
+unsafe fn disjoint(library: &Library, provider: Handle) -> Handle {
+    const PREFIX: &str = "umfDisjointPool";
+    let name = |rest: &str| format!("{PREFIX}{rest}");
+    let (mut parameters, mut pool) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the types are those of UMF's header.
+    unsafe {
+        let create: Create = symbol(library, &name("ParamsCreate"));
+        check(create(&mut parameters));
+        for (what, value) in [
+            ("ParamsSetMinBucketSize", SMALLEST_BLOCK),
+            ("ParamsSetSlabMinSize", SMALLEST_SLAB),
+            ("ParamsSetMaxPoolableSize", LARGEST_POOLED),
+            ("ParamsSetCapacity", SLABS_KEPT),
+        ] {
+            let set: Set<usize> = symbol(library, &name(what));
+            check(set(parameters, value));
+        }
+        let operations: Operations = symbol(library, &name("Ops"));
+        let create: CreatePool = symbol(library, "umfPoolCreate");
+        check(create(operations(), provider, parameters, 0, &mut pool));
+        let destroy: Destroy = symbol(library, &name("ParamsDestroy"));
+        check(destroy(parameters));
+    }
+    pool
+}
