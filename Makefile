@@ -16,10 +16,11 @@ export CARGO_INCREMENTAL ?= 0
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
-# The two environments, and how each one's Python is called. The RPATH in dpctl 0.17's wheel does not
+# The two environments, and how each one's Python is called; the third only draws. The RPATH in dpctl 0.17's wheel does not
 # lead to the SYCL runtime beside it, so that one is told where it is.
 VENV := .venv
 VENV_NUMBA_DPEX := .venv-numba-dpex
+VENV_FIGURE := .venv-figure
 PY := $(VENV)/bin/python
 PY_NUMBA_DPEX := LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib $(VENV_NUMBA_DPEX)/bin/python
 
@@ -44,6 +45,7 @@ build: | setup ## The crates, for development
 # Wheels hold no links, so the SYCL runtime's large libraries come two and three times: hardlink
 # (util-linux) makes one file of the same ones.
 $(VENV)/.requirements: requirements/venv.txt
+$(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 %/.requirements: | setup
 	$(PYTHON) -m venv $*
@@ -131,14 +133,23 @@ test-python: venvs ## The Python tests, in both environments
 	$(PY) -m pytest
 	$(PY_NUMBA_DPEX) -m pytest
 
-.PHONY: bench
-bench: venvs ## How fast it is, beside its peers in the same run
-	cargo bench --workspace --locked
-	$(PY) benches/memory.py
-	$(PY) benches/kernels.py
+.PHONY: bench bench-quick
+bench bench-quick: venvs $(VENV_FIGURE)/.requirements
+bench bench-quick: export ZEUSM_UMF_LIBRARY := $(CURDIR)/$(VENV)/lib/libumf.so.1
+
+bench: ## How fast it is, beside its peers in the same run; writes benches/results
+	cargo bench --locked --bench pool
+	cargo bench --locked -p zeusm-cpu --bench ratios
+	$(PY) benches/run.py
+	$(VENV_FIGURE)/bin/python benches/figure.py
+
+bench-quick: export ZEUSM_BENCH_ROUNDS := 3
+bench-quick: ## A glance at that, for development; writes target/bench
+	$(PY) benches/run.py --processes 1 --output $(TARGET)/bench
+	$(VENV_FIGURE)/bin/python benches/figure.py $(TARGET)/bench
 
 .PHONY: clean
 clean: ## Remove what was built; the download cache stays
 	cargo clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) dist python/zeusm/lib
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache

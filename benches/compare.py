@@ -1,7 +1,21 @@
-"""Measures peers side by side: their rounds alternate, so that whatever the machine does hits all of them."""
+"""Measures peers side by side: their rounds alternate, so that whatever the machine does hits all of them.
 
+A program that measures prints a record for each figure, as a line of JSON; run.py reads them.
+"""
+
+import json
+import os
 import statistics
 import time
+
+# A run to see whether it works needs few.
+ROUNDS = int(os.environ.get("ZEUSM_BENCH_ROUNDS", "11"))
+
+
+def report(group, name, unit, values):
+    """Prints the figure `name` of `group`: a value for each peer."""
+    record = {"group": group, "name": name, "unit": unit, "values": values}
+    print(json.dumps(record, ensure_ascii=False), flush=True)
 
 
 def seconds(function, repeat):
@@ -12,19 +26,27 @@ def seconds(function, repeat):
     return (time.perf_counter() - start) / repeat
 
 
-def compare(name, functions, rounds=15, budget=0.02):
-    """Prints the median time of each function, by its name, and the first one's ratio to each other one."""
+def compare(group, name, functions, budget=0.01):
+    """Reports the median time of each function, by its peer's name, from rounds of `budget` seconds or one call."""
     repeat = {}
     for peer, function in functions.items():
         function()
-        repeat[peer] = max(1, int(budget / max(seconds(function, 1), 1e-9)))
+        repeat[peer] = max(1, int(budget / max(seconds(function, 3), 1e-9)))
     times = {peer: [] for peer in functions}
+    order = list(functions)
+    # What takes much longer than its budget has few rounds.
+    rounds = ROUNDS if max(repeat.values()) > 1 else (ROUNDS + 1) // 2
     for _ in range(rounds):
-        for peer, function in functions.items():
-            times[peer].append(seconds(function, repeat[peer]))
-    medians = {peer: statistics.median(measured) for peer, measured in times.items()}
-    first, *others = medians
-    shown = "".join(f"{peer:>8} {medians[peer] * 1e6:12.2f} µs" for peer in medians)
-    ratios = ", ".join(f"{medians[first] / medians[other]:.2f} of {other}" for other in others)
-    print(f"{name:<34}{shown}   {ratios}")
-    return medians
+        for peer in order:
+            times[peer].append(seconds(functions[peer], repeat[peer]))
+        order.reverse()
+    report(group, name, "s", {peer: statistics.median(each) for peer, each in times.items()})
+
+
+def size_name(size):
+    """As in "64 MiB"."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size} {unit}"
+        size >>= 10
+    return f"{size} GiB"

@@ -1,20 +1,15 @@
 """What a kernel costs on zeusm's CPU runtime, beside the same on OpenCL's own CPU device, in one process."""
 
-import os
 import struct
-import sys
 
-# The OpenCL runtime that dpctl's environment brings, shown to SYCL as the device opencl:cpu.
-OPENCL = os.path.join(sys.prefix, "lib", "libintelocl.so")
-os.environ["OCL_ICD_FILENAMES"] = os.environ["OCL_ICD_VENDORS"] = OPENCL
-
-import zeusm  # noqa: E402
-from compare import compare  # noqa: E402
+import opencl  # noqa: F401 (before SYCL)
+import zeusm  # noqa: F401 (before SYCL)
+from compare import compare
 
 # isort: split
-import dpctl  # noqa: E402
-import dpctl.program  # noqa: E402
-import dpnp  # noqa: E402
+import dpctl
+import dpctl.program
+import dpnp
 
 N = 10_000_000
 
@@ -78,16 +73,15 @@ def main():
         "zeusm": dpctl.SyclQueue("level_zero:gpu"),
         "OpenCL": dpctl.SyclQueue("opencl:cpu"),
     }
-    print(f"{zeusm.runtime().device_names[0]}, dpctl {dpctl.__version__}, medians")
     launching = {peer: launches(queue) for peer, queue in queues.items()}
     computing = {peer: arrays(queue) for peer, queue in queues.items()}
-    for name, choose in {
-        "an empty kernel, waited for": lambda peer: launching[peer][0],
-        "ten empty kernels, waited for": lambda peer: launching[peer][1],
-        "add 10^7 float32": lambda peer: computing[peer][0],
-        "sum 10^7 float32": lambda peer: computing[peer][1],
-    }.items():
-        compare(name, {peer: choose(peer) for peer in queues})
+    for group, name, choose in (
+        ("launch an empty kernel", "waited for", lambda peer: launching[peer][0]),
+        ("launch ten empty kernels", "waited for together", lambda peer: launching[peer][1]),
+        ("compute", "add 10^7 float32", lambda peer: computing[peer][0]),
+        ("compute", "sum 10^7 float32", lambda peer: computing[peer][1]),
+    ):
+        compare(group, name, {peer: choose(peer) for peer in queues})
 
 
 if __name__ == "__main__":

@@ -1,26 +1,19 @@
-"""What zeusm.memory costs, beside dpctl.memory and the C library, on the same device in the same run."""
+"""What objects of zeusm.memory cost beside those of dpctl.memory, on the same device in the same process."""
 
-import ctypes
-import gc
-import os
-import subprocess
-import sys
+from functools import partial
+from operator import attrgetter
 
 import zeusm.memory
-from compare import compare
+from compare import compare, size_name
 
 # isort: split
 import dpctl
 import dpctl.memory
+import numpy
 
 KINDS = ("Device", "Shared", "Host")
-LIBC = ctypes.CDLL(None)
-LIBC.memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-LIBC.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
-
-
-def size_name(size):
-    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} B"
+SMALL = (64, 4 << 10, 64 << 10, 1 << 20)
+LARGE = (64 << 20,)
 
 
 def classes(kind):
@@ -30,88 +23,64 @@ def classes(kind):
 
 
 def allocation():
-    for kind in KINDS:
-        ours, theirs = classes(kind)
-        for size in (64, 1 << 20):
-            functions = {"zeusm": lambda: ours(size), "dpctl": lambda: theirs(size)}  # noqa: B023
-            compare(f"allocate and free {kind} {size_name(size)}", functions)
+    """Beside NumPy's, which only asks the C library."""
+    queue = dpctl.SyclQueue("level_zero:gpu")
+    places = {"": {}, ", queue=": {"queue": queue}}
+    for group, sizes in {
+        "allocate and free 64 B to 1 MiB": SMALL,
+        "allocate and free 64 MiB": LARGE,
+    }.items():
+        for kind in KINDS:
+            ours, theirs = classes(kind)
+            for size in sizes:
+                for place, keywords in places.items():
+                    functions = {
+                        "zeusm": partial(ours, size, **keywords),
+                        "dpctl": partial(theirs, size, **keywords),
+                        "NumPy": partial(numpy.empty, size, numpy.uint8),
+                    }
+                    compare(group, f"{kind.lower()} {size_name(size)}{place}", functions)
 
 
-def objects():
+class Foreign:
+    """An object of a third library, which shows dpctl's memory with a context capsule."""
+
+    def __init__(self, memory):
+        self.memory = memory
+        self.interface = memory.__sycl_usm_array_interface__
+        self.capsule = memory.sycl_context._get_capsule
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        # A capsule serves once.
+        return {**self.interface, "syclobj": self.capsule()}
+
+
+def exchange():
+    """Showing memory, and taking in that of others. Where an object of theirs is taken, making what it shows counts."""
     ours, theirs = (make(4096) for make in classes("Shared"))
-    compare(
-        "__sycl_usm_array_interface__",
-        {
-            "zeusm": lambda: ours.__sycl_usm_array_interface__,
-            "dpctl": lambda: theirs.__sycl_usm_array_interface__,
-        },
-    )
-    compare("memoryview", {"zeusm": lambda: memoryview(ours), "dpctl": lambda: memoryview(theirs)})
-    compare(
-        "as_usm_memory of the other's object",
-        {
-            "zeusm": lambda: zeusm.memory.as_usm_memory(theirs),
-            "dpctl": lambda: dpctl.memory.as_usm_memory(ours),
-        },
-    )
-
-
-def copies():
-    """Between host and device memory, and fills, against dpctl's and the C library's."""
-    for size in (64, 1 << 20, 64 << 20, 256 << 20):
-        host = bytearray(size)
-        address = ctypes.addressof(ctypes.c_char.from_buffer(host))
-        ours, theirs = (make(size) for make in classes("Device"))
-        plain = bytearray(size)
-        other = ctypes.addressof(ctypes.c_char.from_buffer(plain))
-        peers = {
-            f"copy_from_host {size_name(size)}": {
-                "zeusm": lambda: ours.copy_from_host(host),  # noqa: B023
-                "dpctl": lambda: theirs.copy_from_host(host),  # noqa: B023
-                "memcpy": lambda: LIBC.memcpy(other, address, size),  # noqa: B023
-            },
-            f"copy_to_host {size_name(size)}": {
-                "zeusm": lambda: ours.copy_to_host(host),  # noqa: B023
-                "dpctl": lambda: theirs.copy_to_host(host),  # noqa: B023
-                "memcpy": lambda: LIBC.memcpy(address, other, size),  # noqa: B023
-            },
-            f"memset {size_name(size)}": {
-                "zeusm": lambda: ours.memset(1),  # noqa: B023
-                "dpctl": lambda: theirs.memset(1),  # noqa: B023
-                "memset": lambda: LIBC.memset(other, 1, size),  # noqa: B023
-            },
-        }
-        for name, functions in peers.items():
-            compare(name, functions, rounds=9)
-
-
-def resident(make, count=100_000):
-    """Bytes of this process for each live allocation of 64 bytes."""
-
-    def now():
-        gc.collect()
-        with open("/proc/self/statm") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-    first = make(64)  # With all that is made once.
-    before = now()
-    live = [make(64) for _ in range(count)]
-    print(f"{(now() - before) / count:.0f}")
-    del first, live
+    foreign = Foreign(theirs)
+    interface = attrgetter("__sycl_usm_array_interface__")
+    wrap, wrap_theirs = zeusm.memory.as_usm_memory, dpctl.memory.as_usm_memory
+    for name, functions in {
+        "read __sycl_usm_array_interface__": (
+            partial(interface, ours),
+            partial(interface, theirs),
+        ),
+        "take in a context capsule": (partial(wrap, foreign), partial(wrap_theirs, foreign)),
+        "wrap the other's object": (partial(wrap, theirs), partial(wrap_theirs, ours)),
+        "be wrapped by dpctl": (partial(wrap_theirs, ours), partial(wrap_theirs, foreign)),
+    }.items():
+        compare(name, "", dict(zip(("zeusm", "dpctl"), functions, strict=True)))
+    for kind in ("Shared", "Host"):
+        ours, theirs = (make(4096) for make in classes(kind))
+        functions = {"zeusm": partial(memoryview, ours), "dpctl": partial(memoryview, theirs)}
+        compare("memoryview", kind.lower(), functions)
 
 
 def main():
-    if sys.argv[1:]:
-        return resident(classes("Shared")[sys.argv[1] == "dpctl"])
-    device = dpctl.SyclDevice("level_zero:gpu")
-    print(f"{device.name}, dpctl {dpctl.__version__}, medians")
     allocation()
-    objects()
-    copies()
-    for peer in ("zeusm", "dpctl"):
-        print(f"resident bytes for each live object of 64 B, {peer}: ", end="", flush=True)
-        subprocess.run([sys.executable, __file__, peer], check=True)
-    return None
+    exchange()
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ use zeusm::{UsmKind, sys};
 /// The environment variable that names UMF's library.
 pub const VARIABLE: &str = "ZEUSM_UMF_LIBRARY";
 
-// What SYCL's adapter tells the pool about device memory.
+/// The largest block that does not come straight from the provider. This and the following is what SYCL's adapter tells
+/// the pool about device memory.
+pub const LARGEST_POOLED: usize = 4 << 20;
 const SMALLEST_BLOCK: usize = 512;
 const SMALLEST_SLAB: usize = 64 << 10;
-const LARGEST_POOLED: usize = 4 << 20;
 const SLABS_KEPT: usize = 4;
 
 /// Every handle of UMF's is a pointer to something of its own.
@@ -37,6 +38,9 @@ pub struct Umf {
     /// What all of these are of.
     library: Library,
 }
+
+// SAFETY: the handles are UMF's, which may be used from any thread; the rest are functions.
+unsafe impl Sync for Umf {}
 
 fn check(status: Status) {
     assert_eq!(status, 0, "UMF's status");

@@ -6,6 +6,7 @@ mod faults;
 mod figures;
 mod growth;
 mod level_zero;
+mod mixes;
 mod provider;
 mod random;
 mod stress;

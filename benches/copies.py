@@ -1,0 +1,98 @@
+"""Copies and fills beside dpctl's, on the same runtime and on OpenCL's own CPU device, and the C library's."""
+
+import ctypes
+import itertools
+from functools import partial
+
+import opencl  # noqa: F401 (before SYCL)
+import zeusm.memory
+from compare import compare, size_name
+
+# isort: split
+import dpctl
+import dpctl.memory
+
+KINDS = ("Device", "Shared", "Host")
+SIZES = (64, 1 << 20, 64 << 20, 512 << 20)
+# From this on dpctl is only asked for OpenCL's, the faster one.
+LARGE = 64 << 20
+
+LIBC = ctypes.CDLL(None)
+LIBC.memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+LIBC.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+
+
+class Peer:
+    """One library's memory on one device: two pieces of each kind, and some of the host's."""
+
+    def __init__(self, module, size, **place):
+        self.host = bytearray(size)
+        self.memory = {
+            kind: [getattr(module, f"MemoryUSM{kind}")(size, **place) for _ in range(2)]
+            for kind in KINDS
+        }
+        # Pages that were never written are all the same one, and fast to read.
+        for memory in itertools.chain(*self.memory.values()):
+            memory.memset(1)
+        memory.copy_to_host(self.host)
+
+    def write(self, kind):
+        return partial(self.memory[kind][0].copy_from_host, self.host)
+
+    def read(self, kind):
+        return partial(self.memory[kind][0].copy_to_host, self.host)
+
+    def between(self, source, target):
+        return partial(self.memory[target][1].copy_from_device, self.memory[source][0])
+
+    def fill(self, kind):
+        return partial(self.memory[kind][0].memset, 7)
+
+
+class Library:
+    """The C library's part, on the host's memory, whatever the kind."""
+
+    def __init__(self, size):
+        self.blocks = [bytearray(b"\1") * size for _ in range(2)]
+        target, source = (
+            ctypes.addressof(ctypes.c_char.from_buffer(block)) for block in self.blocks
+        )
+        copy, fill = (
+            partial(LIBC.memcpy, target, source, size),
+            partial(LIBC.memset, target, 7, size),
+        )
+        self.write = self.read = self.between = lambda *_: copy
+        self.fill = lambda _: fill
+
+
+def measure(size):
+    taking_part = {
+        "zeusm": Peer(zeusm.memory, size),
+        "OpenCL": Peer(dpctl.memory, size, queue=dpctl.SyclQueue("opencl:cpu")),
+        "limit": Library(size),
+    }
+    if size < LARGE:
+        queue = dpctl.SyclQueue("level_zero:gpu")
+        taking_part["dpctl"] = Peer(dpctl.memory, size, queue=queue)
+
+    def row(group, name, choose):
+        functions = {name: choose(peer) for name, peer in taking_part.items()}
+        compare(f"{group} {size_name(size)}", name, functions)
+
+    for kind in KINDS:
+        name = kind.lower()
+        row("copy", f"to {name}", lambda peer: peer.write(kind))  # noqa: B023
+        row("copy", f"from {name}", lambda peer: peer.read(kind))  # noqa: B023
+        row("memset", name, lambda peer: peer.fill(kind))  # noqa: B023
+    for source, target in itertools.product(KINDS, repeat=2):
+        name = f"{source} to {target}".lower()
+        row("copy between kinds", name, lambda peer: peer.between(source, target))  # noqa: B023
+
+
+def main():
+    for size in SIZES:
+        measure(size)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What zeusm is to reach, by group of figures."""
+
+import operator
+from typing import NamedTuple
+
+
+class Goal(NamedTuple):
+    """A bound for zeusm's value, divided by a peer's if there is one."""
+
+    bound: float
+    peer: str | None = None
+    sense: str = "at most"
+
+    def value(self, figure):
+        """The median that is to keep to the bound."""
+        return (figure["ratios"][self.peer] if self.peer else figure["values"]["zeusm"])["median"]
+
+    def keeps(self, value):
+        return {"at most": operator.le, "at least": operator.ge}[self.sense](value, self.bound)
+
+
+GOALS = {
+    "allocate and free 64 B to 1 MiB": Goal(0.25, "dpctl"),
+    "allocate and free 64 MiB": Goal(0.25, "dpctl"),
+    "read __sycl_usm_array_interface__": Goal(1.0, "dpctl"),
+    "memoryview": Goal(0.4, "dpctl"),
+    "take in a context capsule": Goal(0.15, "dpctl"),
+    "wrap the other's object": Goal(0.25, "dpctl"),
+    "be wrapped by dpctl": Goal(1.0, "dpctl"),
+    "copy 64 B": Goal(0.2, "dpctl"),
+    "copy 1 MiB": Goal(0.85, "dpctl"),
+    "copy 64 MiB": Goal(1.0, "OpenCL"),
+    "copy 512 MiB": Goal(1.0, "OpenCL"),
+    "copy between kinds 64 MiB": Goal(1.0, "OpenCL"),
+    "copy between kinds 512 MiB": Goal(1.0, "OpenCL"),
+    "memset 64 MiB": Goal(1.0, "OpenCL"),
+    "memset 512 MiB": Goal(1.0, "OpenCL"),
+    "resident bytes beyond 64 B": Goal(0.3, "dpctl"),
+    "import": Goal(0.3, "dpctl"),
+    "two threads": Goal(1.7, sense="at least"),
+    "growth": Goal(1.2),
+    "fragmentation": Goal(1.25),
+    "launch an empty kernel": Goal(1.5, "OpenCL"),
+    "compute": Goal(1.1, "OpenCL"),
+}
+
+
+def judge(figures):
+    """Of each group that was measured and has a goal: its figures from the best to the worst, and whether all keep it."""
+    for group, goal in GOALS.items():
+        of = {figure["name"]: goal.value(figure) for figure in figures if figure["group"] == group}
+        if of:
+            names = sorted(of, key=of.get, reverse=goal.sense == "at least")
+            yield {
+                "group": group,
+                **goal._asdict(),
+                "best": of[names[0]],
+                "worst": of[names[-1]],
+                "worst figure": names[-1],
+                "reached": goal.keeps(of[names[-1]]),
+            }
+
+
+def table(verdicts):
+    for verdict in verdicts:
+        group, bound, peer, sense, best, worst, name, reached = verdict.values()
+        yield (
+            f"{group:<34}{best:.2f} to {worst:.2f}{f' of {peer}' if peer else ''}"
+            f"{f' ({name})' if name else ''}; {sense} {bound}: {'reached' if reached else 'NOT reached'}"
+        )

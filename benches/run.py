@@ -1,0 +1,125 @@
+"""Runs what measures, several processes of each in turn; prints medians, ratios and their spread, and writes them down.
+
+python benches/run.py [--processes N] [--output DIRECTORY] [program ...]
+"""
+
+import argparse
+import collections
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+import goals
+
+HERE = pathlib.Path(__file__).parent
+PROGRAMS = {
+    **{
+        name: [sys.executable, HERE / f"{name}.py"]
+        for name in ("memory", "copies", "process", "kernels")
+    },
+    "scale": ["cargo", "bench", "--quiet", "--locked", "--bench", "scale"],
+}
+PACKAGES = ("zeusm", "dpctl", "dpnp", "numpy", "umf")
+
+
+def machine():
+    """Where and when this is."""
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
+        "processor": names[0] if names else platform.machine(),
+        "processors": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") / 2**30),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        # More than a little says that others used the machine, and that the figures are to be doubted.
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def records(program):
+    """What one process of it reports."""
+    command = subprocess.run(
+        PROGRAMS[program], cwd=HERE.parent, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return [json.loads(line) for line in command.stdout.splitlines() if line.startswith("{")]
+
+
+def spread(values):
+    return {"median": statistics.median(values), "least": min(values), "most": max(values)}
+
+
+def gather(programs, processes):
+    """Each figure with its peers' values and zeusm's ratios to them, spread over the processes."""
+    found = collections.defaultdict(list)
+    for number in range(processes):
+        for program in programs:
+            print(f"{program}, process {number + 1} of {processes}", file=sys.stderr, flush=True)
+            for record in records(program):
+                found[record["group"], record["name"], record["unit"]].append(record["values"])
+    return [
+        {"group": group, "name": name, "unit": unit, **summary(each)}
+        for (group, name, unit), each in found.items()
+    ]
+
+
+def summary(each):
+    """Of the values that each process measured."""
+    peers = each[0].keys()
+    ratios = {peer: [values["zeusm"] / values[peer] for values in each] for peer in peers}
+    del ratios["zeusm"]
+    return {
+        "values": {peer: spread([values[peer] for values in each]) for peer in peers},
+        "ratios": {peer: spread(ratio) for peer, ratio in ratios.items()},
+    }
+
+
+def shown(value, unit):
+    if unit != "s":
+        return f"{value:.4g} {unit}"
+    if value < 1e-3:
+        return f"{value * 1e6:.3g} µs"
+    return f"{value * 1e3:.3g} ms"
+
+
+def table(figures):
+    for figure in figures:
+        values = "".join(
+            f"{peer:>8} {shown(value['median'], figure['unit']):<9}"
+            for peer, value in figure["values"].items()
+        )
+        ratios = ", ".join(
+            f"{ratio['median']:.2f} ({ratio['least']:.2f} to {ratio['most']:.2f}) of {peer}"
+            for peer, ratio in figure["ratios"].items()
+        )
+        yield f"{figure['group']:<34}{figure['name']:<30}{values}  {ratios}"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--output", type=pathlib.Path, default=HERE / "results")
+    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="program")
+    arguments = parser.parse_args()
+    result = {"machine": machine(), "processes": arguments.processes}
+    result["figures"] = gather(arguments.programs or PROGRAMS, arguments.processes)
+    result["goals"] = list(goals.judge(result["figures"]))
+    print(json.dumps(result["machine"], ensure_ascii=False, indent=1))
+    print(*table(result["figures"]), "", *goals.table(result["goals"]), sep="\n")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result, ensure_ascii=False, indent=1)
+    (arguments.output / "results.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

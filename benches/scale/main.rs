@@ -1,0 +1,89 @@
+//! How the pool scales: with threads, with live blocks, with mixed sizes. Prints a JSON record for each figure.
+//!
+//! `cargo bench --bench scale`; UMF takes part where `ZEUSM_UMF_LIBRARY` names its library.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+#[path = "../../tests/pool/mixes.rs"]
+mod mixes;
+#[path = "../../tests/pool/random.rs"]
+mod random;
+mod threads;
+#[path = "../pool/umf.rs"]
+mod umf;
+mod watched;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use zeusm::pool::{LevelZero, Options, Pool};
+use zeusm::{Context, Runtime, UsmKind};
+
+use self::umf::Umf;
+use self::watched::Watched;
+
+/// Says one figure: of `name` in `group`, each peer's value.
+fn report(group: &str, name: &str, unit: &str, values: &[(&str, f64)]) {
+    let values: Vec<_> = values
+        .iter()
+        .map(|(peer, value)| format!("{peer:?}: {value}"))
+        .collect();
+    let values = values.join(", ");
+    println!(
+        r#"{{"group": {group:?}, "name": {name:?}, "unit": {unit:?}, "values": {{{values}}}}}"#
+    );
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn pool(provider: &LevelZero) -> Pool<LevelZero> {
+    Pool::new(provider.clone(), Options::default())
+}
+
+/// What an allocation costs among a million live ones, in times of what it costs among a thousand.
+fn growth(provider: &LevelZero) {
+    let (small, large) = (pool(provider), pool(provider));
+    let live = |pool: &Pool<_>, count| (0..count).map(|_| pool.allocate(64, 0)).collect();
+    let few: Vec<_> = live(&small, 1000);
+    let many: Vec<_> = live(&large, 1_000_000);
+    // More at a time than the fast path keeps.
+    let time = |pool: &Pool<_>| {
+        let begin = Instant::now();
+        for _ in 0..100 {
+            let blocks: [_; 100] = std::array::from_fn(|_| pool.allocate(64, 0));
+            drop(black_box(blocks));
+        }
+        begin.elapsed().as_secs_f64()
+    };
+    let ratio = |_| time(&large) / time(&small);
+    let ratio = median((0..200).map(ratio).collect());
+    report(
+        "growth",
+        "10^6 live blocks beside 10^3",
+        "×",
+        &[("zeusm", ratio)],
+    );
+    drop((few, many));
+}
+
+/// The most that a pool holds while it is played a mix, in times of the most that is in use.
+fn fragmentation(provider: &LevelZero) {
+    for (name, mix) in mixes::all() {
+        let watched = Watched::new(provider.clone());
+        let held = watched.most();
+        mix.play(&Pool::new(watched, Options::default()));
+        let ratio = held() as f64 / mix.peak as f64;
+        report("fragmentation", name, "×", &[("zeusm", ratio)]);
+    }
+}
+
+fn main() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let provider = LevelZero::new(&context, &device, UsmKind::Shared);
+    threads::throughput(&pool(&provider), Umf::open(&provider).as_ref());
+    growth(&provider);
+    fragmentation(&provider);
+}

@@ -1,0 +1,74 @@
+//! Two threads that allocate and free at once, in times of what one does alone.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::time::Instant;
+
+use zeusm::pool::{LevelZero, Pool};
+
+use crate::umf::{LARGEST_POOLED, Umf};
+use crate::{median, report};
+
+const ROUNDS: usize = 15;
+/// Pairs of allocation and free by each thread in a round: some slices of the scheduler's time.
+const PAIRS: u32 = 200_000;
+
+/// Pairs in a second, of all threads together, from the first one's start to the last one's end.
+fn pairs(threads: usize, pair: &(dyn Fn() + Sync)) -> f64 {
+    let together = Barrier::new(threads);
+    let (first, last) = std::thread::scope(|scope| {
+        let work = || {
+            together.wait();
+            let start = Instant::now();
+            for _ in 0..PAIRS {
+                pair();
+            }
+            (start, Instant::now())
+        };
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let each = handles.into_iter().map(|handle| handle.join().unwrap());
+        each.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap()
+    });
+    threads as f64 * f64::from(PAIRS) / (last - first).as_secs_f64()
+}
+
+/// Two threads' throughput divided by one's, of each peer, measured in turns.
+fn ratios(peers: &[(&str, &(dyn Fn() + Sync))]) -> Vec<f64> {
+    let mut measured = vec![(Vec::new(), Vec::new()); peers.len()];
+    for _ in 0..ROUNDS {
+        for ((_, pair), (one, two)) in peers.iter().zip(&mut measured) {
+            one.push(pairs(1, pair));
+            two.push(pairs(2, pair));
+        }
+    }
+    let ratio = |(one, two)| median(two) / median(one);
+    measured.into_iter().map(ratio).collect()
+}
+
+/// Beside UMF's pool, and beside threads that only count: those show how much of two processors there is to have.
+pub fn throughput(pool: &Pool<LevelZero>, umf: Option<&Umf>) {
+    for (size, name, group) in [
+        (64, "64 B", "two threads"),
+        (4 << 10, "4 KiB", "two threads"),
+        (64 << 10, "64 KiB", "two threads"),
+        (1 << 20, "1 MiB", "two threads"),
+        (4 << 20, "4 MiB", "two threads, large blocks"),
+        (64 << 20, "64 MiB", "two threads, large blocks"),
+    ] {
+        let ours = || drop(black_box(pool.allocate(black_box(size), 0).unwrap()));
+        let pooled = umf.filter(|_| size <= LARGEST_POOLED);
+        let theirs = pooled.map(|umf| || umf.pair(black_box(size)));
+        let count = || {
+            for number in 0..100 {
+                black_box(number);
+            }
+        };
+        let mut peers: Vec<(_, &(dyn Fn() + Sync))> = vec![("zeusm", &ours), ("limit", &count)];
+        if let Some(theirs) = &theirs {
+            peers.push(("UMF", theirs));
+        }
+        let names = peers.iter().map(|(name, _)| *name);
+        let values: Vec<_> = names.zip(ratios(&peers)).collect();
+        report(group, name, "× one thread", &values);
+    }
+}
