@@ -9,10 +9,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
-use super::construct::Spot;
 use super::kinds;
 use super::memory::{Owner, PyMemory};
 use super::place::Place;
+use super::spot::Spot;
 use crate::sycl::ContextRef;
 
 /// The capsule's name, which is also where `PyCapsule_Import` finds it.
@@ -106,15 +106,16 @@ fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
     })?;
     let memory = memory.get();
     let _use = memory.uses.guard()?;
+    memory.make_known();
     Ok(Memory {
         pointer: ptr::with_exposed_provenance_mut(memory.pointer),
         nbytes: memory.nbytes,
         kind: kinds::number(memory.kind),
         read_only: c_int::from(memory.read_only),
-        context: memory.place.context().handle().cast(),
-        device: memory.place.device().handle().cast(),
+        context: memory.place().context().handle().cast(),
+        device: memory.place().device().handle().cast(),
         sycl_context: memory
-            .place
+            .place()
             .sycl()
             .map_or(ptr::null_mut(), ContextRef::as_raw),
     })
@@ -136,7 +137,7 @@ unsafe extern "C" fn from_pointer(
                 PyValueError::new_err("owner is NULL: something has to keep the memory alive")
             })?;
             let context = if sycl_context.is_null() {
-                super::dpctl::default_place(py)?.place.sycl()?.clone()
+                super::dpctl::default_spot(py)?.place().sycl()?.clone()
             } else {
                 // SAFETY: the caller vouches for the reference.
                 unsafe { ContextRef::copy_from_raw(sycl_context) }
@@ -166,7 +167,7 @@ fn memory_at(
             "{nbytes} bytes at {pointer:#x} reach beyond their allocation, which has {room} bytes from there"
         )));
     }
-    let spot = Spot::new(owner.py(), place, None)?;
+    let spot = Spot::new(owner.py(), place, None);
     let owner = Owner::Object(owner.clone().unbind());
     Ok(spot.memory(pointer, nbytes, attributes.kind, false, owner))
 }

@@ -1,23 +1,20 @@
 //! Making memory objects: new allocations, shares of other objects' memory, and copies of it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt};
 
 use super::array::UsmArray;
-use super::dpctl::default_place;
 use super::errors::USMAllocationError;
 use super::kinds;
 use super::memory::{Owner, PyMemory};
 use super::place::Place;
 use super::pool::Supply;
-use super::syclobj::Target;
-use super::uses::Uses;
+use super::spot::Spot;
+use super::syclobj::{Target, named};
 use super::{interface, transfer};
 use crate::suai::{self, Interface};
 use crate::usm::UsmKind;
@@ -51,7 +48,7 @@ pub(super) fn construct(
     }
     let source = view_of(other)?;
     if options.copy {
-        let spot = wanted.map_or_else(|| Spot::of(py, &source), Ok)?;
+        let spot = wanted.unwrap_or_else(|| Arc::clone(&source.spot));
         return copy_of(py, &supply, kind, &source, alignment, spot);
     }
     if options.pool.is_some() {
@@ -74,7 +71,7 @@ pub(super) fn construct(
         )));
     }
     match wanted {
-        Some(spot) => on_queue(source, spot),
+        Some(spot) => on_queue(py, source, spot),
         None => Ok(source),
     }
 }
@@ -158,7 +155,7 @@ pub(super) fn described(
         (place, Some(attributes.kind))
     };
     target.accept(py);
-    let spot = Spot::new(py, place, target.queue)?;
+    let spot = Spot::new(py, place, target.queue);
     let owner = Owner::Object(owner.clone().unbind());
     let kind = kind.unwrap_or(UsmKind::Device);
     let memory = spot.memory(pointer, nbytes, kind, exported.read_only, owner);
@@ -167,11 +164,6 @@ pub(super) fn described(
 
 /// The field of the interface that names the context.
 const SYCLOBJ: &str = "__sycl_usm_array_interface__ is malformed: 'syclobj'";
-
-/// An error about the place that a field or an argument names.
-fn named(role: &str, py: Python<'_>, error: &PyErr) -> PyErr {
-    PyValueError::new_err(format!("{role}: {}", error.value(py)))
-}
 
 /// All the fields that together reach outside the allocation.
 fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
@@ -185,95 +177,12 @@ fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
     ))
 }
 
-/// Where new memory goes.
-pub(super) struct Spot {
-    pub(super) place: Arc<Place>,
-    queue: PyOnceLock<Py<PyAny>>,
-    in_order: bool,
-}
-
-impl Spot {
-    pub(super) fn new(
-        py: Python<'_>,
-        place: Arc<Place>,
-        queue: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
-        let cell = PyOnceLock::new();
-        let mut in_order = false;
-        if let Some(queue) = queue {
-            in_order = queue.getattr(py, "is_in_order")?.extract(py)?;
-            // A fresh cell is empty, so this succeeds.
-            let _ = cell.set(py, queue);
-        }
-        Ok(Self {
-            place,
-            queue: cell,
-            in_order,
-        })
-    }
-
-    /// Where a SYCL object says. `role` is what the caller calls the object.
-    pub(super) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Self> {
-        let target = Target::read(object, role)?;
-        let place = target
-            .place()
-            .map_err(|error| named(role, object.py(), &error))?;
-        target.accept(object.py());
-        Self::new(object.py(), place, target.queue)
-    }
-
-    pub(super) fn default_one(py: Python<'_>) -> PyResult<Self> {
-        let default = default_place(py)?;
-        let queue = default.queue.as_ref().map(|queue| queue.clone_ref(py));
-        Self::new(py, Arc::clone(&default.place), queue)
-    }
-
-    /// The `dpctl.SyclQueue`, if there is one.
-    pub(super) fn queue(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.queue.get(py).map(|queue| queue.clone_ref(py))
-    }
-
-    /// Where `memory` is.
-    pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
-        let queue = memory.queue.get(py).map(|queue| queue.clone_ref(py));
-        Self::new(py, Arc::clone(&memory.place), queue)
-    }
-
-    pub(super) fn place(&self) -> &Place {
-        &self.place
-    }
-
-    /// Memory there.
-    pub(super) fn memory(
-        self,
-        pointer: usize,
-        nbytes: usize,
-        kind: UsmKind,
-        read_only: bool,
-        owner: Owner,
-    ) -> PyMemory {
-        PyMemory {
-            pointer,
-            nbytes,
-            kind,
-            read_only,
-            alignment: 0,
-            owner: Mutex::new(Some(owner)),
-            uses: Uses::default(),
-            exported: AtomicBool::new(false),
-            place: self.place,
-            queue: self.queue,
-            in_order: self.in_order,
-        }
-    }
-}
-
 pub(super) fn allocate(
     py: Python<'_>,
     kind: UsmKind,
     size: usize,
     alignment: usize,
-    spot: Spot,
+    spot: Arc<Spot>,
 ) -> PyResult<PyMemory> {
     allocate_from(py, &Supply::Usual, kind, size, alignment, spot)
 }
@@ -284,7 +193,7 @@ pub(super) fn allocate_from(
     kind: UsmKind,
     size: usize,
     alignment: usize,
-    spot: Spot,
+    spot: Arc<Spot>,
 ) -> PyResult<PyMemory> {
     supply.check_place(&spot)?;
     let allocation = supply.allocate(py, &spot, kind, size, alignment)?;
@@ -303,7 +212,7 @@ fn copy_of(
     kind: UsmKind,
     source: &PyMemory,
     alignment: usize,
-    spot: Spot,
+    spot: Arc<Spot>,
 ) -> PyResult<PyMemory> {
     let copy = allocate_from(py, supply, kind, source.nbytes, alignment, spot)?;
     source.after_queue(py)?;
@@ -311,9 +220,9 @@ fn copy_of(
     unsafe {
         transfer::copy_between(
             py,
-            &copy.place,
+            copy.place(),
             copy.pointer,
-            &source.place,
+            source.place(),
             source.pointer,
             source.nbytes,
         )
@@ -322,17 +231,19 @@ fn copy_of(
 }
 
 /// The same memory with another queue, which must be of its context.
-fn on_queue(memory: PyMemory, spot: Spot) -> PyResult<PyMemory> {
-    if memory.place.context() != spot.place.context() {
+fn on_queue(py: Python<'_>, memory: PyMemory, spot: Arc<Spot>) -> PyResult<PyMemory> {
+    if memory.place().context() != spot.place().context() {
         return Err(PyValueError::new_err(
             "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
         ));
     }
-    Ok(PyMemory {
-        queue: spot.queue,
-        in_order: spot.in_order,
-        ..memory
-    })
+    let spot = if Arc::ptr_eq(memory.place(), spot.place()) {
+        spot
+    } else {
+        // Where the memory is does not change.
+        spot.queue_at(py, memory.place())
+    };
+    Ok(PyMemory { spot, ..memory })
 }
 
 /// Whether a subclass in Python gives an interface of its own, which then counts.

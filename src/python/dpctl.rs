@@ -9,6 +9,7 @@ use pyo3::types::PyType;
 
 use super::capsule;
 use super::place::Place;
+use super::spot::Spot;
 use super::syclobj::Target;
 use crate::sycl::{Backend, DeviceRef};
 
@@ -21,13 +22,6 @@ pub(super) struct Dpctl {
     pub(super) event: Py<PyType>,
     /// The enumeration `event_status_type`.
     pub(super) status: Py<PyType>,
-}
-
-/// Where memory goes when the caller names no place.
-pub(super) struct DefaultPlace {
-    pub(super) place: Arc<Place>,
-    /// dpctl's cached queue of its default device.
-    pub(super) queue: Option<Py<PyAny>>,
 }
 
 impl Dpctl {
@@ -129,20 +123,17 @@ pub(super) fn reference_of_device(device: &Bound<'_, PyAny>) -> PyResult<DeviceR
 
 /// Where memory goes by default: the context of dpctl's cached queue when its default device is a Level Zero device,
 /// else a context of zeusm's own.
-pub(super) fn default_place(py: Python<'_>) -> PyResult<&'static DefaultPlace> {
-    static DEFAULT: PyOnceLock<DefaultPlace> = PyOnceLock::new();
+pub(super) fn default_spot(py: Python<'_>) -> PyResult<&'static Arc<Spot>> {
+    static DEFAULT: PyOnceLock<Arc<Spot>> = PyOnceLock::new();
     DEFAULT.get_or_try_init(py, || match default_queue(py)? {
         Ok(queue) => {
             let target = Target::of_queue(&queue)?;
-            Ok(DefaultPlace {
-                place: target.place()?,
-                queue: Some(queue.unbind()),
-            })
+            Ok(Spot::new(py, target.place()?, target.queue))
         }
-        Err(why) => Ok(DefaultPlace {
-            place: py.detach(|| Place::without_sycl(why))?,
-            queue: None,
-        }),
+        Err(why) => {
+            let place = py.detach(|| Place::without_sycl(why))?;
+            Ok(Spot::new(py, place, None))
+        }
     })
 }
 

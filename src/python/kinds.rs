@@ -145,6 +145,7 @@ unsafe fn host_buffer(
     let inner = memory.get();
     inner.after_queue(py)?;
     inner.uses.begin()?;
+    inner.lend(flags);
     // SAFETY: `view` is to be filled in. The exporter is `memory` itself, which the view keeps alive, and with it the
     // bytes; nothing moves or shrinks them.
     let answer = unsafe {
@@ -179,7 +180,7 @@ unsafe fn no_buffer(
     Err(PyTypeError::new_err(format!(
         "USM-device memory on {} cannot be accessed by the host: use copy_to_host(), or MemoryUSMShared or \
          MemoryUSMHost",
-        inner.place.device().name()
+        inner.place().device().name()
     )))
 }
 

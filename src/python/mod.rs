@@ -20,6 +20,7 @@ mod memory;
 mod place;
 mod pool;
 mod runtime;
+mod spot;
 mod syclobj;
 mod transfer;
 mod under_way;

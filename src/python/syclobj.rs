@@ -10,6 +10,7 @@ use pyo3::types::PyString;
 use super::capsule::{self, Reference, Served};
 use super::dpctl::{self, Dpctl};
 use super::place::Place;
+use super::spot::SyclQueue;
 use crate::sycl::{ContextRef, QueueRef};
 
 /// What a SYCL object names.
@@ -18,7 +19,7 @@ pub(super) struct Target {
     /// The queue's reference, when it was a queue: it knows the device.
     reference: Option<QueueRef>,
     /// The `dpctl.SyclQueue`, when it was one.
-    pub(super) queue: Option<Py<PyAny>>,
+    pub(super) queue: Option<SyclQueue>,
     /// The capsule, when it was one, for [`accept`](Self::accept) to mark.
     served: Option<Served>,
 }
@@ -84,10 +85,10 @@ impl Target {
 
     /// Reads a `dpctl.SyclQueue`.
     pub(super) fn of_queue(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
-        // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
-        let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }?;
-        let mut target = Self::of_reference(Reference::Queue(reference), None)?;
-        target.queue = Some(queue.clone().unbind());
+        let queue = SyclQueue::new(queue)?;
+        let reference = Reference::Queue(queue.reference().clone());
+        let mut target = Self::of_reference(reference, None)?;
+        target.queue = Some(queue);
         Ok(target)
     }
 
@@ -116,6 +117,11 @@ impl Target {
         let device = self.reference.as_ref().map(QueueRef::device).transpose()?;
         Place::in_sycl(&self.context, device.as_ref())
     }
+}
+
+/// An error about the place that a field or an argument names.
+pub(super) fn named(role: &str, py: Python<'_>, error: &PyErr) -> PyErr {
+    PyValueError::new_err(format!("{role}: {}", error.value(py)))
 }
 
 /// The object as messages show it.

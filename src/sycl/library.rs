@@ -93,6 +93,8 @@ functions! {
     queue_device = c"DPCTLQueue_GetDevice" as unsafe extern "C" fn(RawRef) -> RawRef;
     queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C" fn(RawRef) -> bool;
     queue_barrier = c"DPCTLQueue_SubmitBarrier" as unsafe extern "C" fn(RawRef) -> RawRef;
+    /// `sycl::queue::ext_oneapi_empty() const`
+    queue_is_empty = c"_ZNK4sycl3_V15queue16ext_oneapi_emptyEv" as unsafe extern "C-unwind" fn(RawRef) -> bool;
 
     event_copy = c"DPCTLEvent_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     event_delete = c"DPCTLEvent_Delete" as unsafe extern "C" fn(RawRef);

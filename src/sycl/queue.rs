@@ -106,6 +106,17 @@ impl QueueRef {
         unsafe { (self.functions().queue_is_in_order)(self.as_raw()) }
     }
 
+    /// Whether everything has run that was submitted to the queue before. Where it has, its results can be seen as
+    /// after a wait.
+    ///
+    /// Source: the extension `sycl_ext_oneapi_queue_empty`.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method. It throws only when the backend
+        // fails, and then unwinding ends the process.
+        unsafe { (self.functions().queue_is_empty)(self.as_raw()) }
+    }
+
     /// An event that is complete once everything has run that was submitted to the queue before.
     ///
     /// # Errors

@@ -36,6 +36,7 @@ pub(super) unsafe fn fill(
     let inner = array.get();
     check(inner, flags)?;
     inner.memory().after_queue(array.py())?;
+    inner.memory().lend(flags);
     let asks = |flag| flags & flag == flag;
     let layout = &inner.layout;
     let address = if layout.elements() == 0 {

@@ -148,7 +148,7 @@ impl UsmArray {
         }
         Err(format!(
             "USM-device memory on {} cannot be accessed by the host: use copy_to_host()",
-            memory.place.device().name()
+            memory.place().device().name()
         ))
     }
 }
@@ -271,6 +271,7 @@ impl UsmArray {
     /// Address of the element with all indices 0; of the memory when there are no elements.
     #[getter]
     fn _pointer(&self) -> usize {
+        self.memory().make_known();
         self.first()
     }
 
@@ -539,7 +540,7 @@ impl UsmArray {
             self.shape(py)?,
             dtype::name(self.item),
             memory.kind,
-            memory.place.device().name()
+            memory.place().device().name()
         ))
     }
 

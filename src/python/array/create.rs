@@ -1,14 +1,17 @@
 //! New arrays: empty ones, and copies of others.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::class::invalid;
 use super::{UsmArray, blocks, dtype, exchange, host, shape};
-use crate::python::construct::{Spot, allocate};
+use crate::python::construct::allocate;
 use crate::python::memory::PyMemory;
 use crate::python::place::Place;
+use crate::python::spot::Spot;
 use crate::python::{interface, kinds, transfer};
 use crate::suai::{ItemType, Layout, Order};
 use crate::usm::UsmKind;
@@ -159,14 +162,14 @@ pub(super) fn placed(
     py: Python<'_>,
     array: UsmArray,
     kind: Option<UsmKind>,
-    spot: Option<Spot>,
+    spot: Option<Arc<Spot>>,
     order: Option<Order>,
     copy: Option<bool>,
 ) -> PyResult<UsmArray> {
     let memory = array.memory();
-    let is_there = |spot: &Spot| {
-        spot.place.context() == memory.place.context()
-            && spot.place.device() == memory.place.device()
+    let is_there = |spot: &Arc<Spot>| {
+        spot.place().context() == memory.place().context()
+            && spot.place().device() == memory.place().device()
     };
     let fits = kind.is_none_or(|kind| kind == memory.kind)
         && spot.as_ref().is_none_or(is_there)
@@ -179,12 +182,12 @@ pub(super) fn placed(
         Some(false) if !fits => Err(PyValueError::new_err(format!(
             "the array is in USM-{} memory on {}; a copy is needed and copy is False",
             memory.kind,
-            memory.place.device().name()
+            memory.place().device().name()
         ))),
         Some(false) | None if fits => Ok(array),
         _ => {
             let kind = kind.unwrap_or(memory.kind);
-            let spot = spot.map_or_else(|| Spot::of(py, memory), Ok)?;
+            let spot = spot.unwrap_or_else(|| Arc::clone(&memory.spot));
             copied(py, &array, kind, spot, order)
         }
     }
@@ -194,7 +197,7 @@ fn of_host(
     obj: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     kind: UsmKind,
-    spot: Option<Spot>,
+    spot: Option<Arc<Spot>>,
     order: Option<&str>,
 ) -> PyResult<UsmArray> {
     let py = obj.py();
@@ -217,7 +220,7 @@ pub(super) fn copied(
     py: Python<'_>,
     array: &UsmArray,
     kind: UsmKind,
-    spot: Spot,
+    spot: Arc<Spot>,
     order: Option<Order>,
 ) -> PyResult<UsmArray> {
     let source = array.memory();
@@ -225,8 +228,8 @@ pub(super) fn copied(
     let (elements, packed) = in_order(layout, order)?;
     let copy = allocated(py, array.item, packed, kind, spot)?;
     source.after_queue(py)?;
-    if copy.memory().place.context() == source.place.context() {
-        let place = &copy.memory().place;
+    if copy.memory().place().context() == source.place().context() {
+        let place = copy.memory().place();
         // SAFETY: `array` and `copy` keep both sides, the copy is as large as the elements, and the context is one.
         unsafe { blocks::gather(py, place, source.pointer, &elements, copy.memory().pointer) }?;
         return Ok(copy);
@@ -235,10 +238,10 @@ pub(super) fn copied(
     let packed = if elements.is_c_contiguous() {
         None
     } else {
-        let spot = Spot::of(py, source)?;
+        let spot = Arc::clone(&source.spot);
         let packed = allocate(py, UsmKind::Device, layout.nbytes(), 0, spot)?;
         // SAFETY: as above, in the source's context.
-        unsafe { blocks::gather(py, &source.place, source.pointer, &elements, packed.pointer) }?;
+        unsafe { blocks::gather(py, source.place(), source.pointer, &elements, packed.pointer) }?;
         Some(packed)
     };
     let from = match &packed {
@@ -250,9 +253,9 @@ pub(super) fn copied(
     unsafe {
         transfer::copy_between(
             py,
-            &to.place,
+            to.place(),
             to.pointer,
-            &source.place,
+            source.place(),
             from,
             layout.nbytes(),
         )
@@ -267,7 +270,13 @@ pub(super) fn copied_in_order(
     order: Order,
 ) -> PyResult<UsmArray> {
     let memory = array.memory();
-    copied(py, array, memory.kind, Spot::of(py, memory)?, Some(order))
+    copied(
+        py,
+        array,
+        memory.kind,
+        Arc::clone(&memory.spot),
+        Some(order),
+    )
 }
 
 /// A copy in USM of host memory that some layout describes.
@@ -279,11 +288,11 @@ pub(super) unsafe fn copied_from_host(
     from: usize,
     item: ItemType,
     layout: &Layout,
-    spot: Spot,
+    spot: Arc<Spot>,
 ) -> PyResult<UsmArray> {
     let (elements, packed) = in_order(layout, None)?;
     let copy = allocated(py, item, packed, UsmKind::Device, spot)?;
-    let place: &Place = &copy.memory().place;
+    let place: &Place = copy.memory().place();
     // SAFETY: the caller vouches for the source; the copy is as large as the elements.
     unsafe { blocks::gather(py, place, from, &elements, copy.memory().pointer) }?;
     Ok(copy)
@@ -310,7 +319,7 @@ fn allocated(
     item: ItemType,
     layout: Layout,
     kind: UsmKind,
-    spot: Spot,
+    spot: Arc<Spot>,
 ) -> PyResult<UsmArray> {
     let size = layout.nbytes().max(item.size());
     let memory = object(py, allocate(py, kind, size, 0, spot)?)?;
@@ -326,7 +335,7 @@ pub(super) fn object(py: Python<'_>, memory: PyMemory) -> PyResult<Bound<'_, PyM
 fn spot(
     device: Option<&Bound<'_, PyAny>>,
     queue: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Option<Spot>> {
+) -> PyResult<Option<Arc<Spot>>> {
     match (
         device.filter(|device| !device.is_none()),
         queue.filter(|queue| !queue.is_none()),

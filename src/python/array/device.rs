@@ -9,9 +9,9 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::python::construct::Spot;
 use crate::python::dpctl::Dpctl;
 use crate::python::place::Place;
+use crate::python::spot::Spot;
 use crate::python::syclobj::Target;
 use crate::sycl::ContextRef;
 
@@ -47,7 +47,7 @@ impl Root {
         }
         for (number, (root, _)) in (0..).zip(listed(py)?) {
             if root.bind(py).eq(&device)? {
-                let default = &Numbered::get(py, number)?.place;
+                let default = Numbered::get(py, number)?.spot.place();
                 return Ok(Self {
                     number,
                     is_default_context: default.context() == place.context(),
@@ -64,9 +64,8 @@ impl Root {
 /// What a DLPack device number means: a root device in its default context.
 pub(super) struct Numbered {
     pub(super) context: ContextRef,
-    pub(super) place: Arc<Place>,
-    /// dpctl's own queue there.
-    queue: Py<PyAny>,
+    /// There, with dpctl's own queue.
+    spot: Arc<Spot>,
     /// A queue that nobody else submits to: what another package makes it wait for is what a consumer has to wait for.
     waiting: PyOnceLock<Py<PyAny>>,
 }
@@ -93,24 +92,22 @@ impl Numbered {
                 PyBufferError::new_err(format!("device {number}: {}", error.value(py)))
             })?;
             Ok(Self {
-                place: target.place()?,
+                spot: Spot::new(py, target.place()?, target.queue),
                 context: target.context,
-                queue: queue.unbind(),
                 waiting: PyOnceLock::new(),
             })
         })
     }
 
     /// Memory there belongs to dpctl's own queue.
-    pub(super) fn spot(&self, py: Python<'_>) -> PyResult<Spot> {
-        let queue = self.queue.clone_ref(py);
-        Spot::new(py, Arc::clone(&self.place), Some(queue))
+    pub(super) fn spot(&self) -> &Arc<Spot> {
+        &self.spot
     }
 
     /// The queue to be made to wait.
     pub(super) fn waiting<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let queue = self.waiting.get_or_try_init(py, || {
-            Ok::<_, PyErr>(Dpctl::get(py)?.queue_of(py, &self.place)?.unbind())
+            Ok::<_, PyErr>(Dpctl::get(py)?.queue_of(py, self.spot.place())?.unbind())
         })?;
         Ok(queue.bind(py).clone())
     }

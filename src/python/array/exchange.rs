@@ -1,7 +1,5 @@
 //! Arrays in and out through `__sycl_usm_array_interface__`.
 
-use std::sync::atomic::Ordering;
-
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -15,12 +13,12 @@ use crate::python::{capsule, construct, interface};
 pub(super) fn interface<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
     let memory = array.memory();
     let layout = &array.layout;
-    let syclobj = capsule::of(py, memory.place.sycl()?)?;
+    let syclobj = capsule::of(py, memory.place().sycl()?)?;
     let strides = match layout.is_c_contiguous() {
         true => None,
         false => Some(PyTuple::new(py, layout.element_strides())?),
     };
-    memory.exported.store(true, Ordering::Relaxed);
+    memory.export();
     let dictionary = PyDict::new(py);
     dictionary.set_item(intern!(py, "data"), (memory.pointer, memory.read_only))?;
     dictionary.set_item(intern!(py, "shape"), PyTuple::new(py, layout.shape())?)?;

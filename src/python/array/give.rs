@@ -1,6 +1,7 @@
 //! Arrays out through DLPack.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -10,7 +11,6 @@ use super::device::{Numbered, Root};
 use super::memory::Base;
 use super::{UsmArray, create};
 use crate::dlpack::{self, Device, Form, Tensor, abi};
-use crate::python::construct::Spot;
 use crate::python::dpctl::Dpctl;
 use crate::python::memory::PyMemory;
 use crate::usm::UsmKind;
@@ -52,7 +52,7 @@ pub(in crate::python) fn dlpack<'py>(
             None => capsule(py, array, form, Device::Cpu, false),
         };
     }
-    let own = Root::of(py, &array.memory().place)?;
+    let own = Root::of(py, array.memory().place())?;
     if device != Device::OneApi(own.number) {
         return Err(PyBufferError::new_err(format!(
             "the array is on {} and cannot be given on {device}; it can be given to the host, (1, 0)",
@@ -61,7 +61,7 @@ pub(in crate::python) fn dlpack<'py>(
     }
     if copy == Some(true) {
         // The copy goes where DLPack can have it, wherever the array is.
-        let spot = Numbered::get(py, own.number)?.spot(py)?;
+        let spot = Arc::clone(Numbered::get(py, own.number)?.spot());
         let copied = create::copied(py, array, array.memory().kind, spot, None)?;
         return capsule(py, &copied, form, device, true);
     }
@@ -77,8 +77,8 @@ pub(in crate::python) fn dlpack<'py>(
 
 /// Where memory is without being asked: on its SYCL device, or on the host where it is in no SYCL context.
 fn own_device(py: Python<'_>, memory: &PyMemory) -> PyResult<Device> {
-    match memory.place.sycl() {
-        Ok(_) => Ok(Device::OneApi(Root::of(py, &memory.place)?.number)),
+    match memory.place().sycl() {
+        Ok(_) => Ok(Device::OneApi(Root::of(py, memory.place())?.number)),
         Err(_) if memory.kind.is_host_accessible() => Ok(Device::Cpu),
         Err(error) => Err(PyBufferError::new_err(error.value(py).to_string())),
     }
@@ -94,7 +94,7 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
         ));
     }
     if needed || copy == Some(true) {
-        let spot = Spot::of(py, memory)?;
+        let spot = Arc::clone(&memory.spot);
         return create::copied(py, array, UsmKind::Host, spot, None).map(Some);
     }
     memory.after_queue(py)?;
@@ -114,9 +114,9 @@ fn follow(py: Python<'_>, array: &UsmArray, stream: Option<&Bound<'_, PyAny>>) -
             stream.get_type().name()?
         )));
     }
-    match memory.queue.get(py) {
-        Some(queue) if !queue.bind(py).eq(stream)? => {
-            let reached = queue.call_method0(py, "submit_barrier")?;
+    match memory.spot.queue(py) {
+        Some(queue) if !queue.object().bind(py).eq(stream)? => {
+            let reached = queue.object().call_method0(py, "submit_barrier")?;
             stream
                 .call_method1("submit_barrier", (vec![reached],))
                 .map(drop)
@@ -153,6 +153,7 @@ fn capsule<'py>(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
     }
+    memory.make_known();
     let tensor = Tensor {
         pointer: memory.pointer,
         device,

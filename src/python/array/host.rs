@@ -115,7 +115,7 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     let memory = inner.memory();
     let from = bytes.pointer().expose_provenance();
     // SAFETY: `array` keeps the memory, in which the layout lies, and `bytes` as many bytes as the elements have.
-    unsafe { blocks::scatter(py, &memory.place, from, &elements, memory.pointer) }
+    unsafe { blocks::scatter(py, memory.place(), from, &elements, memory.pointer) }
 }
 
 /// The packed layout with the elements in the order in which those of a NumPy array lie.
@@ -146,7 +146,7 @@ fn fetched<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>
     memory.after_queue(py)?;
     let to = bytes.pointer().expose_provenance();
     // SAFETY: the array keeps the memory, in which the layout lies, and `bytes` as many bytes as the elements have.
-    unsafe { blocks::gather(py, &memory.place, memory.pointer, &elements, to) }?;
+    unsafe { blocks::gather(py, memory.place(), memory.pointer, &elements, to) }?;
     Ok(view)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use crate::python::dpctl::{Dpctl, default_place};
+use crate::python::dpctl::{Dpctl, default_spot};
 use crate::python::place::Place;
 use crate::python::syclobj::Target;
 use crate::usm::PointerAttributes;
@@ -149,7 +149,7 @@ pub(super) fn in_default_place(
     py: Python<'_>,
     pointer: usize,
 ) -> PyResult<(Arc<Place>, PointerAttributes)> {
-    let place = &default_place(py)?.place;
+    let place = default_spot(py)?.place();
     match place.sycl() {
         Ok(context) => Place::of_pointer(context, pointer),
         Err(_) => {

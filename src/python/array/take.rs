@@ -1,6 +1,7 @@
 //! Arrays in through DLPack.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -13,9 +14,9 @@ use super::device::Numbered;
 use super::pointer::in_default_place;
 use super::{UsmArray, create, dtype, give};
 use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
-use crate::python::construct::Spot;
 use crate::python::memory::Owner;
 use crate::python::place::Place;
+use crate::python::spot::Spot;
 use crate::suai::{self, Allocation};
 use crate::usm::UsmKind;
 
@@ -90,7 +91,7 @@ pub(in crate::python) fn from_dlpack(
 }
 
 /// Where a DLPack device or a SYCL object says.
-fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
+fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<Spot>> {
     let py = device.py();
     let Ok(pair) = device.cast::<PyTuple>() else {
         return Spot::read(device, "device");
@@ -101,7 +102,7 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Spot> {
         ))
     })?;
     match Device::from(abi::Device { kind, id }) {
-        Device::OneApi(number) => Numbered::get(py, number)?.spot(py),
+        Device::OneApi(number) => Ok(Arc::clone(Numbered::get(py, number)?.spot())),
         other => Err(PyValueError::new_err(format!(
             "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"
         ))),
@@ -198,7 +199,7 @@ impl<'py> Offer<'py> {
     }
 
     /// The array in USM at the tensor's pointer.
-    fn array(&self, py: Python<'_>, kind: UsmKind, spot: Spot) -> PyResult<UsmArray> {
+    fn array(&self, py: Python<'_>, kind: UsmKind, spot: Arc<Spot>) -> PyResult<UsmArray> {
         let tensor = &self.tensor;
         let extent = tensor.layout.extent();
         let (pointer, before) = if extent.is_empty() {
@@ -236,7 +237,7 @@ struct TakenTensor(#[allow(dead_code)] Managed);
 fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
     let device = Numbered::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        return offer.array(py, UsmKind::Device, device.spot(py)?);
+        return offer.array(py, UsmKind::Device, Arc::clone(device.spot()));
     }
     let (place, attributes) =
         Place::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
@@ -247,10 +248,10 @@ fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<Usm
         })?;
     offer.check_within(attributes.base, attributes.size)?;
     // dpctl's queue is of the root device; memory of a part of it gets one of its own.
-    let spot = if place.device() == device.place.device() {
-        device.spot(py)?
+    let spot = if place.device() == device.spot().place().device() {
+        Arc::clone(device.spot())
     } else {
-        Spot::new(py, place, None)?
+        Spot::new(py, place, None)
     };
     offer.array(py, attributes.kind, spot)
 }
@@ -264,7 +265,7 @@ fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> 
         return Ok(None);
     };
     offer.check_within(attributes.base, attributes.size)?;
-    let spot = Spot::new(py, place, None)?;
+    let spot = Spot::new(py, place, None);
     offer.array(py, attributes.kind, spot).map(Some)
 }
 
@@ -272,7 +273,7 @@ fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> 
 fn copy_of_host(
     py: Python<'_>,
     offer: &Offer<'_>,
-    spot: Option<Spot>,
+    spot: Option<Arc<Spot>>,
     copy: Option<bool>,
 ) -> PyResult<UsmArray> {
     if copy == Some(false) {

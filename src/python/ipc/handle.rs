@@ -9,8 +9,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::opened;
-use crate::python::construct::Spot;
 use crate::python::memory::{Owner, PyMemory};
+use crate::python::spot::Spot;
 use crate::usm::Allocation;
 use crate::{Context, Device, IpcHandle, ipc};
 

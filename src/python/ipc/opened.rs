@@ -1,11 +1,13 @@
 //! The classes of another process's memory: those of one's own, with dpctl's way to tell that they are closed.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 
 use crate::ipc::Mapping;
-use crate::python::construct::Spot;
 use crate::python::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
 use crate::python::memory::Owner;
+use crate::python::spot::Spot;
 use crate::usm::UsmKind;
 
 /// Makes a class.
@@ -75,7 +77,7 @@ pub(super) fn object(
     py: Python<'_>,
     mapping: Mapping,
     nbytes: usize,
-    spot: Spot,
+    spot: Arc<Spot>,
 ) -> PyResult<Bound<'_, PyAny>> {
     let kind = mapping.kind();
     let pointer = mapping.as_ptr().addr();

@@ -12,8 +12,7 @@ use crate::python::buffer::HostBuffer;
 use crate::python::depends::Dependencies;
 use crate::python::event::{Fault, PyEvent};
 use crate::python::transfer::pointer;
-use crate::python::{construct, dpctl, transfer, under_way};
-use crate::sycl::QueueRef;
+use crate::python::{construct, transfer, under_way};
 use crate::usm::UsmKind;
 use crate::{Error, Event, Queue, sys};
 
@@ -161,7 +160,7 @@ impl PyMemory {
         memory.check_writable()?;
         memory.check_fits("source", source.nbytes)?;
         let (to, from, size) = (memory.pointer, source.pointer, source.nbytes);
-        let there = Arc::clone(&source.place);
+        let there = Arc::clone(source.place());
         let operands = Operands::new(slf, Some(source), None)?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
         operands.submit(slf.py(), depends, move |queue, fault| unsafe {
@@ -277,11 +276,10 @@ impl PyMemory {
 impl PyMemory {
     /// What an in-order SYCL queue of the memory has to do first.
     fn queued_before(&self, py: Python<'_>, dependencies: &mut Dependencies) -> PyResult<()> {
-        if let Some(queue) = self.queue.get(py)
-            && self.in_order
+        if let Some(queue) = self.spot.queue(py)
+            && queue.is_in_order()
         {
-            // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
-            let queue = unsafe { QueueRef::copy_from_raw(dpctl::address(queue.bind(py))?) }?;
+            let queue = queue.reference();
             dependencies.add_sycl(py.detach(|| queue.barrier())?);
         }
         Ok(())
@@ -326,7 +324,7 @@ impl Operands {
             source.queued_before(py, &mut dependencies)?;
         }
         under_way::prepare(py)?;
-        let place = Arc::clone(&memory.place);
+        let place = Arc::clone(memory.place());
         let event = py.detach(move || -> Result<PyEvent, Error> {
             let queue = place.queue()?;
             let fault = Fault::default();

@@ -6,16 +6,18 @@ mod pickling;
 mod properties;
 mod transfers;
 
+use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::buffer::HostBuffer;
 use super::place::Place;
+use super::spot::Spot;
 use super::syclobj::Target;
 use super::uses::Uses;
 use crate::ipc::Mapping;
@@ -50,18 +52,17 @@ pub(super) struct PyMemory {
     pub(super) nbytes: usize,
     pub(super) kind: UsmKind,
     pub(super) read_only: bool,
-    pub(super) place: Arc<Place>,
+    pub(super) spot: Arc<Spot>,
     /// The alignment in bytes that was asked for; 0 for none.
     pub(super) alignment: usize,
     /// None once the object is closed.
     pub(super) owner: Mutex<Option<Owner>>,
     pub(super) uses: Uses,
+    /// Whether others may have learnt of the memory, and so may work on it by the SYCL queue: unless they do, nothing
+    /// has to be waited for. A memoryview does not count, as what looks at it is the host.
+    pub(super) known: AtomicBool,
     /// Whether the interface was ever read, so that others may use the memory unseen.
     pub(super) exported: AtomicBool,
-    /// The `dpctl.SyclQueue` that it was made with, or that was made for it when somebody asked.
-    pub(super) queue: PyOnceLock<Py<PyAny>>,
-    /// Whether that queue is in order, so that asynchronous work here comes after what was submitted to it.
-    pub(super) in_order: bool,
 }
 
 impl PyMemory {
@@ -70,39 +71,58 @@ impl PyMemory {
     /// # Errors
     /// `ValueError` once closed.
     pub(super) fn share(&self, py: Python<'_>) -> PyResult<Self> {
-        let queue = PyOnceLock::new();
-        if let Some(known) = self.queue.get(py) {
-            // A fresh cell is empty, so this succeeds.
-            let _ = queue.set(py, known.clone_ref(py));
-        }
         let _use = self.uses.guard()?;
         let owner = self.owner.lock().as_ref().map(|owner| match owner {
             Owner::Allocation(allocation) => Owner::Allocation(Arc::clone(allocation)),
             Owner::Object(object) => Owner::Object(object.clone_ref(py)),
             Owner::Mapping(mapping) => Owner::Mapping(mapping.clone()),
         });
+        // Neither object sees who learns of the memory from the other one.
+        self.make_known();
         Ok(Self {
             pointer: self.pointer,
             nbytes: self.nbytes,
             kind: self.kind,
             read_only: self.read_only,
-            place: Arc::clone(&self.place),
+            spot: Arc::clone(&self.spot),
             alignment: self.alignment,
             owner: Mutex::new(owner),
             uses: Uses::default(),
+            known: AtomicBool::new(true),
             exported: AtomicBool::new(false),
-            queue,
-            in_order: self.in_order,
         })
     }
 
     /// Lets what was submitted to the memory's SYCL queue happen first: kernels on this memory, as far as can be known.
     /// An out-of-order queue, like those of dpctl and dpnp, would not order a copy after them either.
     pub(super) fn after_queue(&self, py: Python<'_>) -> PyResult<()> {
-        match self.queue.get(py) {
-            Some(queue) => queue.call_method0(py, "wait").map(drop),
-            None => Ok(()),
+        if !self.known.load(Ordering::Relaxed) {
+            return Ok(());
         }
+        self.spot.queue(py).map_or(Ok(()), |queue| queue.finish(py))
+    }
+
+    /// Notes that others may learn of the memory.
+    pub(super) fn make_known(&self) {
+        self.known.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a buffer is given out. What a `memoryview` asks for, which NumPy goes through too, is for the host; any
+    /// other request comes from a program in C that may let a queue work on it: `dpctl.SyclQueue.memcpy_async` for one.
+    pub(super) fn lend(&self, flags: c_int) {
+        if flags != ffi::PyBUF_FULL_RO {
+            self.make_known();
+        }
+    }
+
+    /// Notes that the interface is read.
+    pub(super) fn export(&self) {
+        self.make_known();
+        self.exported.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn place(&self) -> &Arc<Place> {
+        self.spot.place()
     }
 
     pub(super) fn check_writable(&self) -> PyResult<()> {

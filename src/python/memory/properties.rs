@@ -1,7 +1,5 @@
 //! What a memory object tells of itself.
 
-use std::sync::atomic::Ordering;
-
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -30,7 +28,9 @@ impl PyMemory {
     /// Address of the first byte; 0 when there is none.
     #[getter]
     fn _pointer(&self) -> PyResult<usize> {
-        self.uses.guard().map(|_use| self.pointer)
+        let _use = self.uses.guard()?;
+        self.make_known();
+        Ok(self.pointer)
     }
 
     /// The object that owns the memory; None when zeusm does.
@@ -45,9 +45,9 @@ impl PyMemory {
     /// The `dpctl.SyclContext` that the memory is bound to.
     #[getter]
     fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.queue.get(py) {
-            Some(queue) => queue.bind(py).getattr("sycl_context"),
-            None => Dpctl::get(py)?.context_of(py, &self.place),
+        match self.spot.queue(py) {
+            Some(queue) => queue.object().bind(py).getattr("sycl_context"),
+            None => Dpctl::get(py)?.context_of(py, self.place()),
         }
     }
 
@@ -60,9 +60,9 @@ impl PyMemory {
     /// The `dpctl.SyclDevice` that the memory was allocated for.
     #[getter]
     fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.queue.get(py) {
-            Some(queue) => queue.bind(py).getattr("sycl_device"),
-            None => Dpctl::get(py)?.device_of(py, &self.place),
+        match self.spot.queue(py) {
+            Some(queue) => queue.object().bind(py).getattr("sycl_device"),
+            None => Dpctl::get(py)?.device_of(py, self.place()),
         }
     }
 
@@ -70,12 +70,9 @@ impl PyMemory {
     #[getter]
     fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         // Why there is no SYCL context is more to the point than why dpctl cannot be imported.
-        self.place.sycl()?;
-        self.queue
-            .get_or_try_init(py, || {
-                Ok(Dpctl::get(py)?.queue_of(py, &self.place)?.unbind())
-            })
-            .map(|queue| queue.clone_ref(py))
+        self.place().sycl()?;
+        let queue = self.spot.queue_or_new(py)?;
+        Ok(queue.object().clone_ref(py))
     }
 
     /// The same as `sycl_queue`.
@@ -96,8 +93,8 @@ impl PyMemory {
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let _use = self.uses.guard()?;
-        let syclobj = capsule::of(py, self.place.sycl()?)?;
-        self.exported.store(true, Ordering::Relaxed);
+        let syclobj = capsule::of(py, self.place().sycl()?)?;
+        self.export();
         let dictionary = template(py)?.copy()?;
         dictionary.set_item(intern!(py, "data"), (self.pointer, self.read_only))?;
         dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;

@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use super::{PyPoolScope, PyPoolStatistics, Supply};
 use crate::Error;
 use crate::pool::{Growth, LevelZero, Options, Pool};
-use crate::python::construct::{self, Spot};
+use crate::python::construct;
 use crate::python::kinds;
-use crate::python::place::Place;
+use crate::python::spot::Spot;
 use crate::usm::UsmKind;
 
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
@@ -44,18 +44,13 @@ use crate::usm::UsmKind;
 /// (0, True, 0)
 #[pyclass(name = "MemoryPool", module = "zeusm.memory", frozen, weakref)]
 pub(in crate::python) struct PyMemoryPool {
-    place: Arc<Place>,
-    queue: Option<Py<PyAny>>,
+    spot: Arc<Spot>,
     pool: Pool<LevelZero>,
 }
 
 impl PyMemoryPool {
-    fn new(py: Python<'_>, spot: &Spot, pool: Pool<LevelZero>) -> Self {
-        Self {
-            place: Arc::clone(&spot.place),
-            queue: spot.queue(py),
-            pool,
-        }
+    fn new(spot: Arc<Spot>, pool: Pool<LevelZero>) -> Self {
+        Self { spot, pool }
     }
 
     pub(super) fn kind(&self) -> UsmKind {
@@ -67,9 +62,8 @@ impl PyMemoryPool {
     }
 
     /// Where its memory is.
-    pub(super) fn spot(&self, py: Python<'_>) -> PyResult<Spot> {
-        let queue = self.queue.as_ref().map(|queue| queue.clone_ref(py));
-        Spot::new(py, Arc::clone(&self.place), queue)
+    pub(super) fn spot(&self) -> &Arc<Spot> {
+        &self.spot
     }
 }
 
@@ -101,8 +95,8 @@ impl PyMemoryPool {
             },
         };
         let spot = spot(py, queue)?;
-        let provider = LevelZero::new(spot.place.context(), spot.place.device(), kind);
-        Ok(Self::new(py, &spot, Pool::new(provider, options)))
+        let provider = LevelZero::new(spot.place().context(), spot.place().device(), kind);
+        Ok(Self::new(spot, Pool::new(provider, options)))
     }
 
     /// Kind of the memory: 'shared', 'device' or 'host'.
@@ -142,7 +136,7 @@ impl PyMemoryPool {
         let alignment = alignment.map_or(Ok(0), construct::alignment)?;
         let size = construct::size(nbytes)?;
         let supply = Supply::Pool(self.pool.clone());
-        let spot = self.spot(py)?;
+        let spot = Arc::clone(&self.spot);
         let memory = construct::allocate_from(py, &supply, self.kind(), size, alignment, spot)?;
         kinds::object(py, memory)
     }
@@ -265,11 +259,11 @@ pub(in crate::python) fn get_pool(
 ) -> PyResult<PyMemoryPool> {
     let kind = kinds::named(usm_type)?;
     let spot = spot(py, queue)?;
-    let pool = spot.place.pool(kind)?;
-    Ok(PyMemoryPool::new(py, &spot, pool))
+    let pool = spot.place().pool(kind)?;
+    Ok(PyMemoryPool::new(spot, pool))
 }
 
-fn spot(py: Python<'_>, queue: Option<&Bound<'_, PyAny>>) -> PyResult<Spot> {
+fn spot(py: Python<'_>, queue: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Spot>> {
     match queue {
         Some(queue) => Spot::read(queue, "queue"),
         None => Spot::default_one(py),

@@ -1,5 +1,7 @@
 //! Where an allocation's memory comes from: the keyword `pool`.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -7,7 +9,7 @@ use pyo3::types::PyBool;
 use super::PyMemoryPool;
 use crate::Error;
 use crate::pool::{self, LevelZero, Pool};
-use crate::python::construct::Spot;
+use crate::python::spot::Spot;
 use crate::usm::{Allocation, UsmKind};
 
 /// Where an allocation's memory comes from.
@@ -28,7 +30,7 @@ impl Supply {
     pub(in crate::python) fn read(
         pool: Option<&Bound<'_, PyAny>>,
         kind: UsmKind,
-    ) -> PyResult<(Self, Option<Spot>)> {
+    ) -> PyResult<(Self, Option<Arc<Spot>>)> {
         let Some(pool) = pool else {
             return Ok((Self::Usual, None));
         };
@@ -46,7 +48,6 @@ impl Supply {
                 pool.get_type().name()?
             )));
         };
-        let py = pool.py();
         let pool = pool.get();
         if pool.kind() != kind {
             return Err(PyValueError::new_err(format!(
@@ -54,7 +55,10 @@ impl Supply {
                 pool.kind()
             )));
         }
-        Ok((Self::Pool(pool.pool().clone()), Some(pool.spot(py)?)))
+        Ok((
+            Self::Pool(pool.pool().clone()),
+            Some(Arc::clone(pool.spot())),
+        ))
     }
 
     /// Allocates at `spot`, which must be in the pool's context if there is a pool. The GIL is held on to only while
@@ -70,9 +74,9 @@ impl Supply {
         let kept = |pool: &_| Allocation::kept_in_pool(pool, size, alignment);
         let ready = match self {
             Self::Usual if pool::is_default() => spot
-                .place
+                .place()
                 .context()
-                .with_pool(spot.place.device(), kind, kept)
+                .with_pool(spot.place().device(), kind, kept)
                 .flatten(),
             Self::Usual | Self::Direct => None,
             Self::Pool(pool) => kept(pool),
@@ -90,7 +94,7 @@ impl Supply {
         size: usize,
         alignment: usize,
     ) -> Result<Allocation, Error> {
-        let (context, device) = (spot.place.context(), spot.place.device());
+        let (context, device) = (spot.place().context(), spot.place().device());
         match self {
             Self::Usual => Allocation::new(context, device, kind, size, alignment),
             Self::Direct => Allocation::direct(context, device, kind, size, alignment),
@@ -102,8 +106,8 @@ impl Supply {
     pub(in crate::python) fn check_place(&self, spot: &Spot) -> PyResult<()> {
         match self {
             Self::Pool(pool)
-                if pool.provider().context() != spot.place.context()
-                    || pool.provider().device() != spot.place.device() =>
+                if pool.provider().context() != spot.place().context()
+                    || pool.provider().device() != spot.place().device() =>
             {
                 Err(PyValueError::new_err(
                     "pool and queue are of different contexts or devices",

@@ -1,0 +1,181 @@
+//! Where memory is, as Python sees it: a place, and the SYCL queue that goes with it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::dpctl::{self, Dpctl};
+use super::memory::{Owner, PyMemory};
+use super::place::Place;
+use super::syclobj::{Target, named};
+use super::uses::Uses;
+use crate::sycl::QueueRef;
+use crate::usm::UsmKind;
+
+/// Where memory is. All memory that was made with one queue shares one.
+pub(super) struct Spot {
+    place: Arc<Place>,
+    queue: PyOnceLock<SyclQueue>,
+}
+
+/// A `dpctl.SyclQueue`.
+pub(super) struct SyclQueue {
+    object: Py<PyAny>,
+    reference: QueueRef,
+    in_order: bool,
+}
+
+/// How many queues are remembered.
+const MOST_REMEMBERED: usize = 4;
+
+/// The spots of the queues that were named last, the newest first. They keep their queues alive, so that no other object
+/// can be where one of them is.
+static REMEMBERED: Mutex<Vec<Arc<Spot>>> = Mutex::new(Vec::new());
+
+impl Spot {
+    /// At a place, with a queue that is of it.
+    pub(super) fn new(py: Python<'_>, place: Arc<Place>, queue: Option<SyclQueue>) -> Arc<Self> {
+        let cell = PyOnceLock::new();
+        if let Some(queue) = queue {
+            // A fresh cell is empty, so this succeeds.
+            let _ = cell.set(py, queue);
+        }
+        Arc::new(Self { place, queue: cell })
+    }
+
+    /// Where a SYCL object says. `role` is what the caller calls the object.
+    pub(super) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Arc<Self>> {
+        if let Some(known) = Self::remembered(object) {
+            return Ok(known);
+        }
+        let py = object.py();
+        let target = Target::read(object, role)?;
+        let place = target.place().map_err(|error| named(role, py, &error))?;
+        target.accept(py);
+        let spot = Self::new(py, place, target.queue);
+        spot.remember(object);
+        Ok(spot)
+    }
+
+    /// The spot of a `dpctl.SyclQueue` that was named lately.
+    pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
+        let remembered = REMEMBERED.lock();
+        let known = remembered.iter().find(|spot| spot.is_of(object))?;
+        Some(Arc::clone(known))
+    }
+
+    /// Remembers the spot for the next time that `object` is named, if that is its queue.
+    pub(super) fn remember(self: &Arc<Self>, object: &Bound<'_, PyAny>) {
+        if !self.is_of(object) {
+            return;
+        }
+        let mut remembered = REMEMBERED.lock();
+        remembered.insert(0, Arc::clone(self));
+        let forgotten = (remembered.len() > MOST_REMEMBERED).then(|| remembered.pop());
+        drop(remembered);
+        // The end of a queue may run anything.
+        drop(forgotten);
+    }
+
+    fn is_of(&self, object: &Bound<'_, PyAny>) -> bool {
+        let queue = self.queue.get(object.py());
+        queue.is_some_and(|queue| queue.object.is(object))
+    }
+
+    /// Where memory goes when nobody says where.
+    pub(super) fn default_one(py: Python<'_>) -> PyResult<Arc<Self>> {
+        dpctl::default_spot(py).cloned()
+    }
+
+    pub(super) fn place(&self) -> &Arc<Place> {
+        &self.place
+    }
+
+    /// The SYCL queue, if there is one.
+    pub(super) fn queue(&self, py: Python<'_>) -> Option<&SyclQueue> {
+        self.queue.get(py)
+    }
+
+    /// The SYCL queue, made if there is none yet.
+    pub(super) fn queue_or_new(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
+        self.queue.get_or_try_init(py, || {
+            SyclQueue::new(&Dpctl::get(py)?.queue_of(py, &self.place)?)
+        })
+    }
+
+    /// The same queue at another place of its context.
+    pub(super) fn queue_at(&self, py: Python<'_>, place: &Arc<Place>) -> Arc<Self> {
+        let queue = self.queue(py).map(|queue| queue.clone_ref(py));
+        Self::new(py, Arc::clone(place), queue)
+    }
+
+    /// Memory there.
+    pub(super) fn memory(
+        self: Arc<Self>,
+        pointer: usize,
+        nbytes: usize,
+        kind: UsmKind,
+        read_only: bool,
+        owner: Owner,
+    ) -> PyMemory {
+        PyMemory {
+            pointer,
+            nbytes,
+            kind,
+            read_only,
+            alignment: 0,
+            known: AtomicBool::new(!matches!(owner, Owner::Allocation(_))),
+            exported: AtomicBool::new(false),
+            owner: Mutex::new(Some(owner)),
+            uses: Uses::default(),
+            spot: self,
+        }
+    }
+}
+
+impl SyclQueue {
+    /// Reads a `dpctl.SyclQueue`.
+    pub(super) fn new(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
+        // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
+        let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }?;
+        Ok(Self {
+            in_order: reference.is_in_order(),
+            reference,
+            object: queue.clone().unbind(),
+        })
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self {
+            object: self.object.clone_ref(py),
+            reference: self.reference.clone(),
+            in_order: self.in_order,
+        }
+    }
+
+    pub(super) fn object(&self) -> &Py<PyAny> {
+        &self.object
+    }
+
+    pub(super) fn reference(&self) -> &QueueRef {
+        &self.reference
+    }
+
+    /// Whether asynchronous work comes after what was submitted to it.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.in_order
+    }
+
+    /// Waits for what was submitted to it.
+    pub(super) fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        if self.reference.is_idle() {
+            return Ok(());
+        }
+        // dpctl lets other threads run meanwhile.
+        self.object.call_method0(py, intern!(py, "wait")).map(drop)
+    }
+}

@@ -1,0 +1,109 @@
+"""What is under way on the memory's own SYCL queue is seen by whoever looks at the memory, and queues are told apart."""
+
+import gc
+
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory as zm
+
+dpctl = pytest.importorskip("dpctl")
+dpctl_memory = pytest.importorskip("dpctl.memory")
+
+SIZE = 1 << 20
+LOOKS = {
+    "memoryview": lambda memory: np.asarray(memory).copy(),
+    "copy_to_host": lambda memory: memory.copy_to_host(),
+    "tobytes": lambda memory: np.frombuffer(memory.tobytes(), np.uint8),
+    "a part": lambda memory: np.concatenate(
+        [memory[:64].copy_to_host(), memory[64:].copy_to_host()]
+    ),
+    "an array": lambda memory: np.asarray(memory.view("uint8")).copy(),
+    "a copy": lambda memory: zm.MemoryUSMHost(memory, copy=True).copy_to_host(),
+}
+
+
+@pytest.fixture(params=["out of order", "in order"])
+def queue(request):
+    properties = {"property": "in_order"} if request.param == "in order" else {}
+    return dpctl.SyclQueue("level_zero:gpu", **properties)
+
+
+def slowly(queue, destination, source):
+    """Copies on the queue behind work that takes a while, and returns at once."""
+    before = [dpctl_memory.MemoryUSMDevice(64 << 20, queue=queue) for _ in range(2)]
+    first = queue.memcpy_async(before[0], before[1], 64 << 20)
+    return queue.memcpy_async(destination, source, destination.nbytes, [first]), before
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+class TestResults:
+    def test_of_memory_that_dpctl_knows(self, queue, look):
+        memory = zm.MemoryUSMShared(SIZE, queue=queue)
+        memory.memset(0)
+        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
+        source.memset(7)
+        under_way = slowly(queue, dpctl_memory.as_usm_memory(memory), source)
+        assert (look(memory) == 7).all()
+        del under_way
+
+    def test_of_a_part_that_dpctl_knows(self, queue, look):
+        memory = zm.MemoryUSMShared(SIZE, queue=queue)
+        memory.memset(0)
+        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
+        source.memset(7)
+        under_way = slowly(queue, dpctl_memory.as_usm_memory(memory[:]), source)
+        assert (look(memory) == 7).all()
+        del under_way
+
+    def test_of_memory_lent_as_a_buffer(self, queue, look):
+        memory = zm.MemoryUSMShared(SIZE, queue=queue)
+        memory.memset(0)
+        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
+        source.memset(7)
+        under_way = slowly(queue, memory, source)
+        assert (look(memory) == 7).all()
+        del under_way
+
+    def test_of_dpnp_kernels(self, queue, look):
+        dpnp = pytest.importorskip("dpnp")
+        array = dpnp.full(SIZE, 2, dtype="uint8", usm_type="shared", sycl_queue=queue)
+        memory = zm.as_usm_memory(array)
+        for _ in range(5):
+            array += 1
+        assert (look(memory) == 7).all()
+
+
+class TestQueues:
+    def test_many_are_told_apart(self):
+        """More of them than zeusm remembers, in turns, and others where they were."""
+        for _ in range(3):
+            queues = [dpctl.SyclQueue("level_zero:gpu") for _ in range(9)]
+            for queue in queues + queues[::-1]:
+                assert zm.MemoryUSMShared(64, queue=queue).sycl_queue is queue
+            del queues
+            gc.collect()
+
+    def test_of_other_contexts_are_told_apart(self):
+        device = dpctl.SyclDevice("level_zero:gpu")
+        for _ in range(12):
+            context = dpctl.SyclContext(device)
+            queue = dpctl.SyclQueue(context, device)
+            memory = zm.MemoryUSMShared(64, queue=queue)
+            assert memory.sycl_context == context
+            assert memory.get_usm_type(context) == "shared"
+            del context, queue, memory
+
+    def test_memory_may_be_named_by_another_queue_of_its_context(self):
+        first, second = (dpctl.SyclQueue("level_zero:gpu") for _ in range(2))
+        memory = zm.MemoryUSMShared(64, queue=first)
+        same = zm.MemoryUSMShared(memory, queue=second)
+        assert memory.sycl_queue is first
+        assert same.sycl_queue is second
+
+    def test_memory_without_one_gets_one_and_keeps_it(self):
+        memory = zm.MemoryUSMShared(64, queue=dpctl.SyclQueue("level_zero:gpu").sycl_context)
+        queue = memory.sycl_queue
+        assert memory.sycl_queue is queue
+        assert memory[:32].sycl_queue is queue
+        assert zeusm.as_usm_array(memory).sycl_context == queue.sycl_context
