@@ -12,8 +12,10 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
 
-/// How many events are made at a time.
-const POOL_SIZE: u32 = 64;
+/// How many events that keep the time are made at once.
+const TIMED_AT_A_TIME: u32 = 64;
+/// How many others: a queue uses the same one again.
+const UNTIMED_AT_A_TIME: u32 = 2;
 
 /// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
 ///
@@ -105,6 +107,12 @@ impl Event {
         })
     }
 
+    /// Unsets it, so that it can serve once more; the caller alone uses it, and it is complete.
+    pub(crate) fn reset(&self) -> Result<()> {
+        // SAFETY: the event is alive.
+        unsafe { call!(self.library(), zeEventHostReset(self.handle())) }
+    }
+
     /// Signals it from the host.
     pub(crate) fn signal(&self) -> Result<()> {
         // SAFETY: the event is alive.
@@ -151,6 +159,8 @@ impl Drop for Inner {
 pub(crate) struct EventPool {
     context: Context,
     device: Device,
+    /// Whether the events keep the time.
+    timed: bool,
     state: Mutex<State>,
 }
 
@@ -168,9 +178,19 @@ unsafe impl Sync for EventPool {}
 
 impl EventPool {
     pub(crate) fn new(context: &Context, device: &Device) -> Arc<Self> {
+        Self::of(context, device, true)
+    }
+
+    /// Of events that keep no time, which costs a little.
+    pub(crate) fn untimed(context: &Context, device: &Device) -> Arc<Self> {
+        Self::of(context, device, false)
+    }
+
+    fn of(context: &Context, device: &Device, timed: bool) -> Arc<Self> {
         Arc::new(Self {
             context: context.clone(),
             device: device.clone(),
+            timed,
             state: Mutex::default(),
         })
     }
@@ -194,9 +214,17 @@ impl EventPool {
             handle,
             pool: Arc::clone(self),
         }));
-        // SAFETY: nobody else uses the event.
-        unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
+        event.reset()?;
         Ok(event)
+    }
+
+    /// How many events are made at a time.
+    fn size(&self) -> u32 {
+        if self.timed {
+            TIMED_AT_A_TIME
+        } else {
+            UNTIMED_AT_A_TIME
+        }
     }
 
     fn grow(&self, state: &mut State) -> Result<()> {
@@ -204,8 +232,12 @@ impl EventPool {
         let description = sys::ze_event_pool_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
             flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0
-                | sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0,
-            count: POOL_SIZE,
+                | if self.timed {
+                    sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0
+                } else {
+                    0
+                },
+            count: self.size(),
             ..Default::default()
         };
         let mut device = self.device.handle();
@@ -224,7 +256,7 @@ impl EventPool {
             )
         }?;
         state.pools.push(pool);
-        for index in 0..POOL_SIZE {
+        for index in 0..self.size() {
             let description = sys::ze_event_desc_t {
                 stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
                 index,

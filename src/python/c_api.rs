@@ -106,7 +106,7 @@ fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
     })?;
     let memory = memory.get();
     let _use = memory.uses.guard()?;
-    memory.make_known();
+    memory.reach.make_known();
     Ok(Memory {
         pointer: ptr::with_exposed_provenance_mut(memory.pointer),
         nbytes: memory.nbytes,

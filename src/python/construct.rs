@@ -198,9 +198,10 @@ pub(super) fn allocate_from(
     supply.check_place(&spot)?;
     let allocation = supply.allocate(py, &spot, kind, size, alignment)?;
     let pointer = allocation.as_ptr().expose_provenance();
-    let owner = Owner::Allocation(Arc::new(allocation));
+    let owner = Owner::Allocation(allocation);
     Ok(PyMemory {
-        alignment,
+        // A power of two, as the allocation has seen to.
+        alignment_bits: alignment.checked_ilog2().map_or(0, |bits| bits as u8),
         ..spot.memory(pointer, size, kind, false, owner)
     })
 }
@@ -225,6 +226,7 @@ fn copy_of(
             source.place(),
             source.pointer,
             source.nbytes,
+            copy.is_hosts() && source.is_hosts(),
         )
     }?;
     Ok(copy)

@@ -18,7 +18,7 @@ use crate::usm::UsmKind;
 macro_rules! class {
     ($(#[$documentation:meta])* $name:ident, $kind:expr, $getbuffer:path) => {
         $(#[$documentation])*
-        #[pyclass(extends = PyMemory, module = "zeusm.memory", subclass, weakref, frozen)]
+        #[pyclass(extends = PyMemory, module = "zeusm.memory", subclass, frozen)]
         pub(super) struct $name;
 
         #[pymethods]

@@ -3,6 +3,7 @@
 use std::ptr;
 use std::sync::{Arc, Weak};
 
+use once_cell::race::OnceBox;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -21,7 +22,7 @@ pub(super) struct Place {
     /// The SYCL context that `context` belongs to, or why there is none.
     sycl: Result<ContextRef, String>,
     /// Made when first needed.
-    queue: Mutex<Option<Queue>>,
+    queue: OnceBox<Queue>,
     /// What DLPack calls the device; found when first needed.
     pub(super) root: PyOnceLock<Root>,
 }
@@ -74,7 +75,7 @@ impl Place {
             context: Context::new(device.driver())?,
             device,
             sycl: Err(why),
-            queue: Mutex::default(),
+            queue: OnceBox::new(),
             root: PyOnceLock::new(),
         }))
     }
@@ -98,7 +99,7 @@ impl Place {
             context,
             device,
             sycl: Ok(sycl.clone()),
-            queue: Mutex::default(),
+            queue: OnceBox::new(),
             root: PyOnceLock::new(),
         });
         places.retain(|place| place.strong_count() > 0);
@@ -132,14 +133,15 @@ impl Place {
     }
 
     /// The queue that copies and fills here.
-    pub(super) fn queue(&self) -> Result<Queue, Error> {
-        let mut queue = self.queue.lock();
-        if let Some(queue) = &*queue {
-            return Ok(queue.clone());
-        }
-        Ok(queue
-            .insert(Queue::new(&self.context, &self.device)?)
-            .clone())
+    pub(super) fn queue(&self) -> Result<&Queue, Error> {
+        // Of two that are made at once, one is dropped.
+        self.queue
+            .get_or_try_init(|| Queue::new(&self.context, &self.device).map(Box::new))
+    }
+
+    /// Whether nothing is under way on that queue.
+    pub(super) fn is_settled(&self) -> bool {
+        self.queue.get().is_none_or(Queue::is_settled)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Where memory is, as Python sees it: a place, and the SYCL queue that goes with it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use pyo3::intern;
@@ -9,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::dpctl::{self, Dpctl};
-use super::memory::{Owner, PyMemory};
+use super::memory::{Owner, PyMemory, Reach};
 use super::place::Place;
 use super::syclobj::{Target, named};
 use super::uses::Uses;
@@ -127,9 +126,11 @@ impl Spot {
             nbytes,
             kind,
             read_only,
-            alignment: 0,
-            known: AtomicBool::new(!matches!(owner, Owner::Allocation(_))),
-            exported: AtomicBool::new(false),
+            alignment_bits: 0,
+            reach: match owner {
+                Owner::Allocation(_) => Reach::default(),
+                _ => Reach::known(),
+            },
             owner: Mutex::new(Some(owner)),
             uses: Uses::default(),
             spot: self,

@@ -1,4 +1,4 @@
-//! Copies and fills for Python: the GIL is released while they are submitted and while they run.
+//! Copies and fills for Python. The GIL is released while they are submitted and while they run, unless they are small.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,47 +10,88 @@ use super::event::Fault;
 use super::place::Place;
 use crate::{Error, Event, Queue};
 
-/// Copies `size` bytes on the queue of `place`, and waits.
+/// Up to this many bytes are moved with the GIL held: letting go of it and taking it again costs as much.
+const BRIEF: usize = 64 << 10;
+
+/// Copies `size` bytes on the queue of `place`, and waits. What is small the host copies by itself where it may look at
+/// both sides (`by_host`), if nothing is under way that the copy would have to come after.
 ///
 /// # Safety
-/// Both ranges must stay valid until this returns, each USM of the place's context or host memory.
+/// Both ranges must stay valid until this returns, each USM of the place's context or host memory; with `by_host`,
+/// memory that the host may look at.
 pub(super) unsafe fn copy(
     py: Python<'_>,
     place: &Place,
     destination: usize,
     source: usize,
     size: usize,
+    by_host: bool,
 ) -> PyResult<()> {
+    let (to, from) = (pointer(destination), pointer(source));
+    if size > BRIEF {
+        // SAFETY: the caller vouches for the ranges.
+        return Ok(py.detach(|| unsafe { copy_now(place.queue()?, destination, source, size) })?);
+    }
+    if by_host && place.is_settled() {
+        // SAFETY: the caller vouches for the ranges, which may overlap.
+        unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
+        return Ok(());
+    }
+    let queue = place.queue()?;
     // SAFETY: the caller vouches for the ranges.
-    Ok(py.detach(|| unsafe { copy_now(&place.queue()?, destination, source, size) })?)
+    let event = unsafe { queue.copy_briefly_raw(to, from, size) }?;
+    finish(py, queue, event, "copy", size)
 }
 
-/// Sets `size` bytes on the queue of `place`, and waits.
+/// Sets `size` bytes as [`copy`] copies them.
 ///
 /// # Safety
-/// The range must be USM of the place's context and stay valid until this returns.
+/// The range must be USM of the place's context and stay valid until this returns; with `by_host`, memory that the host
+/// may look at.
 pub(super) unsafe fn fill(
     py: Python<'_>,
     place: &Place,
     destination: usize,
     value: u8,
     size: usize,
+    by_host: bool,
 ) -> PyResult<()> {
-    py.detach(|| {
-        let queue = place.queue()?;
+    let to = pointer(destination);
+    if size <= BRIEF && by_host && place.is_settled() {
         // SAFETY: the caller vouches for the range.
-        match unsafe { queue.fill_raw(pointer(destination), value, size) }? {
-            Some(event) => queue.finish(&event, "fill", size),
-            None => Ok(()),
-        }
-    })?;
-    Ok(())
+        unsafe { ptr::write_bytes(to.cast::<u8>(), value, size) };
+        return Ok(());
+    }
+    let queue = place.queue()?;
+    let event = if size <= BRIEF {
+        // SAFETY: the caller vouches for the range.
+        unsafe { queue.fill_briefly_raw(to, value, size) }
+    } else {
+        // SAFETY: the caller vouches for the range.
+        py.detach(|| unsafe { queue.fill_raw(pointer(destination), value, size) })
+    }?;
+    finish(py, queue, event, "fill", size)
+}
+
+/// Waits for what was not done in a moment, without the GIL.
+fn finish(
+    py: Python<'_>,
+    queue: &Queue,
+    event: Option<Event>,
+    operation: &'static str,
+    size: usize,
+) -> PyResult<()> {
+    match event {
+        Some(event) => Ok(py.detach(|| queue.finish(&event, operation, size))?),
+        None => Ok(()),
+    }
 }
 
 /// Copies from one place to another, in whatever way there is, and waits.
 ///
 /// # Safety
-/// Each range must be USM of its place's context and stay valid until this returns.
+/// Each range must be USM of its place's context and stay valid until this returns; with `by_host`, memory that the host
+/// may look at.
 pub(super) unsafe fn copy_between(
     py: Python<'_>,
     to: &Place,
@@ -58,15 +99,27 @@ pub(super) unsafe fn copy_between(
     from: &Place,
     source: usize,
     size: usize,
+    by_host: bool,
 ) -> PyResult<()> {
-    Ok(py.detach(|| {
-        let (into, out_of) = (to.queue()?, from.queue()?);
-        if into == out_of {
-            // SAFETY: the caller vouches for the ranges.
-            return unsafe { copy_now(&into, destination, source, size) };
-        }
-        // SAFETY: as above.
-        unsafe { into.copy_between_raw(pointer(destination), &out_of, pointer(source), size) }
+    if size <= BRIEF && by_host && to.is_settled() && from.is_settled() {
+        // SAFETY: the caller vouches for the ranges, which may overlap.
+        unsafe {
+            ptr::copy(
+                pointer(source).cast::<u8>(),
+                pointer(destination).cast(),
+                size,
+            )
+        };
+        return Ok(());
+    }
+    let (into, out_of) = (to.queue()?, from.queue()?);
+    if into == out_of {
+        // SAFETY: the caller vouches for the ranges.
+        return unsafe { copy(py, to, destination, source, size, by_host) };
+    }
+    // SAFETY: as above.
+    Ok(py.detach(|| unsafe {
+        into.copy_between_raw(pointer(destination), out_of, pointer(source), size)
     })?)
 }
 

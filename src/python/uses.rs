@@ -1,16 +1,16 @@
 //! What uses a memory object at the moment, so that closing it pulls nothing from under anybody.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The count of a closed object.
-const CLOSED: usize = usize::MAX;
+const CLOSED: u32 = u32::MAX;
 
 /// Counts buffers and running operations; closed when it says so, and then for good.
 #[derive(Debug, Default)]
-pub(super) struct Uses(AtomicUsize);
+pub(super) struct Uses(AtomicU32);
 
 /// One use, until it is dropped.
 pub(super) struct Use<'a>(&'a Uses);
@@ -40,7 +40,7 @@ impl Uses {
     }
 
     /// Closes; the number of uses that stand in the way, if any do.
-    pub(super) fn close(&self) -> Result<(), usize> {
+    pub(super) fn close(&self) -> Result<(), u32> {
         let closed = self
             .0
             .compare_exchange(0, CLOSED, Ordering::Acquire, Ordering::Relaxed);

@@ -1,12 +1,13 @@
 //! An ordered queue of copies and fills over one immediate command list.
 
 mod between;
+mod brief;
 mod gate;
 mod hint;
 mod order;
 mod submission;
+mod transfer;
 
-use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -23,17 +24,6 @@ use crate::error::Error;
 use crate::event::{Event, EventPool};
 use crate::operation::Operation;
 use crate::usm::{Kind, Memory};
-
-/// Fill patterns, one for each byte value: a pattern has to outlive the operation that reads it.
-static PATTERNS: [u8; 256] = {
-    let mut patterns = [0; 256];
-    let mut value = 0;
-    while value < patterns.len() {
-        patterns[value] = value as u8;
-        value += 1;
-    }
-    patterns
-};
 
 /// Does copies and fills one after the other, in the order of the calls. Cheap to clone; any thread may use it.
 ///
@@ -59,6 +49,8 @@ struct Inner {
     device: Device,
     list: sys::ze_command_list_handle_t,
     events: Arc<EventPool>,
+    /// Where brief operations have theirs from.
+    brief_events: Arc<EventPool>,
     /// Where the jobs of [`Queue::gate`] run.
     gates: gate::Worker,
     /// Also what keeps two threads from appending at once, which the specification forbids.
@@ -100,6 +92,7 @@ impl Queue {
             device: device.clone(),
             list,
             events: EventPool::new(context, device),
+            brief_events: EventPool::untimed(context, device),
             gates: gate::Worker::default(),
             state: Mutex::default(),
         })))
@@ -237,122 +230,6 @@ impl Queue {
         self.operation(event, destination)
     }
 
-    /// Appends a copy; `None` when there is nothing to copy.
-    ///
-    /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer.
-    ///
-    /// # Safety
-    /// Both ranges must be USM of this context or host memory, valid and free of other use that would race until the
-    /// event is complete ([`keep`](Self::keep) holds what owns them).
-    pub unsafe fn copy_raw(
-        &self,
-        destination: *mut c_void,
-        source: *const c_void,
-        size: usize,
-    ) -> Result<Option<Event>> {
-        self.append("copy", size, |list, signal, count, waits| {
-            // SAFETY: the caller vouches for both ranges, `append` for the handles.
-            unsafe {
-                call!(
-                    self.library(),
-                    zeCommandListAppendMemoryCopy(
-                        list,
-                        destination,
-                        source,
-                        size,
-                        signal,
-                        count,
-                        waits
-                    )
-                )
-            }
-        })
-    }
-
-    /// Appends a copy of `slices` times `rows` rows of `width` bytes; `None` when there is nothing to copy.
-    ///
-    /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer, `ZE_RESULT_ERROR_INVALID_SIZE` for what it cannot count.
-    ///
-    /// # Safety
-    /// As for [`copy_raw`](Self::copy_raw), of the rows; they must not overlap.
-    pub unsafe fn copy_rows_raw(
-        &self,
-        destination: Rows<*mut c_void>,
-        source: Rows<*const c_void>,
-        [width, rows, slices]: [usize; 3],
-    ) -> Result<Option<Event>> {
-        self.append(
-            "copy",
-            width * rows * slices,
-            |list, signal, count, waits| {
-                let region = sys::ze_copy_region_t {
-                    width: narrow(width)?,
-                    height: narrow(rows)?,
-                    // 0 is how to say that there are no slices; then their pitch does not matter.
-                    depth: if slices == 1 { 0 } else { narrow(slices)? },
-                    ..Default::default()
-                };
-                let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
-                // SAFETY: the caller vouches for the rows, `append` for the handles; the region outlives the call.
-                unsafe {
-                    call!(
-                        self.library(),
-                        zeCommandListAppendMemoryCopyRegion(
-                            list,
-                            destination.first,
-                            &region,
-                            narrow(destination.pitch)?,
-                            slice_pitch(destination.slice_pitch)?,
-                            source.first,
-                            &region,
-                            narrow(source.pitch)?,
-                            slice_pitch(source.slice_pitch)?,
-                            signal,
-                            count,
-                            waits
-                        )
-                    )
-                }
-            },
-        )
-    }
-
-    /// Appends a fill with a byte; `None` when there is nothing to fill.
-    ///
-    /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer.
-    ///
-    /// # Safety
-    /// As for [`copy_raw`](Self::copy_raw), of the one range.
-    pub unsafe fn fill_raw(
-        &self,
-        destination: *mut c_void,
-        value: u8,
-        size: usize,
-    ) -> Result<Option<Event>> {
-        let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
-        self.append("fill", size, |list, signal, count, waits| {
-            // SAFETY: the caller vouches for the range, `append` for the handles; the pattern is static.
-            unsafe {
-                call!(
-                    self.library(),
-                    zeCommandListAppendMemoryFill(
-                        list,
-                        destination,
-                        pattern,
-                        1,
-                        size,
-                        signal,
-                        count,
-                        waits
-                    )
-                )
-            }
-        })
-    }
-
     /// Waits for an operation of this queue, and says what it was when it failed.
     ///
     /// # Errors
@@ -363,26 +240,6 @@ impl Queue {
             .map_err(|cause| self.failed(operation, size, cause))?
         {}
         Ok(())
-    }
-
-    /// Appends one operation behind the one before it.
-    fn append(
-        &self,
-        operation: &'static str,
-        size: usize,
-        append: impl FnOnce(
-            sys::ze_command_list_handle_t,
-            sys::ze_event_handle_t,
-            u32,
-            *mut sys::ze_event_handle_t,
-        ) -> Result<()>,
-    ) -> Result<Option<Event>> {
-        if size == 0 {
-            return Ok(None);
-        }
-        self.submit(&[], append)
-            .map(Some)
-            .map_err(|cause| self.failed(operation, size, cause))
     }
 
     fn operation<T: Send + 'static>(
@@ -447,14 +304,6 @@ impl fmt::Debug for Queue {
             .field("context", &self.0.context)
             .finish_non_exhaustive()
     }
-}
-
-/// A size as Level Zero's copies of regions count it.
-fn narrow(size: usize) -> Result<u32> {
-    u32::try_from(size).map_err(|_| Error::Call {
-        function: "zeCommandListAppendMemoryCopyRegion",
-        result: sys::ZE_RESULT_ERROR_INVALID_SIZE,
-    })
 }
 
 fn same_length(operation: &'static str, source_size: usize, destination_size: usize) -> Result<()> {

@@ -11,26 +11,40 @@ use crate::Result;
 use crate::error::Error;
 use crate::event::Event;
 
+/// What appends an operation to a list: with the event that it signals, and how many and which events it waits for.
+pub(super) trait Append:
+    FnOnce(
+    sys::ze_command_list_handle_t,
+    sys::ze_event_handle_t,
+    u32,
+    *mut sys::ze_event_handle_t,
+) -> Result<()>
+{
+}
+
+impl<F> Append for F where
+    F: FnOnce(
+        sys::ze_command_list_handle_t,
+        sys::ze_event_handle_t,
+        u32,
+        *mut sys::ze_event_handle_t,
+    ) -> Result<()>
+{
+}
+
 #[derive(Default)]
 pub(super) struct State {
     /// The end of the newest operation, for the next one to wait on.
     pub(super) last: Option<Event>,
+    /// The event of brief operations, when none is under way.
+    pub(super) brief: Option<Event>,
     /// What unfinished operations touch, oldest first.
     pub(super) under_way: VecDeque<(Event, Box<dyn Any + Send>)>,
 }
 
 impl Queue {
     /// Appends something behind the operation before it and behind `after`, events of this context.
-    pub(super) fn submit(
-        &self,
-        after: &[Event],
-        append: impl FnOnce(
-            sys::ze_command_list_handle_t,
-            sys::ze_event_handle_t,
-            u32,
-            *mut sys::ze_event_handle_t,
-        ) -> Result<()>,
-    ) -> Result<Event> {
+    pub(super) fn submit(&self, after: &[Event], append: impl Append) -> Result<Event> {
         let event = self.0.events.take()?;
         let mut state = self.0.state.lock();
         let awaited: Vec<Event> = state
@@ -107,6 +121,18 @@ impl Queue {
 }
 
 impl State {
+    /// Whether nothing is under way.
+    pub(super) fn is_settled(&mut self) -> bool {
+        if self
+            .last
+            .as_ref()
+            .is_some_and(|event| matches!(event.is_complete(), Ok(true)))
+        {
+            self.last = None;
+        }
+        self.last.is_none()
+    }
+
     /// Takes out what finished operations held, for the caller to drop outside the lock: a drop may run anything.
     fn take_done(&mut self) -> Vec<(Event, Box<dyn Any + Send>)> {
         let mut done = Vec::new();

@@ -1,8 +1,10 @@
 //! One allocation, owned: freed once, when its last owner lets go.
 
 use std::ffi::c_void;
+use std::mem;
 use std::ptr::{self, NonNull};
-use std::sync::OnceLock;
+
+use once_cell::race::OnceBox;
 
 use super::UsmKind;
 use crate::Result;
@@ -20,18 +22,25 @@ pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 /// Of no bytes, it is no allocation: the pointer is null and nobody is asked.
 #[derive(Debug)]
 pub struct Allocation {
-    pointer: *mut c_void,
     size: usize,
     source: Source,
     /// What other processes open it by, once a handle of it was asked for; apart, as few ever are.
-    export: OnceLock<Box<Export>>,
+    export: OnceBox<Export>,
 }
 
 /// Where the memory goes back to.
 #[derive(Debug)]
 enum Source {
-    Direct(LevelZero),
+    /// Apart: one that is not a pool's costs so much that a little more does not matter.
+    Direct(Box<Direct>),
     Pool(Block<LevelZero>),
+}
+
+#[derive(Debug)]
+struct Direct {
+    provider: LevelZero,
+    /// Null when there are no bytes.
+    pointer: *mut c_void,
 }
 
 // SAFETY: the pointer is owned, and freeing USM is legal from any thread.
@@ -84,10 +93,9 @@ impl Allocation {
                 .as_ptr()
         };
         Ok(Self {
-            pointer,
             size,
-            source: Source::Direct(provider),
-            export: OnceLock::new(),
+            source: Source::Direct(Box::new(Direct { provider, pointer })),
+            export: OnceBox::new(),
         })
     }
 
@@ -125,17 +133,19 @@ impl Allocation {
 
     fn of_block(block: Block<LevelZero>, size: usize) -> Self {
         Self {
-            pointer: block.address().as_ptr(),
             size,
             source: Source::Pool(block),
-            export: OnceLock::new(),
+            export: OnceBox::new(),
         }
     }
 
     /// Where the memory begins; null when it has no bytes.
     #[must_use]
     pub fn as_ptr(&self) -> *mut c_void {
-        self.pointer
+        match &self.source {
+            Source::Direct(direct) => direct.pointer,
+            Source::Pool(block) => block.address().as_ptr(),
+        }
     }
 
     /// How many bytes there are.
@@ -170,7 +180,7 @@ impl Allocation {
 
     fn provider(&self) -> &LevelZero {
         match &self.source {
-            Source::Direct(provider) => provider,
+            Source::Direct(direct) => &direct.provider,
             Source::Pool(block) => block.provider(),
         }
     }
@@ -180,27 +190,27 @@ impl Allocation {
         if let Some(export) = self.export.get() {
             return Ok(export);
         }
-        let export = Box::new(Export::new(self)?);
         // Of two that ask at once, one's is dropped.
-        Ok(self.export.get_or_init(|| export))
+        self.export
+            .get_or_try_init(|| Export::new(self).map(Box::new))
     }
 
     /// The first byte, or a dangling pointer when there is none: what slices begin with.
     pub(super) fn first_byte(&self) -> NonNull<u8> {
-        NonNull::new(self.pointer.cast()).unwrap_or(NonNull::dangling())
+        NonNull::new(self.as_ptr().cast()).unwrap_or(NonNull::dangling())
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
         // Nobody may find it exported once it is freed.
-        drop(self.export.take());
-        if let Source::Direct(provider) = &self.source
-            && let Some(pointer) = NonNull::new(self.pointer)
+        drop(mem::take(&mut self.export));
+        if let Source::Direct(direct) = &self.source
+            && let Some(pointer) = NonNull::new(direct.pointer)
         {
             // SAFETY: the pointer came from this provider, this is its only owner, and whatever runs on it holds a
             // reference to `self`.
-            unsafe { provider.free(pointer, self.size) };
+            unsafe { direct.provider.free(pointer, self.size) };
         }
     }
 }

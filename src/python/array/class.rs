@@ -135,7 +135,7 @@ impl UsmArray {
                 memory.pointer.wrapping_add_signed(extent.start())
             },
             nbytes: extent.len(),
-            alignment: 0,
+            alignment_bits: 0,
             ..memory
         })
     }
@@ -271,7 +271,7 @@ impl UsmArray {
     /// Address of the element with all indices 0; of the memory when there are no elements.
     #[getter]
     fn _pointer(&self) -> usize {
-        self.memory().make_known();
+        self.memory().reach.make_known();
         self.first()
     }
 

@@ -241,7 +241,15 @@ pub(super) fn copied(
         let spot = Arc::clone(&source.spot);
         let packed = allocate(py, UsmKind::Device, layout.nbytes(), 0, spot)?;
         // SAFETY: as above, in the source's context.
-        unsafe { blocks::gather(py, source.place(), source.pointer, &elements, packed.pointer) }?;
+        unsafe {
+            blocks::gather(
+                py,
+                source.place(),
+                source.pointer,
+                &elements,
+                packed.pointer,
+            )
+        }?;
         Some(packed)
     };
     let from = match &packed {
@@ -258,6 +266,7 @@ pub(super) fn copied(
             source.place(),
             from,
             layout.nbytes(),
+            false,
         )
     }?;
     Ok(copy)

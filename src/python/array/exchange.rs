@@ -18,7 +18,7 @@ pub(super) fn interface<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Boun
         true => None,
         false => Some(PyTuple::new(py, layout.element_strides())?),
     };
-    memory.export();
+    memory.reach.export();
     let dictionary = PyDict::new(py);
     dictionary.set_item(intern!(py, "data"), (memory.pointer, memory.read_only))?;
     dictionary.set_item(intern!(py, "shape"), PyTuple::new(py, layout.shape())?)?;

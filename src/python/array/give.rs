@@ -153,7 +153,7 @@ fn capsule<'py>(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
     }
-    memory.make_known();
+    memory.reach.make_known();
     let tensor = Tensor {
         pointer: memory.pointer,
         device,

@@ -65,8 +65,8 @@ impl PyIpcHandle {
     /// The handle of all of a memory object's bytes.
     pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
         let _use = memory.uses.guard()?;
-        let allocation = match &*memory.owner.lock() {
-            Some(Owner::Allocation(allocation)) => Arc::clone(allocation),
+        let allocation = match memory.share_owner(py) {
+            Some(Owner::Shared(allocation)) => allocation,
             Some(Owner::Mapping(_)) => {
                 return Err(PyValueError::new_err(
                     "this is another process's memory: pass that process's handle on",
@@ -83,6 +83,7 @@ impl PyIpcHandle {
                 "USM memory object has a null pointer: of no bytes there is nothing to share",
             ));
         }
+        memory.reach.make_known();
         let start = memory.pointer - allocation.as_ptr().addr();
         let range = start..start + memory.nbytes;
         let handle = py.detach(|| IpcHandle::new(&allocation, range))?;

@@ -81,7 +81,13 @@ pub(super) fn object(
 ) -> PyResult<Bound<'_, PyAny>> {
     let kind = mapping.kind();
     let pointer = mapping.as_ptr().addr();
-    let memory = spot.memory(pointer, nbytes, kind, false, Owner::Mapping(mapping));
+    let memory = spot.memory(
+        pointer,
+        nbytes,
+        kind,
+        false,
+        Owner::Mapping(Box::new(mapping)),
+    );
     let base = PyClassInitializer::from(memory);
     Ok(match kind {
         UsmKind::Host => {

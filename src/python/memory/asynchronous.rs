@@ -164,7 +164,7 @@ impl PyMemory {
         let operands = Operands::new(slf, Some(source), None)?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
         operands.submit(slf.py(), depends, move |queue, fault| unsafe {
-            transfer::begin_between(queue, to, &there.queue()?, from, size, fault)
+            transfer::begin_between(queue, to, there.queue()?, from, size, fault)
         })
     }
 
@@ -326,7 +326,7 @@ impl Operands {
         under_way::prepare(py)?;
         let place = Arc::clone(memory.place());
         let event = py.detach(move || -> Result<PyEvent, Error> {
-            let queue = place.queue()?;
+            let queue = place.queue()?.clone();
             let fault = Fault::default();
             dependencies.go_before(&queue)?;
             let event = match operation(&queue, &fault)? {

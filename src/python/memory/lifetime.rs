@@ -1,7 +1,5 @@
 //! Sharing a part of the memory, and letting go of it.
 
-use std::sync::atomic::Ordering;
-
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
@@ -35,7 +33,7 @@ impl PyMemory {
         }
         let mut part = memory.share(slf.py())?;
         part.nbytes = range.slicelength;
-        part.alignment = 0;
+        part.alignment_bits = 0;
         // Without a byte there is nothing to point to, as in a new object of no bytes.
         part.pointer = if part.nbytes == 0 {
             0
@@ -73,6 +71,7 @@ impl PyMemory {
         match owner {
             // Freeing may wait for the device.
             Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
+            Some(Owner::Shared(allocation)) => py.detach(|| drop(allocation)),
             Some(Owner::Object(object)) => drop(object),
             Some(Owner::Mapping(mapping)) => py.detach(|| drop(mapping)),
             None => {}
@@ -108,10 +107,10 @@ impl PyMemory {
     /// Whether nobody else has the memory, as far as can be known; if not, who.
     fn check_unshared(&self) -> Result<(), &'static str> {
         match &*self.owner.lock() {
-            Some(Owner::Allocation(allocation)) if Arc::strong_count(allocation) > 1 => {
+            Some(Owner::Shared(allocation)) if Arc::strong_count(allocation) > 1 => {
                 Err("the memory cannot be closed while other objects share it")
             }
-            Some(_) if self.exported.load(Ordering::Relaxed) => Err(
+            Some(_) if self.reach.is_exported() => Err(
                 "the memory cannot be closed: its __sycl_usm_array_interface__ was read, so other packages may use it; \
                  drop the references to it instead",
             ),

@@ -2,13 +2,14 @@
 
 mod asynchronous;
 mod lifetime;
+mod owner;
 mod pickling;
 mod properties;
+mod reach;
 mod transfers;
 
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -20,20 +21,11 @@ use super::place::Place;
 use super::spot::Spot;
 use super::syclobj::Target;
 use super::uses::Uses;
-use crate::ipc::Mapping;
-use crate::usm::{Allocation, UsmKind};
+use crate::usm::UsmKind;
 
+pub(super) use owner::Owner;
 pub(super) use pickling::from_pickle;
-
-/// Who keeps the memory alive.
-pub(super) enum Owner {
-    /// zeusm, with everybody who shares it.
-    Allocation(Arc<Allocation>),
-    /// The object whose interface was read.
-    Object(Py<PyAny>),
-    /// Another process.
-    Mapping(Mapping),
-}
+pub(super) use reach::Reach;
 
 /// Untyped USM. Use :class:`MemoryUSMShared`, :class:`MemoryUSMDevice` or :class:`MemoryUSMHost`.
 ///
@@ -53,16 +45,14 @@ pub(super) struct PyMemory {
     pub(super) kind: UsmKind,
     pub(super) read_only: bool,
     pub(super) spot: Arc<Spot>,
-    /// The alignment in bytes that was asked for; 0 for none.
-    pub(super) alignment: usize,
+    /// Of the alignment that was asked for, by how many bits 1 is shifted; 0 for none.
+    pub(super) alignment_bits: u8,
     /// None once the object is closed.
     pub(super) owner: Mutex<Option<Owner>>,
     pub(super) uses: Uses,
-    /// Whether others may have learnt of the memory, and so may work on it by the SYCL queue: unless they do, nothing
-    /// has to be waited for. A memoryview does not count, as what looks at it is the host.
-    pub(super) known: AtomicBool,
-    /// Whether the interface was ever read, so that others may use the memory unseen.
-    pub(super) exported: AtomicBool,
+    /// Unless others know the memory, nothing of a SYCL queue has to be waited for. A memoryview does not count, as what
+    /// looks at it is the host.
+    pub(super) reach: Reach,
 }
 
 impl PyMemory {
@@ -72,53 +62,58 @@ impl PyMemory {
     /// `ValueError` once closed.
     pub(super) fn share(&self, py: Python<'_>) -> PyResult<Self> {
         let _use = self.uses.guard()?;
-        let owner = self.owner.lock().as_ref().map(|owner| match owner {
-            Owner::Allocation(allocation) => Owner::Allocation(Arc::clone(allocation)),
-            Owner::Object(object) => Owner::Object(object.clone_ref(py)),
-            Owner::Mapping(mapping) => Owner::Mapping(mapping.clone()),
-        });
+        let owner = self.share_owner(py);
         // Neither object sees who learns of the memory from the other one.
-        self.make_known();
+        self.reach.make_known();
         Ok(Self {
             pointer: self.pointer,
             nbytes: self.nbytes,
             kind: self.kind,
             read_only: self.read_only,
             spot: Arc::clone(&self.spot),
-            alignment: self.alignment,
+            alignment_bits: self.alignment_bits,
             owner: Mutex::new(owner),
             uses: Uses::default(),
-            known: AtomicBool::new(true),
-            exported: AtomicBool::new(false),
+            reach: Reach::known(),
         })
+    }
+
+    /// Another owner of the memory; None once closed.
+    pub(super) fn share_owner(&self, py: Python<'_>) -> Option<Owner> {
+        let mut owner = self.owner.lock();
+        let (kept, shared) = owner.take()?.share(py);
+        *owner = Some(kept);
+        Some(shared)
     }
 
     /// Lets what was submitted to the memory's SYCL queue happen first: kernels on this memory, as far as can be known.
     /// An out-of-order queue, like those of dpctl and dpnp, would not order a copy after them either.
     pub(super) fn after_queue(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.known.load(Ordering::Relaxed) {
+        if !self.reach.is_known() {
             return Ok(());
         }
         self.spot.queue(py).map_or(Ok(()), |queue| queue.finish(py))
-    }
-
-    /// Notes that others may learn of the memory.
-    pub(super) fn make_known(&self) {
-        self.known.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a buffer is given out. What a `memoryview` asks for, which NumPy goes through too, is for the host; any
     /// other request comes from a program in C that may let a queue work on it: `dpctl.SyclQueue.memcpy_async` for one.
     pub(super) fn lend(&self, flags: c_int) {
         if flags != ffi::PyBUF_FULL_RO {
-            self.make_known();
+            self.reach.make_known();
         }
     }
 
-    /// Notes that the interface is read.
-    pub(super) fn export(&self) {
-        self.make_known();
-        self.exported.store(true, Ordering::Relaxed);
+    /// The alignment in bytes that was asked for; 0 for none.
+    fn alignment(&self) -> usize {
+        match self.alignment_bits {
+            0 => 0,
+            bits => 1 << bits,
+        }
+    }
+
+    /// Whether the host may look at the memory.
+    pub(super) fn is_hosts(&self) -> bool {
+        self.kind.is_host_accessible()
     }
 
     pub(super) fn place(&self) -> &Arc<Place> {

@@ -37,7 +37,7 @@ impl PyMemory {
             .getattr("sycl_device")
             .and_then(|device| device.getattr("filter_string"))
             .ok();
-        let arguments = (content, memory.alignment, device, memory.kind.name());
+        let arguments = (content, memory.alignment(), device, memory.kind.name());
         Ok((rebuild, arguments.into_pyobject(py)?))
     }
 }

@@ -29,7 +29,7 @@ impl PyMemory {
     #[getter]
     fn _pointer(&self) -> PyResult<usize> {
         let _use = self.uses.guard()?;
-        self.make_known();
+        self.reach.make_known();
         Ok(self.pointer)
     }
 
@@ -94,7 +94,7 @@ impl PyMemory {
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let _use = self.uses.guard()?;
         let syclobj = capsule::of(py, self.place().sycl()?)?;
-        self.export();
+        self.reach.export();
         let dictionary = template(py)?.copy()?;
         dictionary.set_item(intern!(py, "data"), (self.pointer, self.read_only))?;
         dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;

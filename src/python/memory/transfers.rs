@@ -48,7 +48,16 @@ impl PyMemory {
         self.after_queue(py)?;
         let to = buffer.pointer().expose_provenance();
         // SAFETY: `self` keeps the source and `buffer` the destination, which is large enough.
-        unsafe { transfer::copy(py, self.place(), to, self.pointer, self.nbytes) }?;
+        unsafe {
+            transfer::copy(
+                py,
+                self.place(),
+                to,
+                self.pointer,
+                self.nbytes,
+                self.is_hosts(),
+            )
+        }?;
         Ok(destination)
     }
 
@@ -75,7 +84,16 @@ impl PyMemory {
         self.after_queue(py)?;
         let from = buffer.pointer().expose_provenance();
         // SAFETY: `self` keeps the destination, which is large enough, and `buffer` the source.
-        unsafe { transfer::copy(py, self.place(), self.pointer, from, buffer.size()) }
+        unsafe {
+            transfer::copy(
+                py,
+                self.place(),
+                self.pointer,
+                from,
+                buffer.size(),
+                self.is_hosts(),
+            )
+        }
     }
 
     /// Copies USM to the beginning of the memory, from any context.
@@ -108,6 +126,7 @@ impl PyMemory {
                 source.place(),
                 source.pointer,
                 source.nbytes,
+                self.is_hosts() && source.is_hosts(),
             )
         }
     }
@@ -132,7 +151,16 @@ impl PyMemory {
         let _use = self.uses.guard()?;
         self.after_queue(py)?;
         // SAFETY: `self` keeps the memory.
-        unsafe { transfer::fill(py, self.place(), self.pointer, byte, self.nbytes) }
+        unsafe {
+            transfer::fill(
+                py,
+                self.place(),
+                self.pointer,
+                byte,
+                self.nbytes,
+                self.is_hosts(),
+            )
+        }
     }
 
     /// A copy of the memory as bytes.
@@ -142,7 +170,16 @@ impl PyMemory {
         PyBytes::new_with(py, self.nbytes, |bytes| {
             let to = bytes.as_mut_ptr().expose_provenance();
             // SAFETY: `self` keeps the source; the destination, new and as large, is nobody else's yet.
-            unsafe { transfer::copy(py, self.place(), to, self.pointer, bytes.len()) }
+            unsafe {
+                transfer::copy(
+                    py,
+                    self.place(),
+                    to,
+                    self.pointer,
+                    bytes.len(),
+                    self.is_hosts(),
+                )
+            }
         })
     }
 
