@@ -260,6 +260,56 @@ fn handles_are_freed_in_the_right_order_whatever_the_user_does() {
 }
 
 #[test]
+fn a_brief_operation_is_done_or_waits_its_turn() {
+    let (context, device, queue) = place();
+    let large = DeviceMemory::new(&context, &device, LARGE).unwrap();
+    let small = SharedMemory::new(&context, &device, 64).unwrap();
+    let first = small.as_ptr().cast_mut().cast();
+    assert!(queue.is_settled());
+    for value in 1..10 {
+        // SAFETY: the memory outlives the fill, which is done when there is no event.
+        assert!(
+            unsafe { queue.fill_briefly_raw(first, value, 64) }
+                .unwrap()
+                .is_none()
+        );
+        assert!(queue.is_settled());
+        assert!(small.iter().all(|&byte| byte == value));
+    }
+    let filled = queue.fill_async(large, 1).unwrap();
+    assert!(!queue.is_settled());
+    // SAFETY: the memory outlives the fill, which is waited for.
+    let event = unsafe { queue.fill_briefly_raw(first, 77, 64) }.unwrap();
+    let event = event.expect("behind a large fill it cannot be done yet");
+    assert!(!event.is_complete().unwrap() || filled.event().is_complete().unwrap());
+    queue.finish(&event, "fill", 64).unwrap();
+    assert!(filled.event().is_complete().unwrap());
+    assert!(small.iter().all(|&byte| byte == 77));
+    assert!(queue.is_settled());
+}
+
+#[test]
+fn brief_operations_of_many_threads_do_not_disturb_each_other() {
+    let (context, device, queue) = place();
+    std::thread::scope(|scope| {
+        for number in 0..4_u8 {
+            let (context, device, queue) = (&context, &device, &queue);
+            scope.spawn(move || {
+                let mut memory = DeviceMemory::new(context, device, 256).unwrap();
+                let mut back = [0; 256];
+                for round in 0..500_u32 {
+                    let value = number * 60 + (round % 60) as u8;
+                    queue.fill(&mut memory, value).unwrap();
+                    queue.read(&memory, &mut back).unwrap();
+                    assert_eq!(back, [value; 256]);
+                }
+            });
+        }
+    });
+    assert!(queue.is_settled());
+}
+
+#[test]
 fn a_failed_operation_says_what_it_was() {
     let (context, device, queue) = place();
     let memory = Allocation::new(&context, &device, UsmKind::Device, 64, 0).unwrap();

@@ -123,7 +123,7 @@ impl Queue {
         same_length("copy", source.size(), destination.size())?;
         // SAFETY: both sides are borrowed until the copy is done, one of them exclusively.
         unsafe {
-            self.copy_raw(
+            self.copy_briefly_raw(
                 destination.as_ptr().cast_mut().cast(),
                 source.as_ptr().cast(),
                 source.size(),
@@ -140,7 +140,7 @@ impl Queue {
         same_length("write", source.len(), destination.size())?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
         // SAFETY: both sides are borrowed until the copy is done, one of them exclusively.
-        unsafe { self.copy_raw(to.cast(), from.cast(), source.len()) }?
+        unsafe { self.copy_briefly_raw(to.cast(), from.cast(), source.len()) }?
             .map_or(Ok(()), |event| self.finish(&event, "write", source.len()))
     }
 
@@ -152,7 +152,7 @@ impl Queue {
         same_length("read", source.size(), destination.len())?;
         let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
         // SAFETY: both sides are borrowed until the copy is done, one of them exclusively.
-        unsafe { self.copy_raw(to.cast(), from.cast(), source.size()) }?
+        unsafe { self.copy_briefly_raw(to.cast(), from.cast(), source.size()) }?
             .map_or(Ok(()), |event| self.finish(&event, "read", source.size()))
     }
 
@@ -163,7 +163,7 @@ impl Queue {
     pub fn fill<D: Kind>(&self, destination: &mut Memory<D>, value: u8) -> Result<()> {
         let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
         // SAFETY: the memory is borrowed exclusively until the fill is done.
-        unsafe { self.fill_raw(to.cast(), value, size) }?
+        unsafe { self.fill_briefly_raw(to.cast(), value, size) }?
             .map_or(Ok(()), |event| self.finish(&event, "fill", size))
     }
 

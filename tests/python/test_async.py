@@ -279,6 +279,59 @@ def test_memory_is_not_closed_under_an_operation(memory_class, busy):
         x.memset_async(1)
 
 
+SMALL = {
+    "out": lambda small, same: bytes(small.copy_to_host()),
+    "bytes": lambda small, same: small.tobytes(),
+    "to USM": lambda small, same: (same.copy_from_device(small), same.tobytes())[1],
+    "a copy": lambda small, same: zeusm.memory.MemoryUSMHost(small, copy=True).tobytes(),
+}
+
+
+@pytest.mark.parametrize("read", SMALL.values(), ids=SMALL)
+def test_small_copies_come_after_what_is_under_way(memory_class, busy, read):
+    small, same = memory_class(64), memory_class(64)
+    end = busy()
+    small.memset_async(7)
+    assert read(small, same) == bytes([7]) * 64
+    assert end.is_complete
+
+
+def test_small_writes_come_after_what_is_under_way(memory_class, busy):
+    small, back = memory_class(64), bytearray(64)
+    end = busy()
+    small.memset_async(7)
+    small.copy_from_host(b"abcd")
+    assert end.is_complete
+    busy()
+    small.memset_async(7)
+    small.memset(8)
+    small.copy_to_host(back)
+    assert back == bytes([8]) * 64
+
+
+def test_threads_go_on_while_a_small_copy_waits(memory_class, busy):
+    small = memory_class(64)
+    done = threading.Event()
+    turns = 0
+
+    def turn():
+        nonlocal turns
+        while not done.is_set():
+            turns += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    busy()
+    small.memset_async(7)
+    before = turns
+    assert small.tobytes() == bytes([7]) * 64
+    after = turns
+    done.set()
+    thread.join()
+    assert after > before
+
+
 def test_dropped_in_every_order(busy):
     for order in itertools.permutations(range(5)):
         x, y = zeusm.memory.MemoryUSMDevice(N), zeusm.memory.MemoryUSMShared(N)
