@@ -268,11 +268,8 @@ fn a_brief_operation_is_done_or_waits_its_turn() {
     assert!(queue.is_settled());
     for value in 1..10 {
         // SAFETY: the memory outlives the fill, which is done when there is no event.
-        assert!(
-            unsafe { queue.fill_briefly_raw(first, value, 64) }
-                .unwrap()
-                .is_none()
-        );
+        let event = unsafe { queue.fill_briefly_raw(first, value, 64) }.unwrap();
+        assert!(event.is_none());
         assert!(queue.is_settled());
         assert!(small.iter().all(|&byte| byte == value));
     }

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::place::Place;
 use crate::sycl::{self, Capsule, ContextRef, QueueRef};
 
 /// A SYCL reference out of a capsule.
@@ -15,33 +16,34 @@ pub(super) enum Reference {
     Queue(QueueRef),
 }
 
-/// Makes a capsule with a reference of its own, `SyclContextRef` for instance.
+/// Makes a capsule, `SyclContextRef` for instance. A consumer copies the reference, so that all capsules may have the same
+/// one; each keeps it alive.
 pub(super) fn of<'py, C: Capsule>(
     py: Python<'py>,
     object: &sycl::Reference<C>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let reference = object.to_raw()?;
-    // SAFETY: the name is static, the destructor fits the reference, and the interpreter is attached.
+    // SAFETY: the name is static, the destructor fits the context that is set, and the interpreter is attached. Setting
+    // it cannot fail for a capsule.
     unsafe {
         let capsule = ffi::PyCapsule_New(
-            reference,
+            object.as_raw(),
             sycl::Reference::<C>::CAPSULE.as_ptr(),
-            Some(delete::<C>),
+            Some(release::<C>),
         );
-        Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| object.deleter()(reference))
+        let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
+        let keeper = object.clone().into_keeper();
+        ffi::PyCapsule_SetContext(capsule.as_ptr(), keeper.cast_mut());
+        Ok(capsule)
     }
 }
 
-/// Deletes the reference, whether or not it was consumed (that is, copied).
-unsafe extern "C" fn delete<C: Capsule>(capsule: *mut ffi::PyObject) {
-    for name in [
-        sycl::Reference::<C>::CAPSULE,
-        sycl::Reference::<C>::USED_CAPSULE,
-    ] {
-        if let Some(reference) = pointer(capsule, name) {
-            // SAFETY: `of` put a reference of ours into the capsule, and this runs once.
-            drop(unsafe { sycl::Reference::<C>::from_raw(reference) });
-            return;
+/// Lets go of the reference, whether or not it was consumed (that is, copied).
+unsafe extern "C" fn release<C: Capsule>(capsule: *mut ffi::PyObject) {
+    // SAFETY: `of` put what keeps the reference into the capsule, and this runs once.
+    unsafe {
+        let keeper = ffi::PyCapsule_GetContext(capsule);
+        if !keeper.is_null() {
+            sycl::Reference::<C>::release(keeper);
         }
     }
 }
@@ -70,7 +72,11 @@ pub(super) fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<(Reference, Ser
     }
     let (reference, name) = if let Some(raw) = pointer(capsule, ContextRef::CAPSULE) {
         // SAFETY: by dpctl's rules a capsule of this name holds a valid context reference.
-        let context = unsafe { ContextRef::copy_from_raw(raw) }?;
+        let context = match unsafe { Place::known_context(raw) } {
+            Some(known) => known,
+            // SAFETY: as just said.
+            None => unsafe { ContextRef::copy_from_raw(raw) }?,
+        };
         (Reference::Context(context), ContextRef::USED_CAPSULE)
     } else if let Some(raw) = pointer(capsule, QueueRef::CAPSULE) {
         // SAFETY: by dpctl's rules a capsule of this name holds a valid queue reference.

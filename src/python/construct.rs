@@ -155,7 +155,7 @@ pub(super) fn described(
         (place, Some(attributes.kind))
     };
     target.accept(py);
-    let spot = Spot::new(py, place, target.queue);
+    let spot = target.spot_at(py, &place)?;
     let owner = Owner::Object(owner.clone().unbind());
     let kind = kind.unwrap_or(UsmKind::Device);
     let memory = spot.memory(pointer, nbytes, kind, exported.read_only, owner);

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use pyo3::exceptions::PyImportError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyType};
 
 use super::capsule;
 use super::place::Place;
@@ -109,9 +110,34 @@ impl Dpctl {
     }
 }
 
+/// Whether the object is one of `dpctl.memory`, whose flag in the interface means "writable". The arrays of dpctl and dpnp
+/// follow the interface's page.
+pub(super) fn is_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static BASE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    let base = match BASE.get(py) {
+        Some(base) => base,
+        None => {
+            // Before somebody imports it, there is no such object.
+            let modules = py
+                .import(intern!(py, "sys"))?
+                .getattr(intern!(py, "modules"))?;
+            let modules = modules.cast_into::<PyDict>()?;
+            let Some(module) = modules.get_item(intern!(py, "dpctl.memory._memory"))? else {
+                return Ok(false);
+            };
+            let base = module.getattr("_Memory")?.cast_into::<PyType>()?;
+            BASE.get_or_init(py, || base.unbind())
+        }
+    };
+    object.is_instance(base.bind(py))
+}
+
 /// The address that dpctl's objects give of their reference.
 pub(super) fn address(object: &Bound<'_, PyAny>) -> PyResult<*mut std::ffi::c_void> {
-    let address: usize = object.call_method0("addressof_ref")?.extract()?;
+    let address: usize = object
+        .call_method0(intern!(object.py(), "addressof_ref"))?
+        .extract()?;
     Ok(std::ptr::with_exposed_provenance_mut(address))
 }
 
@@ -128,7 +154,7 @@ pub(super) fn default_spot(py: Python<'_>) -> PyResult<&'static Arc<Spot>> {
     DEFAULT.get_or_try_init(py, || match default_queue(py)? {
         Ok(queue) => {
             let target = Target::of_queue(&queue)?;
-            Ok(Spot::new(py, target.place()?, target.queue))
+            target.spot(py)
         }
         Err(why) => {
             let place = py.detach(|| Place::without_sycl(why))?;

@@ -1,12 +1,14 @@
 //! Reading `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::buffer::HostBuffer;
-use super::descr;
+use super::{descr, dpctl};
 use crate::suai::{self, Fields, Flag, Interface};
 
 /// What an object says of its memory.
@@ -51,14 +53,15 @@ pub(super) fn read<'py>(
             "__sycl_usm_array_interface__ has a 'mask', and masked arrays are not supported",
         ));
     }
-    let (pointer, flag) = match get(intern!(py, "data"))? {
-        None if !dictionary.contains(intern!(py, "data"))? => own_buffer(object)?,
+    let data = dictionary.get_item(intern!(py, "data"))?;
+    let from_buffer = data.is_none();
+    let (pointer, flag) = match data.filter(|data| !data.is_none()) {
+        None if from_buffer => own_buffer(object)?,
         None => (None, None),
         Some(data) => data_pair(&data).map(|(pointer, flag)| (Some(pointer), Some(flag)))?,
     };
-    let typestr = get(intern!(py, "typestr"))?
-        .map(|value| type_string(&value))
-        .transpose()?;
+    let typestr = get(intern!(py, "typestr"))?;
+    let typestr = typestr.as_ref().map(type_string).transpose()?;
     let shape = get(intern!(py, "shape"))?
         .map(|value| integers(&value, "shape"))
         .transpose()?;
@@ -81,8 +84,7 @@ pub(super) fn read<'py>(
         offset: integer_field(intern!(py, "offset"), "offset")?,
     })?;
     let syclobj = get(intern!(py, "syclobj"))?.ok_or(suai::Error::Missing { field: "syclobj" })?;
-    let from_buffer = !dictionary.contains(intern!(py, "data"))?;
-    let meaning = if !from_buffer && speaks_dpctl(object)? {
+    let meaning = if !from_buffer && dpctl::is_memory(object)? {
         Flag::Writable
     } else {
         Flag::ReadOnly
@@ -111,22 +113,23 @@ fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Option<u64>, Option<bool>)
 /// `data`: the address and the flag.
 fn data_pair(data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
     let pair = || malformed("'data' must be a pair of an address and a flag");
-    if data.len().map_err(|_| pair())? != 2 {
-        return Err(pair());
-    }
-    let address = data.get_item(0)?;
+    let (address, flag) = match data.cast_exact::<PyTuple>() {
+        Ok(tuple) if tuple.len() == 2 => (tuple.get_item(0)?, tuple.get_item(1)?),
+        _ if data.len().map_err(|_| pair())? == 2 => (data.get_item(0)?, data.get_item(1)?),
+        _ => return Err(pair()),
+    };
     let pointer = address
         .extract::<u64>()
         .map_err(|error| out_of_range(&address, "data", error))?;
-    Ok((pointer, data.get_item(1)?.is_truthy()?))
+    Ok((pointer, flag.is_truthy()?))
 }
 
 /// dpctl takes anything that NumPy takes for a dtype here; the interface allows a string.
-fn type_string(value: &Bound<'_, PyAny>) -> PyResult<String> {
+fn type_string<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let text = value
         .cast::<PyString>()
         .map_err(|_| malformed(format!("'typestr' must be a string, not {value}")))?;
-    Ok(text.to_string_lossy().into_owned())
+    Ok(text.to_string_lossy())
 }
 
 fn integers(value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<Vec<i64>> {
@@ -135,6 +138,12 @@ fn integers(value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<Vec<i64>>
             "'{field}' must be a sequence of integers, not {value}"
         ))
     };
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        return tuple
+            .iter_borrowed()
+            .map(|item| integer(&item, field))
+            .collect();
+    }
     if value.is_instance_of::<PyString>() {
         return Err(sequence());
     }
@@ -164,19 +173,6 @@ fn out_of_range(value: &Bound<'_, PyAny>, field: &'static str, error: PyErr) -> 
             "__sycl_usm_array_interface__ is malformed: '{field}' has {value}, which is not an integer"
         ))
     }
-}
-
-/// Whether the exporter is one of `dpctl.memory`'s objects, whose flag means "writable". The arrays of dpctl and dpnp
-/// follow the page.
-fn speaks_dpctl(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    for class in object.get_type().mro() {
-        let module = class.cast::<PyType>()?.module()?;
-        let module = module.to_string_lossy();
-        if module == "dpctl.memory" || module.starts_with("dpctl.memory.") {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 pub(super) fn malformed(what: impl std::fmt::Display) -> PyErr {

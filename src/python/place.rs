@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 
 use super::array::Root;
 use crate::pool::{LevelZero, Pool};
-use crate::sycl::{ContextRef, DeviceRef};
+use crate::sycl::{ContextRef, DeviceRef, RawRef};
 use crate::usm::{PointerAttributes, UsmKind};
 use crate::{Context, Device, Error, Queue, Runtime, sys};
 
@@ -19,6 +19,8 @@ use crate::{Context, Device, Error, Queue, Runtime, sys};
 pub(super) struct Place {
     context: Context,
     device: Device,
+    /// Whether it is the first device of the SYCL context, where memory of the host is.
+    is_first: bool,
     /// The SYCL context that `context` belongs to, or why there is none.
     sycl: Result<ContextRef, String>,
     /// Made when first needed.
@@ -34,12 +36,11 @@ static PLACES: Mutex<Vec<Weak<Place>>> = Mutex::new(Vec::new());
 impl Place {
     /// The place of `device` in a SYCL context; of its first device if none is named.
     pub(super) fn in_sycl(context: &ContextRef, device: Option<&DeviceRef>) -> PyResult<Arc<Self>> {
-        let native = context.native()?;
         let device = match device {
             Some(device) => device.native()?,
             None => first_device(context)?,
         };
-        Self::find(context, native, device)
+        Self::find(context, context.native()?, device)
     }
 
     /// The place in a SYCL context that memory at `pointer` belongs to, and what Level Zero says of it.
@@ -50,22 +51,49 @@ impl Place {
         context: &ContextRef,
         pointer: usize,
     ) -> PyResult<(Arc<Self>, PointerAttributes)> {
-        let native = context.native()?;
         // Any place of the context can ask; a new handle for it takes longer than the question.
-        let known = PLACES
-            .lock()
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|place| ptr::eq(place.context.handle(), native));
-        let attributes = match known {
+        let known = Self::known(|place| place.is_in(context));
+        let attributes = match &known {
             Some(place) => place.context.pointer_attributes(pointer),
-            None => foreign(context, native)?.pointer_attributes(pointer),
+            None => foreign(context, context.native()?)?.pointer_attributes(pointer),
         }?;
+        let is_there = |place: &Arc<Self>| match &attributes.device {
+            Some(device) => *device == place.device,
+            None => place.is_first,
+        };
+        if let Some(place) = known.filter(is_there) {
+            return Ok((place, attributes));
+        }
         let device = match &attributes.device {
             Some(device) => device.handle(),
             None => first_device(context)?,
         };
-        Ok((Self::find(context, native, device)?, attributes))
+        Ok((Self::find(context, context.native()?, device)?, attributes))
+    }
+
+    /// The SYCL context that a reference means, if memory lives there.
+    ///
+    /// # Safety
+    /// `raw` must point to a SYCL context of dpctl's SYCL runtime.
+    pub(super) unsafe fn known_context(raw: RawRef) -> Option<ContextRef> {
+        let is_it = |context: &ContextRef| {
+            // SAFETY: the caller vouches for the reference.
+            unsafe { context.is_same(raw) }
+        };
+        let place = Self::known(|place| place.sycl.as_ref().is_ok_and(is_it))?;
+        place.sycl.as_ref().ok().cloned()
+    }
+
+    fn known(is_it: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
+        let places = PLACES.lock();
+        places
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|place| is_it(place))
+    }
+
+    fn is_in(&self, context: &ContextRef) -> bool {
+        self.sycl.as_ref().is_ok_and(|known| known == context)
     }
 
     /// A place of our own, in no SYCL context, and why.
@@ -74,6 +102,7 @@ impl Place {
         Ok(Arc::new(Self {
             context: Context::new(device.driver())?,
             device,
+            is_first: false,
             sycl: Err(why),
             queue: OnceBox::new(),
             root: PyOnceLock::new(),
@@ -96,6 +125,7 @@ impl Place {
         // SAFETY: the SYCL runtime gave the handle for a device of this context.
         let device = unsafe { context.driver().device(device) }?;
         let place = Arc::new(Self {
+            is_first: ptr::eq(first_device(sycl)?, device.handle()),
             context,
             device,
             sycl: Ok(sycl.clone()),

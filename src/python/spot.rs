@@ -55,9 +55,7 @@ impl Spot {
         let target = Target::read(object, role)?;
         let place = target.place().map_err(|error| named(role, py, &error))?;
         target.accept(py);
-        let spot = Self::new(py, place, target.queue);
-        spot.remember(object);
-        Ok(spot)
+        target.spot_at(py, &place)
     }
 
     /// The spot of a `dpctl.SyclQueue` that was named lately.
@@ -67,12 +65,18 @@ impl Spot {
         Some(Arc::clone(known))
     }
 
-    /// Remembers the spot for the next time that `object` is named, if that is its queue.
-    pub(super) fn remember(self: &Arc<Self>, object: &Bound<'_, PyAny>) {
-        if !self.is_of(object) {
+    /// Remembers the spot of a queue for the next time that the queue is named.
+    pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) {
+        let mut remembered = REMEMBERED.lock();
+        // Another thread may have been here.
+        let is_new = |queue: &SyclQueue| {
+            !remembered
+                .iter()
+                .any(|spot| spot.is_of(queue.object.bind(py)))
+        };
+        if !self.queue(py).is_some_and(is_new) {
             return;
         }
-        let mut remembered = REMEMBERED.lock();
         remembered.insert(0, Arc::clone(self));
         let forgotten = (remembered.len() > MOST_REMEMBERED).then(|| remembered.pop());
         drop(remembered);

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::capsule::{self, Reference, Served};
 use super::dpctl::{self, Dpctl};
 use super::place::Place;
-use super::spot::SyclQueue;
+use super::spot::{Spot, SyclQueue};
 use crate::sycl::{ContextRef, QueueRef};
 
 /// What a SYCL object names.
@@ -19,7 +20,9 @@ pub(super) struct Target {
     /// The queue's reference, when it was a queue: it knows the device.
     reference: Option<QueueRef>,
     /// The `dpctl.SyclQueue`, when it was one.
-    pub(super) queue: Option<SyclQueue>,
+    queue: Option<SyclQueue>,
+    /// Its spot, when it was named lately.
+    spot: Option<Arc<Spot>>,
     /// The capsule, when it was one, for [`accept`](Self::accept) to mark.
     served: Option<Served>,
 }
@@ -31,8 +34,17 @@ impl Target {
     /// `TypeError` for anything else; `ValueError` for a filter string that fits no device, and for a capsule that
     /// was used.
     pub(super) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Self> {
+        let py = object.py();
+        if let Some(spot) = Spot::remembered(object) {
+            return Ok(Self {
+                context: spot.place().sycl()?.clone(),
+                reference: None,
+                queue: None,
+                spot: Some(spot),
+                served: None,
+            });
+        }
         Self::of_any(object).map_err(|error| {
-            let py = object.py();
             if error.is_instance_of::<PyImportError>(py) {
                 return error;
             }
@@ -62,13 +74,14 @@ impl Target {
                 context,
                 reference: None,
                 queue: None,
+                spot: None,
                 served: None,
             })
         } else if object.is_instance(dpctl.device.bind(py))? {
             Self::of_queue(&dpctl.cached_queue(object)?)
         } else if object.is_instance_of::<PyString>() {
             Self::of_queue(&dpctl.queue.bind(py).call1((object,))?)
-        } else if let Some(get_capsule) = object.getattr_opt("_get_capsule")? {
+        } else if let Some(get_capsule) = object.getattr_opt(intern!(py, "_get_capsule"))? {
             match capsule::read(&get_capsule.call0()?)? {
                 Some((reference, served)) => Self::of_reference(reference, Some(served)),
                 None => Err(PyTypeError::new_err(
@@ -101,6 +114,7 @@ impl Target {
             context,
             reference,
             queue: None,
+            spot: None,
             served,
         })
     }
@@ -114,8 +128,33 @@ impl Target {
 
     /// The place it names.
     pub(super) fn place(&self) -> PyResult<Arc<Place>> {
+        if let Some(spot) = &self.spot {
+            return Ok(Arc::clone(spot.place()));
+        }
         let device = self.reference.as_ref().map(QueueRef::device).transpose()?;
         Place::in_sycl(&self.context, device.as_ref())
+    }
+
+    /// The queue at the place it names.
+    pub(super) fn spot(self, py: Python<'_>) -> PyResult<Arc<Spot>> {
+        let place = self.place()?;
+        self.spot_at(py, &place)
+    }
+
+    /// The queue at a place of its context.
+    pub(super) fn spot_at(self, py: Python<'_>, place: &Arc<Place>) -> PyResult<Arc<Spot>> {
+        match self.spot {
+            Some(spot) if Arc::ptr_eq(spot.place(), place) => Ok(spot),
+            Some(spot) => Ok(spot.queue_at(py, place)),
+            None => {
+                let is_own = self.queue.is_some() && Arc::ptr_eq(&self.place()?, place);
+                let spot = Spot::new(py, Arc::clone(place), self.queue);
+                if is_own {
+                    spot.remember(py);
+                }
+                Ok(spot)
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Owning a reference to a SYCL object.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -65,7 +65,7 @@ pub(super) mod sealed {
 pub struct Reference<C: Class>(Arc<Owned<C>>);
 
 struct Owned<C: Class> {
-    raw: NonNull<std::ffi::c_void>,
+    raw: NonNull<c_void>,
     library: &'static Library,
     class: PhantomData<C>,
 }
@@ -148,6 +148,21 @@ impl<C: Class> Reference<C> {
         Ok(copy)
     }
 
+    /// A pointer that keeps the reference until [`release`](Self::release) gets it.
+    #[must_use]
+    pub fn into_keeper(self) -> *const c_void {
+        Arc::into_raw(self.0).cast()
+    }
+
+    /// Lets go of a reference.
+    ///
+    /// # Safety
+    /// `keeper` must come from [`into_keeper`](Self::into_keeper) of this class, and be released once.
+    pub unsafe fn release(keeper: *const c_void) {
+        // SAFETY: the caller vouches for it.
+        drop(unsafe { Arc::from_raw(keeper.cast::<Owned<C>>()) });
+    }
+
     /// The function that deletes a reference of this class; it accepts null.
     #[must_use]
     pub fn deleter(&self) -> unsafe extern "C" fn(RawRef) {
@@ -185,6 +200,18 @@ impl<C: Class> Reference<C> {
     }
 }
 
+impl<C: Comparable> Reference<C> {
+    /// Whether it means the same SYCL object as a reference that somebody else owns.
+    ///
+    /// # Safety
+    /// `raw` must point to a SYCL object of class `C` of the SYCL runtime that [`Library::get`] finds.
+    #[must_use]
+    pub unsafe fn is_same(&self, raw: RawRef) -> bool {
+        // SAFETY: both references are alive; SYCL compares what they point to, which throws nothing.
+        unsafe { (C::comparison(self.functions()).are_eq)(self.as_raw(), raw) }
+    }
+}
+
 impl<C: Capsule> Reference<C> {
     /// The name of a fresh Python capsule with such a reference.
     pub const CAPSULE: &'static CStr = <C as Capsule>::NAME;
@@ -208,8 +235,8 @@ impl<C: Class> Clone for Reference<C> {
 /// Equal when both mean the same SYCL object.
 impl<C: Comparable> PartialEq for Reference<C> {
     fn eq(&self, other: &Self) -> bool {
-        // SAFETY: both references are alive; SYCL compares what they point to, which throws nothing.
-        unsafe { (C::comparison(self.functions()).are_eq)(self.as_raw(), other.as_raw()) }
+        // SAFETY: the other reference is alive.
+        Arc::ptr_eq(&self.0, &other.0) || unsafe { self.is_same(other.as_raw()) }
     }
 }
 

@@ -61,7 +61,7 @@ unsafe fn copy(
         let mut last = None;
         for block in layout.blocks() {
             // SAFETY: the caller vouches for both sides.
-            match unsafe { append(&queue, &block, strided, packed, direction) } {
+            match unsafe { append(queue, &block, strided, packed, direction) } {
                 Ok(event) => last = event,
                 Err(error) => {
                     // What was submitted before must not outlive the memory.

@@ -92,8 +92,8 @@ impl Numbered {
                 PyBufferError::new_err(format!("device {number}: {}", error.value(py)))
             })?;
             Ok(Self {
-                spot: Spot::new(py, target.place()?, target.queue),
-                context: target.context,
+                context: target.context.clone(),
+                spot: target.spot(py)?,
                 waiting: PyOnceLock::new(),
             })
         })
