@@ -43,6 +43,10 @@ impl Fence {
 pub struct Raise(pub Arc<Fence>);
 
 impl Operation for Raise {
+    fn is_marker(&self) -> bool {
+        true
+    }
+
     fn run(&self, _part: usize) -> Answer {
         dispatch(self.0.signal.set());
         Ok(())

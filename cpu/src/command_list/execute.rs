@@ -52,7 +52,7 @@ impl Batch {
     /// Submits them one after another: each list begins when the one before has ended.
     pub fn submit(&self, stream: &Stream) -> Answer {
         for list in &self.lists {
-            stream.submit(Nothing, Order::Strict, &[], None)?;
+            stream.barrier()?;
             for Command {
                 operation,
                 order,

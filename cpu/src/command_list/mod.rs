@@ -109,7 +109,7 @@ impl CommandList {
                 let mut recording = recording.lock();
                 ensure(!recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
                 recording.commands.push(Command {
-                    operation: Arc::new(operation),
+                    operation: operation.share(),
                     order,
                     waits: waits.to_vec(),
                     event,

@@ -1,21 +1,19 @@
 //! Operations that another runtime runs by itself: kernels, once OpenCL has been given them.
 
-use std::collections::HashSet;
+use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
+use super::path::Path;
+use super::seat;
 use super::task::{Lane, Task};
 use super::workers::dispatch;
 use crate::opencl;
 
 /// How many flights have yet to land, in all streams.
 static UP: AtomicUsize = AtomicUsize::new(0);
-
-/// Flights that come before another.
-pub type Flights = SmallVec<[Arc<Flight>; 2]>;
 
 /// A task between its start and its end, neither of which takes a thread of ours.
 ///
@@ -24,31 +22,37 @@ pub type Flights = SmallVec<[Arc<Flight>; 2]>;
 pub struct Flight {
     event: opencl::Event,
     lane: Arc<Lane>,
+    /// Whether it, or what it waits for, is worth a change of processor.
+    large: bool,
+    /// Whether a host thread is waiting for it, and lands it.
+    joined: AtomicBool,
     state: Mutex<State>,
 }
 
 struct State {
     /// `None` once it has landed.
     task: Option<Arc<Task>>,
-    /// Flights that OpenCL ends before this one.
-    after: Flights,
+    /// Flights that OpenCL ends before this one, and what is to be told between them and this.
+    after: Path,
 }
 
 impl Flight {
     /// What OpenCL was given for `task`, a task of `lane`.
-    pub fn new(
-        event: opencl::Event,
-        lane: Arc<Lane>,
-        task: Arc<Task>,
-        after: Flights,
-    ) -> Arc<Self> {
+    pub fn new(event: opencl::Event, lane: Arc<Lane>, task: Arc<Task>, after: Path) -> Arc<Self> {
+        let large = task.is_large() || after.flights.iter().any(|flight| flight.large);
         lane.up.fetch_add(1, Ordering::Relaxed);
         UP.fetch_add(1, Ordering::Relaxed);
         let state = Mutex::new(State {
             task: Some(task),
             after,
         });
-        Arc::new(Self { event, lane, state })
+        Arc::new(Self {
+            event,
+            lane,
+            large,
+            joined: AtomicBool::new(false),
+            state,
+        })
     }
 
     /// The event for a launch that comes after it to wait for.
@@ -63,58 +67,36 @@ impl Flight {
 
     /// Has OpenCL tell of its end.
     pub fn watch(self: &Arc<Self>) {
-        let this = Arc::clone(self);
-        let told = self.event.on_complete(move || this.land());
-        if told.is_err() {
+        seat::is_host();
+        if self.event.tell(Arc::clone(self)).is_err() {
             self.join();
         }
     }
 
-    /// Whether nothing is in the air but this flight and those it comes after.
-    ///
-    /// A thread that asks OpenCL to wait may be given any work there is, and does not come back before it has done it;
-    /// so that is for those who need it all done anyway.
-    pub fn is_alone(self: &Arc<Self>) -> bool {
-        let up = UP.load(Ordering::Relaxed);
-        if up == 1 {
-            return true;
-        }
-        let mut known: HashSet<*const Self> = HashSet::new();
-        let mut path = vec![Arc::clone(self)];
-        while let Some(flight) = path.pop() {
-            let state = flight.state.lock();
-            if state.task.is_some() && known.insert(Arc::as_ptr(&flight)) {
-                path.extend(state.after.iter().cloned());
-            }
-        }
-        known.len() >= up
-    }
-
     /// Waits for its end and makes that known. The calling thread takes part in the work.
     pub fn join(self: &Arc<Self>) {
+        self.joined.store(true, Ordering::Release);
+        seat::is_host();
         // How it ended is told when it lands.
-        let _ = self.event.wait();
+        let _ = if self.large {
+            seat::beside_the_workers(|| self.event.wait())
+        } else {
+            self.event.wait()
+        };
         self.land();
     }
 
-    /// Makes its end known, and before it that of all flights it comes after: whoever sees this one signalled must
-    /// see those signalled too. There may be many, so this does not recurse.
+    /// Makes its end known, and before it that of all its path: whoever sees this one signalled must see that
+    /// signalled too. There may be much of it, so this does not recurse.
     fn land(self: &Arc<Self>) {
-        let mut path = vec![Arc::clone(self)];
-        while let Some(flight) = path.last() {
-            let before: Flights = flight
-                .state
-                .lock()
-                .after
-                .iter()
-                .filter(|it| it.is_up())
-                .cloned()
-                .collect();
-            if before.is_empty() {
-                flight.finish();
-                path.pop();
-            } else {
-                path.extend(before);
+        let mut way = vec![Arc::clone(self)];
+        while let Some(flight) = way.last() {
+            let path = flight.state.lock().after.clone();
+            let before = way.len();
+            way.extend(path.flights.into_iter().filter(Self::is_up));
+            if way.len() == before {
+                path.markers.iter().for_each(Task::settle);
+                way.pop().inspect(|flight| flight.finish());
             }
         }
     }
@@ -126,7 +108,7 @@ impl Flight {
 
     fn finish(&self) {
         let mut state = self.state.lock();
-        state.after.clear();
+        let path = mem::take(&mut state.after);
         let Some(task) = state.task.take() else {
             return;
         };
@@ -134,6 +116,18 @@ impl Flight {
         UP.fetch_sub(1, Ordering::Relaxed);
         self.lane.up.fetch_sub(1, Ordering::Relaxed);
         drop(state);
+        drop(path);
         dispatch(ready);
+    }
+}
+
+impl opencl::Observer for Flight {
+    /// A thread that waits for the flight lands it, since OpenCL lets that go on after this call only. With other
+    /// streams about, that thread may be busy with their work.
+    fn completed(self: Arc<Self>) {
+        seat::note_worker();
+        if !self.joined.load(Ordering::Acquire) || self.has_company() {
+            self.land();
+        }
     }
 }

@@ -33,9 +33,22 @@ pub trait Operation: Send + Sync {
         1
     }
 
+    /// Whether all it does is to tell that what comes before it is over: to signal its event, or a fence.
+    fn is_marker(&self) -> bool {
+        false
+    }
+
     /// The operation as something that OpenCL runs by itself, if it is that; then it has no parts for workers to run.
     fn as_launch(&self) -> Option<&Launch> {
         None
+    }
+
+    /// The operation where several can hold it.
+    fn share(self) -> Arc<dyn Operation>
+    where
+        Self: Sized + 'static,
+    {
+        Arc::new(self)
     }
 
     /// Runs part `part` of [`parts`](Self::parts), to its end.
@@ -58,8 +71,16 @@ impl Operation for Arc<dyn Operation> {
         (**self).parts()
     }
 
+    fn is_marker(&self) -> bool {
+        (**self).is_marker()
+    }
+
     fn as_launch(&self) -> Option<&Launch> {
         (**self).as_launch()
+    }
+
+    fn share(self) -> Arc<dyn Operation> {
+        self
     }
 
     fn run(&self, part: usize) -> Answer {
@@ -72,6 +93,10 @@ impl Operation for Arc<dyn Operation> {
 pub struct Nothing;
 
 impl Operation for Nothing {
+    fn is_marker(&self) -> bool {
+        true
+    }
+
     fn run(&self, _part: usize) -> Answer {
         Ok(())
     }

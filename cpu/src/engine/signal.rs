@@ -32,6 +32,14 @@ struct Waiting {
     task: Weak<Task>,
 }
 
+/// What will set a signal, as far as is known.
+pub enum Setter<'a> {
+    /// A launch in the air.
+    Flight(&'a Arc<Flight>),
+    /// A task that has not begun, or nothing yet.
+    Task(Option<Arc<Task>>),
+}
+
 impl Signal {
     /// One that is set from the start.
     pub fn already_set() -> Self {
@@ -64,27 +72,20 @@ impl Signal {
         self.set.store(false, Ordering::Release);
     }
 
-    /// Makes `task` wait for the signal, unless it is set already.
-    pub fn block(&self, task: &Arc<Task>) {
-        let mut waiting = self.waiting.lock();
-        if !self.is_set() {
-            task.block();
-            waiting.tasks.push(Arc::clone(task));
-        }
-    }
-
-    /// Makes a launch wait for the signal: by way of OpenCL where a flight will set it, else as [`block`](Self::block).
+    /// Makes `task` come after what sets the signal, unless it is set already: a launch by way of OpenCL where that is
+    /// possible, anything else by waiting.
     pub fn precede(&self, task: &Arc<Task>) {
         let mut waiting = self.waiting.lock();
         if self.is_set() {
             return;
         }
-        match &waiting.flight {
-            Some(flight) => task.follow(Arc::clone(flight)),
-            None => {
-                task.block();
-                waiting.tasks.push(Arc::clone(task));
-            }
+        let setter = match &waiting.flight {
+            Some(flight) => Setter::Flight(flight),
+            None => Setter::Task(waiting.task.upgrade()),
+        };
+        if !task.follow(setter) {
+            task.block();
+            waiting.tasks.push(Arc::clone(task));
         }
     }
 
@@ -140,9 +141,13 @@ impl Signal {
             (waiting.flight.clone(), waiting.task.upgrade())
         };
         if let Some(flight) = flight {
-            flight.join();
-        } else if let Some(task) = task.filter(|task| task.is_for_workers()) {
-            dispatch(task.work());
+            return flight.join();
+        }
+        if let Some(task) = task {
+            task.path().join();
+            if task.is_for_workers() {
+                dispatch(task.work());
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::operation::{Operation, Pins};
+use super::operation::{Nothing, Operation, Pins};
 use super::signal::Signal;
 use super::task::{Lane, Task};
 use super::workers::dispatch;
@@ -109,7 +109,7 @@ impl Stream {
         }
         let done = Arc::new(Signal::default());
         let task = Task::new(
-            Arc::new(operation),
+            operation.share(),
             pins,
             event.cloned(),
             Arc::clone(&done),
@@ -117,17 +117,24 @@ impl Stream {
         );
         let before = state.enter(order, done);
         for signal in waits.iter().chain(&before) {
-            if launch {
-                signal.precede(&task)
-            } else {
-                signal.block(&task)
-            }
+            signal.precede(&task);
         }
         drop(state);
-        if task.unblock() {
+        if task.submitted() {
             dispatch(vec![task]);
         }
         Ok(())
+    }
+
+    /// Everything submitted later runs after everything submitted before.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn barrier(&self) -> Answer {
+        if self.state.lock().open.is_empty() {
+            return Ok(()); // What there is, is behind a barrier.
+        }
+        self.submit(Nothing, Order::Strict, &[], None)
     }
 
     /// Waits until everything submitted before the call is done; `false` when the deadline passes first.

@@ -1,20 +1,23 @@
 //! A submitted operation that could not run in its caller.
 
 use std::mem;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use level_zero_sys as sys;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::flight::{Flight, Flights};
+use super::flight::Flight;
 use super::helper::help;
 use super::operation::{Operation, Pins};
-use super::signal::Signal;
+use super::path::Path;
+use super::signal::{Setter, Signal};
+use super::workers::dispatch;
 use crate::answer::Answer;
-use crate::clock;
+use crate::clock::{self, Deadline};
 use crate::event::Event;
+use crate::launch::Launch;
 use crate::opencl::{self, Queue, Runtime};
 
 /// The first error of a stream's operations since the host last asked; 0 is none.
@@ -72,8 +75,10 @@ pub struct Task {
     finished: AtomicUsize,
     started: AtomicU64,
     pins: Mutex<Pins>,
-    /// For a launch: flights that it follows.
-    after: Mutex<Flights>,
+    /// What comes before it.
+    path: Mutex<Path>,
+    /// Whether `path` is complete.
+    submitted: AtomicBool,
     /// The event to signal, and its round.
     event: Option<(Arc<Event>, Arc<Signal>)>,
     done: Arc<Signal>,
@@ -81,7 +86,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task that cannot start before [`unblock`](Self::unblock) has been called once by its maker.
+    /// A task that cannot start before it has been [`submitted`](Self::submitted).
     pub fn new(
         operation: Arc<dyn Operation>,
         pins: Pins,
@@ -98,7 +103,8 @@ impl Task {
             finished: AtomicUsize::new(0),
             started: AtomicU64::new(0),
             pins: Mutex::new(pins),
-            after: Mutex::default(),
+            path: Mutex::default(),
+            submitted: AtomicBool::new(false),
             event: event.map(|event| {
                 let round = event.begin();
                 (event, round)
@@ -116,6 +122,12 @@ impl Task {
     /// One more thing to wait for.
     pub fn block(&self) {
         self.blockers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends its submission; `true` when it may start.
+    pub fn submitted(self: &Arc<Self>) -> bool {
+        self.submitted.store(true, Ordering::Release);
+        self.unblock()
     }
 
     /// One thing less to wait for; `true` when it was the last and the task may start.
@@ -157,23 +169,73 @@ impl Task {
         }
     }
 
+    /// Whether it is a launch that keeps more than one processor busy for a while.
+    pub fn is_large(&self) -> bool {
+        self.operation.as_launch().is_some_and(Launch::is_large)
+    }
+
     /// Whether OpenCL runs it.
     pub fn is_launch(&self) -> bool {
         self.operation.as_launch().is_some()
     }
 
-    /// It comes after a flight, which OpenCL will see to.
-    pub fn follow(&self, flight: Arc<Flight>) {
-        self.after.lock().push(flight);
+    /// Notes that it comes after what will set a signal. Whether that is all there is to do: a launch need not wait
+    /// for what OpenCL puts before it.
+    pub fn follow(&self, setter: Setter) -> bool {
+        match setter {
+            Setter::Flight(flight) => self.path.lock().flights.push(Arc::clone(flight)),
+            Setter::Task(task) => {
+                let marker = task.and_then(|task| Some((task.marked_path()?, task)));
+                let mut path = self.path.lock();
+                let Some((before, marker)) = marker else {
+                    path.is_partial = true;
+                    return false;
+                };
+                path.flights.extend(before.flights);
+                path.markers.push(marker);
+            }
+        }
+        self.is_launch()
+    }
+
+    /// What is known to come before it.
+    pub fn path(&self) -> Path {
+        self.path.lock().clone()
+    }
+
+    /// What a marker marks, if that is nothing but a path.
+    fn marked_path(&self) -> Option<Path> {
+        // A task can follow itself: an operation may wait for the event that it signals.
+        if !self.operation.is_marker() || !self.submitted.load(Ordering::Acquire) {
+            return None;
+        }
+        Some(self.path()).filter(|path| !path.is_partial)
+    }
+
+    /// Makes a marker's end known whose path is behind, but for markers.
+    pub fn settle(self: &Arc<Self>) {
+        let mut way = vec![Arc::clone(self)];
+        while let Some(marker) = way.last() {
+            let before = marker.path().markers;
+            let length = way.len();
+            way.extend(before.into_iter().filter(|marker| !marker.done.is_set()));
+            if way.len() == length
+                && let Some(marker) = way.pop()
+            {
+                dispatch(marker.work());
+                // Another thread may be about to do the same, which is a matter of moments.
+                marker.done.wait(Deadline::Never);
+            }
+        }
     }
 
     /// Gives a launch to OpenCL; everything that it waits for has happened or is in the air. Returns the tasks that
     /// may start now, which there are only if OpenCL refuses.
     pub fn take_off(self: &Arc<Self>) -> Vec<Arc<Task>> {
-        let after = mem::take(&mut *self.after.lock());
-        match self.enqueue(&after) {
+        let path = mem::take(&mut *self.path.lock());
+        match self.enqueue(&path) {
             Ok((event, queue)) => {
-                let flight = Flight::new(event, Arc::clone(&self.lane), Arc::clone(self), after);
+                let flight = Flight::new(event, Arc::clone(&self.lane), Arc::clone(self), path);
                 self.done.expect(&flight);
                 if let Some((_, round)) = &self.event {
                     round.expect(&flight);
@@ -188,13 +250,13 @@ impl Task {
             }
             Err(code) => {
                 self.lane.fault.note(code);
-                after.iter().for_each(Flight::join);
+                path.join();
                 self.complete(clock::now(), clock::now())
             }
         }
     }
 
-    fn enqueue(&self, after: &[Arc<Flight>]) -> Answer<(opencl::Event, &Queue)> {
+    fn enqueue(&self, path: &Path) -> Answer<(opencl::Event, &Queue)> {
         let queue = self.lane.queue()?;
         let launch = self
             .operation
@@ -202,7 +264,8 @@ impl Task {
             .ok_or(sys::ZE_RESULT_ERROR_UNKNOWN)?;
         // What has landed is not named again: this may be called at the end of that very flight, by an OpenCL runtime
         // that holds the event's lock meanwhile.
-        let after: SmallVec<[_; 4]> = after
+        let after: SmallVec<[_; 4]> = path
+            .flights
             .iter()
             .filter(|flight| flight.is_up())
             .map(|flight| flight.event())
@@ -247,6 +310,8 @@ impl Task {
     /// Makes the end known: first lets go of memory, then signals the event, then the stream.
     fn complete(&self, started: u64, ended: u64) -> Vec<Arc<Task>> {
         self.pins.lock().clear();
+        let path = mem::take(&mut *self.path.lock());
+        drop(path);
         let mut ready = match &self.event {
             Some((event, round)) => event.complete(round, started, ended),
             None => Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -39,8 +40,8 @@ fn most_threads() -> usize {
 }
 
 thread_local! {
-    /// Tasks that this thread is about to set going, while it does so with one.
-    static GOING: RefCell<Option<VecDeque<Arc<Task>>>> = const { RefCell::new(None) };
+    /// Whether this thread is setting tasks going, and those that are next.
+    static GOING: RefCell<(bool, VecDeque<Arc<Task>>)> = const { RefCell::new((false, VecDeque::new())) };
 }
 
 /// Sets tasks going that may start: launches are given to OpenCL, short ones run here, all others go to the workers.
@@ -52,10 +53,9 @@ pub fn dispatch(ready: Vec<Arc<Task>>) {
         return;
     }
     let outermost = GOING.try_with(|going| {
-        let mut going = going.borrow_mut();
-        let outermost = going.is_none();
-        going.get_or_insert_default().extend(ready.iter().cloned());
-        outermost
+        let (going, next) = &mut *going.borrow_mut();
+        next.extend(ready.iter().cloned());
+        !mem::replace(going, true)
     });
     let Ok(outermost) = outermost else {
         // The thread is ending, and what it keeps for itself is gone: workers take over.
@@ -65,7 +65,13 @@ pub fn dispatch(ready: Vec<Arc<Task>>) {
     if !outermost {
         return;
     }
-    let next = || GOING.with_borrow_mut(|going| going.as_mut()?.pop_front());
+    let next = || {
+        GOING.with_borrow_mut(|(going, next)| {
+            let task = next.pop_front();
+            *going = task.is_some();
+            task
+        })
+    };
     while let Some(task) = next() {
         if task.is_launch() {
             dispatch(task.take_off());
@@ -75,7 +81,6 @@ pub fn dispatch(ready: Vec<Arc<Task>>) {
             enqueue(task);
         }
     }
-    GOING.set(None);
 }
 
 fn pool() -> &'static Pool {

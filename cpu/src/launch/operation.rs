@@ -12,6 +12,9 @@ use crate::kernel::{Arguments, Kernel};
 use crate::opencl::{self, Queue, Range, Runtime};
 use crate::usm::Span;
 
+/// Work-items from which on a launch counts as large: some ten microseconds of the least work there is.
+const LARGE: usize = 1 << 14;
+
 /// A kernel with its arguments and its range.
 pub struct Launch {
     kernel: Arc<opencl::Kernel>,
@@ -97,6 +100,12 @@ impl Launch {
         // SAFETY: the operation's pins hold what the arguments point to; what they lead to is the caller's to keep.
         let event = unsafe { self.kernel.enqueue(queue, &self.range, &values, after) };
         event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
+    }
+
+    /// Whether it is likely to take more than a few microseconds.
+    pub fn is_large(&self) -> bool {
+        let items = self.range.items.into_iter();
+        items.fold(1, usize::saturating_mul) >= LARGE
     }
 
     /// Whether it has no work-items, which OpenCL has no way to say.

@@ -1,11 +1,11 @@
 //! A launch that was enqueued: waiting for it, being told, and its times.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use opencl_sys as cl;
 use opencl_sys::cl_event;
 
-use super::device::{info, number};
 use super::{Error, Runtime};
 
 /// When a launch began and ended, in nanoseconds of the device's clock.
@@ -28,8 +28,11 @@ unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
 
-/// What runs at the end of a launch.
-type Callback = Box<dyn FnOnce() + Send>;
+/// Who is told of the end of a launch, on a thread of the runtime's, and must not block it.
+pub trait Observer: Send + Sync {
+    /// The launch is done.
+    fn completed(self: Arc<Self>);
+}
 
 impl Event {
     pub(super) fn new(runtime: &'static Runtime, raw: cl_event) -> Self {
@@ -72,36 +75,42 @@ impl Event {
         Error::check("the launch", status.min(cl::CL_SUCCESS))
     }
 
-    /// Runs `callback` when the launch is done, on a thread of the runtime's or at once; it must not block.
+    /// Tells `observer` when the launch is done, or at once if it is.
     ///
     /// # Errors
-    /// When the runtime refuses; then `callback` has not run and never will.
-    pub fn on_complete(&self, callback: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-        let boxed: Box<Callback> = Box::new(Box::new(callback));
-        let data = Box::into_raw(boxed);
-        // SAFETY: `finished` has the type that is asked for, and takes the box over when it is called, which is once.
+    /// When the runtime refuses; then `observer` is never told.
+    pub fn tell<O: Observer + 'static>(&self, observer: Arc<O>) -> Result<(), Error> {
+        let data = Arc::into_raw(observer);
+        // SAFETY: `finished` has the type that is asked for, and takes the count over when it is called, which is once.
         let code = unsafe {
             (self.runtime.api.clSetEventCallback)(
                 self.raw,
                 cl::CL_COMPLETE,
-                Some(finished),
-                data.cast(),
+                Some(finished::<O>),
+                data.cast_mut().cast(),
             )
         };
         Error::check("clSetEventCallback", code).inspect_err(|_| {
-            // SAFETY: refused, so nobody else will take the box.
-            drop(unsafe { Box::from_raw(data) });
+            // SAFETY: refused, so nobody else will take the count.
+            drop(unsafe { Arc::from_raw(data) });
         })
     }
 
     /// When it ran; `None` before its end.
     pub fn times(&self) -> Option<Times> {
         let ask = |what| {
-            // SAFETY: `info` gives a buffer of the size that was asked for.
-            let answer = info(|size, value, needed| unsafe {
-                (self.runtime.api.clGetEventProfilingInfo)(self.raw, what, size, value, needed)
-            });
-            (!answer.is_empty()).then(|| number(&answer))
+            let mut time: cl::cl_ulong = 0;
+            // SAFETY: the value is one cl_ulong.
+            let code = unsafe {
+                (self.runtime.api.clGetEventProfilingInfo)(
+                    self.raw,
+                    what,
+                    size_of_val(&time),
+                    (&raw mut time).cast(),
+                    std::ptr::null_mut(),
+                )
+            };
+            (code == cl::CL_SUCCESS).then_some(time)
         };
         Some(Times {
             start: ask(cl::CL_PROFILING_COMMAND_START)?,
@@ -118,8 +127,7 @@ impl Drop for Event {
 }
 
 /// What OpenCL calls at the end of a launch.
-unsafe extern "C" fn finished(_: cl_event, _status: cl::cl_int, data: *mut c_void) {
-    // SAFETY: the box that `on_complete` let go of, and this is the one call that it is for.
-    let callback = unsafe { Box::from_raw(data.cast::<Callback>()) };
-    callback();
+unsafe extern "C" fn finished<O: Observer>(_: cl_event, _status: cl::cl_int, data: *mut c_void) {
+    // SAFETY: the count that `tell` let go of, and this is the one call that it is for.
+    unsafe { Arc::from_raw(data.cast_const().cast::<O>()) }.completed();
 }

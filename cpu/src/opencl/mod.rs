@@ -17,7 +17,7 @@ mod runtime;
 
 pub use device::Properties;
 pub use error::{Error, OpenError};
-pub use event::{Event, Times};
+pub use event::{Event, Observer, Times};
 pub use find::VARIABLE as LIBRARY_VARIABLE;
 pub use kernel::{Kernel, KernelFacts, Range, Value};
 pub use program::{BuildError, Program, Unit};

@@ -4,5 +4,6 @@
 mod bad_input;
 mod launches;
 mod modules;
+mod order;
 mod programs;
 mod runtime;

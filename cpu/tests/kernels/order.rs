@@ -1,0 +1,149 @@
+//! What lies between launches: barriers, signals and fences tell of their place although OpenCL keeps the order.
+
+use std::ptr;
+use std::thread;
+
+use level_zero_sys as sys;
+use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+
+use super::programs::module;
+use super::runtime::{Runtime, call, groups, must};
+
+/// A runtime, and `work` set up for some rounds.
+fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {
+    let runtime = Runtime::with_compiler()?;
+    let module = runtime.build(&module(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "work").unwrap();
+    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let memory = runtime.shared(&[0]);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    assert_eq!(runtime.set(kernel, 1, rounds), OK);
+    Some((runtime, kernel))
+}
+
+/// A runtime and events, for several threads to look at.
+struct Watched<'a>(&'a Runtime, &'a [sys::ze_event_handle_t]);
+
+// SAFETY: handles are numbers, and the library is thread-safe.
+unsafe impl Sync for Watched<'_> {}
+
+impl Watched<'_> {
+    /// Waits for the last event, `timeout` nanoseconds at a time, and looks at all others.
+    fn see(&self, timeout: u64) {
+        let Self(runtime, [others @ .., last]) = self else {
+            unreachable!()
+        };
+        while call!(runtime, zeEventHostSynchronize(*last, timeout)) != OK {}
+        for event in others {
+            must!(runtime, zeEventQueryStatus(*event));
+        }
+    }
+}
+
+fn launch(
+    runtime: &Runtime,
+    list: sys::ze_command_list_handle_t,
+    kernel: sys::ze_kernel_handle_t,
+    signal: sys::ze_event_handle_t,
+) {
+    let groups = groups(1);
+    must!(
+        runtime,
+        zeCommandListAppendLaunchKernel(
+            list,
+            kernel,
+            &raw const groups,
+            signal,
+            0,
+            ptr::null_mut()
+        )
+    );
+}
+
+#[test]
+fn whoever_sees_a_launch_sees_what_was_told_before_it() {
+    let Some((runtime, kernel)) = setup(1000) else {
+        return;
+    };
+    let list = runtime.immediate(false);
+    let events = runtime.events(5);
+    let [first, barrier, second, signal, last] = events[..] else {
+        unreachable!()
+    };
+    for _ in 0..300 {
+        launch(&runtime, list, kernel, first);
+        must!(
+            runtime,
+            zeCommandListAppendBarrier(list, barrier, 0, ptr::null_mut())
+        );
+        launch(&runtime, list, kernel, second);
+        must!(runtime, zeCommandListAppendSignalEvent(list, signal));
+        must!(
+            runtime,
+            zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
+        );
+        launch(&runtime, list, kernel, last);
+        // Some sleep, some ask again and again: either way may be the one that makes the ends known.
+        let watched = Watched(&runtime, &events);
+        thread::scope(|scope| {
+            for timeout in [u64::MAX, 1_000, 0] {
+                let watched = &watched;
+                scope.spawn(move || watched.see(timeout));
+            }
+        });
+        for event in &events {
+            must!(runtime, zeEventHostReset(*event as sys::ze_event_handle_t));
+        }
+    }
+    assert_eq!(runtime.synchronize(list), OK);
+}
+
+#[test]
+fn a_barrier_that_waits_for_its_own_event_holds_launches_back() {
+    let Some((runtime, kernel)) = setup(10) else {
+        return;
+    };
+    let list = runtime.immediate(false);
+    let mut events = runtime.events(2);
+    launch(&runtime, list, kernel, ptr::null_mut());
+    let own = events[0];
+    must!(
+        runtime,
+        zeCommandListAppendBarrier(list, own, 1, events.as_mut_ptr())
+    );
+    launch(&runtime, list, kernel, events[1]);
+    assert_eq!(
+        call!(runtime, zeEventHostSynchronize(events[1], 5_000_000)),
+        sys::ZE_RESULT_NOT_READY
+    );
+    must!(runtime, zeEventHostSignal(own));
+    must!(runtime, zeEventHostSynchronize(events[1], u64::MAX));
+    assert_eq!(runtime.synchronize(list), OK);
+}
+
+#[test]
+fn thousands_of_barriers_and_launches_end() {
+    let Some((runtime, kernel)) = setup(100) else {
+        return;
+    };
+    let (list, other) = (runtime.immediate(false), runtime.immediate(false));
+    let mut event = runtime.events(1);
+    for _ in 0..3000 {
+        launch(&runtime, list, kernel, ptr::null_mut());
+        for _ in 0..3 {
+            must!(
+                runtime,
+                zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
+            );
+        }
+    }
+    launch(&runtime, list, kernel, event[0]);
+    must!(
+        runtime,
+        zeCommandListAppendWaitOnEvents(other, 1, event.as_mut_ptr())
+    );
+    launch(&runtime, other, kernel, ptr::null_mut());
+    assert_eq!(runtime.synchronize(other), OK);
+    assert_eq!(call!(runtime, zeEventQueryStatus(event[0])), OK);
+    assert_eq!(runtime.synchronize(list), OK);
+}
