@@ -221,3 +221,75 @@ def test_resident_memory_stays_flat_over_100000_objects(growth, usm_type, use):
 def test_resident_memory_stays_flat_over_100000_imports(growth, usm_type):
     use = "lambda x: zeusm.memory.as_usm_memory(x)"
     assert growth(f"dpctl.memory.MemoryUSM{usm_type.title()}(64)", use) < 1 << 20
+
+
+ROUNDS = """
+import gc, resource
+import zeusm.memory, dpctl.memory
+
+
+class InContext:
+    "Memory, described with its context, as zeusm describes its own."
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return self.memory.__sycl_usm_array_interface__ | {"syclobj": self.memory.sycl_context}
+
+
+def resident():
+    gc.collect()
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
+
+
+def make_and_drop():
+    for _ in range(50_000):
+        make()
+
+
+def hoard_and_drop():
+    [make() for _ in range(50_000)]
+
+
+described = InContext(dpctl.memory.MemoryUSMShared(64))
+"""
+
+
+@pytest.fixture
+def grown(fresh):
+    """By how many bytes a process grows in some rounds of making and dropping 50,000 objects, after two more."""
+
+    def measure(make, rounds, drop="make_and_drop"):
+        program = (
+            ROUNDS
+            + f"""
+make = lambda: {make}
+{drop}(), {drop}()
+before = resident()
+for _ in range({rounds}):
+    {drop}()
+print(resident() - before)
+"""
+        )
+        return int(fresh(program).stdout)
+
+    return measure
+
+
+def test_50000_objects_100_times_over_leave_resident_memory_flat(grown, usm_type):
+    assert grown(f"zeusm.memory.MemoryUSM{usm_type.title()}(64)", 100) < 1 << 18
+
+
+def test_50000_objects_at_once_100_times_over_leave_resident_memory_flat(grown):
+    """Python's own heap comes and goes by as much as a megabyte when there are that many at once."""
+    assert grown("zeusm.memory.MemoryUSMShared(64)", 100, "hoard_and_drop") < 2 << 20
+
+
+@pytest.mark.parametrize("name", ["as_usm_memory", "MemoryUSMShared"])
+def test_dpctl_grows_with_each_50000_imports_by_context(grown, name):
+    rounds = 3
+    assert grown(f"dpctl.memory.{name}(described)", rounds) > rounds << 20
+    assert grown(f"zeusm.memory.{name}(described)", rounds) < 1 << 18
