@@ -44,10 +44,11 @@ class Fresh:
     def __init__(self, prefix=()):
         self.prefix = list(prefix)
 
-    def __call__(self, code, *arguments, env=None, fails=False):
-        return self.run("-c", textwrap.dedent(code), *arguments, env=env, fails=fails)
+    def __call__(self, code, *arguments, env=None, fails=False, crashes=False):
+        program = textwrap.dedent(code)
+        return self.run("-c", program, *arguments, env=env, fails=fails, crashes=crashes)
 
-    def run(self, *arguments, env=None, fails=False):
+    def run(self, *arguments, env=None, fails=False, crashes=False):
         # dpctl 0.17 cannot be imported at all without this one.
         needed = {name: os.environ[name] for name in ["LD_LIBRARY_PATH"] if name in os.environ}
         result = subprocess.run(
@@ -61,8 +62,8 @@ class Fresh:
         )
         told = f"exit {result.returncode}\n{result.stdout}\n{result.stderr}"
         # A signal is a crash, never one of the ways to fail.
-        assert result.returncode >= 0, told
-        assert (result.returncode != 0) == fails, told
+        assert (result.returncode < 0) == crashes, told
+        assert (result.returncode > 0) == fails, told
         return result
 
 

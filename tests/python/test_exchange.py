@@ -1,6 +1,7 @@
 """Handing memory over: to dpctl and from dpctl, without a copy."""
 
 import ctypes
+from types import SimpleNamespace
 
 import dpctl
 import dpctl.memory
@@ -282,3 +283,95 @@ def test_wrong_class_for_the_kind(usm_type, memory_class):
         else:
             with pytest.raises(ValueError, match=usm_type):
                 other(Duck(x))
+
+
+class TestFurtherFields:
+    """What numba-dpex's page and Numba's say of the dictionary."""
+
+    class Own(np.ndarray):
+        """An array over somebody's memory that describes itself and leaves `data` to its buffer."""
+
+        @property
+        def __sycl_usm_array_interface__(self):
+            interface = self.memory.__sycl_usm_array_interface__ | {
+                "shape": self.shape,
+                "typestr": self.dtype.str,
+            }
+            del interface["data"]
+            return interface
+
+    def test_data_may_be_the_objects_own_buffer(self, host_class):
+        memory = host_class(N)
+        own = np.frombuffer(memory, "f4").view(self.Own)
+        own.memory = memory
+        for part, offset in (own, 0), (own[16:32], 64):
+            part.memory = memory
+            taken = zeusm.memory.as_usm_memory(part)
+            assert (taken._pointer, taken.nbytes) == (memory._pointer + offset, part.nbytes)
+            taken.memset(1)
+        array = zeusm.as_usm_array(own)
+        assert (array._pointer, array.dtype, array.readonly) == (memory._pointer, "f4", False)
+        own.flags.writeable = False
+        assert zeusm.as_usm_array(own).readonly
+        with pytest.raises(ValueError, match="read-only"):
+            zeusm.memory.as_usm_memory(own).memset(2)
+
+    def test_a_buffer_elsewhere_is_refused(self, host_class):
+        own = np.zeros(N, "u1").view(self.Own)
+        own.memory = host_class(N)
+        with pytest.raises(ValueError, match="not a USM allocation"):
+            zeusm.memory.as_usm_memory(own)
+
+    def test_neither_data_nor_a_buffer(self, memory_class):
+        neither = SimpleNamespace(
+            __sycl_usm_array_interface__=memory_class(N).__sycl_usm_array_interface__
+        )
+        del neither.__sycl_usm_array_interface__["data"]
+        with pytest.raises(ValueError, match="no 'data', and no buffer"):
+            zeusm.memory.as_usm_memory(neither)
+
+    def test_a_mask(self, memory_class):
+        x = memory_class(N)
+        assert same(x, zeusm.memory.as_usm_memory(Duck(x, mask=None)))
+        for take in (
+            zeusm.memory.as_usm_memory,
+            zeusm.as_usm_array,
+            memory_class(N).copy_from_device,
+        ):
+            with pytest.raises(NotImplementedError, match="mask"):
+                take(Duck(x, mask=np.ones(N, "?")))
+        # dpctl takes all elements.
+        assert same(x, dpctl.memory.as_usm_memory(Duck(x, mask=np.ones(N, "?"))))
+
+    @pytest.mark.parametrize("key", ["descr", "typedescr"])
+    def test_a_record(self, memory_class, key):
+        x = memory_class(N)
+        record = [("x", "<f4"), ("", "|V4"), ("y", "<f8", (2,))]
+        y = zeusm.memory.as_usm_memory(Duck(x, typestr="|V24", shape=(3,), **{key: record}))
+        assert y.nbytes == 72
+        with pytest.raises(ValueError, match="descr"):
+            zeusm.memory.as_usm_memory(Duck(x, typestr="|V25", shape=(3,), **{key: record}))
+
+    def test_a_plain_type_may_be_described_too(self, memory_class):
+        x = memory_class(N)
+        y = zeusm.memory.as_usm_memory(Duck(x, typestr="<f4", shape=(3,), descr=[("", "<f4")]))
+        assert y.nbytes == 12
+
+    def test_the_capsule_of_a_refused_dictionary_stays_its_makers(self, memory_class):
+        x = memory_class(N)
+        elsewhere = np.zeros(N, "u1")
+        name = ctypes.pythonapi.PyCapsule_GetName
+        name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
+
+        def after_refusal(package):
+            capsule = x.sycl_queue._get_capsule()
+            duck = Duck(x, syclobj=capsule, data=(elsewhere.ctypes.data, True))
+            with pytest.raises(ValueError, match="syclobj"):
+                package.as_usm_memory(duck)
+            return capsule
+
+        assert name(after_refusal(dpctl.memory)) == b"used_SyclQueueRef"
+        capsule = after_refusal(zeusm.memory)
+        assert name(capsule) == b"SyclQueueRef"
+        assert same(x, zeusm.memory.as_usm_memory(Duck(x, syclobj=capsule)))
+        assert name(capsule) == b"used_SyclQueueRef"

@@ -1,0 +1,180 @@
+"""Drivers that refuse or take long: a library in the runtime's place that stands between it and everybody else."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+import zeusm
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+/* What copies and fills answer, when that is not 0; how long they take to be submitted; a number for others to count
+   up, and by how much they did meanwhile. */
+int shim_answer;
+int shim_milliseconds;
+volatile int shim_counted;
+int shim_meanwhile;
+
+typedef int copy(void *, void *, const void *, size_t, void *, uint32_t, void **);
+typedef int fill(void *, void *, const void *, size_t, size_t, void *, uint32_t, void **);
+
+static int submit(void)
+{
+    int before = shim_counted;
+    usleep(1000 * shim_milliseconds);
+    shim_meanwhile = shim_counted - before;
+    return shim_answer;
+}
+
+static void *behind(const char *name) { return dlsym(RTLD_NEXT, name); }
+
+int zeCommandListAppendMemoryCopy(void *list, void *to, const void *from, size_t size, void *signal,
+                                  uint32_t count, void **waits)
+{
+    int answer = submit();
+    if (answer != 0)
+        return answer;
+    return ((copy *)behind("zeCommandListAppendMemoryCopy"))(list, to, from, size, signal, count, waits);
+}
+
+int zeCommandListAppendMemoryFill(void *list, void *to, const void *pattern, size_t width, size_t size,
+                                  void *signal, uint32_t count, void **waits)
+{
+    int answer = submit();
+    if (answer != 0)
+        return answer;
+    return ((fill *)behind("zeCommandListAppendMemoryFill"))(list, to, pattern, width, size, signal, count, waits);
+}
+
+/* SYCL takes the functions from a table. */
+int zeGetCommandListProcAddrTable(int version, void **table)
+{
+    int answer = ((int (*)(int, void **))behind("zeGetCommandListProcAddrTable"))(version, table);
+    if (answer == 0) {
+        table[8] = zeCommandListAppendMemoryCopy;
+        table[9] = zeCommandListAppendMemoryFill;
+    }
+    return answer;
+}
+"""
+NAME, BEHIND = b"libze_loader.so.1", b"libze_behind.so.1"
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    """The library, under the loader's name, with the CPU runtime behind it under another one."""
+    folder = tmp_path_factory.mktemp("shim")
+    runtime = Path(zeusm.__file__).parent / "lib" / NAME.decode()
+    (folder / BEHIND.decode()).write_bytes(runtime.read_bytes().replace(NAME, BEHIND))
+    (folder / "shim.c").write_text(SOURCE)
+    options = [f"-Wl,-soname,{NAME.decode()}", f"-Wl,-rpath,{folder}", "-Wl,--no-as-needed"]
+    compiler = [*shlex.split(os.environ.get("CC", "cc")), "-shared", "-fPIC", "-Wall", "-Werror"]
+    library = folder / NAME.decode()
+    sources = [folder / "shim.c", folder / BEHIND.decode()]
+    subprocess.run([*compiler, *options, *sources, "-o", library], check=True)
+    return library
+
+
+@pytest.fixture
+def run(fresh, shim):
+    """Runs a program that has the library as `shim`, and both packages."""
+
+    def run(program):
+        start = f"""
+import ctypes, sys, threading, time
+import zeusm, zeusm.memory, dpctl.memory
+
+shim = ctypes.CDLL({str(shim)!r})
+
+
+answer, milliseconds, counted, meanwhile = (
+    ctypes.c_int.in_dll(shim, f"shim_{{name}}")
+    for name in ("answer", "milliseconds", "counted", "meanwhile")
+)
+
+"""
+        return fresh(start + program, env={"ZEUSM_RUNTIME": str(shim)})
+
+    return run
+
+
+def test_a_failed_copy_raises(run, usm_type):
+    """dpctl's is lost without a word; its memset alone says something."""
+    run(f"""
+def calls(package):
+    x, y = (package.MemoryUSM{usm_type.title()}(4096) for _ in range(2))
+    x.memset(3)
+    y.memset(4)
+    host = bytearray(b"\\xff" * 4096)
+    yield lambda: x.copy_to_host(host), lambda: bytes(host), b"\\xff"
+    yield lambda: x.copy_from_host(b"\\1" * 4096), x.tobytes, b"\\3"
+    yield lambda: x.copy_from_device(y), x.tobytes, b"\\3"
+    if package is zeusm.memory:
+        yield lambda: x.memset(5), x.tobytes, b"\\3"
+        yield lambda: x.copy_to_host_async(host), lambda: bytes(host), b"\\xff"
+        yield lambda: x.copy_from_host_async(host), x.tobytes, b"\\3"
+        yield lambda: x.copy_from_device_async(y), x.tobytes, b"\\3"
+        yield lambda: x.memset_async(5), x.tobytes, b"\\3"
+        yield lambda: type(x)(y, copy=True), x.tobytes, b"\\3"
+
+
+for package in dpctl.memory, zeusm.memory:
+    for call, content, untouched in calls(package):
+        answer.value = 0x70000003
+        told = None
+        try:
+            call()
+        except zeusm.LevelZeroError as error:
+            told = str(error)
+        answer.value = 0
+        assert content() == untouched * 4096
+        assert (told is None) == (package is dpctl.memory), (package, told)
+        if told is not None:
+            for part in "4096", zeusm.runtime().device_names[0], "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY":
+                assert part in told, (part, told)
+            assert "copy" in told or "fill" in told, told
+""")
+
+
+def test_the_gil_is_free_while_work_is_submitted(run, usm_type):
+    """Another thread counts on, which it cannot while dpctl submits."""
+    run(f"""
+def count():
+    while True:
+        counted.value += 1
+        time.sleep(0.001)
+
+
+def calls(package):
+    x, y = (package.MemoryUSM{usm_type.title()}(4096) for _ in range(2))
+    host = bytearray(4096)
+    yield lambda: x.memset(1)
+    yield lambda: x.copy_to_host(host)
+    yield lambda: x.copy_from_host(host)
+    yield lambda: x.copy_from_device(y)
+    if package is zeusm.memory:
+        yield lambda: x.memset_async(1).wait()
+        yield lambda: x.copy_to_host_async(host).wait()
+        yield lambda: x.copy_from_host_async(host).wait()
+        yield lambda: x.copy_from_device_async(y).wait()
+        yield x.tobytes
+        yield lambda: type(x)(y, copy=True)
+
+
+sys.setswitchinterval(100)  # The lock changes hands only when somebody lets go of it.
+threading.Thread(target=count, daemon=True).start()
+for package in dpctl.memory, zeusm.memory:
+    for turn, call in enumerate(calls(package)):
+        milliseconds.value, meanwhile.value = 100, -1
+        call()
+        milliseconds.value = 0
+        assert meanwhile.value >= 0, "nothing was submitted"
+        assert (meanwhile.value > 0) == (package is zeusm.memory), (package, turn, meanwhile)
+""")
