@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, OnceLock, mpsc};
+use std::time::Duration;
 
 use zeusm::pool::{Found, Options, Pool, Provider, find};
 use zeusm::{Error, Result};
@@ -287,6 +288,74 @@ fn threads_that_grow_a_class_at_once_leave_nothing_behind() {
     assert_eq!(ledger.bytes(), 0);
 }
 
+/// Has another thread use all of its pool during each call.
+struct Meddler {
+    addresses: Addresses,
+    pool: Arc<OnceLock<Pool<Meddler>>>,
+    /// Whether that thread is at it: its own calls are let be.
+    busy: AtomicBool,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Meddler {
+    fn meddle(&self) {
+        let Some(pool) = self.pool.get().cloned() else {
+            return;
+        };
+        if self.busy.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (done, waiting) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(pool.allocate(100, 0));
+            drop(pool.allocate(3 * MIB, 0));
+            assert!(pool.allocate(1 << 51, 0).is_err());
+            pool.trim(0);
+            pool.reset_peak();
+            done.send(find(pool.statistics().used_bytes)).unwrap();
+        });
+        let patience = Duration::from_secs(60);
+        waiting.recv_timeout(patience).expect("a lock is held");
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.busy.store(false, Ordering::SeqCst);
+    }
+}
+
+// SAFETY: as of what it is made of.
+unsafe impl Provider for Meddler {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        self.meddle();
+        self.addresses.allocate(size, alignment)
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        self.meddle();
+        // SAFETY: the caller's word.
+        unsafe { self.addresses.free(address, size) };
+    }
+}
+
+#[test]
+fn no_lock_is_held_while_the_provider_is_called() {
+    let ledger = Ledger::default();
+    let (cell, calls) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
+    let provider = Meddler {
+        addresses: ledger.provider(),
+        pool: Arc::clone(&cell),
+        busy: AtomicBool::new(false),
+        calls: Arc::clone(&calls),
+    };
+    let pool = Pool::new(provider, Options::default());
+    pool.set_failure_callback(|_| Ok(true));
+    assert!(cell.set(pool.clone()).is_ok());
+    let blocks = [64, 5000, 300_000, 3 * MIB].map(|size| pool.allocate(size, 0).unwrap());
+    assert_eq!(calls.load(Ordering::SeqCst), 4);
+    drop(blocks);
+    pool.free_all_blocks();
+    assert!(calls.load(Ordering::SeqCst) > 4, "frees were calls, too");
+    assert_eq!(ledger.bytes(), 0);
+}
+
 /// Runs `check` in a child and tells whether it ended well.
 fn in_child(check: impl FnOnce()) -> bool {
     // SAFETY: the child runs the closure and leaves, with no destructor of the parent's.
@@ -315,7 +384,7 @@ fn a_child_drops_what_it_inherits_and_allocates_by_itself() {
     let large = pool.allocate(3 * MIB, 0).unwrap();
     let before = pool.statistics();
     // Threads that hold the pool's locks most of the time: the child may find any of them taken, for ever.
-    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stop = Arc::new(AtomicBool::new(false));
     let busy: Vec<_> = (0..4)
         .map(|_| {
             let (pool, stop) = (pool.clone(), Arc::clone(&stop));

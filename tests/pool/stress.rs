@@ -1,12 +1,13 @@
-//! Eight threads, a million operations, random sizes, pools and lifetimes, a provider that fails at random.
+//! Eight threads, a million operations, random sizes, kinds and lifetimes, a Level Zero that fails at random.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use parking_lot::Mutex;
-use zeusm::pool::{Block, Options, Pool};
+use zeusm::pool::{Block, LevelZero, Options, Pool};
+use zeusm::{Context, Device, Runtime, UsmKind};
 
-use crate::provider::{Addresses, Ledger};
+use crate::provider::{Ledger, Watched};
 use crate::random::Random;
 
 const THREADS: usize = 8;
@@ -22,28 +23,43 @@ struct Book {
 }
 
 struct Stand {
+    kind: UsmKind,
     ledger: Ledger,
-    pool: Pool<Addresses>,
+    pool: Pool<Watched<LevelZero>>,
     book: Book,
 }
 
+/// A block, and what is written at its beginning and its end when the host may write there.
+struct Live {
+    block: Block<Watched<LevelZero>>,
+    mark: u8,
+}
+
 impl Stand {
-    fn new() -> Self {
+    fn new(context: &Context, device: &Device, kind: UsmKind) -> Self {
         let ledger = Ledger::with_capacity(256 << 20);
-        ledger.refuse_every(7);
+        ledger.refuse_one_in(7);
         let options = Options {
             largest_cache: 32 << 20,
             ..Options::default()
         };
-        let pool = Pool::new(ledger.provider(), options);
+        let provider = ledger.over(LevelZero::new(context, device, kind));
+        let pool = Pool::new(provider, options);
         Self {
+            kind,
             ledger,
             pool,
             book: Book::default(),
         }
     }
 
-    fn allocate(&self, random: &mut Random) -> Option<Block<Addresses>> {
+    /// The first and the last byte of a block, if the host may look.
+    fn ends(&self, block: &Block<Watched<LevelZero>>) -> Option<[*mut u8; 2]> {
+        let first = block.address().cast::<u8>().as_ptr();
+        (self.kind != UsmKind::Device).then(|| [first, first.wrapping_add(block.size() - 1)])
+    }
+
+    fn allocate(&self, random: &mut Random) -> Option<Live> {
         let size = random.power_law(1, 16 << 20);
         let alignment = [0, 0, 0, 64, 4096, 2 << 20][random.below(6)];
         match self.pool.allocate(size, alignment) {
@@ -51,7 +67,12 @@ impl Stand {
                 self.book.requested.fetch_add(size, Ordering::SeqCst);
                 self.book.count.fetch_add(1, Ordering::SeqCst);
                 self.book.successes.fetch_add(1, Ordering::SeqCst);
-                Some(block)
+                let mark = random.next() as u8;
+                for end in self.ends(&block).into_iter().flatten() {
+                    // SAFETY: the byte is of a live block, which nobody else has.
+                    unsafe { end.write(mark) };
+                }
+                Some(Live { block, mark })
             }
             Err(_) => {
                 self.book.failures.fetch_add(1, Ordering::SeqCst);
@@ -60,7 +81,11 @@ impl Stand {
         }
     }
 
-    fn free(&self, block: Block<Addresses>) {
+    fn free(&self, Live { block, mark }: Live) {
+        for end in self.ends(&block).into_iter().flatten() {
+            // SAFETY: the byte is of a live block, and was written when that was allocated.
+            assert_eq!(unsafe { end.read() }, mark, "somebody else's block too");
+        }
         self.book
             .requested
             .fetch_sub(block.size(), Ordering::SeqCst);
@@ -78,6 +103,7 @@ impl Stand {
         let successes = self.book.successes.load(Ordering::SeqCst);
         assert_eq!(statistics.allocations, successes);
         assert_eq!(statistics.hits + statistics.misses, successes);
+        assert_eq!(statistics.misses, self.ledger.allocations() as u64);
         let failures = self.book.failures.load(Ordering::SeqCst);
         assert_eq!(statistics.failures, failures);
     }
@@ -85,7 +111,10 @@ impl Stand {
 
 #[test]
 fn every_byte_comes_back_and_every_figure_is_exact() {
-    let stands: Vec<_> = (0..3).map(|_| Stand::new()).collect();
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let kinds = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
+    let stands = kinds.map(|kind| Stand::new(&context, &device, kind));
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| mpsc::channel()).unzip();
     let survivors = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -105,7 +134,8 @@ fn every_byte_comes_back_and_every_figure_is_exact() {
                             senders[random.below(THREADS)].send(handed_over).unwrap();
                         }
                         _ if !live.is_empty() => {
-                            let (which, block) = live.swap_remove(random.below(live.len()));
+                            let (which, block): (usize, Live) =
+                                live.swap_remove(random.below(live.len()));
                             stands[which].free(block);
                         }
                         _ => {}
