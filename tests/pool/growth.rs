@@ -1,13 +1,69 @@
-//! What a pool holds beyond what is in use, after many allocations of mixed sizes, and that many live blocks do not
-//! slow it down.
+//! How a pool grows: as it is told to, by little more than what is in use, and without becoming slower.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use zeusm::pool::{Options, Pool};
+use zeusm::pool::{Growth, Options, Pool};
 
 use crate::mixes;
 use crate::provider::{Addresses, Ledger};
+
+fn growing(growth: Growth) -> (Ledger, Pool<Addresses>) {
+    let ledger = Ledger::default();
+    let options = Options {
+        growth,
+        ..Options::default()
+    };
+    let pool = Pool::new(ledger.provider(), options);
+    (ledger, pool)
+}
+
+#[test]
+fn slabs_grow_within_their_bounds() {
+    const SMALLEST: usize = 16 << 10;
+    const LARGEST: usize = 64 << 10;
+    let (ledger, pool) = growing(Growth {
+        first_slab: SMALLEST,
+        largest_slab: LARGEST,
+        divisor: 2,
+        ..Growth::default()
+    });
+    let mut blocks = Vec::new();
+    let mut slabs = Vec::new();
+    while slabs.len() < 10 {
+        let held = ledger.bytes();
+        blocks.push(pool.allocate(64, 0).unwrap());
+        let slab = ledger.bytes() - held;
+        if slab > 0 {
+            let expected = (held / 2).clamp(SMALLEST, LARGEST);
+            // Rounded up to a page.
+            assert!(
+                (expected..expected + 4096).contains(&slab),
+                "{slab} after {held}"
+            );
+            slabs.push(slab);
+        }
+    }
+    assert_eq!((slabs[0], slabs[9]), (SMALLEST, LARGEST));
+}
+
+#[test]
+fn unused_pieces_go_where_more_would_be_too_much() {
+    const MIB: usize = 1 << 20;
+    let usual = Growth::default();
+    let strict = Growth {
+        unchecked: 0,
+        ..usual
+    };
+    for (growth, held) in [(usual, 9 * MIB), (strict, 5 * MIB)] {
+        let (ledger, pool) = growing(growth);
+        drop(pool.allocate(4 * MIB, 0).unwrap());
+        // The first is too small to serve again.
+        let block = pool.allocate(5 * MIB, 0).unwrap();
+        assert_eq!(ledger.bytes(), held);
+        drop(block);
+    }
+}
 
 #[test]
 fn mixes_fragment_little() {

@@ -130,6 +130,17 @@ def test_options_are_checked(name):
     assert zm.MemoryPool("host", **{name: 1 << 22}).malloc(100).nbytes == 100
 
 
+def test_growth_is_as_told(usm_type):
+    for first_slab in (64 << 10, MIB):
+        pool = zm.MemoryPool(usm_type, first_slab=first_slab, largest_slab=MIB)
+        memory = pool.malloc(64)
+        assert pool.total_bytes() == first_slab
+        del memory
+    cautious = zm.MemoryPool(usm_type, largest_cache=0)
+    cautious.malloc(2 * MIB)
+    assert cautious.total_bytes() == 0
+
+
 def test_arguments_are_checked(pool):
     with pytest.raises(ValueError, match="nothing"):
         zm.MemoryPool("nothing")
