@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use level_zero_sys as sys;
 
@@ -40,6 +41,12 @@ impl Timer {
     pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
         let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
         u64::try_from(nanoseconds).unwrap_or(u64::MAX)
+    }
+
+    /// As many ticks as the clock does in that time.
+    pub(crate) fn ticks(self, time: Duration) -> u64 {
+        let ticks = time.as_nanos() * u128::from(self.frequency) / 1_000_000_000;
+        u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
     /// From one timestamp to the next, which may be behind the point where counting starts again.
@@ -147,6 +154,19 @@ impl Device {
         })
     }
 
+    /// What that clock shows now.
+    pub(crate) fn now(&self) -> Result<u64> {
+        let (mut host, mut ticks) = (0, 0);
+        // SAFETY: the device is alive, and both outlive the call.
+        unsafe {
+            call!(
+                self.driver().library(),
+                zeDeviceGetGlobalTimestamps(self.handle(), &mut host, &mut ticks)
+            )
+        }?;
+        Ok(ticks)
+    }
+
     /// The driver it belongs to.
     #[must_use]
     pub fn driver(&self) -> &Driver {
@@ -191,6 +211,7 @@ mod tests {
         assert_eq!(timer.nanoseconds(19_200_000), 1_000_000_000);
         assert_eq!(timer.ticks_between(10, 25), 15);
         assert_eq!(timer.ticks_between(0xffff_fff0, 0x10), 0x20);
+        assert_eq!(timer.ticks(Duration::from_millis(500)), 9_600_000);
         let full = Timer {
             frequency: 1_000_000_000,
             valid_bits: 64,

@@ -2,7 +2,7 @@
 
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use parking_lot::Mutex;
@@ -89,6 +89,39 @@ impl Event {
     /// # Errors
     /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before it is done, or when the device is lost.
     pub fn timing(&self) -> Result<Timing> {
+        let (start, end) = self.ticks()?;
+        let timer = self.0.pool.device.timer()?;
+        let start_ns = timer.nanoseconds(start);
+        Ok(Timing {
+            start: start_ns,
+            end: start_ns.saturating_add(timer.nanoseconds(timer.ticks_between(start, end))),
+        })
+    }
+
+    /// What the device's clock of [`timing`](Self::timing) showed at a moment of the host's before the operation began;
+    /// its start at the latest.
+    ///
+    /// # Errors
+    /// As [`timing`](Self::timing).
+    pub fn device_time(&self, before: Instant) -> Result<u64> {
+        let (start, _) = self.ticks()?;
+        let device = &self.0.pool.device;
+        let timer = device.timer()?;
+        let then = device.now()?.wrapping_sub(timer.ticks(before.elapsed()));
+        let waited = timer.ticks_between(then, start);
+        // The clocks are read one after the other, so that the start of what began at once may seem to come first.
+        let waited = if waited <= timer.ticks_between(start, then) {
+            waited
+        } else {
+            0
+        };
+        Ok(timer
+            .nanoseconds(start)
+            .saturating_sub(timer.nanoseconds(waited)))
+    }
+
+    /// When it began and ended, in ticks: as it went by on the wall, whichever engine context ran when.
+    fn ticks(&self) -> Result<(u64, u64)> {
         let mut result = sys::ze_kernel_timestamp_result_t::default();
         // SAFETY: the event is alive and its pool keeps timestamps; `result` outlives the call.
         unsafe {
@@ -97,14 +130,7 @@ impl Event {
                 zeEventQueryKernelTimestamp(self.handle(), &mut result)
             )
         }?;
-        let timer = self.0.pool.device.timer()?;
-        // Read as it went by on the wall, whichever engine context ran when.
-        let (start, end) = (result.global.kernelStart, result.global.kernelEnd);
-        let start_ns = timer.nanoseconds(start);
-        Ok(Timing {
-            start: start_ns,
-            end: start_ns.saturating_add(timer.nanoseconds(timer.ticks_between(start, end))),
-        })
+        Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
     /// Unsets it, so that it can serve once more; the caller alone uses it, and it is complete.

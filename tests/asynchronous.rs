@@ -194,7 +194,11 @@ fn operations_tell_when_they_ran() {
     drop(open);
     queue.wait().unwrap();
     let elapsed = begun.elapsed();
+    let submitted = first.device_time(begun).unwrap();
     let [first, second, third] = [first, second, third].map(|event| event.timing().unwrap());
+    assert!(submitted <= first.start);
+    let waited = Duration::from_nanos(first.start - submitted);
+    assert!(waited <= elapsed + Duration::from_millis(50), "{waited:?}");
     assert!(first.start <= first.end && first.end <= second.start && second.end <= third.start);
     assert!(first.duration() > Duration::from_micros(50), "{first:?}");
     assert!(first.duration() + second.duration() + third.duration() <= elapsed);

@@ -38,6 +38,7 @@ pub(super) struct PyEvent {
     place: Arc<Place>,
     /// What went wrong while it ran, when that is for the host to tell.
     fault: Fault,
+    submitted: Instant,
     /// The `dpctl.SyclEvent`, once made.
     sycl: PyOnceLock<Py<PyAny>>,
 }
@@ -46,12 +47,19 @@ pub(super) struct PyEvent {
 pub(super) type Fault = Arc<OnceLock<String>>;
 
 impl PyEvent {
-    pub(super) fn new(event: Event, queue: Queue, place: Arc<Place>, fault: Fault) -> Self {
+    pub(super) fn new(
+        event: Event,
+        queue: Queue,
+        place: Arc<Place>,
+        fault: Fault,
+        submitted: Instant,
+    ) -> Self {
         Self {
             event,
             queue,
             place,
             fault,
+            submitted,
             sycl: PyOnceLock::new(),
         }
     }
@@ -175,6 +183,18 @@ impl PyEvent {
             "submitted"
         };
         Dpctl::get(py)?.status.bind(py).getattr(name)
+    }
+
+    /// When the operation was submitted, in nanoseconds of the device's own clock, reckoned from the host's.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is under way.
+    #[getter]
+    fn profiling_info_submit(&self) -> PyResult<u64> {
+        self.timing()?;
+        Ok(self.event.device_time(self.submitted)?)
     }
 
     /// When the operation began, in nanoseconds of the device's own clock.

@@ -148,7 +148,12 @@ def test_dpctl_names_the_status(busy):
 
 def test_times(large, busy):
     end = busy()
-    for name in ["duration", "profiling_info_start", "profiling_info_end"]:
+    for name in [
+        "duration",
+        "profiling_info_submit",
+        "profiling_info_start",
+        "profiling_info_end",
+    ]:
         with pytest.raises(RuntimeError, match="under way"):
             getattr(end, name)
     started = time.perf_counter_ns()
@@ -157,6 +162,15 @@ def test_times(large, busy):
     elapsed = time.perf_counter_ns() - started
     assert first.profiling_info_start < first.profiling_info_end <= second.profiling_info_start
     assert first.duration == first.profiling_info_end - first.profiling_info_start
+    # The second one had to wait for the first one, and was submitted before that was done.
+    assert first.profiling_info_submit <= second.profiling_info_submit < first.profiling_info_end
+    waited = second.profiling_info_start - second.profiling_info_submit
+    # The host's and the device's clock are not read at the same moment.
+    unsure = 50_000_000
+    assert first.duration - unsure < waited < elapsed + unsure
+    time.sleep(0.2)
+    again = second.profiling_info_start - second.profiling_info_submit
+    assert abs(waited - again) < unsure
     # What 256 MiB take on any machine, and no more than went by.
     assert 100_000 < second.duration < elapsed
 

@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -325,6 +326,7 @@ impl Operands {
         }
         under_way::prepare(py)?;
         let place = Arc::clone(memory.place());
+        let submitted = Instant::now();
         let event = py.detach(move || -> Result<PyEvent, Error> {
             let queue = place.queue()?.clone();
             let fault = Fault::default();
@@ -335,7 +337,7 @@ impl Operands {
             };
             queue.keep(&event, Attached(Some(self)));
             under_way::watch(&queue);
-            Ok(PyEvent::new(event, queue, place, fault))
+            Ok(PyEvent::new(event, queue, place, fault, submitted))
         })?;
         Ok(event)
     }
