@@ -122,11 +122,11 @@ impl Flight {
 }
 
 impl opencl::Observer for Flight {
-    /// A thread that waits for the flight lands it, since OpenCL lets that go on after this call only. With other
-    /// streams about, that thread may be busy with their work.
+    /// A thread that waits for the flight lands it, since OpenCL lets that go on after this call only. With more in the
+    /// air, that thread may be busy with it.
     fn completed(self: Arc<Self>) {
         seat::note_worker();
-        if !self.joined.load(Ordering::Acquire) || self.has_company() {
+        if !self.joined.load(Ordering::Acquire) || UP.load(Ordering::Relaxed) > 1 {
             self.land();
         }
     }
