@@ -11,25 +11,54 @@ create_exception!(
     zeusm.memory,
     USMAllocationError,
     PyMemoryError,
-    "USM could not be allocated; the message has the size, the kind, the device and Level Zero's answer."
+    "USM could not be allocated; the message has the size, the kind, the device and Level Zero's answer.
+
+Examples
+--------
+>>> import zeusm.memory as zm
+>>> try:
+...     zm.MemoryUSMDevice(1 << 62)
+... except zm.USMAllocationError as error:
+...     print(isinstance(error, MemoryError), str(1 << 62) in str(error))
+True True"
 );
 create_exception!(
     zeusm.memory,
     IPCError,
     PyRuntimeError,
-    "Memory cannot be had from, or given to, another process; the message says why."
+    "Memory cannot be had from, or given to, another process; the message says why.
+
+Examples
+--------
+>>> import zeusm.memory as zm
+>>> try:
+...     zm.IPCMemoryHandle.from_bytes(b'nonsense')
+... except zm.IPCError as error:
+...     print(isinstance(error, RuntimeError))
+True"
 );
 create_exception!(
     zeusm,
     LevelZeroError,
     PyRuntimeError,
-    "Level Zero refused an operation, or cannot be had; the message says which and why."
+    "Level Zero refused an operation, or cannot be had; the message says which and why.
+
+Examples
+--------
+>>> import zeusm
+>>> issubclass(zeusm.LevelZeroError, RuntimeError)
+True"
 );
 create_exception!(
     zeusm,
     RuntimeSelectionWarning,
     PyRuntimeWarning,
-    "The Level Zero runtime that serves is not the one a user may expect."
+    "The Level Zero runtime that serves is not the one a user may expect.
+
+Examples
+--------
+>>> import warnings, zeusm
+>>> warnings.simplefilter('error', zeusm.RuntimeSelectionWarning)  # For a program that must not run on a CPU."
 );
 
 impl From<Error> for PyErr {

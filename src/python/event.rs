@@ -152,6 +152,13 @@ impl PyEvent {
     /// ------
     /// LevelZeroError
     ///     When the operation failed, or the device is lost.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
+    /// >>> event.wait(timeout=10)
+    /// True
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let limit = match timeout {
@@ -165,6 +172,15 @@ impl PyEvent {
     }
 
     /// Whether the operation is done.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
+    /// >>> event.wait()
+    /// True
+    /// >>> event.is_complete
+    /// True
     #[getter]
     fn is_complete(&self, py: Python<'_>) -> PyResult<bool> {
         let done = self.event.is_complete()?;
@@ -175,6 +191,15 @@ impl PyEvent {
     }
 
     /// dpctl's word for it: `dpctl.event_status_type.submitted` or `.complete`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
+    /// >>> event.wait()
+    /// True
+    /// >>> event.execution_status.name
+    /// 'complete'
     #[getter]
     fn execution_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let name = if self.event.is_complete()? {
@@ -191,6 +216,15 @@ impl PyEvent {
     /// ------
     /// RuntimeError
     ///     While the operation is under way.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
+    /// >>> event.wait()
+    /// True
+    /// >>> event.profiling_info_submit <= event.profiling_info_start
+    /// True
     #[getter]
     fn profiling_info_submit(&self) -> PyResult<u64> {
         self.timing()?;
@@ -203,6 +237,15 @@ impl PyEvent {
     /// ------
     /// RuntimeError
     ///     While the operation is under way.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
+    /// >>> event.wait()
+    /// True
+    /// >>> event.profiling_info_start <= event.profiling_info_end
+    /// True
     #[getter]
     fn profiling_info_start(&self) -> PyResult<u64> {
         Ok(self.timing()?.start)
@@ -214,6 +257,15 @@ impl PyEvent {
     /// ------
     /// RuntimeError
     ///     While the operation is under way.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
+    /// >>> event.wait()
+    /// True
+    /// >>> event.profiling_info_end - event.profiling_info_start == event.duration
+    /// True
     #[getter]
     fn profiling_info_end(&self) -> PyResult<u64> {
         Ok(self.timing()?.end)
@@ -225,6 +277,15 @@ impl PyEvent {
     /// ------
     /// RuntimeError
     ///     While the operation is under way.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
+    /// >>> event.wait()
+    /// True
+    /// >>> event.duration >= 0
+    /// True
     #[getter]
     fn duration(&self) -> PyResult<u64> {
         let timing = self.timing()?;
@@ -239,6 +300,15 @@ impl PyEvent {
     /// ------
     /// RuntimeError
     ///     When the memory is in no SYCL context; the message says why.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMShared(64)
+    /// >>> event = memory.memset_async(1)
+    /// >>> memory.sycl_queue.submit_barrier([event.sycl_event]).wait()
+    /// >>> event.is_complete
+    /// True
     #[getter]
     fn sycl_event(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         if let Some(known) = self.sycl.get(py) {

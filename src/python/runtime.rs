@@ -9,30 +9,60 @@ use super::errors::RuntimeSelectionWarning;
 use crate::runtime::Runtime;
 
 /// The Level Zero runtime that serves this process.
+///
+/// Examples
+/// --------
+/// >>> import zeusm
+/// >>> isinstance(zeusm.runtime(), zeusm.Runtime)
+/// True
 #[pyclass(name = "Runtime", module = "zeusm", frozen)]
 pub(super) struct PyRuntime(&'static Runtime);
 
 #[pymethods]
 impl PyRuntime {
     /// Whose Level Zero serves: 'system', 'cpu' or 'custom'.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> zeusm.runtime().kind in ("system", "cpu", "custom")
+    /// True
     #[getter]
     fn kind(&self) -> &'static str {
         self.0.kind().name()
     }
 
     /// Why this one serves, a sentence for people.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> len(zeusm.runtime().reason) > 0
+    /// True
     #[getter]
     fn reason(&self) -> &'static str {
         self.0.reason()
     }
 
     /// The file of the library.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> zeusm.runtime().path.is_absolute()
+    /// True
     #[getter]
     fn path(&self) -> PathBuf {
         self.0.path()
     }
 
     /// The names of the devices, in Level Zero's order.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> len(zeusm.runtime().device_names) > 0
+    /// True
     #[getter]
     fn device_names(&self) -> Vec<&'static str> {
         self.0

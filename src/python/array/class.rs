@@ -9,7 +9,6 @@ use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyAttributeError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::gc::PyVisit;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -190,118 +189,6 @@ impl From<ViewError> for PyErr {
 
 #[pymethods]
 impl UsmArray {
-    /// The type of the elements, a `numpy.dtype`.
-    #[getter]
-    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dtype::object(py, self.item)
-    }
-
-    /// The dimensions.
-    #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.layout.shape())
-    }
-
-    /// From one element to the next in each dimension, in elements.
-    #[getter]
-    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.layout.element_strides())
-    }
-
-    /// From the beginning of `base` to the element with all indices 0, in elements.
-    #[getter]
-    fn offset(&self) -> isize {
-        self.layout.offset()
-    }
-
-    /// The number of dimensions.
-    #[getter]
-    fn ndim(&self) -> usize {
-        self.layout.ndim()
-    }
-
-    /// The number of elements.
-    #[getter]
-    fn size(&self) -> usize {
-        self.layout.elements()
-    }
-
-    /// Bytes of one element.
-    #[getter]
-    fn itemsize(&self) -> usize {
-        self.layout.itemsize()
-    }
-
-    /// Bytes of all elements, without the gaps between them.
-    #[getter]
-    fn nbytes(&self) -> usize {
-        self.layout.nbytes()
-    }
-
-    /// The memory object that the array is a view of.
-    #[getter]
-    fn base(&self, py: Python<'_>) -> Py<PyMemory> {
-        self.base.object().clone_ref(py)
-    }
-
-    /// Kind of the memory: 'shared', 'device' or 'host'.
-    #[getter]
-    fn usm_type(&self) -> &'static str {
-        self.memory().kind.name()
-    }
-
-    /// Whether the exporter of the memory forbids writing.
-    #[getter]
-    fn readonly(&self) -> bool {
-        self.memory().read_only
-    }
-
-    /// Whether the elements lie in row-major order without gaps.
-    #[getter]
-    fn c_contiguous(&self) -> bool {
-        self.layout.is_c_contiguous()
-    }
-
-    /// Whether the elements lie in column-major order without gaps.
-    #[getter]
-    fn f_contiguous(&self) -> bool {
-        self.layout.is_f_contiguous()
-    }
-
-    /// Address of the element with all indices 0; of the memory when there are no elements.
-    #[getter]
-    fn _pointer(&self) -> usize {
-        self.memory().reach.make_known();
-        self.first()
-    }
-
-    /// The `dpctl.SyclContext` that the memory is bound to.
-    #[getter]
-    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.base
-            .object()
-            .bind(py)
-            .getattr(intern!(py, "sycl_context"))
-    }
-
-    /// The `dpctl.SyclDevice` that the memory was allocated for.
-    #[getter]
-    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.base
-            .object()
-            .bind(py)
-            .getattr(intern!(py, "sycl_device"))
-    }
-
-    /// A `dpctl.SyclQueue` of the memory's context and device.
-    #[getter]
-    fn sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.base
-            .object()
-            .bind(py)
-            .getattr(intern!(py, "sycl_queue"))
-    }
-
     /// What other packages read to use the array in place; strides and offset count elements.
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -464,6 +351,12 @@ impl UsmArray {
     }
 
     /// The array with its dimensions in reverse order.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> zeusm.asarray([[1, 2, 3], [4, 5, 6]]).T.copy_to_host().tolist()
+    /// [[1, 4], [2, 5], [3, 6]]
     #[getter(T)]
     fn t(&self, py: Python<'_>) -> PyResult<Self> {
         let layout = self.layout.reversed().map_err(|error| invalid(&error))?;

@@ -12,6 +12,7 @@ mod host;
 mod index;
 mod memory;
 mod pointer;
+mod properties;
 mod shape;
 mod take;
 

@@ -27,24 +27,56 @@ pub(in crate::python) struct PyPointerAttributes {
 #[pymethods]
 impl PyPointerAttributes {
     /// The pointer that was asked for.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.pointer - array._pointer
+    /// 10
     #[getter]
     fn pointer(&self) -> usize {
         self.pointer
     }
 
     /// Kind of the memory: 'shared', 'device' or 'host'.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.usm_type
+    /// 'shared'
     #[getter]
     fn usm_type(&self) -> &'static str {
         self.attributes.kind.name()
     }
 
     /// Where the allocation begins.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.base == array._pointer
+    /// True
     #[getter]
     fn base(&self) -> usize {
         self.attributes.base
     }
 
     /// How many bytes the allocation has.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.size >= 100
+    /// True
     #[getter]
     fn size(&self) -> usize {
         self.attributes.size
@@ -52,18 +84,42 @@ impl PyPointerAttributes {
 
     /// Level Zero's number of its allocation, which no other ever has; parts that a pool made of one share it, and
     /// differ by `base`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.allocation_id == zeusm.pointer_attributes(array._pointer).allocation_id
+    /// True
     #[getter]
     fn allocation_id(&self) -> u64 {
         self.attributes.id
     }
 
     /// Whether the host may read and write the memory.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.host_accessible
+    /// True
     #[getter]
     fn host_accessible(&self) -> bool {
         self.attributes.kind.is_host_accessible()
     }
 
     /// The `dpctl.SyclContext` of the allocation.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.sycl_context == array.sycl_context
+    /// True
     #[getter]
     fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.place.sycl()?;
@@ -71,6 +127,14 @@ impl PyPointerAttributes {
     }
 
     /// The `dpctl.SyclDevice` that it was allocated for; None for memory of the host.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
+    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
+    /// >>> found.sycl_device == array.sycl_device
+    /// True
     #[getter]
     fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.attributes.device.is_none() {

@@ -63,6 +63,15 @@ pub(in crate::python) fn get_mem_handle<'py>(
 /// Returns
 /// -------
 /// MemoryIPCDevice
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> memory = zm.MemoryUSMDevice(64)
+/// >>> data = zm.SyclIPCGetMemHandle(memory)
+/// >>> opened = zm.SyclIPCOpenMemHandle(data, memory.sycl_device, 64)
+/// >>> opened.nbytes
+/// 64
 #[pyfunction(name = "SyclIPCOpenMemHandle")]
 #[pyo3(signature = (handle_bytes, device=None, nbytes=None))]
 pub(in crate::python) fn open_mem_handle<'py>(
@@ -79,6 +88,16 @@ pub(in crate::python) fn open_mem_handle<'py>(
 /// ----------
 /// usm_memory : MemoryIPCDevice
 ///     Closing again does nothing.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> memory = zm.MemoryUSMDevice(64)
+/// >>> data = zm.SyclIPCGetMemHandle(memory)
+/// >>> opened = zm.SyclIPCOpenMemHandle(data, memory.sycl_device, 64)
+/// >>> zm.SyclIPCCloseMemHandle(opened)
+/// >>> opened.is_closed
+/// True
 #[pyfunction(name = "SyclIPCCloseMemHandle")]
 pub(in crate::python) fn close_mem_handle(usm_memory: &Bound<'_, PyAny>) -> PyResult<()> {
     PyIpcHandle::close_mapping(usm_memory)

@@ -128,6 +128,12 @@ impl PyIpcHandle {
     /// Returns
     /// -------
     /// bool
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.IPCMemoryHandle.is_available()
+    /// True
     #[staticmethod]
     fn is_available(py: Python<'_>) -> PyResult<bool> {
         let spot = Spot::default_one(py)?;
@@ -141,6 +147,14 @@ impl PyIpcHandle {
     /// ------
     /// IPCError
     ///     When the bytes are no handle of this version of zeusm, or damaged.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> zm.IPCMemoryHandle.from_bytes(handle.to_bytes()).nbytes
+    /// 64
     #[staticmethod]
     fn from_bytes(handle_bytes: PyBackedBytes) -> PyResult<Self> {
         Self::read(&handle_bytes)
@@ -152,6 +166,14 @@ impl PyIpcHandle {
     /// ------
     /// RuntimeError
     ///     When the handle is closed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> type(handle.to_bytes())
+    /// <class 'bytes'>
     pub(super) fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.check_open()?;
         Ok(PyBytes::new(py, &self.handle.to_bytes()))
@@ -187,6 +209,16 @@ impl PyIpcHandle {
     ///     or the system lets nothing through; the message says which.
     /// ValueError
     ///     When `nbytes` is not positive, or more than the handle names.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:  # In another process, as a rule.
+    /// ...     opened.memset(5)
+    /// >>> memory[:2].tobytes()
+    /// b'\x05\x05'
     #[staticmethod]
     #[pyo3(signature = (handle_bytes, device=None, nbytes=None))]
     pub(super) fn open<'py>(
@@ -229,6 +261,16 @@ impl PyIpcHandle {
     ///     When it is not memory that `open` gave.
     /// BufferError
     ///     While a memoryview, an array or an operation uses it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> opened = zm.IPCMemoryHandle.open(handle)
+    /// >>> zm.IPCMemoryHandle.close_mapping(opened)
+    /// >>> opened.is_closed
+    /// True
     #[staticmethod]
     pub(super) fn close_mapping(usm_memory: &Bound<'_, PyAny>) -> PyResult<()> {
         if !usm_memory.is_instance_of::<PyMemory>() {
@@ -248,42 +290,99 @@ impl PyIpcHandle {
 
     /// Closes the handle object, which then keeps the memory no longer. What it was sent to can still open it for as
     /// long as the memory lives. Closing again does nothing.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.close()
+    /// >>> handle.closed
+    /// True
     fn close(&self) {
         let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
         drop(state);
     }
 
     /// Whether the handle object was closed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.closed
+    /// False
     #[getter]
     fn closed(&self) -> bool {
         self.check_open().is_err()
     }
 
     /// How many bytes it names.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.nbytes
+    /// 64
     #[getter]
     fn nbytes(&self) -> usize {
         self.handle.size()
     }
 
     /// Where they begin in the driver's allocation, in bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> memory[16:].ipc_handle().offset - handle.offset
+    /// 16
     #[getter]
     fn offset(&self) -> usize {
         self.handle.offset()
     }
 
     /// Kind of the memory: 'shared', 'device' or 'host'.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.usm_type
+    /// 'device'
     #[getter]
     fn usm_type(&self) -> &'static str {
         self.handle.kind().name()
     }
 
     /// Level Zero's number of the allocation in the process that owns it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.allocation_id == memory[16:].ipc_handle().allocation_id
+    /// True
     #[getter]
     fn allocation_id(&self) -> u64 {
         self.handle.allocation_id()
     }
 
     /// The `uuid.UUID` of the device that the memory is on.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> type(handle.device_uuid)
+    /// <class 'uuid.UUID'>
     #[getter]
     fn device_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let bytes = PyBytes::new(py, &self.handle.device_uuid());
@@ -293,6 +392,15 @@ impl PyIpcHandle {
     }
 
     /// The number of the process that owns the memory.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> import os
+    /// >>> handle.pid == os.getpid()
+    /// True
     #[getter]
     fn pid(&self) -> u32 {
         self.handle.process()
@@ -344,6 +452,15 @@ impl PyMemory {
     /// Returns
     /// -------
     /// IPCMemoryHandle
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+    /// ...     opened.nbytes
+    /// 64
     fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcHandle> {
         PyIpcHandle::of(py, self)
     }

@@ -20,12 +20,29 @@ macro_rules! class {
         #[pymethods]
         impl $name {
             /// Whether the mapping was closed, as is `closed`.
+            ///
+            /// Examples
+            /// --------
+            /// >>> import zeusm.memory as zm
+            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
+            /// >>> opened = zm.IPCMemoryHandle.open(handle)
+            /// >>> opened.close()
+            /// >>> opened.is_closed
+            /// True
             #[getter]
             fn is_closed(slf: &Bound<'_, Self>) -> bool {
                 slf.as_super().as_super().get().uses.is_closed()
             }
 
             /// Size of the memory in bytes; 0 once closed.
+            ///
+            /// Examples
+            /// --------
+            /// >>> import zeusm.memory as zm
+            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
+            /// >>> opened = zm.IPCMemoryHandle.open(handle)
+            /// >>> opened.nbytes
+            /// 64
             #[getter]
             fn nbytes(slf: &Bound<'_, Self>) -> usize {
                 let memory = slf.as_super().as_super().get();
@@ -33,6 +50,14 @@ macro_rules! class {
             }
 
             /// Size of the memory in bytes; 0 once closed.
+            ///
+            /// Examples
+            /// --------
+            /// >>> import zeusm.memory as zm
+            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
+            /// >>> opened = zm.IPCMemoryHandle.open(handle)
+            /// >>> opened.size
+            /// 64
             #[getter]
             fn size(slf: &Bound<'_, Self>) -> usize {
                 Self::nbytes(slf)
@@ -57,18 +82,42 @@ class! {
     ///
     /// A :class:`MemoryUSMDevice` in every other respect. `close()`, the end of a `with` block, or dropping the last
     /// reference closes it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+    /// ...     type(opened).__name__, opened.nbytes
+    /// ('MemoryIPCDevice', 64)
     MemoryIPCDevice, MemoryUSMDevice
 }
 class! {
     /// Another process's USM-shared memory, from :meth:`IPCMemoryHandle.open`.
     ///
     /// A :class:`MemoryUSMShared` in every other respect; see :class:`MemoryIPCDevice`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> handle = zm.MemoryUSMShared(64).ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+    /// ...     type(opened).__name__, opened.nbytes
+    /// ('MemoryIPCShared', 64)
     MemoryIPCShared, MemoryUSMShared
 }
 class! {
     /// Another process's USM-host memory, from :meth:`IPCMemoryHandle.open`.
     ///
     /// A :class:`MemoryUSMHost` in every other respect; see :class:`MemoryIPCDevice`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> handle = zm.MemoryUSMHost(64).ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+    /// ...     type(opened).__name__, opened.nbytes
+    /// ('MemoryIPCHost', 64)
     MemoryIPCHost, MemoryUSMHost
 }
 

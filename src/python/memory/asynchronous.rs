@@ -66,6 +66,16 @@ impl PyMemory {
     ///     When `obj` is read-only, not contiguous or too small.
     /// LevelZeroError
     ///     When the copy is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory, back = zm.MemoryUSMDevice(2), bytearray(2)
+    /// >>> memory.memset(1)
+    /// >>> memory.copy_to_host_async(back).wait()
+    /// True
+    /// >>> back
+    /// bytearray(b'\x01\x01')
     #[pyo3(signature = (obj, *, depends=None))]
     fn copy_to_host_async(
         slf: &Bound<'_, Self>,
@@ -106,6 +116,14 @@ impl PyMemory {
     ///     When `obj` is not contiguous or too large, or the memory is read-only.
     /// LevelZeroError
     ///     When the copy is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(4)
+    /// >>> event = memory.copy_from_host_async(b"abcd")
+    /// >>> memory.tobytes()  # In its turn.
+    /// b'abcd'
     #[pyo3(signature = (obj, *, depends=None))]
     fn copy_from_host_async(
         slf: &Bound<'_, Self>,
@@ -150,6 +168,16 @@ impl PyMemory {
     ///     When `sycl_usm_ary` has no such interface or a malformed one, or is too large, or the memory is read-only.
     /// LevelZeroError
     ///     When the copy is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> source, memory = zm.MemoryUSMShared(2), zm.MemoryUSMDevice(2)
+    /// >>> filled = source.memset_async(3)
+    /// >>> memory.copy_from_device_async(source, depends=filled).wait()
+    /// True
+    /// >>> memory.tobytes()
+    /// b'\x03\x03'
     #[pyo3(signature = (sycl_usm_ary, *, depends=None))]
     fn copy_from_device_async(
         slf: &Bound<'_, Self>,
@@ -191,6 +219,15 @@ impl PyMemory {
     ///     When `val` is not a byte, or the memory is read-only.
     /// LevelZeroError
     ///     When the fill is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(2)
+    /// >>> memory.memset_async(9).wait(timeout=10)
+    /// True
+    /// >>> memory.tobytes()
+    /// b'\t\t'
     #[pyo3(signature = (val=None, *, depends=None))]
     fn memset_async(
         slf: &Bound<'_, Self>,
@@ -219,6 +256,12 @@ impl PyMemory {
     /// -------
     /// zeusm.Event
     ///     Complete once the hint was given.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(4096).prefetch().wait()
+    /// True
     #[pyo3(signature = (*, depends=None))]
     fn prefetch(slf: &Bound<'_, Self>, depends: Option<&Bound<'_, PyAny>>) -> PyResult<PyEvent> {
         let memory = slf.get();
@@ -253,6 +296,12 @@ impl PyMemory {
     /// ------
     /// ValueError
     ///     For any other advice.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(4096).mem_advise("set_read_mostly").wait()
+    /// True
     #[pyo3(signature = (advice, *, depends=None))]
     fn mem_advise(
         slf: &Bound<'_, Self>,

@@ -44,6 +44,15 @@ impl PyMemory {
     }
 
     /// Whether the object was closed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> with zm.MemoryUSMDevice(8) as memory:
+    /// ...     memory.closed
+    /// False
+    /// >>> memory.closed
+    /// True
     #[getter]
     fn closed(&self) -> bool {
         self.uses.is_closed()
@@ -57,6 +66,18 @@ impl PyMemory {
     ///     While something uses the memory: a memoryview or array, a running operation, another object that shares
     ///     it, or, once `__sycl_usm_array_interface__` was read, perhaps another package. Drop the last reference
     ///     instead: that frees the memory as soon as nobody needs it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMShared(8)
+    /// >>> view = memoryview(memory)
+    /// >>> memory.close()
+    /// Traceback (most recent call last):
+    /// ...
+    /// BufferError: ...
+    /// >>> view.release()
+    /// >>> memory.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.uses.close().map_err(|uses| {
             PyBufferError::new_err(format!(

@@ -14,12 +14,24 @@ use crate::usm::UsmKind;
 #[pymethods]
 impl PyMemory {
     /// Size of the memory in bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMDevice(1000).nbytes
+    /// 1000
     #[getter]
     fn nbytes(&self) -> usize {
         self.nbytes
     }
 
     /// Size of the memory in bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMDevice(1000).size
+    /// 1000
     #[getter]
     fn size(&self) -> usize {
         self.nbytes
@@ -34,6 +46,14 @@ impl PyMemory {
     }
 
     /// The object that owns the memory; None when zeusm does.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> import dpctl.memory
+    /// >>> theirs = dpctl.memory.MemoryUSMShared(8)
+    /// >>> zm.MemoryUSMShared(8).reference_obj is None, zm.as_usm_memory(theirs).reference_obj is theirs
+    /// (True, True)
     #[getter]
     fn reference_obj(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         match &*self.owner.lock() {
@@ -43,6 +63,13 @@ impl PyMemory {
     }
 
     /// The `dpctl.SyclContext` that the memory is bound to.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> import dpctl
+    /// >>> isinstance(zm.MemoryUSMShared(8).sycl_context, dpctl.SyclContext)
+    /// True
     #[getter]
     fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.spot.queue(py) {
@@ -58,6 +85,12 @@ impl PyMemory {
     }
 
     /// The `dpctl.SyclDevice` that the memory was allocated for.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(8).sycl_device.backend.name
+    /// 'level_zero'
     #[getter]
     fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.spot.queue(py) {
@@ -67,6 +100,13 @@ impl PyMemory {
     }
 
     /// A `dpctl.SyclQueue` of the memory's context and device: the one given when it was made, else a new one.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMShared(8)
+    /// >>> memory.sycl_queue.sycl_context == memory.sycl_context
+    /// True
     #[getter]
     fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         // Why there is no SYCL context is more to the point than why dpctl cannot be imported.
@@ -108,6 +148,12 @@ impl PyMemory {
     /// ----------
     /// syclobj : optional
     ///     A SYCL object whose context is asked; by default the memory's own.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(8).get_usm_type()
+    /// 'shared'
     #[pyo3(signature = (syclobj=None))]
     fn get_usm_type(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<&'static str> {
         Ok(self.kind_in(syclobj)?.map_or("unknown", UsmKind::name))
@@ -119,6 +165,12 @@ impl PyMemory {
     /// ----------
     /// syclobj : optional
     ///     A SYCL object whose context is asked; by default the memory's own.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> [kind(8).get_usm_type_enum() for kind in (zm.MemoryUSMDevice, zm.MemoryUSMShared, zm.MemoryUSMHost)]
+    /// [1, 2, 3]
     #[pyo3(signature = (syclobj=None))]
     fn get_usm_type_enum(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<i32> {
         Ok(self.kind_in(syclobj)?.map_or(0, kinds::number))

@@ -30,6 +30,16 @@ impl PyMemory {
     ///     When it is read-only, not contiguous or too small; nothing is written then.
     /// LevelZeroError
     ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(4)
+    /// >>> memory.copy_from_host(b"abcd")
+    /// >>> memory.copy_to_host(bytearray(4))
+    /// bytearray(b'abcd')
+    /// >>> memory.copy_to_host().tolist()
+    /// [97, 98, 99, 100]
     #[pyo3(signature = (obj=None))]
     fn copy_to_host<'py>(
         &self,
@@ -76,6 +86,15 @@ impl PyMemory {
     ///     When it is not contiguous or too large, or the memory is read-only; nothing is written then.
     /// LevelZeroError
     ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> from array import array
+    /// >>> memory = zm.MemoryUSMDevice(16)
+    /// >>> memory.copy_from_host(array("d", [1.5, 2.5]))
+    /// >>> memory.copy_to_host(array("d", [0, 0]))
+    /// array('d', [1.5, 2.5])
     fn copy_from_host(&self, py: Python<'_>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
         let buffer = HostBuffer::readable(obj)?;
         self.check_writable()?;
@@ -110,6 +129,15 @@ impl PyMemory {
     ///     When it has no such interface or a malformed one, or is too large, or the memory is read-only.
     /// LevelZeroError
     ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> source, memory = zm.MemoryUSMShared(3), zm.MemoryUSMDevice(3)
+    /// >>> source.memset(7)
+    /// >>> memory.copy_from_device(source)
+    /// >>> memory.tobytes()
+    /// b'\x07\x07\x07'
     fn copy_from_device(&self, py: Python<'_>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
         let source = construct::view_of(sycl_usm_ary)?;
         self.check_writable()?;
@@ -144,6 +172,14 @@ impl PyMemory {
     ///     When `val` is not a byte, or the memory is read-only.
     /// LevelZeroError
     ///     When the fill fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(3)
+    /// >>> memory.memset(255)
+    /// >>> memory.tobytes()
+    /// b'\xff\xff\xff'
     #[pyo3(signature = (val=None))]
     fn memset(&self, py: Python<'_>, val: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let byte = byte(val)?;
@@ -164,6 +200,14 @@ impl PyMemory {
     }
 
     /// A copy of the memory as bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMHost(4)
+    /// >>> memory.copy_from_host(b"abcd")
+    /// >>> memory.tobytes()
+    /// b'abcd'
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let _use = self.uses.guard()?;
         self.after_queue(py)?;

@@ -100,6 +100,14 @@ impl PyMemoryPool {
     }
 
     /// Kind of the memory: 'shared', 'device' or 'host'.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.usm_type
+    /// 'shared'
     #[getter]
     fn usm_type(&self) -> &'static str {
         self.kind().name()
@@ -126,6 +134,14 @@ impl PyMemoryPool {
     ///     asked; the message has the figures.
     /// ValueError
     ///     For a negative size or an impossible alignment.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> memory.nbytes, memory.get_usm_type()
+    /// (1000, 'shared')
     #[pyo3(signature = (nbytes, *, alignment=None))]
     fn malloc<'py>(
         &self,
@@ -142,36 +158,97 @@ impl PyMemoryPool {
     }
 
     /// Bytes of the blocks in use, rounded up as the pool does.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.used_bytes()
+    /// 1024
     fn used_bytes(&self) -> usize {
         self.pool.statistics().used_bytes
     }
 
     /// Bytes held from Level Zero that are in no block in use.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.free_bytes() == pool.total_bytes() - pool.used_bytes()
+    /// True
     fn free_bytes(&self) -> usize {
         self.pool.statistics().free_bytes
     }
 
     /// Bytes held from Level Zero, in use or not.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.total_bytes() >= 1024
+    /// True
     fn total_bytes(&self) -> usize {
         self.pool.statistics().total_bytes
     }
 
     /// All figures of this moment.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.statistics().requested_bytes
+    /// 1000
     fn statistics(&self) -> PyPoolStatistics {
         self.pool.statistics().into()
     }
 
     /// Begins a new peak at what is in use now.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> del memory
+    /// >>> pool.reset_peak()
+    /// >>> pool.statistics().peak_bytes
+    /// 0
     fn reset_peak(&self) {
         self.pool.reset_peak();
     }
 
     /// Counts what happens within a `with` block.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> with pool.scope() as scope:
+    /// ...     more = pool.malloc(100)
+    /// >>> scope.report().used_count
+    /// 1
     fn scope(&self) -> PyPoolScope {
         PyPoolScope::new(&self.pool)
     }
 
     /// Gives unused memory back until at most `keep` bytes are held; returns how many bytes went.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> del memory
+    /// >>> pool.trim(0) > 0, pool.total_bytes()
+    /// (True, 0)
     #[pyo3(signature = (keep=None))]
     fn trim(&self, py: Python<'_>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         let keep = number("keep", keep)?.unwrap_or(0);
@@ -179,17 +256,41 @@ impl PyMemoryPool {
     }
 
     /// Gives all unused memory back; returns how many bytes went.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> del memory
+    /// >>> pool.free_all_blocks() > 0, pool.total_bytes()
+    /// (True, 0)
     fn free_all_blocks(&self, py: Python<'_>) -> usize {
         py.detach(|| self.pool.free_all_blocks())
     }
 
     /// The most bytes to hold, in use or not; None for no limit.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryPool("shared", limit=1 << 20).get_limit()
+    /// 1048576
     fn get_limit(&self) -> Option<usize> {
         self.pool.statistics().limit
     }
 
     /// Sets the most bytes to hold, None for no limit. Below what is in use, the pool does not grow until enough is
     /// freed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.set_limit(1 << 30)
+    /// >>> pool.get_limit() == 1 << 30
+    /// True
     #[pyo3(signature = (size=None))]
     fn set_limit(&self, py: Python<'_>, size: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = number("size", size)?;
@@ -200,6 +301,16 @@ impl PyMemoryPool {
     /// Sets what is called with the number of bytes before an allocation fails, None for nothing. If it returns True,
     /// the allocation is tried once more; if it raises, the allocation fails with that as the cause. It may use the
     /// pool. The pool keeps it until another takes its place.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared", limit=1 << 20)
+    /// >>> hoard = [pool.malloc(1 << 20)]
+    /// >>> pool.set_failure_callback(lambda nbytes: bool(hoard) and hoard.pop() is not None)
+    /// >>> memory = pool.malloc(1 << 20)
+    /// >>> hoard
+    /// []
     #[pyo3(signature = (callback))]
     fn set_failure_callback(&self, callback: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let Some(callback) = callback else {
