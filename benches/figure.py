@@ -72,7 +72,7 @@ def caption(result):
     versions = ", ".join(f"{name} {machine['packages'][name]}" for name in ("zeusm", "dpctl"))
     return (
         f"{versions}; {machine['processor']}, {machine['processors']} processors; "
-        f"{machine['date'][:10]}; medians of {processes} process{'es' * (processes > 1)}, a dot for each kind and size"
+        f"{machine['date'][:10]}, load {machine['load_before']} before; medians of {processes} process{'es' * (processes > 1)}, a dot for each kind and size"
     )
 
 

@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 
+import compare
 import goals
 
 HERE = pathlib.Path(__file__).parent
@@ -111,7 +112,11 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=HERE / "results")
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="program")
     arguments = parser.parse_args()
-    result = {"machine": machine(), "processes": arguments.processes}
+    result = {
+        "machine": machine(),
+        "processes": arguments.processes,
+        "rounds": compare.ROUNDS,
+    }
     result["figures"] = gather(arguments.programs or PROGRAMS, arguments.processes)
     result["goals"] = list(goals.judge(result["figures"]))
     print(json.dumps(result["machine"], ensure_ascii=False, indent=1))

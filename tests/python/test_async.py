@@ -268,6 +268,21 @@ def test_operands_of_a_dropped_event_are_what_they_were(busy):
     del others, arrays
 
 
+def test_a_pools_block_is_not_given_again_meanwhile(busy, usm_type):
+    pool = zeusm.memory.MemoryPool(usm_type)
+    memory = pool.malloc(N)
+    pointer = memory._pointer
+    busy()
+    event = memory.memset_async(1)
+    del memory
+    others = [pool.malloc(N) for _ in range(8)]
+    assert pointer not in {other._pointer for other in others}
+    assert pool.statistics().used_count == 1 + len(others)
+    assert not event.is_complete
+    del event
+    assert soon(lambda: pool.statistics().used_count == len(others))
+
+
 def test_a_source_of_another_package_is_kept(busy):
     theirs = dpctl.memory.MemoryUSMShared(N)
     theirs.copy_from_host(PATTERN)

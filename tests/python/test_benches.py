@@ -1,0 +1,79 @@
+"""The programs of `make bench` report what is to be judged, and the judging is right."""
+
+import json
+
+import pytest
+from conftest import ROOT
+
+BENCHES = ROOT / "benches"
+RESULTS = json.loads((BENCHES / "results" / "results.json").read_text())
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """The module that runs them."""
+    monkeypatch.syspath_prepend(BENCHES)
+    import run
+
+    return run
+
+
+@pytest.mark.parametrize("program", ["memory", "process", "kernels"])
+def test_a_program_reports_figures(fresh, program):
+    output = fresh.run(BENCHES / f"{program}.py", env={"ZEUSM_BENCH_ROUNDS": "1"}).stdout
+    records = [json.loads(line) for line in output.splitlines()]
+    known = {(figure["group"], figure["name"], figure["unit"]) for figure in RESULTS["figures"]}
+    for record in records:
+        assert (record["group"], record["name"], record["unit"]) in known
+        assert len(record["values"]) > 1
+        assert all(value > 0 for value in record["values"].values())
+    assert {record["group"] for record in records} <= {group for group, _, _ in known}
+
+
+def test_the_figures_shown_are_complete(run):
+    """Every goal was measured, in as many processes as the median of them needs to mean something."""
+    assert RESULTS["processes"] >= 5
+    assert [goal["group"] for goal in RESULTS["goals"]] == list(run.goals.GOALS)
+    assert RESULTS["goals"] == list(run.goals.judge(RESULTS["figures"]))
+    for suffix in ("svg", "png"):
+        assert (BENCHES / "results" / f"comparison.{suffix}").stat().st_size > 10_000
+
+
+def test_figures_are_spread_over_processes(run, monkeypatch):
+    values = iter(
+        [{"zeusm": 2.0, "dpctl": 4.0}, {"zeusm": 1.0, "dpctl": 4.0}, {"zeusm": 9.0, "dpctl": 3.0}]
+    )
+    record = {"group": "import", "name": "both", "unit": "s"}
+    monkeypatch.setattr(run, "records", lambda program: [record | {"values": next(values)}])
+    (figure,) = run.gather(["process"], 3)
+    assert figure["values"]["zeusm"] == {"median": 2.0, "least": 1.0, "most": 9.0}
+    assert figure["ratios"] == {"dpctl": {"median": 0.5, "least": 0.25, "most": 3.0}}
+    (line,) = run.table([figure])
+    assert "0.50 (0.25 to 3.00) of dpctl" in line
+
+
+def of(group, **medians):
+    """Figures of a group: one of each value, as ratio to dpctl and as value."""
+    for name, value in medians.items():
+        spread = {"median": value}
+        yield {
+            "group": group,
+            "name": name,
+            "values": {"zeusm": spread},
+            "ratios": {"dpctl": spread},
+        }
+
+
+def test_the_worst_figure_decides(run):
+    figures = [
+        *of("import", good=0.1, bad=0.31),
+        *of("two threads", good=1.9, bad=1.71),
+        *of("no goal", any=7),
+    ]
+    late, enough = run.goals.judge(figures)
+    assert (late["best"], late["worst"], late["worst figure"]) == (0.1, 0.31, "bad")
+    assert not late["reached"]
+    assert (enough["best"], enough["worst"], enough["reached"]) == (1.9, 1.71, True)
+    lines = list(run.goals.table([late, enough]))
+    assert "NOT reached" in lines[0]
+    assert "at least 1.7: reached" in lines[1]
