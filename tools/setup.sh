@@ -29,6 +29,7 @@ if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 
 fi
 
 need gcc cc --version
+need g++ cc -x c++ -fsyntax-only /dev/null # The C API's header is for C++, too.
 need libc6-dev exists /usr/include/stdio.h
 need libze-dev level_zero_headers
 need libze1 library libze_loader.so.1

@@ -82,6 +82,22 @@ def test_a_queue_of_another_backend(fresh, usm_type):
                 assert "opencl" in told and "level" in told and "zero" in told, told
             else:
                 raise AssertionError("an OpenCL queue was taken")
+
+        class Described:
+            def __init__(self, syclobj):
+                self.memory = zeusm.memory.MemoryUSM{usm_type.title()}(64)
+                interface = self.memory.__sycl_usm_array_interface__
+                self.__sycl_usm_array_interface__ = interface | {{"syclobj": syclobj}}
+
+        capsules = queue._get_capsule(), queue.sycl_context._get_capsule()
+        for syclobj in (queue, queue.sycl_context, "opencl:cpu", *capsules):
+            try:
+                zeusm.memory.as_usm_memory(Described(syclobj))
+            except ValueError as error:
+                told = str(error).lower()
+                assert "syclobj" in told and "opencl" in told and "level" in told, told
+            else:
+                raise AssertionError("memory was found in an OpenCL context")
         """,
         env={"OCL_ICD_FILENAMES": icd, "OCL_ICD_VENDORS": icd},
     )

@@ -142,6 +142,29 @@ def test_properties_and_results_are_of_the_same_types(name):
     assert (type(one), one.dtype, one.shape) == (type(other), other.dtype, other.shape)
 
 
+@pytest.mark.parametrize("name", CLASSES)
+def test_reference_obj(name):
+    """Of memory that is the package's own there is none, whoever shares it; else it is the object that was given."""
+
+    def owners(package, other):
+        kind = getattr(package, name)
+        own, foreign = kind(64), getattr(other, name)(64)
+        taken = kind(foreign)
+        shares = [kind(own), package.as_usm_memory(own), kind(own, copy=True)]
+        return [
+            own.reference_obj is None,
+            taken.reference_obj is foreign,
+            kind(taken).reference_obj is foreign,
+            package.as_usm_memory(foreign).reference_obj is foreign,
+            *(share.reference_obj is None for share in shares),
+        ]
+
+    ours = owners(zeusm.memory, dpctl.memory)
+    assert all(ours)
+    if not dpctl.__version__.startswith("0.17"):  # Which names the other of two that share.
+        assert owners(dpctl.memory, zeusm.memory) == ours
+
+
 def raised(call, *arguments):
     """What a call raises."""
     try:
