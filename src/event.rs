@@ -12,10 +12,8 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
 
-/// How many events that keep the time are made at once.
-const TIMED_AT_A_TIME: u32 = 64;
-/// How many others: a queue uses the same one again.
-const UNTIMED_AT_A_TIME: u32 = 2;
+/// How many events are made at a time.
+const POOL_SIZE: u32 = 64;
 
 /// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
 ///
@@ -133,12 +131,6 @@ impl Event {
         Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
-    /// Unsets it, so that it can serve once more; the caller alone uses it, and it is complete.
-    pub(crate) fn reset(&self) -> Result<()> {
-        // SAFETY: the event is alive.
-        unsafe { call!(self.library(), zeEventHostReset(self.handle())) }
-    }
-
     /// Signals it from the host.
     pub(crate) fn signal(&self) -> Result<()> {
         // SAFETY: the event is alive.
@@ -185,8 +177,6 @@ impl Drop for Inner {
 pub(crate) struct EventPool {
     context: Context,
     device: Device,
-    /// Whether the events keep the time.
-    timed: bool,
     state: Mutex<State>,
 }
 
@@ -204,19 +194,9 @@ unsafe impl Sync for EventPool {}
 
 impl EventPool {
     pub(crate) fn new(context: &Context, device: &Device) -> Arc<Self> {
-        Self::of(context, device, true)
-    }
-
-    /// Of events that keep no time, which costs a little.
-    pub(crate) fn untimed(context: &Context, device: &Device) -> Arc<Self> {
-        Self::of(context, device, false)
-    }
-
-    fn of(context: &Context, device: &Device, timed: bool) -> Arc<Self> {
         Arc::new(Self {
             context: context.clone(),
             device: device.clone(),
-            timed,
             state: Mutex::default(),
         })
     }
@@ -240,17 +220,9 @@ impl EventPool {
             handle,
             pool: Arc::clone(self),
         }));
-        event.reset()?;
+        // SAFETY: nobody else uses the event.
+        unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
         Ok(event)
-    }
-
-    /// How many events are made at a time.
-    fn size(&self) -> u32 {
-        if self.timed {
-            TIMED_AT_A_TIME
-        } else {
-            UNTIMED_AT_A_TIME
-        }
     }
 
     fn grow(&self, state: &mut State) -> Result<()> {
@@ -258,12 +230,8 @@ impl EventPool {
         let description = sys::ze_event_pool_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
             flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0
-                | if self.timed {
-                    sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0
-                } else {
-                    0
-                },
-            count: self.size(),
+                | sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0,
+            count: POOL_SIZE,
             ..Default::default()
         };
         let mut device = self.device.handle();
@@ -282,7 +250,7 @@ impl EventPool {
             )
         }?;
         state.pools.push(pool);
-        for index in 0..self.size() {
+        for index in 0..POOL_SIZE {
             let description = sys::ze_event_desc_t {
                 stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
                 index,

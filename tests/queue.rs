@@ -269,7 +269,10 @@ fn a_brief_operation_is_done_or_waits_its_turn() {
     for value in 1..10 {
         // SAFETY: the memory outlives the fill, which is done when there is no event.
         let event = unsafe { queue.fill_briefly_raw(first, value, 64) }.unwrap();
-        assert!(event.is_none());
+        // Where Level Zero is older than specification 1.6, there is an event always.
+        if let Some(event) = event {
+            queue.finish(&event, "fill", 64).unwrap();
+        }
         assert!(queue.is_settled());
         assert!(small.iter().all(|&byte| byte == value));
     }

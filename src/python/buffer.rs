@@ -1,7 +1,6 @@
 //! Host memory of other Python objects, taken through the buffer protocol (PEP 3118).
 
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -31,14 +30,12 @@ impl HostBuffer {
     }
 
     fn get(object: &Bound<'_, PyAny>, flags: c_int, role: &str) -> PyResult<Self> {
-        let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
-        // SAFETY: the interpreter is attached, and `view` has room for what the exporter fills in.
-        let answer = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), view.as_mut_ptr(), flags) };
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: the interpreter is attached, and `view` is there for the exporter to fill in.
+        let answer = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, flags) };
         if answer == -1 {
             return Err(refusal(object, role));
         }
-        // SAFETY: the exporter filled it in.
-        let view = unsafe { view.assume_init() };
         Ok(Self { view })
     }
 

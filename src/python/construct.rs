@@ -274,20 +274,21 @@ pub(super) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 pub(super) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let size = object.extract::<isize>();
+    if let Ok(size) = size
+        && let Ok(size) = usize::try_from(size)
+    {
+        return Ok(size);
+    }
     if object.lt(0)? {
         return Err(PyValueError::new_err(format!(
             "the number of bytes must not be negative, as {object} is"
         )));
     }
-    object
-        .extract::<isize>()
-        .map(isize::unsigned_abs)
-        .map_err(|_| {
-            USMAllocationError::new_err(format!(
-                "cannot allocate {object} bytes: no machine can address more than {}",
-                isize::MAX
-            ))
-        })
+    Err(USMAllocationError::new_err(format!(
+        "cannot allocate {object} bytes: no machine can address more than {}",
+        isize::MAX
+    )))
 }
 
 pub(super) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {

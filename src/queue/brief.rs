@@ -3,15 +3,27 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use level_zero_sys as sys;
 use parking_lot::MutexGuard;
 
 use super::Queue;
 use super::submission::{Append, State};
 use crate::Result;
+use crate::call::check;
 use crate::event::Event;
 
-/// How often the end is looked for: a GPU needs some ten microseconds, a look a tenth of one.
-const LOOKS: usize = 100;
+/// For how long the end is looked for, in nanoseconds: a GPU needs some ten microseconds.
+const PATIENCE: u64 = 20_000;
+
+/// `zeCommandListHostSynchronize`, of specification 1.6, which headers may be older than.
+pub(super) type Synchronize =
+    unsafe extern "C" fn(sys::ze_command_list_handle_t, u64) -> sys::ze_result_t;
+
+/// Finds it, if the library has it.
+pub(super) fn find_synchronize(library: &sys::Library) -> Option<Synchronize> {
+    // SAFETY: the type is the one that the specification gives the function.
+    unsafe { library.symbol(c"zeCommandListHostSynchronize") }.ok()
+}
 
 impl Queue {
     /// Whether nothing that was submitted is under way. It is not waited for a thread that is just submitting: then the
@@ -69,28 +81,47 @@ impl Queue {
         if size == 0 {
             return Ok(None);
         }
-        let answer = match self.settled() {
-            Some(mut state) => self.run_alone(&mut state, append),
-            None => self.submit(&[], append).map(Some),
+        let answer = match (self.0.synchronize, self.settled()) {
+            (Some(synchronize), Some(mut state)) => self.run_alone(&mut state, synchronize, append),
+            (_, state) => {
+                drop(state);
+                self.submit(&[], append).map(Some)
+            }
         };
         answer.map_err(|cause| self.failed(operation, size, cause))
     }
 
-    /// Runs what has nothing to wait for.
-    fn run_alone(&self, state: &mut State, append: impl Append) -> Result<Option<Event>> {
-        let event = match state.brief.take() {
-            Some(event) => event.reset().map(|()| event),
-            None => self.0.brief_events.take(),
-        }?;
-        append(self.0.list, event.handle(), 0, ptr::null_mut())?;
-        for _ in 0..LOOKS {
-            if event.is_complete()? {
-                state.brief = Some(event);
-                return Ok(None);
-            }
+    /// Runs what has nothing to wait for. It needs no event: once the list is done, so is the operation.
+    fn run_alone(
+        &self,
+        state: &mut State,
+        synchronize: Synchronize,
+        append: impl Append,
+    ) -> Result<Option<Event>> {
+        append(self.0.list, ptr::null_mut(), 0, ptr::null_mut())?;
+        // SAFETY: the list is alive.
+        match unsafe { synchronize(self.0.list, PATIENCE) } {
+            sys::ZE_RESULT_SUCCESS => Ok(None),
+            // Not yet, or never with this driver.
+            sys::ZE_RESULT_NOT_READY
+            | sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+            | sys::ZE_RESULT_ERROR_UNINITIALIZED => self.end(state).map(Some),
+            result => check("zeCommandListHostSynchronize", result).map(|()| None),
         }
+    }
+
+    /// An event for the end of what was appended without one.
+    fn end(&self, state: &mut State) -> Result<Event> {
+        let event = self.0.events.take()?;
+        // SAFETY: the list and the event are alive; a barrier waits for all that is in the list before it.
+        unsafe {
+            call!(
+                self.library(),
+                zeCommandListAppendBarrier(self.0.list, event.handle(), 0, ptr::null_mut())
+            )
+        }?;
         state.last = Some(event.clone());
-        Ok(Some(event))
+        Ok(event)
     }
 
     /// The queue's state, if nothing is under way and no other thread is just submitting.

@@ -49,8 +49,8 @@ struct Inner {
     device: Device,
     list: sys::ze_command_list_handle_t,
     events: Arc<EventPool>,
-    /// Where brief operations have theirs from.
-    brief_events: Arc<EventPool>,
+    /// How to wait for the list itself, where that is known.
+    synchronize: Option<brief::Synchronize>,
     /// Where the jobs of [`Queue::gate`] run.
     gates: gate::Worker,
     /// Also what keeps two threads from appending at once, which the specification forbids.
@@ -92,7 +92,7 @@ impl Queue {
             device: device.clone(),
             list,
             events: EventPool::new(context, device),
-            brief_events: EventPool::untimed(context, device),
+            synchronize: brief::find_synchronize(context.library()),
             gates: gate::Worker::default(),
             state: Mutex::default(),
         })))

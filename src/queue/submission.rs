@@ -36,8 +36,6 @@ impl<F> Append for F where
 pub(super) struct State {
     /// The end of the newest operation, for the next one to wait on.
     pub(super) last: Option<Event>,
-    /// The event of brief operations, when none is under way.
-    pub(super) brief: Option<Event>,
     /// What unfinished operations touch, oldest first.
     pub(super) under_way: VecDeque<(Event, Box<dyn Any + Send>)>,
 }
