@@ -122,6 +122,7 @@ pub struct Library {
     pub(super) functions: Functions,
     path: PathBuf,
     sycl: PathBuf,
+    sycl_version: u32,
 }
 
 impl Library {
@@ -150,10 +151,12 @@ impl Library {
         // The functions have to stay, and SYCL's threads could not be unloaded anyway.
         std::mem::forget(library);
         // Found through dpctl's library, `getNative` is of the very libsycl that dpctl uses, should there be two.
-        let sycl = process::library_of(functions.context_native as *const c_void);
+        let sycl = process::library_of(functions.context_native as *const c_void)
+            .unwrap_or_else(|| PathBuf::from(SYCL));
         Ok(Self {
             functions,
-            sycl: sycl.unwrap_or_else(|| PathBuf::from(SYCL)),
+            sycl_version: version(&sycl),
+            sycl,
             path,
         })
     }
@@ -172,14 +175,7 @@ impl Library {
 
     /// The SYCL runtime's major version, as its file name has it; 0 when the name has none.
     pub(super) fn sycl_version(&self) -> u32 {
-        let name = self.sycl.file_name().and_then(|name| name.to_str());
-        let digits = name
-            .and_then(|name| name.strip_prefix(SYCL))
-            .and_then(|name| name.strip_prefix('.'))
-            .and_then(|version| version.split('.').next());
-        digits
-            .and_then(|digits| digits.parse().ok())
-            .unwrap_or_default()
+        self.sycl_version
     }
 
     /// Copies a string that dpctl hands over, and deletes the original; `None` for null.
@@ -194,6 +190,18 @@ impl Library {
             Some(copy)
         }
     }
+}
+
+/// The major version in the file name of a SYCL runtime; 0 when there is none.
+fn version(sycl: &Path) -> u32 {
+    let name = sycl.file_name().and_then(|name| name.to_str());
+    let digits = name
+        .and_then(|name| name.strip_prefix(SYCL))
+        .and_then(|name| name.strip_prefix('.'))
+        .and_then(|version| version.split('.').next());
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or_default()
 }
 
 /// Looks a function up in `library` and the libraries it needs.

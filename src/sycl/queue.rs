@@ -45,6 +45,9 @@ impl sealed::Comparable for Queue {
     }
 }
 
+/// The SYCL runtime from which on an empty queue is one that has nothing to do.
+const TELLS_IDLE: u32 = 9;
+
 impl QueueRef {
     /// Makes a queue with default properties, as `dpctl.SyclQueue(context, device)` does.
     ///
@@ -106,12 +109,15 @@ impl QueueRef {
         unsafe { (self.functions().queue_is_in_order)(self.as_raw()) }
     }
 
-    /// Whether everything has run that was submitted to the queue before. Where it has, its results can be seen as
-    /// after a wait.
+    /// Whether everything has certainly run that was submitted to the queue before; then its results can be seen as after
+    /// a wait. No before SYCL 9, which may forget what waits for a host task of another queue.
     ///
     /// Source: the extension `sycl_ext_oneapi_queue_empty`.
     #[must_use]
     pub fn is_idle(&self) -> bool {
+        if self.library().sycl_version() < TELLS_IDLE {
+            return false;
+        }
         // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method. It throws only when the backend
         // fails, and then unwinding ends the process.
         unsafe { (self.functions().queue_is_empty)(self.as_raw()) }

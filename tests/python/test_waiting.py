@@ -29,10 +29,15 @@ def queue(request):
     return dpctl.SyclQueue("level_zero:gpu", **properties)
 
 
-def slowly(queue, destination, source):
-    """Copies on the queue behind work that takes a while, and returns at once."""
+def slowly(queue, destination, source, elsewhere=None):
+    """Copies on the queue behind work that takes a while, and returns at once.
+
+    With `elsewhere`, that is behind a host task of another queue: SYCL itself has the copy wait, and no driver knows.
+    """
     before = [dpctl_memory.MemoryUSMDevice(64 << 20, queue=queue) for _ in range(2)]
-    first = queue.memcpy_async(before[0], before[1], 64 << 20)
+    first = (elsewhere or queue).memcpy_async(before[0], before[1], 64 << 20)
+    if elsewhere:
+        first = elsewhere._submit_keep_args_alive((before,), [first])
     return queue.memcpy_async(destination, source, destination.nbytes, [first]), before
 
 
@@ -53,6 +58,16 @@ class TestResults:
         source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
         source.memset(7)
         under_way = slowly(queue, dpctl_memory.as_usm_memory(memory[:]), source)
+        assert (look(memory) == 7).all()
+        del under_way
+
+    def test_that_wait_for_a_host_task(self, queue, look):
+        memory = zm.MemoryUSMShared(SIZE, queue=queue)
+        memory.memset(0)
+        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
+        source.memset(7)
+        elsewhere = dpctl.SyclQueue("level_zero:gpu")
+        under_way = slowly(queue, dpctl_memory.as_usm_memory(memory), source, elsewhere)
         assert (look(memory) == 7).all()
         del under_way
 
