@@ -194,7 +194,6 @@ class _Memory:
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
     def ipc_handle(self) -> IPCMemoryHandle: ...
 
-@disjoint_base
 class MemoryUSMShared(_Memory):
     def __new__(
         cls,
@@ -207,7 +206,6 @@ class MemoryUSMShared(_Memory):
     ) -> MemoryUSMShared: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
-@disjoint_base
 class MemoryUSMHost(_Memory):
     def __new__(
         cls,
@@ -220,7 +218,6 @@ class MemoryUSMHost(_Memory):
     ) -> MemoryUSMHost: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
-@disjoint_base
 class MemoryUSMDevice(_Memory):
     def __new__(
         cls,
