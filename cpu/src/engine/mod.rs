@@ -3,7 +3,7 @@
 //! A [`Stream`] is what a queue or an immediate list submits to. An operation that is short and has nothing to
 //! wait for runs in its caller. Any other becomes a [`Task`] that workers run once everything it waits
 //! for has happened; no thread ever blocks on behalf of a task. A kernel becomes a [`Flight`]: OpenCL runs it, and no
-//! worker is needed. OpenCL also keeps the order of kernels with nothing but barriers between them: their [`path`].
+//! worker is needed. OpenCL also keeps the order of kernels with nothing but barriers between them: a path.
 
 mod flight;
 mod helper;
