@@ -1,5 +1,6 @@
 //! Making memory objects: new allocations, shares of other objects' memory, and copies of it.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -46,11 +47,12 @@ pub(super) fn construct(
         let spot = wanted.map_or_else(|| Spot::default_one(py), Ok)?;
         return allocate_from(py, &supply, kind, size, alignment, spot);
     }
-    let source = view_of(other)?;
     if options.copy {
+        let source = Source::of(other)?;
         let spot = wanted.unwrap_or_else(|| Arc::clone(&source.spot));
         return copy_of(py, &supply, kind, &source, alignment, spot);
     }
+    let source = view_of(other)?;
     if options.pool.is_some() {
         return Err(PyValueError::new_err(
             "pool is of no use without an allocation: give a number of bytes, or copy=True",
@@ -107,12 +109,48 @@ pub(super) fn as_usm_memory<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     kinds::object(obj.py(), view_of(obj)?)
 }
 
+/// Memory to copy from, while a call lasts.
+pub(super) enum Source<'a, 'py> {
+    /// An object's own: no other object has to be made for it.
+    Own(&'a Bound<'py, PyMemory>),
+    View(PyMemory),
+}
+
+impl<'a, 'py> Source<'a, 'py> {
+    /// That of any object that has some.
+    pub(super) fn of(object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        match own_memory(object)? {
+            Some(memory) => Ok(Self::Own(memory)),
+            None => view_of(object).map(Self::View),
+        }
+    }
+}
+
+impl Deref for Source<'_, '_> {
+    type Target = PyMemory;
+
+    fn deref(&self) -> &PyMemory {
+        match self {
+            Self::Own(memory) => memory.get(),
+            Self::View(memory) => memory,
+        }
+    }
+}
+
+/// The object as one of ours, if what it is says which memory it has.
+fn own_memory<'a, 'py>(
+    object: &'a Bound<'py, PyAny>,
+) -> PyResult<Option<&'a Bound<'py, PyMemory>>> {
+    match object.cast::<PyMemory>() {
+        Ok(memory) if !overrides_interface(object)? => Ok(Some(memory)),
+        _ => Ok(None),
+    }
+}
+
 /// The memory of any object that has some, without a copy.
 pub(super) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
     let py = object.py();
-    if let Ok(memory) = object.cast::<PyMemory>()
-        && !overrides_interface(object)?
-    {
+    if let Some(memory) = own_memory(object)? {
         return memory.get().share(py);
     }
     if let Ok(array) = object.cast::<UsmArray>() {
@@ -215,6 +253,7 @@ fn copy_of(
     alignment: usize,
     spot: Arc<Spot>,
 ) -> PyResult<PyMemory> {
+    let _use = source.uses.guard()?;
     let copy = allocate_from(py, supply, kind, source.nbytes, alignment, spot)?;
     source.after_queue(py)?;
     // SAFETY: both are alive until this returns, and as large as each other.

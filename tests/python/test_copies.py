@@ -184,3 +184,19 @@ def test_no_host_array_of_the_full_size_is_made(fresh):
         # That one array is the copy.
         assert peak_of(lambda: zeusm.asarray(array, queue=other)) < size + (16 << 20)
     """)
+
+
+def test_a_source_stays_its_owners_alone(memory_class):
+    """A copy makes nobody else know the memory, so that it can still be closed; while one is closed, none is made."""
+    source, target = memory_class(64), memory_class(64)
+    source.memset(7)
+    target.copy_from_device(source)
+    assert memory_class(source, copy=True).tobytes() == target.tobytes() == bytes([7]) * 64
+    target.copy_from_device(target)
+    assert target.tobytes() == bytes([7]) * 64
+    source.close()
+    with pytest.raises(ValueError, match="closed"):
+        target.copy_from_device(source)
+    with pytest.raises(ValueError, match="closed"):
+        memory_class(source, copy=True)
+    target.close()

@@ -6,7 +6,8 @@ use pyo3::types::PyBytes;
 
 use super::PyMemory;
 use crate::python::buffer::HostBuffer;
-use crate::python::{construct, transfer};
+use crate::python::construct::Source;
+use crate::python::transfer;
 
 #[pymethods]
 impl PyMemory {
@@ -139,7 +140,8 @@ impl PyMemory {
     /// >>> memory.tobytes()
     /// b'\x07\x07\x07'
     fn copy_from_device(&self, py: Python<'_>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
-        let source = construct::view_of(sycl_usm_ary)?;
+        let source = Source::of(sycl_usm_ary)?;
+        let _read = source.uses.guard()?;
         self.check_writable()?;
         self.check_fits("source", source.nbytes)?;
         let _use = self.uses.guard()?;
