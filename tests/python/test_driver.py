@@ -107,16 +107,19 @@ answer, milliseconds, counted, meanwhile = (
     return run
 
 
-def test_a_failed_copy_raises(run, usm_type):
+@pytest.mark.parametrize(
+    ("usm_type", "size"), [("device", 4096), ("device", SIZE), ("shared", SIZE), ("host", SIZE)]
+)
+def test_a_failed_copy_raises(run, usm_type, size):
     """dpctl's is lost without a word; its memset alone says something."""
     run(f"""
 def calls(package):
-    x, y = (package.MemoryUSM{usm_type.title()}({SIZE}) for _ in range(2))
+    x, y = (package.MemoryUSM{usm_type.title()}({size}) for _ in range(2))
     x.memset(3)
     y.memset(4)
-    host = bytearray(b"\\xff" * {SIZE})
+    host = bytearray(b"\\xff" * {size})
     yield lambda: x.copy_to_host(host), lambda: bytes(host), b"\\xff"
-    yield lambda: x.copy_from_host(b"\\1" * {SIZE}), x.tobytes, b"\\3"
+    yield lambda: x.copy_from_host(b"\\1" * {size}), x.tobytes, b"\\3"
     yield lambda: x.copy_from_device(y), x.tobytes, b"\\3"
     if package is zeusm.memory:
         yield lambda: x.memset(5), x.tobytes, b"\\3"
@@ -136,10 +139,10 @@ for package in dpctl.memory, zeusm.memory:
         except zeusm.LevelZeroError as error:
             told = str(error)
         answer.value = 0
-        assert content() == untouched * {SIZE}
+        assert content() == untouched * {size}
         assert (told is None) == (package is dpctl.memory), (package, told)
         if told is not None:
-            for part in "{SIZE}", zeusm.runtime().device_names[0], "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY":
+            for part in "{size}", zeusm.runtime().device_names[0], "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY":
                 assert part in told, (part, told)
             assert "copy" in told or "fill" in told, told
 """)
