@@ -132,22 +132,19 @@ fn references_mean_the_same_object_however_they_are_copied() {
     let clone = context.clone();
     // SAFETY: the reference is alive.
     let copy = unsafe { ContextRef::copy_from_raw(context.as_raw()) }.unwrap();
-    // SAFETY: the raw copy is nobody else's.
-    let taken = unsafe { ContextRef::from_raw(context.to_raw().unwrap()) }.unwrap();
     assert_ne!(copy.as_raw(), context.as_raw());
-    assert_ne!(taken.as_raw(), context.as_raw());
-    drop(context);
-    let set: HashSet<_> = [clone, copy, taken].into();
+    // SAFETY: the reference is alive.
+    assert!(unsafe { context.is_same(copy.as_raw()) });
+    let (raw, keeper) = (context.as_raw(), context.into_keeper());
+    // SAFETY: it is kept.
+    assert!(unsafe { copy.is_same(raw) });
+    // SAFETY: the keeper is of this class, and released once.
+    unsafe { ContextRef::release(keeper) };
+    let set: HashSet<_> = [clone, copy].into();
     assert_eq!(set.len(), 1);
     let left = set.into_iter().next().unwrap();
     assert_eq!(left.backend(), Backend::LevelZero);
     assert!(format!("{left:?}").contains("level_zero"));
-    let raw = left.to_raw().unwrap();
-    // SAFETY: the raw copy is ours, and deleted once; null is nothing to delete.
-    unsafe {
-        left.deleter()(raw);
-        left.deleter()(ptr::null_mut());
-    }
     assert_eq!(ContextRef::CAPSULE, c"SyclContextRef");
     assert_eq!(QueueRef::USED_CAPSULE, c"used_SyclQueueRef");
     assert_eq!(EventRef::CAPSULE, c"SyclEventRef");
@@ -161,10 +158,6 @@ fn null_references_are_refused() {
     unsafe {
         assert_eq!(
             ContextRef::copy_from_raw(ptr::null_mut()),
-            Err(null("SYCL context"))
-        );
-        assert_eq!(
-            ContextRef::from_raw(ptr::null_mut()),
             Err(null("SYCL context"))
         );
         assert_eq!(
@@ -323,8 +316,10 @@ fn references_go_between_threads() {
             let (context, device) = (context.clone(), &device);
             scope.spawn(move || {
                 for _ in 0..500 {
-                    // SAFETY: the raw copy is nobody else's.
-                    let copy = unsafe { ContextRef::from_raw(context.to_raw().unwrap()) }.unwrap();
+                    // SAFETY: the reference is alive.
+                    let copy = unsafe { ContextRef::copy_from_raw(context.as_raw()) }.unwrap();
+                    // SAFETY: the keeper is of this class, and released once.
+                    unsafe { ContextRef::release(context.clone().into_keeper()) };
                     assert_eq!(copy, device.default_context().unwrap());
                 }
             });
@@ -348,8 +343,11 @@ fn references_are_deleted() {
     let growth = (0..5).map(|_| {
         let before = resident();
         for _ in 0..100_000 {
-            // SAFETY: the raw copy is nobody else's.
-            drop(unsafe { ContextRef::from_raw(context.to_raw().unwrap()) });
+            // SAFETY: the reference is alive, the keeper of its copy of this class and released once.
+            unsafe {
+                let copy = ContextRef::copy_from_raw(context.as_raw()).unwrap();
+                ContextRef::release(copy.into_keeper());
+            }
             // SAFETY: the reference is alive.
             drop(unsafe { DeviceRef::copy_from_raw(device.as_raw()) });
             drop((queue.context(), queue.device()));

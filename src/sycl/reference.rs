@@ -18,8 +18,8 @@ pub trait Class: sealed::Class + 'static {
 
 /// A class that dpctl puts into Python capsules.
 ///
-/// A capsule carries a copy of the reference and its destructor deletes that copy, under either name. A consumer
-/// makes a copy of its own and renames the capsule, so each capsule serves once.
+/// A capsule carries a reference that its destructor lets go of, under either name. A consumer makes a copy of its own and
+/// renames the capsule, so each capsule serves once.
 pub trait Capsule: Class {
     /// The capsule's name when it is fresh.
     const NAME: &'static CStr;
@@ -98,20 +98,6 @@ impl<C: Class> Reference<C> {
         })
     }
 
-    /// Takes over a reference; it will be deleted here. The counterpart of [`to_raw`](Self::to_raw), for the
-    /// destructor of a capsule.
-    ///
-    /// # Errors
-    /// [`Error::NoDpctl`], [`Error::NullReference`].
-    ///
-    /// # Safety
-    /// As for [`copy_from_raw`](Self::copy_from_raw), and nobody else may delete the reference.
-    pub unsafe fn from_raw(raw: RawRef) -> Result<Self, Error> {
-        let library = Library::get()?;
-        // SAFETY: the caller vouches for it.
-        unsafe { Self::own(library, raw) }.ok_or(Error::NullReference { object: C::NAME })
-    }
-
     /// Owns what a function of `library` has just given; `None` for null.
     ///
     /// # Safety
@@ -132,23 +118,8 @@ impl<C: Class> Reference<C> {
         self.0.raw.as_ptr()
     }
 
-    /// A copy of the reference for somebody else to own and to delete, with [`deleter`](Self::deleter).
-    ///
-    /// # Errors
-    /// [`Error::Failed`] when memory has run out.
-    pub fn to_raw(&self) -> Result<RawRef, Error> {
-        let calls = C::calls(self.functions());
-        // SAFETY: the reference is alive; dpctl's function catches what copying may throw.
-        let copy = unsafe { (calls.copy)(self.as_raw()) };
-        if copy.is_null() {
-            return Err(Error::Failed {
-                function: calls.copy_name,
-            });
-        }
-        Ok(copy)
-    }
-
-    /// A pointer that keeps the reference until [`release`](Self::release) gets it.
+    /// A pointer that keeps the reference until [`release`](Self::release) gets it: what a capsule has beside the
+    /// reference, for its destructor.
     #[must_use]
     pub fn into_keeper(self) -> *const c_void {
         Arc::into_raw(self.0).cast()
@@ -161,12 +132,6 @@ impl<C: Class> Reference<C> {
     pub unsafe fn release(keeper: *const c_void) {
         // SAFETY: the caller vouches for it.
         drop(unsafe { Arc::from_raw(keeper.cast::<Owned<C>>()) });
-    }
-
-    /// The function that deletes a reference of this class; it accepts null.
-    #[must_use]
-    pub fn deleter(&self) -> unsafe extern "C" fn(RawRef) {
-        C::calls(self.functions()).delete
     }
 
     /// What the object is built on.
