@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::nearby::Nearby;
 use super::options::Options;
 use super::provider::{Chunk, Provider};
 use super::ranges;
@@ -22,6 +23,7 @@ pub(super) struct Coarse<P> {
     /// The bytes that the provider has given or is being asked for.
     reserved: AtomicUsize,
     limit: AtomicUsize,
+    nearby: Nearby,
     cache: Mutex<Cache>,
 }
 
@@ -33,7 +35,7 @@ struct Cache {
     by_age: BTreeMap<u64, (usize, NonZeroUsize)>,
     next: u64,
     bytes: usize,
-    /// The bytes of chunks that are not here, and the most they have been.
+    /// The bytes of chunks that are not here, near a shard or in use, and the most they have been.
     in_service: usize,
     high_water: usize,
 }
@@ -54,6 +56,12 @@ impl Unused {
             slab: Some(slab).filter(|slab| slab.purpose() == Use::Large),
         }
     }
+
+    /// Whether it is of `size` to `size + spare` bytes, at a multiple of `alignment`.
+    fn fits(&self, size: usize, spare: usize, alignment: usize) -> bool {
+        let Chunk { base, size: own } = self.chunk;
+        (size..=most(size, spare)).contains(&own) && is_aligned(base.addr(), alignment)
+    }
 }
 
 /// A chunk, and whether the provider was asked for it.
@@ -63,10 +71,11 @@ pub(super) struct Acquired {
 }
 
 impl<P: Provider> Coarse<P> {
-    pub(super) fn new(provider: P, options: Options) -> Self {
+    pub(super) fn new(provider: P, options: Options, shards: usize) -> Self {
         Self {
             provider,
             options,
+            nearby: Nearby::new(shards, options.largest_cache),
             reserved: AtomicUsize::new(0),
             limit: AtomicUsize::new(options.limit.unwrap_or(usize::MAX)),
             cache: Mutex::default(),
@@ -95,13 +104,18 @@ impl<P: Provider> Coarse<P> {
             .store(limit.unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
-    /// A chunk of at least `size` bytes, not much larger.
+    /// A chunk of at least `size` bytes, not much larger, for a thread of `shard`.
     ///
     /// # Errors
     /// [`Error::PoolLimit`], or the provider's.
-    pub(super) fn acquire(&self, size: usize, alignment: usize) -> Result<Acquired> {
+    pub(super) fn acquire(&self, shard: usize, size: usize, alignment: usize) -> Result<Acquired> {
         let size = round(size);
-        if let Some(unused) = self.reuse(size, alignment) {
+        let near = self.nearby.take(shard);
+        let unused = match near {
+            Some(near) if near.fits(size, size / 8, alignment) => Some(near),
+            near => self.reuse(near, size, alignment),
+        };
+        if let Some(unused) = unused {
             return Ok(Acquired { unused, new: false });
         }
         self.reserve(size)?;
@@ -121,16 +135,24 @@ impl<P: Provider> Coarse<P> {
         }
     }
 
+    /// Keeps a large chunk that a thread of `shard` has freed.
+    pub(super) fn release_near(&self, shard: usize, unused: Unused) {
+        if let Some(unused) = self.nearby.put(shard, unused) {
+            self.release(unused);
+        }
+    }
+
     /// Keeps a chunk that nobody uses, and gives back to the provider what there is too much of.
     pub(super) fn release(&self, unused: Unused) {
         let evicted = {
             let most = self.options.largest_cache;
             let mut cache = self.cache.lock();
-            cache.in_service -= unused.chunk.size;
             if unused.chunk.size > most {
+                cache.in_service -= unused.chunk.size;
                 vec![unused]
             } else {
                 cache.put(unused);
+                let most = most.max(self.nearby.capacity()) - self.nearby.capacity();
                 cache.evict(|cache| cache.bytes > most)
             }
         };
@@ -140,11 +162,15 @@ impl<P: Provider> Coarse<P> {
     /// Gives unused chunks back, the oldest first, until at most `keep` bytes are held.
     pub(super) fn trim(&self, keep: usize) {
         let mut left = self.reserved();
-        let evicted = self.cache.lock().evict_while(|_, next| {
-            let more = left > keep;
-            left = left.saturating_sub(next);
-            more
-        });
+        let evicted = {
+            let mut cache = self.cache.lock();
+            self.nearby.drain().for_each(|near| cache.put(near));
+            cache.evict_while(|_, next| {
+                let more = left > keep;
+                left = left.saturating_sub(next);
+                more
+            })
+        };
         self.give_back(evicted);
     }
 
@@ -159,10 +185,16 @@ impl<P: Provider> Coarse<P> {
         }
     }
 
-    /// A chunk of the cache; where there is none that fits, makes room for a new one.
-    fn reuse(&self, size: usize, alignment: usize) -> Option<Unused> {
+    /// A chunk of the cache, which gets the one that was `near`; where there is none that fits, makes room for a new
+    /// one.
+    fn reuse(&self, near: Option<Unused>, size: usize, alignment: usize) -> Option<Unused> {
         let evicted = {
             let mut cache = self.cache.lock();
+            near.into_iter().for_each(|near| cache.put(near));
+            if let Some(unused) = cache.take(size, size / 8, alignment) {
+                return Some(unused);
+            }
+            self.nearby.drain().for_each(|near| cache.put(near));
             if let Some(unused) = cache.take(size, size / 8, alignment) {
                 return Some(unused);
             }
@@ -209,8 +241,10 @@ impl Cache {
         self.high_water = self.high_water.max(self.in_service);
     }
 
+    /// Has a chunk that was in service.
     fn put(&mut self, unused: Unused) {
         let Chunk { base, size } = unused.chunk;
+        self.in_service -= size;
         let key = (size, base.addr());
         self.by_size.insert(key, (self.next, unused));
         self.by_age.insert(self.next, key);
@@ -227,12 +261,10 @@ impl Cache {
 
     /// The smallest chunk of `size` to `size + spare` bytes at a multiple of `alignment`.
     fn take(&mut self, size: usize, spare: usize, alignment: usize) -> Option<Unused> {
-        let most = size.saturating_add(spare.min(LARGEST_SPARE / 2));
-        let aligned = |address: usize| alignment == 0 || address.is_multiple_of(alignment);
         let (&key, _) = self
             .by_size
-            .range((size, NonZeroUsize::MIN)..=(most, NonZeroUsize::MAX))
-            .find(|((_, address), _)| aligned(address.get()))?;
+            .range((size, NonZeroUsize::MIN)..=(most(size, spare), NonZeroUsize::MAX))
+            .find(|((_, address), _)| is_aligned(*address, alignment))?;
         self.serve(key.0);
         self.remove(key)
     }
@@ -252,6 +284,15 @@ impl Cache {
         }
         evicted
     }
+}
+
+/// The largest chunk that serves for `size` bytes when `spare` of them may be.
+fn most(size: usize, spare: usize) -> usize {
+    size.saturating_add(spare.min(LARGEST_SPARE / 2))
+}
+
+fn is_aligned(address: NonZeroUsize, alignment: usize) -> bool {
+    alignment == 0 || address.get().is_multiple_of(alignment)
 }
 
 /// Rounds up so that sizes which are nearly the same can share chunks: eight sizes between a power of two and the

@@ -48,7 +48,7 @@ impl<P: Provider> Inner<P> {
         Self {
             shards: (0..shards).map(|_| Padded::default()).collect(),
             classes: std::array::from_fn(|_| Class::default()),
-            coarse: Coarse::new(provider, options),
+            coarse: Coarse::new(provider, options, shards),
             callback: Callback::default(),
             sum: Sum::default(),
             generation: fork::generation(),
@@ -70,7 +70,7 @@ impl<P: Provider> Inner<P> {
         }
         let found = self.with_relief(size, alignment, |frugal| match class {
             Some(class) => self.refill(shard, class, frugal),
-            None => self.allocate_large(size, alignment),
+            None => self.allocate_large(shard, size, alignment),
         });
         let mut shard = self.shards[shard].0.lock();
         match &found {
@@ -120,16 +120,17 @@ impl<P: Provider> Inner<P> {
         let (block, asked) = (piece.slab().block_size(), piece.asked());
         piece.mark_free();
         let surplus = {
-            let mut shard = self.shards[shard].0.lock();
-            shard.counters.freed(block, asked, &self.sum);
+            let mut own = self.shards[shard].0.lock();
+            own.counters.freed(block, asked, &self.sum);
             match piece.slab().purpose() {
                 Use::Class { class, .. } => {
                     let class = usize::from(class);
-                    shard.keep(class, piece).map(|pieces| (class, pieces))
+                    own.keep(class, piece).map(|pieces| (class, pieces))
                 }
                 Use::Large | Use::Apart => {
-                    drop(shard);
-                    return self.coarse.release(Unused::new(piece.into_slab()));
+                    drop(own);
+                    let unused = Unused::new(piece.into_slab());
+                    return self.coarse.release_near(shard, unused);
                 }
             }
         };
@@ -148,7 +149,7 @@ impl<P: Provider> Inner<P> {
         let mut miss = false;
         let mut pieces = self.classes[class].take(wanted);
         if pieces.is_empty() {
-            (pieces, miss) = self.grow(class, wanted, frugal)?;
+            (pieces, miss) = self.grow(shard, class, wanted, frugal)?;
         }
         let Some(piece) = pieces.pop() else {
             // A slab has one block at least.
@@ -164,7 +165,13 @@ impl<P: Provider> Inner<P> {
         Ok(Found { piece, miss })
     }
 
-    fn grow(&self, class: usize, wanted: usize, frugal: bool) -> Result<(Vec<Piece>, bool)> {
+    fn grow(
+        &self,
+        shard: usize,
+        class: usize,
+        wanted: usize,
+        frugal: bool,
+    ) -> Result<(Vec<Piece>, bool)> {
         let size = SIZES[class];
         let growth = &self.coarse.options().growth;
         let blocks = if frugal {
@@ -173,14 +180,14 @@ impl<P: Provider> Inner<P> {
             growth.blocks(size, self.classes[class].bytes())
         };
         let alignment = sizes::natural_alignment(class);
-        let acquired = self.coarse.acquire(blocks * size, alignment)?;
+        let acquired = self.coarse.acquire(shard, blocks * size, alignment)?;
         let (slab, pieces) = self.classes[class].grow(class, acquired.unused.chunk, wanted);
         ranges::serve(&slab);
         Ok((pieces, acquired.new))
     }
 
-    fn allocate_large(&self, size: usize, alignment: usize) -> Result<Found> {
-        let acquired = self.coarse.acquire(size, alignment)?;
+    fn allocate_large(&self, shard: usize, size: usize, alignment: usize) -> Result<Found> {
+        let acquired = self.coarse.acquire(shard, size, alignment)?;
         let Unused { chunk, slab } = acquired.unused;
         let slab = slab.unwrap_or_else(|| {
             let slab = Arc::new(Slab::new(chunk, chunk.size, Use::Large));

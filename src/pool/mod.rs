@@ -7,6 +7,7 @@
 //! ```text
 //! Pool --allocate--> Shard   free blocks for a few threads          one lock each, hardly ever contended
 //!                    Class   the slabs of one size                  one lock each
+//!                    Nearby  the large chunk freed last             one lock for each shard
 //!                    Coarse  unused chunks, limit                   one lock
 //!                    Provider::allocate                             no lock
 //! ```
@@ -26,6 +27,7 @@ mod failure;
 mod fork;
 mod inner;
 mod level_zero;
+mod nearby;
 mod options;
 mod provider;
 mod ranges;

@@ -66,6 +66,21 @@ fn unused_pieces_go_where_more_would_be_too_much() {
 }
 
 #[test]
+fn what_other_threads_freed_serves_before_the_provider_is_asked() {
+    let (ledger, pool) = growing(Growth::default());
+    for _ in 0..10 {
+        for size in [3 << 20, 20 << 20] {
+            let other = pool.clone();
+            let free_one = move || drop(other.allocate(size, 0).unwrap());
+            std::thread::spawn(free_one).join().unwrap();
+        }
+    }
+    assert_eq!(ledger.allocations(), 2);
+    pool.free_all_blocks();
+    assert_eq!(ledger.bytes(), 0);
+}
+
+#[test]
 fn mixes_fragment_little() {
     for (name, mix) in mixes::all() {
         assert!(mix.sizes >= mixes::SIZES);
