@@ -24,8 +24,12 @@ pub struct Flight {
     lane: Arc<Lane>,
     /// Whether it, or what it waits for, is worth a change of processor.
     large: bool,
+    /// Whether the times of the launch are wanted.
+    timed: bool,
     /// Whether a host thread is waiting for it, and lands it.
     joined: AtomicBool,
+    /// Whether its end has been made known.
+    landed: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -40,6 +44,7 @@ impl Flight {
     /// What OpenCL was given for `task`, a task of `lane`.
     pub fn new(event: opencl::Event, lane: Arc<Lane>, task: Arc<Task>, after: Path) -> Arc<Self> {
         let large = task.is_large() || after.flights.iter().any(|flight| flight.large);
+        let timed = task.is_timed();
         lane.up.fetch_add(1, Ordering::Relaxed);
         UP.fetch_add(1, Ordering::Relaxed);
         let state = Mutex::new(State {
@@ -50,7 +55,9 @@ impl Flight {
             event,
             lane,
             large,
+            timed,
             joined: AtomicBool::new(false),
+            landed: AtomicBool::new(false),
             state,
         })
     }
@@ -106,13 +113,25 @@ impl Flight {
         self.state.lock().task.is_some()
     }
 
+    /// Whether its end has been made known. Takes no lock, unlike [`is_up`](Self::is_up).
+    pub fn has_landed(&self) -> bool {
+        self.landed.load(Ordering::Acquire)
+    }
+
     fn finish(&self) {
+        if self.has_landed() {
+            return;
+        }
+        // Asked without a lock of ours, as OpenCL may hold one of its own on the event while it tells another thread.
+        let outcome = self.event.outcome();
+        let times = if self.timed { self.event.times() } else { None };
         let mut state = self.state.lock();
         let path = mem::take(&mut state.after);
         let Some(task) = state.task.take() else {
             return;
         };
-        let ready = task.land(&self.event);
+        let ready = task.land(outcome, times);
+        self.landed.store(true, Ordering::Release);
         UP.fetch_sub(1, Ordering::Relaxed);
         self.lane.up.fetch_sub(1, Ordering::Relaxed);
         drop(state);

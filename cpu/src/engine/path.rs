@@ -21,6 +21,28 @@ pub struct Path {
 }
 
 impl Path {
+    /// After a launch, which is named once and not when it is over.
+    pub fn add_flight(&mut self, flight: &Arc<Flight>) {
+        let is_it = |known: &Arc<Flight>| Arc::ptr_eq(known, flight);
+        if !flight.has_landed() && !self.flights.iter().any(is_it) {
+            self.flights.push(Arc::clone(flight));
+        }
+    }
+
+    /// After a marker and what comes `before` it, unless something else in this path is known to come after that.
+    pub fn add_marker(&mut self, marker: Arc<Task>, before: &Path, implied: bool) {
+        if self.markers.iter().any(|known| Arc::ptr_eq(known, &marker)) {
+            return;
+        }
+        if !implied {
+            before
+                .flights
+                .iter()
+                .for_each(|flight| self.add_flight(flight));
+        }
+        self.markers.push(marker);
+    }
+
     /// Waits for all of it, and takes part in the work.
     pub fn join(&self) {
         self.flights.iter().for_each(Flight::join);

@@ -5,6 +5,7 @@
 //! while another processor is idle, and a kernel of a few milliseconds is over before the system balances them.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -39,33 +40,51 @@ pub fn is_host() {
     KNOWN.set(true);
 }
 
+/// Whether a thread has stepped aside: there is one processor for that, and one thread's work to take part in.
+static ASIDE: AtomicBool = AtomicBool::new(false);
+
 /// Runs `work` on a processor that no worker has, where the calling thread may use one.
 pub fn beside_the_workers<T>(work: impl FnOnce() -> T) -> T {
-    let before = elsewhere();
-    let result = work();
-    if let Some(before) = before {
-        // It worked a moment ago; were it to fail, the thread would still have a processor.
-        let _ = sched_setaffinity(None, &before);
+    if ASIDE.swap(true, Ordering::Acquire) {
+        return work();
     }
+    let seat = Seat::elsewhere();
+    let result = work();
+    seat.inspect(Seat::leave);
+    ASIDE.store(false, Ordering::Release);
     result
 }
 
-/// Moves the calling thread away from a worker's processor. Returns where it may run otherwise, if it was moved.
-fn elsewhere() -> Option<CpuSet> {
-    let workers = (*WORKERS.lock())?;
-    let processor = sched_getcpu();
-    if processor >= CpuSet::MAX_CPU || !workers.is_set(processor) {
-        return None;
+/// Where a thread may run that was moved.
+struct Seat {
+    before: CpuSet,
+    now: CpuSet,
+}
+
+impl Seat {
+    /// Moves the calling thread away from a worker's processor, if that is where it is.
+    fn elsewhere() -> Option<Self> {
+        let workers = (*WORKERS.lock())?;
+        let processor = sched_getcpu();
+        if processor >= CpuSet::MAX_CPU || !workers.is_set(processor) {
+            return None;
+        }
+        let before = sched_getaffinity(None).ok()?;
+        let mut now = before;
+        (0..CpuSet::MAX_CPU)
+            .filter(|&processor| workers.is_set(processor))
+            .for_each(|processor| now.unset(processor));
+        let moved = now.count() > 0 && sched_setaffinity(None, &now).is_ok();
+        moved.then_some(Self { before, now })
     }
-    let before = sched_getaffinity(None).ok()?;
-    let mut free = before;
-    (0..CpuSet::MAX_CPU)
-        .filter(|&processor| workers.is_set(processor))
-        .for_each(|processor| free.unset(processor));
-    if free.count() == 0 {
-        return None;
+
+    /// Lets the thread run where it did before, unless somebody else has decided otherwise meanwhile.
+    fn leave(&self) {
+        if sched_getaffinity(None).is_ok_and(|mask| mask == self.now) {
+            // It worked a moment ago; were it to fail, the thread would still have a processor.
+            let _ = sched_setaffinity(None, &self.before);
+        }
     }
-    sched_setaffinity(None, &free).ok().map(|()| before)
 }
 
 #[cfg(test)]
@@ -75,44 +94,45 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_thread_on_a_worker_s_processor_steps_aside_and_comes_back() {
-        let all = sched_getaffinity(None).unwrap();
-        if all.count() < 2 {
-            eprintln!("skipped: there is one processor for everybody");
-            return;
-        }
-        let processor = (0..CpuSet::MAX_CPU).find(|&it| all.is_set(it)).unwrap();
+    /// A set of one processor.
+    fn only(processor: usize) -> CpuSet {
         let mut one = CpuSet::new();
         one.set(processor);
-        let pinned = move || {
-            sched_setaffinity(None, &one).unwrap();
-            note_worker();
-        };
-        thread::spawn(pinned).join().unwrap();
-        let host = move || {
-            // Onto the worker's processor, as the system might put it.
-            sched_setaffinity(None, &one).unwrap();
-            sched_setaffinity(None, &all).unwrap();
-            for _ in 0..100 {
-                assert_ne!(beside_the_workers(sched_getcpu), processor);
-                assert_eq!(sched_getaffinity(None).unwrap(), all);
-            }
-            // One that may be nowhere else stays.
-            sched_setaffinity(None, &one).unwrap();
-            assert_eq!(beside_the_workers(sched_getcpu), processor);
-        };
-        thread::spawn(host).join().unwrap();
+        one
     }
 
     #[test]
-    fn a_host_thread_is_no_worker_wherever_it_is_tied_to() {
-        let tied = || {
-            is_host();
-            let before = WORKERS.lock().map(|workers| workers.count());
-            note_worker();
-            assert_eq!(WORKERS.lock().map(|workers| workers.count()), before);
+    fn a_thread_on_a_worker_s_processor_steps_aside_and_comes_back() {
+        let all = sched_getaffinity(None).unwrap();
+        let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&it| all.is_set(it)).collect();
+        let [taken, other, ..] = processors[..] else {
+            eprintln!("skipped: there is one processor for everybody");
+            return;
         };
-        thread::spawn(tied).join().unwrap();
+        let worker = move || {
+            sched_setaffinity(None, &only(taken)).unwrap();
+            note_worker();
+        };
+        thread::spawn(worker).join().unwrap();
+        let host = move || {
+            is_host();
+            sched_setaffinity(None, &only(other)).unwrap();
+            note_worker();
+            assert!(!WORKERS.lock().unwrap().is_set(other), "a host's processor");
+            // As the system might put it; now and then it moves the thread on at once.
+            let seat = (0..1000).find_map(|_| {
+                sched_setaffinity(None, &only(taken)).unwrap();
+                sched_setaffinity(None, &all).unwrap();
+                Seat::elsewhere()
+            });
+            assert!(!seat.as_ref().unwrap().now.is_set(taken));
+            assert_ne!(sched_getcpu(), taken);
+            seat.unwrap().leave();
+            assert_eq!(sched_getaffinity(None).unwrap(), all);
+            // One that may be nowhere else stays.
+            sched_setaffinity(None, &only(taken)).unwrap();
+            assert_eq!(beside_the_workers(sched_getcpu), taken);
+        };
+        thread::spawn(host).join().unwrap();
     }
 }

@@ -74,7 +74,8 @@ impl Signal {
 
     /// Makes `task` come after what sets the signal, unless it is set already: a launch by way of OpenCL where that is
     /// possible, anything else by waiting.
-    pub fn precede(&self, task: &Arc<Task>) {
+    /// With `implied`, something else that the task follows is known to come after the same.
+    pub fn precede(&self, task: &Arc<Task>, implied: bool) {
         let mut waiting = self.waiting.lock();
         if self.is_set() {
             return;
@@ -83,7 +84,7 @@ impl Signal {
             Some(flight) => Setter::Flight(flight),
             None => Setter::Task(waiting.task.upgrade()),
         };
-        if !task.follow(setter) {
+        if !task.follow(setter, implied) {
             task.block();
             waiting.tasks.push(Arc::clone(task));
         }
@@ -92,7 +93,7 @@ impl Signal {
     /// Tells that `flight` will set it.
     pub fn expect(&self, flight: &Arc<Flight>) {
         let mut waiting = self.waiting.lock();
-        if !self.is_set() {
+        if !self.is_set() && !flight.has_landed() {
             waiting.flight = Some(Arc::clone(flight));
         }
     }
@@ -132,6 +133,15 @@ impl Signal {
             }
         }
         true
+    }
+
+    /// Waits for what another thread is about to do, without taking part in anything.
+    pub fn wait_idly(&self) {
+        self.spin();
+        let mut waiting = self.waiting.lock();
+        while !self.is_set() {
+            self.changed.wait(&mut waiting);
+        }
     }
 
     /// Takes part in the work that will set it: better than to sleep until somebody else has done it.

@@ -48,6 +48,8 @@ struct State {
     barrier: Option<Arc<Signal>>,
     /// What else may still be running.
     open: Vec<Arc<Signal>>,
+    /// Whether something of that, or that was of it, came after the barrier.
+    open_behind_barrier: bool,
 }
 
 impl State {
@@ -65,21 +67,33 @@ impl State {
         self.barrier.is_none() && (!order.waits_for_all() || self.open.is_empty())
     }
 
-    /// Puts a submission, whose end sets `done`, in its place in the order. Returns what it must wait for.
-    fn enter(&mut self, order: Order, done: Arc<Signal>) -> SmallVec<[Arc<Signal>; 4]> {
-        let mut before: SmallVec<[Arc<Signal>; 4]> = self.barrier.iter().cloned().collect();
+    /// Puts a submission, whose end sets `done`, in its place in the order. Returns what it must wait for, the barrier
+    /// last, and whether that is implied by the rest.
+    fn enter(&mut self, order: Order, done: Arc<Signal>) -> (SmallVec<[Arc<Signal>; 4]>, bool) {
+        let mut before = SmallVec::new();
+        let mut implied = false;
         if order.waits_for_all() {
             before.extend(self.open.iter().cloned());
+            implied = self.open_behind_barrier;
         }
+        before.extend(self.barrier.iter().cloned());
+        implied &= self.barrier.is_some();
         match order {
-            Order::Loose | Order::After => self.open.push(done),
-            Order::Gate => self.barrier = Some(done),
+            Order::Loose | Order::After => {
+                self.open.push(done);
+                self.open_behind_barrier = true;
+            }
+            Order::Gate => {
+                self.barrier = Some(done);
+                self.open_behind_barrier = false;
+            }
             Order::Strict => {
                 self.open.clear();
                 self.barrier = Some(done);
+                self.open_behind_barrier = false;
             }
         }
-        before
+        (before, implied)
     }
 }
 
@@ -115,9 +129,13 @@ impl Stream {
             Arc::clone(&done),
             Arc::clone(&self.lane),
         );
-        let before = state.enter(order, done);
-        for signal in waits.iter().chain(&before) {
-            signal.precede(&task);
+        let (before, implied) = state.enter(order, done);
+        let barrier = before.len().checked_sub(1).filter(|_| implied);
+        for signal in &waits {
+            signal.precede(&task, false);
+        }
+        for (index, signal) in before.iter().enumerate() {
+            signal.precede(&task, Some(index) == barrier);
         }
         drop(state);
         if task.submitted() {

@@ -15,7 +15,7 @@ use super::path::Path;
 use super::signal::{Setter, Signal};
 use super::workers::dispatch;
 use crate::answer::Answer;
-use crate::clock::{self, Deadline};
+use crate::clock;
 use crate::event::Event;
 use crate::launch::Launch;
 use crate::opencl::{self, Queue, Runtime};
@@ -180,19 +180,21 @@ impl Task {
     }
 
     /// Notes that it comes after what will set a signal. Whether that is all there is to do: a launch need not wait
-    /// for what OpenCL puts before it.
-    pub fn follow(&self, setter: Setter) -> bool {
+    /// for what OpenCL puts before it. With `implied`, something else that it follows comes after the same launches.
+    pub fn follow(&self, setter: Setter, implied: bool) -> bool {
         match setter {
-            Setter::Flight(flight) => self.path.lock().flights.push(Arc::clone(flight)),
+            Setter::Flight(_) if implied => {}
+            Setter::Flight(flight) => self.path.lock().add_flight(flight),
             Setter::Task(task) => {
                 let marker = task.and_then(|task| Some((task.marked_path()?, task)));
                 let mut path = self.path.lock();
-                let Some((before, marker)) = marker else {
-                    path.is_partial = true;
-                    return false;
-                };
-                path.flights.extend(before.flights);
-                path.markers.push(marker);
+                match marker {
+                    Some((before, marker)) => path.add_marker(marker, &before, implied),
+                    None => {
+                        path.is_partial = true;
+                        return false;
+                    }
+                }
             }
         }
         self.is_launch()
@@ -224,7 +226,7 @@ impl Task {
             {
                 dispatch(marker.work());
                 // Another thread may be about to do the same, which is a matter of moments.
-                marker.done.wait(Deadline::Never);
+                marker.done.wait_idly();
             }
         }
     }
@@ -274,18 +276,23 @@ impl Task {
         launch.enqueue(queue, &after).map(|event| (event, queue))
     }
 
-    /// The end of a flight. Returns the tasks that may start now.
-    pub fn land(&self, flown: &opencl::Event) -> Vec<Arc<Task>> {
-        if flown.outcome().is_err() {
+    /// Whether the times at which it runs are wanted.
+    pub fn is_timed(&self) -> bool {
+        let event = self.event.as_ref();
+        event.is_some_and(|(event, _)| event.is_timed())
+    }
+
+    /// The end of a flight: how, and when it ran. Returns the tasks that may start now.
+    pub fn land(
+        &self,
+        outcome: Result<(), opencl::Error>,
+        times: Option<opencl::Times>,
+    ) -> Vec<Arc<Task>> {
+        if outcome.is_err() {
             self.lane.fault.note(sys::ZE_RESULT_ERROR_UNKNOWN);
         }
         let (mut started, mut ended) = (self.started.load(Ordering::Relaxed), clock::now());
-        if self
-            .event
-            .as_ref()
-            .is_some_and(|(event, _)| event.is_timed())
-            && let Some(times) = flown.times()
-        {
+        if let Some(times) = times {
             // OpenCL's clock is ours on every runtime known; on any other, the times stay within what is certain.
             started = times.start.clamp(started, ended);
             ended = times.end.clamp(started, ended);

@@ -147,3 +147,30 @@ fn thousands_of_barriers_and_launches_end() {
     assert_eq!(call!(runtime, zeEventQueryStatus(event[0])), OK);
     assert_eq!(runtime.synchronize(list), OK);
 }
+
+#[test]
+fn barriers_that_wait_for_each_other_behind_a_launch_take_no_room() {
+    let Some((runtime, kernel)) = setup(30_000_000) else {
+        return;
+    };
+    let list = runtime.immediate(false);
+    let events = runtime.events(80);
+    // Each barrier meets the one before twice: by its event and by the order of the list.
+    launch(&runtime, list, kernel, events[0]);
+    for index in 1..80 {
+        let (mut awaited, signal) = (events[index - 1], events[index]);
+        must!(
+            runtime,
+            zeCommandListAppendBarrier(list, signal, 1, &raw mut awaited)
+        );
+    }
+    launch(&runtime, list, kernel, ptr::null_mut());
+    assert_eq!(
+        call!(runtime, zeEventQueryStatus(events[79])),
+        sys::ZE_RESULT_NOT_READY
+    );
+    assert_eq!(runtime.synchronize(list), OK);
+    for event in events {
+        must!(runtime, zeEventQueryStatus(event));
+    }
+}
