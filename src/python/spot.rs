@@ -60,9 +60,11 @@ impl Spot {
 
     /// The spot of a `dpctl.SyclQueue` that was named lately.
     pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
-        let remembered = REMEMBERED.lock();
-        let known = remembered.iter().find(|spot| spot.is_of(object))?;
-        Some(Arc::clone(known))
+        let mut remembered = REMEMBERED.lock();
+        let place = remembered.iter().position(|spot| spot.is_of(object))?;
+        // Most programs name one queue, which is where it should be already.
+        remembered[..=place].rotate_right(1);
+        remembered.first().cloned()
     }
 
     /// Remembers the spot of a queue for the next time that the queue is named.

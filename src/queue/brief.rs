@@ -108,6 +108,11 @@ impl Queue {
             | sys::ZE_RESULT_ERROR_UNINITIALIZED => self.end(state).map(Some),
             result => check("zeCommandListHostSynchronize", result).map(|()| None),
         }
+        // Whoever is told of an error takes its memory back, so nothing may be at work on it any more.
+        .inspect_err(|_| {
+            // SAFETY: the list is alive. A second error means that the device is lost, and the work with it.
+            unsafe { synchronize(self.0.list, u64::MAX) };
+        })
     }
 
     /// An event for the end of what was appended without one.

@@ -93,8 +93,6 @@ functions! {
     queue_device = c"DPCTLQueue_GetDevice" as unsafe extern "C" fn(RawRef) -> RawRef;
     queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C" fn(RawRef) -> bool;
     queue_barrier = c"DPCTLQueue_SubmitBarrier" as unsafe extern "C" fn(RawRef) -> RawRef;
-    /// `sycl::queue::ext_oneapi_empty() const`
-    queue_is_empty = c"_ZNK4sycl3_V15queue16ext_oneapi_emptyEv" as unsafe extern "C-unwind" fn(RawRef) -> bool;
 
     event_copy = c"DPCTLEvent_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     event_delete = c"DPCTLEvent_Delete" as unsafe extern "C" fn(RawRef);
@@ -116,10 +114,14 @@ functions! {
     string_delete = c"DPCTLCString_Delete" as unsafe extern "C" fn(*const c_char);
 }
 
+/// `sycl::queue::ext_oneapi_empty() const`, of an extension that a SYCL runtime need not have.
+pub(super) type QueueIsEmpty = unsafe extern "C-unwind" fn(RawRef) -> bool;
+
 /// dpctl's C library and the SYCL runtime below it, as they are in this process.
 #[derive(Debug)]
 pub struct Library {
     pub(super) functions: Functions,
+    pub(super) queue_is_empty: Option<QueueIsEmpty>,
     path: PathBuf,
     sycl: PathBuf,
     sycl_version: u32,
@@ -148,6 +150,9 @@ impl Library {
         // SAFETY: the library is in the process already, so no initialiser runs.
         let library = unsafe { unix::Library::open(Some(&path), flags) }.map_err(|_| absent())?;
         let functions = Functions::of(&library, &path)?;
+        // SAFETY: the type is the method's, by the Itanium C++ ABI.
+        let queue_is_empty =
+            unsafe { symbol(&library, c"_ZNK4sycl3_V15queue16ext_oneapi_emptyEv") };
         // The functions have to stay, and SYCL's threads could not be unloaded anyway.
         std::mem::forget(library);
         // Found through dpctl's library, `getNative` is of the very libsycl that dpctl uses, should there be two.
@@ -155,6 +160,7 @@ impl Library {
             .unwrap_or_else(|| PathBuf::from(SYCL));
         Ok(Self {
             functions,
+            queue_is_empty,
             sycl_version: version(&sycl),
             sycl,
             path,

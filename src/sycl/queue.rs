@@ -115,12 +115,16 @@ impl QueueRef {
     /// Source: the extension `sycl_ext_oneapi_queue_empty`.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        if self.library().sycl_version() < TELLS_IDLE {
+        let library = self.library();
+        let Some(is_empty) = library
+            .queue_is_empty
+            .filter(|_| library.sycl_version() >= TELLS_IDLE)
+        else {
             return false;
-        }
+        };
         // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method. It throws only when the backend
         // fails, and then unwinding ends the process.
-        unsafe { (self.functions().queue_is_empty)(self.as_raw()) }
+        unsafe { is_empty(self.as_raw()) }
     }
 
     /// An event that is complete once everything has run that was submitted to the queue before.
