@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use once_cell::race::OnceBox;
 use parking_lot::{Condvar, Mutex};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,23 +17,26 @@ use crate::Queue;
 /// How long the thread sleeps between two looks: at first, and at most.
 const NAPS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 
-/// The queues with work under way, and the thread that looks after them.
+/// The queues with work under way, and the thread that looks after them. Each process has its own: a child has neither
+/// its parent's threads nor its parent's work, and its parent's thread may have held the lock at the fork.
 ///
 /// It looks from time to time rather than wait for events: drivers wait by looking all the time.
 struct Watch {
+    process: u32,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// What a child has instead, and so on.
+    of_child: OnceBox<Watch>,
+}
+
+#[derive(Default)]
+struct State {
     /// Kept until they are idle, so that nobody else's drop of a queue has to wait, least of all with the GIL held.
     queues: Vec<Queue>,
     thread: Option<JoinHandle<()>>,
-    /// Whose these are: a child has neither its parent's threads nor its parent's work.
-    process: u32,
 }
 
-static WATCH: Mutex<Watch> = Mutex::new(Watch {
-    queues: Vec::new(),
-    thread: None,
-    process: 0,
-});
-static CHANGED: Condvar = Condvar::new();
+static FIRST: OnceBox<Watch> = OnceBox::new();
 /// Set for good when the interpreter is about to end.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -53,19 +57,19 @@ pub(super) fn watch(queue: &Queue) {
     if queue.is_idle() {
         return;
     }
-    let mut watch = WATCH.lock();
-    watch.forget_parent();
-    if !watch.queues.iter().any(|known| known == queue) {
-        watch.queues.push(queue.clone());
+    let watch = Watch::current();
+    let mut state = watch.state.lock();
+    if !state.queues.iter().any(|known| known == queue) {
+        state.queues.push(queue.clone());
     }
-    if !ENDING.load(Ordering::Relaxed) && watch.is_served() {
-        drop(watch);
-        CHANGED.notify_one();
+    if !ENDING.load(Ordering::Relaxed) && watch.is_served(&mut state) {
+        drop(state);
+        watch.changed.notify_one();
         return;
     }
     // Nobody will look after it later, so now.
-    watch.queues.retain(|known| known != queue);
-    drop(watch);
+    state.queues.retain(|known| known != queue);
+    drop(state);
     let _ = queue.wait();
 }
 
@@ -74,12 +78,9 @@ pub(super) fn watch(queue: &Queue) {
 fn finish(py: Python<'_>) {
     py.detach(|| {
         ENDING.store(true, Ordering::Relaxed);
-        let (queues, thread) = {
-            let mut watch = WATCH.lock();
-            watch.forget_parent();
-            (mem::take(&mut watch.queues), watch.thread.take())
-        };
-        CHANGED.notify_one();
+        let watch = Watch::current();
+        let State { queues, thread } = mem::take(&mut *watch.state.lock());
+        watch.changed.notify_one();
         // It does not panic, and if it did, that has been reported.
         let _ = thread.map(JoinHandle::join);
         for queue in queues {
@@ -90,47 +91,57 @@ fn finish(py: Python<'_>) {
 }
 
 impl Watch {
-    /// Whether there is a thread, which is started if need be.
-    fn is_served(&mut self) -> bool {
-        if self.thread.is_none() {
-            let name = "zeusm-under-way".to_owned();
-            self.thread = thread::Builder::new().name(name).spawn(look).ok();
-        }
-        self.thread.is_some()
-    }
-
-    /// In a child after a fork: what the parent has under way never ends here.
-    fn forget_parent(&mut self) {
+    /// This process's.
+    fn current() -> &'static Self {
         let here = process::id();
-        if self.process != here {
-            mem::forget((mem::take(&mut self.queues), self.thread.take()));
-            self.process = here;
-        }
-    }
-}
-
-/// The thread's life.
-fn look() {
-    let mut nap = NAPS.0;
-    while !ENDING.load(Ordering::Relaxed) {
-        let queues = {
-            let mut watch = WATCH.lock();
-            if watch.queues.is_empty() && !ENDING.load(Ordering::Relaxed) {
-                CHANGED.wait(&mut watch);
-                nap = NAPS.0;
-            }
-            watch.queues.clone()
+        let new = || {
+            Box::new(Self {
+                process: here,
+                state: Mutex::default(),
+                changed: Condvar::new(),
+                of_child: OnceBox::new(),
+            })
         };
-        thread::sleep(nap);
-        nap = NAPS.1.min(nap * 2);
-        queues.iter().for_each(Queue::collect);
-        let mut watch = WATCH.lock();
-        let (idle, busy) = mem::take(&mut watch.queues)
-            .into_iter()
-            .partition(Queue::is_idle);
-        watch.queues = busy;
-        drop(watch);
-        // The last owner of a queue may be here.
-        drop::<Vec<Queue>>(idle);
+        let mut watch = FIRST.get_or_init(new);
+        while watch.process != here {
+            watch = watch.of_child.get_or_init(new);
+        }
+        watch
+    }
+
+    /// Whether there is a thread, which is started if need be.
+    fn is_served(&'static self, state: &mut State) -> bool {
+        if state.thread.is_none() {
+            let name = "zeusm-under-way".to_owned();
+            let thread = thread::Builder::new().name(name);
+            state.thread = thread.spawn(|| self.look()).ok();
+        }
+        state.thread.is_some()
+    }
+
+    /// The thread's life.
+    fn look(&self) {
+        let mut nap = NAPS.0;
+        while !ENDING.load(Ordering::Relaxed) {
+            let queues = {
+                let mut state = self.state.lock();
+                if state.queues.is_empty() && !ENDING.load(Ordering::Relaxed) {
+                    self.changed.wait(&mut state);
+                    nap = NAPS.0;
+                }
+                state.queues.clone()
+            };
+            thread::sleep(nap);
+            nap = NAPS.1.min(nap * 2);
+            queues.iter().for_each(Queue::collect);
+            let mut state = self.state.lock();
+            let (idle, busy) = mem::take(&mut state.queues)
+                .into_iter()
+                .partition(Queue::is_idle);
+            state.queues = busy;
+            drop(state);
+            // The last owner of a queue may be here.
+            drop::<Vec<Queue>>(idle);
+        }
     }
 }
