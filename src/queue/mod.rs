@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use submission::State;
 
 use crate::Result;
@@ -55,6 +55,8 @@ struct Inner {
     gates: gate::Worker,
     /// Also what keeps two threads from appending at once, which the specification forbids.
     state: Mutex<State>,
+    /// Held by a thread that drops what finished operations held.
+    collecting: ReentrantMutex<()>,
 }
 
 // SAFETY: the handles may be used from any thread, and appends are ordered by the mutex.
@@ -95,6 +97,7 @@ impl Queue {
             synchronize: brief::find_synchronize(context.library()),
             gates: gate::Worker::default(),
             state: Mutex::default(),
+            collecting: ReentrantMutex::new(()),
         })))
     }
 

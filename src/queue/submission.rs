@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr;
+use std::time::Duration;
 
 use level_zero_sys as sys;
 
@@ -31,6 +32,9 @@ impl<F> Append for F where
     ) -> Result<()>
 {
 }
+
+/// How long a collection waits for another one.
+const TURN: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub(super) struct State {
@@ -92,10 +96,14 @@ impl Queue {
         drop(done);
     }
 
-    /// Drops what finished operations held.
+    /// Drops what finished operations held. What another call is just dropping is gone, too, when this returns, unless
+    /// that takes long.
     pub fn collect(&self) {
+        // A drop may run anything, another collection too, so this cannot wait for ever.
+        let turn = self.0.collecting.try_lock_for(TURN);
         let done = self.0.state.lock().take_done();
         drop(done);
+        drop(turn);
     }
 
     /// Whether nothing is kept for an operation any more.
