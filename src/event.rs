@@ -2,6 +2,7 @@
 
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
@@ -14,6 +15,10 @@ use crate::error::Error;
 
 /// How many events are made at a time.
 const POOL_SIZE: u32 = 64;
+
+/// How often a driver that refuses a call is asked again, and how long after.
+const REFUSALS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
 ///
@@ -131,10 +136,24 @@ impl Event {
         Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
+    /// Waits until the operation is done, also where the driver refuses to wait for a while, and tells whether it is: it
+    /// is not when the driver keeps refusing, as with a lost device, on which nothing runs any more.
+    pub(crate) fn drain(&self) -> bool {
+        persist(|| {
+            while !self.wait(None)? {}
+            Ok(())
+        })
+    }
+
     /// Signals it from the host.
     pub(crate) fn signal(&self) -> Result<()> {
         // SAFETY: the event is alive.
         unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }
+    }
+
+    /// Signals it from the host, also where the driver refuses for a while: who waits has no other way to go on.
+    pub(crate) fn signal_surely(&self) -> bool {
+        persist(|| self.signal())
     }
 
     /// The context it belongs to: only there can operations wait for it.
@@ -164,6 +183,16 @@ impl Event {
     pub fn handle(&self) -> sys::ze_event_handle_t {
         self.0.handle
     }
+}
+
+/// Asks again while the driver refuses, for a moment; whether it gave in.
+fn persist(call: impl Fn() -> Result<()>) -> bool {
+    (0..REFUSALS).any(|refusals| {
+        if refusals > 0 {
+            thread::sleep(PAUSE);
+        }
+        call().is_ok()
+    })
 }
 
 impl Drop for Inner {

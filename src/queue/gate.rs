@@ -78,7 +78,7 @@ fn serve(jobs: &mpsc::Receiver<Job>) {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        // On a lost device there is nobody left to wait.
-        let _ = self.0.signal();
+        // A device that is lost for good has nobody left to wait.
+        self.0.signal_surely();
     }
 }

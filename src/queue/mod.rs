@@ -281,10 +281,15 @@ impl Queue {
 impl Drop for Inner {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        // On a lost device waiting fails, and then nothing runs any more.
-        let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
-        state.under_way.iter().for_each(|(event, _)| wait(event));
-        state.last.iter().for_each(wait);
+        // Work on a device that is lost for good is over.
+        for event in state
+            .under_way
+            .iter()
+            .map(|(event, _)| event)
+            .chain(&state.last)
+        {
+            event.drain();
+        }
         // SAFETY: nothing is under way, and this was the last owner.
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.list)) };
     }

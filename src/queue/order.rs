@@ -33,8 +33,9 @@ impl Queue {
             .cloned()
             .partition(|event| event.context() == self.context());
         if !far.is_empty() {
-            let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
-            near.push(self.gate(move || far.iter().for_each(wait))?);
+            // Work on a device that is lost for good is over.
+            let wait = move || far.iter().for_each(|event| _ = event.drain());
+            near.push(self.gate(wait)?);
         }
         self.submit(&near, |list, signal, count, waits| {
             // SAFETY: `submit` vouches for the handles.

@@ -28,9 +28,9 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
     }
 }
 
-/// Whether the drop of a queue, which has nobody to tell, may pass over it.
-pub fn may_pass_in_a_drop(function: &str) -> bool {
-    function == "zeEventHostSynchronize"
+/// Whether who has nobody to tell does it again instead, until it succeeds or the device is lost for good.
+pub fn is_repeated(function: &str) -> bool {
+    function == "zeEventHostSynchronize" || function == "zeEventHostSignal"
 }
 
 /// Whether a thing may stay in the driver after this call failed.
