@@ -6,20 +6,18 @@
 //! [`zeusm_fault_arm`](faults::zeusm_fault_arm), and asks [`zeusm_fault_live`](owned::zeusm_fault_live) what zeusm made
 //! and did not give back.
 //!
-//! SYCL calls through the tables of `zeGet*ProcAddrTable`, which lead to the CPU runtime directly: only zeusm's calls
-//! are counted and fail.
+//! SYCL, which may be in the process, is passed by: its calls neither count nor fail.
 #![deny(missing_docs)]
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
+mod callers;
 mod faults;
 mod forward;
 mod owned;
 
 use std::env;
-use std::ffi::{CStr, OsStr, c_void};
-use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::c_void;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
@@ -40,14 +38,7 @@ fn behind(name: &str) -> Option<*const c_void> {
 
 /// The CPU runtime as cargo names it, in the folder of this library.
 fn beside() -> PathBuf {
-    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr accepts any address, and an all-zero `Dl_info` is valid.
-    let found = unsafe {
-        libc::dladdr(beside as *const c_void, found.as_mut_ptr());
-        found.assume_init()
-    };
-    assert!(!found.dli_fname.is_null(), "this library has no file");
-    // SAFETY: the name of a loaded object is a string that stays while it is loaded.
-    let name = unsafe { CStr::from_ptr(found.dli_fname) };
-    Path::new(OsStr::from_bytes(name.to_bytes())).with_file_name("libzeusm_cpu.so")
+    callers::file_of(beside as *const c_void)
+        .expect("this library has a file")
+        .with_file_name("libzeusm_cpu.so")
 }

@@ -1,14 +1,12 @@
 //! What was made and has to be given back: counted by kind, so that a test can see what is left.
 
 use std::collections::BTreeMap;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::{mem, slice};
 
 use level_zero_sys as sys;
 use parking_lot::Mutex;
-
-use crate::faults;
 
 /// How often each thing was made and not given back, by kind and handle or address.
 static LIVE: Mutex<BTreeMap<(&str, u64), i64>> = Mutex::new(BTreeMap::new());
@@ -66,27 +64,28 @@ impl Identity for sys::ze_ipc_mem_handle_t {
     }
 }
 
-/// Exports functions that pass on to the CPU runtime, fail when it is their turn, and count what `makes` and `ends` name.
+/// Makes functions that pass on to the CPU runtime, and count what `makes` and `ends` name; [`function`] finds them.
 /// Handles, numbers and pointers are all words to them.
 macro_rules! owned {
     ($($name:ident($($argument:ident: $type:ty),*) $does:ident $kind:literal $thing:ident;)*) => {
+        /// The function that counts, where one does.
+        pub(crate) fn function(name: &str) -> Option<*const c_void> {
+            match name {
+                $(stringify!($name) => Some($name as *const c_void),)*
+                _ => None,
+            }
+        }
+
         $(
-            /// Passed on and counted, or failed.
-            ///
-            /// # Safety
-            /// As for the function of this name.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type),*) -> sys::ze_result_t {
-                if let Some(code) = faults::fails(stringify!($name)) {
-                    return sys::ze_result_t(code);
-                }
+            #[allow(non_snake_case)]
+            unsafe extern "C" fn $name($($argument: $type),*) -> sys::ze_result_t {
                 let Some(function) = crate::behind(stringify!($name)) else {
                     return sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
                 };
                 // SAFETY: the function has this type in the specification, pointers and numbers being words.
                 let function = unsafe {
                     mem::transmute::<
-                        *const std::ffi::c_void,
+                        *const c_void,
                         unsafe extern "C" fn($($type),*) -> sys::ze_result_t,
                     >(function)
                 };
