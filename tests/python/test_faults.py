@@ -23,7 +23,9 @@ CODES = {
 @pytest.fixture(scope="module")
 def driver():
     """The library, built from tests/fault-driver."""
-    subprocess.run(["cargo", "build", "-q", "--locked", "-p", "zeusm-fault-driver"], cwd=ROOT, check=True)
+    subprocess.run(
+        ["cargo", "build", "-q", "--locked", "-p", "zeusm-fault-driver"], cwd=ROOT, check=True
+    )
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return target / "debug/libzeusm_fault_driver.so"
 

@@ -41,7 +41,13 @@ MAY_BE_MISSING = {
     ("zeCommandListHostSynchronize", "ZE_RESULT_ERROR_UNINITIALIZED"),
 }
 # What was to be given back by a call that failed stays.
-GIVES_BACK = {"zeMemFree", "zeMemPutIpcHandle", "zeMemCloseIpcHandle", "zeCommandListDestroy", "zeContextDestroy"}
+GIVES_BACK = {
+    "zeMemFree",
+    "zeMemPutIpcHandle",
+    "zeMemCloseIpcHandle",
+    "zeCommandListDestroy",
+    "zeContextDestroy",
+}
 
 
 class Driver:
@@ -68,7 +74,8 @@ class Driver:
 
 
 def pattern(size, seed):
-    return bytes((index * 31 + seed) % 251 for index in range(size))
+    once = bytes((index * 31 + seed) % 251 for index in range(251))
+    return (once * (size // 251 + 1))[:size]
 
 
 def allocate():
@@ -176,6 +183,7 @@ def exchange():
         assert (zeusm.from_dlpack(memory).copy_to_host() == numbers).all()
         memory.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
         assert (np.asarray(memory) == numbers).all()
+        assert zeusm.from_dlpack(np.asarray(memory))._pointer == memory._pointer
     found = zeusm.pointer_attributes(memory._pointer)
     assert found.usm_type == "host"
     assert zm.as_usm_memory(memory.base)._pointer == memory.base._pointer
@@ -261,7 +269,9 @@ def play(driver, steps, nth, name, code):
             wrong += judge(step, error, function, name)
             error = attempt(step) if error is not None else None
         if error is not None:
-            wrong.append(f"{step.__name__}, after {function} answering {name}: {type(error).__name__}: {error}")
+            wrong.append(
+                f"{step.__name__}, after {function} answering {name}: {type(error).__name__}: {error}"
+            )
         # What it was raised with holds the step's memory.
         del error
     gc.collect()
