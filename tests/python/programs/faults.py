@@ -253,7 +253,7 @@ def judge(step, error, function, code):
 def attempt(step):
     try:
         step()
-    except BaseException as error:  # noqa: BLE001 - a panic is none of Exception
+    except BaseException as error:  # A panic is none of Exception.
         return error
     return None
 
