@@ -160,6 +160,31 @@ fn no_strides_are_row_major_and_odd_offsets_move_the_pointer() {
 }
 
 #[test]
+fn items_are_those_of_the_type_codes() {
+    let (mut shape, mut strides) = ([3], [1]);
+    for (code, bits, typestr) in [
+        (0, 8, "|i1"),
+        (1, 16, "<u2"),
+        (2, 64, "<f8"),
+        (5, 128, "<c16"),
+        (6, 8, "|b1"),
+    ] {
+        let dtype = abi::DataType {
+            code,
+            bits,
+            lanes: 1,
+        };
+        let given = abi::Tensor {
+            dtype,
+            ..raw(&mut shape, &mut strides)
+        };
+        // SAFETY: as for `refusal`.
+        let read = unsafe { Tensor::read(&given, 0) }.unwrap();
+        assert_eq!(read.item.to_string(), typestr);
+    }
+}
+
+#[test]
 fn another_major_version_is_not_read() {
     let mut structure = abi::Versioned {
         version: abi::Version { major: 2, minor: 1 },
