@@ -35,6 +35,7 @@ mod event;
 pub mod ipc;
 mod operation;
 pub mod pool;
+mod process;
 #[cfg(feature = "python")]
 mod python;
 mod queue;

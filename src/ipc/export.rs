@@ -7,9 +7,11 @@ use super::handle::IpcHandle;
 use super::ledger::{self, Entry};
 use super::{Error, identity};
 use crate::context::Context;
+use crate::process::Generation;
 use crate::usm::{Allocation, UsmKind};
 
-/// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed.
+/// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
+/// child makes its own.
 #[derive(Debug)]
 pub(crate) struct Export {
     context: Context,
@@ -21,6 +23,7 @@ pub(crate) struct Export {
     size: usize,
     kind: UsmKind,
     id: u64,
+    process: Generation,
 }
 
 impl Export {
@@ -49,6 +52,7 @@ impl Export {
             size: whole.size,
             kind: whole.kind,
             id: whole.id,
+            process: Generation::current(),
         })
     }
 
@@ -76,7 +80,9 @@ impl Export {
 
 impl Drop for Export {
     fn drop(&mut self) {
-        ledger::leave(&self.entry);
-        self.raw.put(&self.context);
+        if self.process.is_current() {
+            ledger::leave(&self.entry);
+            self.raw.put(&self.context);
+        }
     }
 }

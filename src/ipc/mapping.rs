@@ -7,7 +7,6 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use super::Error;
 use super::driver;
@@ -15,6 +14,7 @@ use super::handle::IpcHandle;
 use super::ledger::Entry;
 use crate::context::Context;
 use crate::device::Device;
+use crate::process::{Generation, Local, Mutex};
 use crate::usm::UsmKind;
 
 /// A range of another process's memory. Cheap to clone; the last one that goes unmaps it.
@@ -36,13 +36,16 @@ struct Whole {
     pointer: usize,
     size: usize,
     kind: UsmKind,
+    /// The process that it is mapped in. A fork's child has the pages, but not the driver's part of the mapping.
+    process: Generation,
 }
 
 /// Context, device, and the export.
 type Key = (usize, usize, [u8; 16], u64);
 
-/// What is mapped at the moment. Held while the driver maps, so that two threads do not map one memory twice.
-static OPEN: Mutex<Option<HashMap<Key, Weak<Whole>>>> = Mutex::new(None);
+/// What this process has mapped at the moment. Held while the driver maps, so that two threads do not map one memory
+/// twice.
+static OPEN: Local<Mutex<HashMap<Key, Weak<Whole>>>> = Local::new();
 
 /// The CPU runtime's answer for memory that its owner has freed ("address not found", specification 1.9).
 const NOT_FOUND: sys::ze_result_t = sys::ze_result_t(0x7800_0021);
@@ -61,8 +64,7 @@ impl Mapping {
             token,
             number,
         );
-        let mut open = OPEN.lock();
-        let open = open.get_or_insert_default();
+        let mut open = OPEN.get_or_default().lock();
         let whole = match open.get(&key).and_then(Weak::upgrade) {
             Some(whole) => whole,
             None => {
@@ -133,6 +135,7 @@ impl Whole {
             pointer,
             size: 0,
             kind: handle.kind,
+            process: Generation::current(),
         };
         // The driver has the last word on what it has mapped; what is too small is closed as it is dropped.
         let found = context.driver_attributes(pointer)?;
@@ -150,6 +153,8 @@ impl Whole {
 
 impl Drop for Whole {
     fn drop(&mut self) {
-        driver::close(&self.context, self.pointer);
+        if self.process.is_current() {
+            driver::close(&self.context, self.pointer);
+        }
     }
 }

@@ -4,8 +4,6 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-use once_cell::race::OnceBox;
-
 use super::UsmKind;
 use crate::Result;
 use crate::context::Context;
@@ -13,6 +11,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::ipc::{self, Export};
 use crate::pool::{self, Block, LevelZero, Pool, Provider};
+use crate::process::{Generation, Local};
 
 /// The largest alignment in bytes that zeusm asks of Level Zero: 2 MiB, a large page of every Intel GPU.
 pub const LARGEST_ALIGNMENT: usize = 2 << 20;
@@ -24,8 +23,8 @@ pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 pub struct Allocation {
     size: usize,
     source: Source,
-    /// What other processes open it by, once a handle of it was asked for; apart, as few ever are.
-    export: OnceBox<Export>,
+    /// What other processes open it by, once a handle of it was asked for.
+    export: Local<Export>,
 }
 
 /// Where the memory goes back to.
@@ -41,6 +40,8 @@ struct Direct {
     provider: LevelZero,
     /// Null when there are no bytes.
     pointer: *mut c_void,
+    /// The process that it is to be freed in.
+    process: Generation,
 }
 
 // SAFETY: the pointer is owned, and freeing USM is legal from any thread.
@@ -94,8 +95,12 @@ impl Allocation {
         };
         Ok(Self {
             size,
-            source: Source::Direct(Box::new(Direct { provider, pointer })),
-            export: OnceBox::new(),
+            source: Source::Direct(Box::new(Direct {
+                provider,
+                pointer,
+                process: Generation::current(),
+            })),
+            export: Local::new(),
         })
     }
 
@@ -135,7 +140,7 @@ impl Allocation {
         Self {
             size,
             source: Source::Pool(block),
-            export: OnceBox::new(),
+            export: Local::new(),
         }
     }
 
@@ -187,12 +192,7 @@ impl Allocation {
 
     /// What other processes open it by, made when first asked for.
     pub(crate) fn export(&self) -> Result<&Export, ipc::Error> {
-        if let Some(export) = self.export.get() {
-            return Ok(export);
-        }
-        // Of two that ask at once, one's is dropped.
-        self.export
-            .get_or_try_init(|| Export::new(self).map(Box::new))
+        self.export.get_or_try_init(|| Export::new(self))
     }
 
     /// The first byte, or a dangling pointer when there is none: what slices begin with.
@@ -207,6 +207,7 @@ impl Drop for Allocation {
         drop(mem::take(&mut self.export));
         if let Source::Direct(direct) = &self.source
             && let Some(pointer) = NonNull::new(direct.pointer)
+            && direct.process.is_current()
         {
             // SAFETY: the pointer came from this provider, this is its only owner, and whatever runs on it holds a
             // reference to `self`.
