@@ -7,7 +7,6 @@ use super::handle::IpcHandle;
 use super::ledger::{self, Entry};
 use super::{Error, identity};
 use crate::context::Context;
-use crate::process::Generation;
 use crate::usm::{Allocation, UsmKind};
 
 /// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
@@ -23,7 +22,6 @@ pub(crate) struct Export {
     size: usize,
     kind: UsmKind,
     id: u64,
-    process: Generation,
 }
 
 impl Export {
@@ -52,7 +50,6 @@ impl Export {
             size: whole.size,
             kind: whole.kind,
             id: whole.id,
-            process: Generation::current(),
         })
     }
 
@@ -80,9 +77,7 @@ impl Export {
 
 impl Drop for Export {
     fn drop(&mut self) {
-        if self.process.is_current() {
-            ledger::leave(&self.entry);
-            self.raw.put(&self.context);
-        }
+        ledger::leave(&self.entry);
+        self.raw.put(&self.context);
     }
 }

@@ -14,7 +14,7 @@ use super::handle::IpcHandle;
 use super::ledger::Entry;
 use crate::context::Context;
 use crate::device::Device;
-use crate::process::{Generation, Local, Mutex};
+use crate::process::{Local, Mutex, Own};
 use crate::usm::UsmKind;
 
 /// A range of another process's memory. Cheap to clone; the last one that goes unmaps it.
@@ -23,7 +23,7 @@ use crate::usm::UsmKind;
 /// the pointer or a queue, and the processes agree on the order between themselves.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    whole: Arc<Whole>,
+    whole: Arc<Own<Whole>>,
     pointer: usize,
     size: usize,
 }
@@ -36,8 +36,6 @@ struct Whole {
     pointer: usize,
     size: usize,
     kind: UsmKind,
-    /// The process that it is mapped in. A fork's child has the pages, but not the driver's part of the mapping.
-    process: Generation,
 }
 
 /// Context, device, and the export.
@@ -45,7 +43,7 @@ type Key = (usize, usize, [u8; 16], u64);
 
 /// What this process has mapped at the moment. Held while the driver maps, so that two threads do not map one memory
 /// twice.
-static OPEN: Local<Mutex<HashMap<Key, Weak<Whole>>>> = Local::new();
+static OPEN: Local<Mutex<HashMap<Key, Weak<Own<Whole>>>>> = Local::new();
 
 /// The CPU runtime's answer for memory that its owner has freed ("address not found", specification 1.9).
 const NOT_FOUND: sys::ze_result_t = sys::ze_result_t(0x7800_0021);
@@ -68,7 +66,7 @@ impl Mapping {
         let whole = match open.get(&key).and_then(Weak::upgrade) {
             Some(whole) => whole,
             None => {
-                let whole = Arc::new(Whole::new(handle, context, device, descriptor)?);
+                let whole = Arc::new(Own::new(Whole::new(handle, context, device, descriptor)?));
                 open.retain(|_, whole| whole.strong_count() > 0);
                 open.insert(key, Arc::downgrade(&whole));
                 whole
@@ -135,7 +133,6 @@ impl Whole {
             pointer,
             size: 0,
             kind: handle.kind,
-            process: Generation::current(),
         };
         // The driver has the last word on what it has mapped; what is too small is closed as it is dropped.
         let found = context.driver_attributes(pointer)?;
@@ -153,8 +150,6 @@ impl Whole {
 
 impl Drop for Whole {
     fn drop(&mut self) {
-        if self.process.is_current() {
-            driver::close(&self.context, self.pointer);
-        }
+        driver::close(&self.context, self.pointer);
     }
 }
