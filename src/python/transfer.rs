@@ -165,7 +165,7 @@ pub(super) unsafe fn begin_between(
             let out_of = Queue::new(from.context(), from.device())?;
             let fault = Arc::clone(fault);
             to.host_task(move || {
-                before.outlast();
+                before.drain();
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
                 let copied = unsafe { into.staged_copy_raw(destination, &out_of, source, size) };
@@ -178,7 +178,7 @@ pub(super) unsafe fn begin_between(
     let after = [done];
     let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
     // Without an end that could be waited for later, now: it is at work on memory of the caller's.
-    let end = ends.inspect_err(|_| after.iter().for_each(Event::outlast))?;
+    let end = ends.inspect_err(|_| after.iter().for_each(|event| _ = event.drain()))?;
     // Only what the device did has times.
     Ok(Some(direct.unwrap_or(end)))
 }

@@ -98,7 +98,7 @@ impl List {
             // The failure is told once the device cannot be at work on the operands any more: the list is done, or the
             // event is, or no answer is to be had, as of a device that is lost.
             if self.synchronize().is_err() {
-                event.poll();
+                event.drain();
             }
         })
     }
