@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use zeusm::{Context, Device, Queue, Runtime, SharedMemory};
+use zeusm::{Completion, Context, Device, Queue, Runtime, SharedMemory};
 
 /// Several pieces, and not a whole number of them.
 const SIZE: usize = (9 << 20) + 5;
@@ -18,7 +18,7 @@ fn place() -> (Context, Device, Queue) {
 /// Memory whose bytes tell where they are.
 fn counted(context: &Context, device: &Device) -> SharedMemory {
     let mut memory = SharedMemory::new(context, device, SIZE).unwrap();
-    for (index, byte) in memory.iter_mut().enumerate() {
+    for (index, byte) in memory.as_mut_slice().unwrap().iter_mut().enumerate() {
         *byte = (index % 251) as u8;
     }
     memory
@@ -37,17 +37,18 @@ fn memory_comes_from_another_context() {
     let source = counted(&there, &device);
     let copy = |size, in_pieces| {
         let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
-        memory.fill(255);
+        memory.as_mut_slice().unwrap().fill(255);
         let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
         // SAFETY: both are alive, and as large as that.
         unsafe {
             if in_pieces {
-                to.copy_in_pieces_raw(into, &from, out, size)
+                to.staged_copy_raw(into, &from, out, size)
             } else {
-                to.copy_between_raw(into, &from, out, size)
+                to.peer_copy_raw(into, &from, out, size)
             }
         }
         .unwrap();
+        let (memory, source) = (memory.as_slice().unwrap(), source.as_slice().unwrap());
         assert_eq!(memory[..size], source[..size]);
         assert!(memory[size..].iter().all(|&byte| byte == 255));
     };
@@ -66,9 +67,9 @@ fn it_comes_directly_where_the_device_reaches_it() {
     let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
     let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
     // SAFETY: both are alive until the copy is done, and as large as that.
-    let event = unsafe { to.begin_between_raw(into, &from, out, SIZE) }.unwrap();
+    let event = unsafe { to.begin_peer_copy_raw(into, &from, out, SIZE) }.unwrap();
     assert!(event.wait(None).unwrap());
-    assert_eq!(memory[..], source[..]);
+    assert_eq!(memory.as_slice().unwrap(), source.as_slice().unwrap());
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn it_comes_after_what_the_other_queue_was_given() {
     let source = counted(&there, &device);
     let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
     let gate = from
-        .gate(|| std::thread::sleep(Duration::from_millis(30)))
+        .host_task(|| std::thread::sleep(Duration::from_millis(30)))
         .unwrap();
     from.barrier(&[gate]).unwrap();
     let (out, into) = (
@@ -87,8 +88,8 @@ fn it_comes_after_what_the_other_queue_was_given() {
     );
     // SAFETY: both are alive until this returns, and as large as that.
     unsafe {
-        from.fill_raw(out, 7, SIZE).unwrap();
-        to.copy_between_raw(into, &from, out, SIZE).unwrap();
+        from.fill_raw(out, 7, SIZE, Completion::Event).unwrap();
+        to.peer_copy_raw(into, &from, out, SIZE).unwrap();
     }
-    assert!(memory.iter().all(|&byte| byte == 7));
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
 }

@@ -7,7 +7,8 @@ use zeusm::ipc::{self, is_supported};
 use zeusm::pool::{LevelZero, Options, Pool};
 use zeusm::usm::Allocation;
 use zeusm::{
-    Context, Device, DeviceMemory, HostMemory, IpcHandle, Queue, SharedMemory, UsmKind, sys,
+    Completion, Context, Device, DeviceMemory, HostMemory, IpcHandle, Queue, SharedMemory, UsmKind,
+    sys,
 };
 
 use crate::driver::FaultDriver;
@@ -26,7 +27,7 @@ struct Place {
 }
 
 /// What may be done to a [`Place`], by name.
-const STEPS: [(&str, fn(&Place) -> Outcome); 12] = [
+const STEPS: [(&str, fn(&Place) -> Outcome); 13] = [
     ("allocate", allocate),
     ("copy", copy),
     ("copy much", copy_much),
@@ -34,6 +35,7 @@ const STEPS: [(&str, fn(&Place) -> Outcome); 12] = [
     ("let go of operations", let_go),
     ("order queues", order_queues),
     (CONTEXTS, order_contexts),
+    (PEERS, copy_between_contexts),
     ("ask for times", ask_for_times),
     ("use a pool", use_a_pool),
     ("ask about pointers", ask_about_pointers),
@@ -43,6 +45,8 @@ const STEPS: [(&str, fn(&Place) -> Outcome); 12] = [
 
 /// The steps in which a thread of a queue's, and a drop, wait: they have nobody to tell.
 const CONTEXTS: &str = "order contexts";
+/// The step that takes the way through staging memory where the direct one fails.
+const PEERS: &str = "copy between contexts";
 const LAST: &str = "drop everything";
 
 /// Runs every step on a new place, once more if a failure was told. What was wrong.
@@ -100,7 +104,7 @@ impl Watch<'_> {
             (Ok(value), Some(function)) => {
                 let elsewhere =
                     (name == LAST || name == CONTEXTS) && expected::is_repeated(&function);
-                if !elsewhere && !expected::may_pass(&function, self.code) {
+                if name != PEERS && !elsewhere && !expected::may_pass(&function, self.code) {
                     self.wrong.push(format!("{name}: the failure was not told"));
                 }
                 return Some(value);
@@ -152,9 +156,12 @@ fn same(found: &[u8], wanted: &[u8]) -> Outcome {
 }
 
 fn pattern(size: usize, seed: usize) -> Vec<u8> {
-    (0..size)
+    let once: Vec<u8> = (0..251)
         .map(|index| ((index + seed) * 31 % 251) as u8)
-        .collect()
+        .collect();
+    let mut bytes = once.repeat(size / once.len() + 1);
+    bytes.truncate(size);
+    bytes
 }
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
@@ -240,8 +247,8 @@ fn order_queues(place: &Place) -> Outcome {
     let memory = DeviceMemory::new(&place.context, &place.device, 1 << 20)?;
     let filled = place.queue.fill_async(memory, 5)?;
     other.barrier(&[filled.event().clone()])?;
-    let gate = other.gate(|| ())?;
-    other.barrier(&[gate])?.wait(None)?;
+    let task = other.host_task(|| ())?;
+    other.barrier(&[task])?.wait(None)?;
     let (_, back) = other.read_async(filled.wait()?, vec![0; 1 << 20])?.wait()?;
     same(&back, &vec![5; 1 << 20])
 }
@@ -257,6 +264,21 @@ fn order_contexts(place: &Place) -> Outcome {
     }
     filled.wait()?;
     Ok(())
+}
+
+fn copy_between_contexts(place: &Place) -> Outcome {
+    let size = 1 << 16;
+    let mut here = DeviceMemory::new(&place.context, &place.device, size)?;
+    let mut there = DeviceMemory::new(place.far.context(), &place.device, size)?;
+    let bytes = pattern(size, 3);
+    place.queue.fill(&mut here, 0)?;
+    place.far.write(&mut there, &bytes)?;
+    let (to, from) = (here.as_ptr().cast_mut().cast(), there.as_ptr().cast());
+    // SAFETY: both memories live until the copy is done, and are as long as each other.
+    unsafe { place.queue.peer_copy_raw(to, &place.far, from, size) }?;
+    let mut back = vec![0; size];
+    place.queue.read(&here, &mut back)?;
+    same(&back, &bytes)
 }
 
 fn ask_for_times(place: &Place) -> Outcome {
@@ -308,16 +330,19 @@ fn ask_about_pointers(place: &Place) -> Outcome {
 fn share(place: &Place) -> Outcome {
     let mut memory = SharedMemory::new(&place.context, &place.device, 4096)?;
     place.queue.fill(&mut memory, 4)?;
-    let handle = IpcHandle::new(memory.allocation(), 1024..2048)?;
+    let memory = memory.into_allocation();
+    let handle = IpcHandle::new(&memory, 1024..2048)?;
     let mapping = IpcHandle::from_bytes(&handle.to_bytes())?.open(&place.context, &place.device)?;
     let mut back = vec![0; mapping.size()];
+    let (to, size) = (back.as_mut_ptr().cast(), mapping.size());
     // SAFETY: the mapping and the vector live until the copy is done, and are as long as each other.
     let copied = unsafe {
-        let to = back.as_mut_ptr().cast();
-        place.queue.copy_raw(to, mapping.as_ptr(), mapping.size())
+        place
+            .queue
+            .copy_raw(to, mapping.as_ptr(), size, Completion::SpinWait)
     }?;
     if let Some(event) = copied {
-        place.queue.finish(&event, "copy", mapping.size())?;
+        place.queue.finish(&event, "copy", size)?;
     }
     same(&back, &vec![4; 1024])
 }

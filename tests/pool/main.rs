@@ -11,3 +11,4 @@ mod policy;
 mod provider;
 mod random;
 mod stress;
+mod whole;
