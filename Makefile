@@ -159,13 +159,14 @@ MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(T
 test-miri: ## Unsafe code of suai, dlpack and the pool under Miri
 	$(MIRI) --lib -- suai:: dlpack:: sizes::
 	$(MIRI) --test pool -- --skip level_zero --skip stress --skip mixes --skip any_sequence --skip blocks_hold \
-		--skip a_million --skip near_the_shards
+		--skip heap_conforms --skip a_million --skip near_the_shards
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+# Leaks are for test-valgrind: drivers and their devices, which refer to each other, live as long as the process.
 test-sanitized: build ## The Rust tests of memory, queues and the pool with AddressSanitizer
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(TARGET)/sanitized \
-		ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --target $(HOST) \
-		--lib --test memory --test queue --test asynchronous --test pool -- --skip a_million
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
+		CARGO_TARGET_DIR=$(TARGET)/sanitized ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --target $(HOST) \
+		--lib --test memory --test queue --test asynchronous --test pool -- --skip a_million --skip mixes_fragment
 
 # `cargo install --locked cargo-mutants` first; SHARD=0/10 takes every tenth mutant.
 MUTANTS := pool suai dlpack queue ipc usm

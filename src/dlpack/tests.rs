@@ -130,6 +130,7 @@ fn what_is_wrong_is_named() {
         (2, 32, 4, "4 lanes"),
         (2, 32, 0, "0 lanes"),
         (2, 12, 1, "12 bits"),
+        (0, 12, 1, "12 bits"),
         (4, 16, 1, "type code 4"), // bfloat16
         (3, 64, 1, "type code 3"), // a handle
         (0, 128, 1, "128 bits"),

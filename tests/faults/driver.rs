@@ -56,14 +56,14 @@ impl FaultDriver {
 
     /// The function that has failed.
     pub fn fired(&self) -> Option<String> {
-        // SAFETY: the answer is null or a string that stays until the next `arm`, which this thread makes.
+        // SAFETY: the function takes nothing.
         let name = unsafe { (self.fired)() };
-        // SAFETY: as above.
-        (!name.is_null()).then(|| {
-            unsafe { CStr::from_ptr(name) }
-                .to_string_lossy()
-                .into_owned()
-        })
+        if name.is_null() {
+            return None;
+        }
+        // SAFETY: it is a string that stays until the next `arm`, which this thread makes.
+        let name = unsafe { CStr::from_ptr(name) };
+        Some(name.to_string_lossy().into_owned())
     }
 
     /// How many things are made and not given back, and which.

@@ -26,8 +26,10 @@ struct Place {
     far: Queue,
 }
 
-/// What may be done to a [`Place`], by name.
-const STEPS: [(&str, fn(&Place) -> Outcome); 13] = [
+/// What may be done in a [`Place`], by name.
+type Step = (&'static str, fn(&Place) -> Outcome);
+
+const STEPS: [Step; 13] = [
     ("allocate", allocate),
     ("copy", copy),
     ("copy much", copy_much),
