@@ -9,7 +9,7 @@ use super::mapping::Mapping;
 use super::{Error, fetch};
 use crate::context::Context;
 use crate::device::Device;
-use crate::usm::{Allocation, UsmKind};
+use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
 /// Names a range of an allocation to other processes of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,14 @@ impl IpcHandle {
             return Err(Error::NothingToShare { reason });
         }
         allocation.export()?.handle(allocation, &range)
+    }
+
+    /// Makes a handle of a range of a typed owner's memory, which gives no slices from then on.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_memory<K: Kind>(memory: &mut Memory<K>, range: Range<usize>) -> Result<Self, Error> {
+        Self::new(memory.exclusive_allocation(), range)
     }
 
     /// Opens the memory on `device` in `context`; a second time for as long as the first mapping lives, that one.
