@@ -5,10 +5,11 @@ use std::ops::Range;
 use super::driver::{self, Raw};
 use super::handle::IpcHandle;
 use super::ledger::{self, Entry};
-use super::{Error, identity};
+use super::seal::Key;
+use super::{Error, identity, server};
 use crate::context::Context;
 use crate::process::Generation;
-use crate::usm::{Allocation, UsmKind};
+use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
 /// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
 /// child makes its own.
@@ -18,6 +19,7 @@ pub(crate) struct Export {
     raw: Raw,
     file: Option<identity::File>,
     entry: Entry,
+    key: Key,
     /// Of the driver's allocation, of which this may be a part.
     base: usize,
     size: usize,
@@ -29,25 +31,23 @@ pub(crate) struct Export {
 impl Export {
     /// Gets the driver's handle, and enters it in the ledger.
     pub(crate) fn new(allocation: &Allocation) -> Result<Self, Error> {
-        driver::check(allocation.device())?;
         let context = allocation.context().clone();
         // A pool's allocation is a part of the driver's, whose handle can be had of its beginning only.
         let whole = context.driver_attributes(allocation.as_ptr().addr())?;
-        let raw = Raw::get(&context, whole.base)?;
+        let raw = Raw::get(&context, whole.base)
+            .map_err(|cause| driver::explain(allocation.device(), cause))?;
         let file = raw.file();
-        let entry = match ledger::enter(file.map(|_| raw.descriptor())) {
-            Ok(entry) => entry,
-            Err(cause) => {
-                raw.put(&context);
-                let what = "cannot enter the memory in the list of what this process exports";
-                return Err(Error::System { what, cause });
-            }
-        };
+        let (entry, key) = ledger::enter(file.map(|_| raw.descriptor())).inspect_err(|_| {
+            raw.put(&context);
+        })?;
+        // Without it, handles still open wherever pidfd_getfd is allowed.
+        server::serve(entry.token);
         Ok(Self {
             context,
             raw,
             file,
             entry,
+            key,
             base: whole.base,
             size: whole.size,
             kind: whole.kind,
@@ -74,7 +74,48 @@ impl Export {
             whole: self.size as u64,
             offset: (allocation.as_ptr().addr() - self.base + range.start) as u64,
             size: range.len() as u64,
-        })
+            seal: Default::default(),
+        }
+        .sealed(&self.key))
+    }
+}
+
+impl IpcHandle {
+    /// Makes a handle of a range of an allocation, in bytes from its beginning. The memory stays the allocation's: the
+    /// handle opens for as long as that lives.
+    ///
+    /// # Errors
+    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Unsupported`] by the driver's word, and Level Zero's and
+    /// the system's own errors.
+    ///
+    /// # Safety
+    /// No slice of the memory may exist, or be made while it is exported: other processes write to it at any time.
+    /// [`Memory::ipc_handle`] sees to that.
+    pub unsafe fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
+        if range.start > range.end || range.end > allocation.size() {
+            return Err(Error::Range {
+                start: range.start,
+                end: range.end,
+                size: allocation.size(),
+            });
+        }
+        if range.is_empty() {
+            let reason = "no bytes, so nothing to share with another process";
+            return Err(Error::NothingToShare { reason });
+        }
+        allocation.export()?.handle(allocation, &range)
+    }
+}
+
+impl<K: Kind> Memory<K> {
+    /// Makes a handle of a range of the memory for other processes, see [`IpcHandle`]. They may write to the memory from
+    /// now on, so that it gives no slices any more, see [`Allocation::is_exported`].
+    ///
+    /// # Errors
+    /// As [`IpcHandle::new`].
+    pub fn ipc_handle(&mut self, range: Range<usize>) -> Result<IpcHandle, Error> {
+        // SAFETY: the exclusive borrow says that there is no slice, and later ones are refused.
+        unsafe { IpcHandle::new(self.allocation(), range) }
     }
 }
 

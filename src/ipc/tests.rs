@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::driver::Raw;
 use super::identity::File;
 use super::ledger::Entry;
+use super::seal::Key;
 use super::{Error, IpcHandle};
 use crate::usm::UsmKind;
 
@@ -40,13 +41,15 @@ prop_compose! {
         id: u64,
         offset in 0..u64::MAX / 2,
         size in 1..u64::MAX / 2,
+        key: [u8; 16],
     ) -> IpcHandle {
         let raw = Raw(std::array::from_fn(|index| {
             let (even, odd) = raw[index / 2];
             if index % 2 == 0 { even } else { odd }
         }));
         let whole = offset + size;
-        IpcHandle { boot, device, process, kind, entry, raw, file, id, whole, offset, size }
+        let seal = Default::default();
+        IpcHandle { boot, device, process, kind, entry, raw, file, id, whole, offset, size, seal }.sealed(&Key(key))
     }
 }
 

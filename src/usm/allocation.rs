@@ -195,6 +195,12 @@ impl Allocation {
         self.export.get_or_try_init(|| Export::new(self))
     }
 
+    /// Whether a handle of the memory was given out, so that other processes may write to it at any time.
+    #[must_use]
+    pub fn is_exported(&self) -> bool {
+        self.export.get().is_some()
+    }
+
     /// The first byte, or a dangling pointer when there is none: what slices begin with.
     pub(super) fn first_byte(&self) -> NonNull<u8> {
         NonNull::new(self.as_ptr().cast()).unwrap_or(NonNull::dangling())
