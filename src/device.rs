@@ -26,6 +26,7 @@ struct Inner {
     kind: sys::ze_device_type_t,
     vendor: u32,
     largest_allocation: u64,
+    concurrent_shared_access: bool,
 }
 
 /// How a device counts time.
@@ -77,6 +78,7 @@ impl Device {
                 zeDeviceGetProperties(handle, &mut properties)
             )
         }?;
+        let concurrent_shared_access = has_concurrent_shared_access(driver, handle)?;
         Ok(Self(Arc::new(Inner {
             driver: driver.clone(),
             handle,
@@ -85,6 +87,7 @@ impl Device {
             kind: properties.type_,
             vendor: properties.vendorId,
             largest_allocation: properties.maxMemAllocSize,
+            concurrent_shared_access,
         })))
     }
 
@@ -104,6 +107,15 @@ impl Device {
     #[must_use]
     pub fn largest_allocation(&self) -> u64 {
         self.0.largest_allocation
+    }
+
+    /// Whether the host and this device may use the same shared allocation at the same time. Where they may not, the
+    /// driver migrates the allocation as a whole, so host access has to wait until the device's work on it is complete.
+    ///
+    /// Source: Level Zero specification, `ze_memory_access_cap_flags_t`, `CONCURRENT`.
+    #[must_use]
+    pub fn has_concurrent_shared_access(&self) -> bool {
+        self.0.concurrent_shared_access
     }
 
     /// Whether this device can read and write memory that is on `peer`.
@@ -178,6 +190,23 @@ impl Device {
     pub fn handle(&self) -> sys::ze_device_handle_t {
         self.0.handle
     }
+}
+
+/// The driver's word on [`Device::has_concurrent_shared_access`].
+fn has_concurrent_shared_access(driver: &Driver, handle: sys::ze_device_handle_t) -> Result<bool> {
+    let mut access = sys::ze_device_memory_access_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES,
+        ..Default::default()
+    };
+    // SAFETY: the handle comes from the driver and `access` says what it is.
+    unsafe {
+        call!(
+            driver.library(),
+            zeDeviceGetMemoryAccessProperties(handle, &mut access)
+        )
+    }?;
+    let concurrent = sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0;
+    Ok(access.sharedSingleDeviceAllocCapabilities & concurrent != 0)
 }
 
 impl PartialEq for Device {

@@ -141,6 +141,18 @@ pub enum Error {
         /// What Level Zero answered.
         cause: Box<Error>,
     },
+    /// The host must not look at memory of a kind that it may look at otherwise.
+    #[error("the host cannot access {size} bytes of {kind} USM on {device}: {reason}")]
+    HostAccess {
+        /// The kind of memory.
+        kind: UsmKind,
+        /// How many bytes there are.
+        size: usize,
+        /// The device's name.
+        device: String,
+        /// Why it must not.
+        reason: &'static str,
+    },
     /// The two sides of a copy differ in length.
     #[error("{operation}: the source has {source_size} bytes, the destination {destination_size}")]
     Length {

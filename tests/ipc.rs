@@ -1,7 +1,6 @@
 //! Memory between processes, through handles that travel as bytes.
 #![allow(clippy::unwrap_used)]
 
-use std::ops::Range;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::{fs, slice, thread};
@@ -20,11 +19,6 @@ fn place() -> (Context, Device) {
 
 fn allocate((context, device): &(Context, Device), kind: UsmKind, size: usize) -> Allocation {
     Allocation::new(context, device, kind, size, 0).unwrap()
-}
-
-fn export(allocation: &Allocation, range: Range<usize>) -> Result<IpcHandle, Error> {
-    // SAFETY: the tests look at the memory through pointers, and through slices only while no other process writes.
-    unsafe { IpcHandle::new(allocation, range) }
 }
 
 fn open(handle: &IpcHandle, (context, device): &(Context, Device)) -> Result<Mapping, Error> {
@@ -87,7 +81,7 @@ fn another_process() {
     let place = place();
     if task == "export" {
         let memory = allocate(&place, UsmKind::Shared, 4096);
-        let handle = export(&memory, 0..4096).unwrap();
+        let handle = IpcHandle::new(&memory, 0..4096).unwrap();
         println!("handle={}", hex(&handle.to_bytes()));
         return;
     }
@@ -181,7 +175,7 @@ fn sees_and_changes(task: &str) {
             for (index, byte) in all[range.clone()].iter_mut().enumerate() {
                 *byte = index as u8;
             }
-            elsewhere(task, &export(&memory, range.clone()).unwrap());
+            elsewhere(task, &IpcHandle::new(&memory, range.clone()).unwrap());
             for (index, byte) in all[range.clone()].iter().enumerate() {
                 assert_eq!(*byte, (index as u8).wrapping_add(1));
             }
@@ -208,7 +202,7 @@ fn a_handle_says_what_it_is_of() {
     for kind in KINDS {
         // In no pool, whose memory would begin somewhere in the driver's.
         let memory = Allocation::direct(&place.0, &place.1, kind, 3000, 0).unwrap();
-        let handle = export(&memory, 1000..1500).unwrap();
+        let handle = IpcHandle::new(&memory, 1000..1500).unwrap();
         let known = place.0.pointer_attributes(memory.as_ptr().addr()).unwrap();
         assert_eq!((handle.kind(), handle.size()), (kind, 500));
         assert_eq!(handle.offset(), memory.as_ptr().addr() - known.base + 1000);
@@ -225,7 +219,7 @@ fn a_handle_says_what_it_is_of() {
 fn opening_twice_maps_once_and_closing_the_last_unmaps() {
     let place = place();
     let memory = allocate(&place, UsmKind::Device, 1 << 20);
-    let handle = export(&memory, 0..1 << 20).unwrap();
+    let handle = IpcHandle::new(&memory, 0..1 << 20).unwrap();
     let mappings: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| open(&handle, &place).unwrap()))
@@ -236,7 +230,7 @@ fn opening_twice_maps_once_and_closing_the_last_unmaps() {
     assert!(mappings.iter().all(|it| it.as_ptr() == pointer));
     assert_ne!(pointer, memory.as_ptr());
     // A part is a part of the same mapping.
-    let part = open(&export(&memory, 4096..8192).unwrap(), &place).unwrap();
+    let part = open(&IpcHandle::new(&memory, 4096..8192).unwrap(), &place).unwrap();
     assert_eq!(part.as_ptr().addr(), pointer.addr() + 4096);
     let is_mapped = || place.0.pointer_attributes(pointer.addr()).is_ok();
     drop(mappings);
@@ -251,7 +245,7 @@ fn what_is_freed_opens_no_more() {
     for size in [64, 100_000, 9 << 20] {
         let memory = allocate(&place, UsmKind::Shared, size);
         let neighbour = allocate(&place, UsmKind::Shared, size);
-        let handle = export(&memory, 0..size).unwrap();
+        let handle = IpcHandle::new(&memory, 0..size).unwrap();
         let mapping = open(&handle, &place).unwrap();
         bytes(memory.as_ptr(), size).fill(8);
         drop(memory);
@@ -277,7 +271,7 @@ fn a_pools_memory_is_shared_and_freed_piece_by_piece() {
         .collect();
     let handles: Vec<_> = pieces
         .iter()
-        .map(|piece| export(piece, 0..512).unwrap())
+        .map(|piece| IpcHandle::new(piece, 0..512).unwrap())
         .collect();
     // They are parts of one allocation of the driver's.
     assert_eq!(handles[0].allocation_id(), handles[2].allocation_id());
@@ -322,7 +316,7 @@ fn an_exporter_that_is_gone_is_told() {
 fn another_machine_and_another_device_are_told() {
     let place = place();
     let memory = allocate(&place, UsmKind::Host, 64);
-    let handle = export(&memory, 0..64).unwrap();
+    let handle = IpcHandle::new(&memory, 0..64).unwrap();
     let answer = open(&edited(&handle, 16, &[7; 16]), &place);
     let Err(error @ Error::AnotherMachine { .. }) = answer else {
         panic!("{answer:?}");
@@ -342,12 +336,12 @@ fn ranges_are_checked() {
     let place = place();
     let memory = allocate(&place, UsmKind::Host, 64);
     for (range, wrong) in [(0..65, "0 to 65"), (64..65, "64 to 65")] {
-        let error = export(&memory, range).unwrap_err();
+        let error = IpcHandle::new(&memory, range).unwrap_err();
         assert!(matches!(error, Error::Range { .. }) && error.to_string().contains(wrong));
     }
     for size in [0, 64] {
         let memory = allocate(&place, UsmKind::Host, size);
-        let error = export(&memory, 0..0).unwrap_err();
+        let error = IpcHandle::new(&memory, 0..0).unwrap_err();
         assert!(matches!(error, Error::NothingToShare { .. }), "{error}");
     }
 }
@@ -361,10 +355,10 @@ fn open_and_close_many_times() {
         folder.unwrap().count()
     };
     let memory = allocate(&place, UsmKind::Shared, 5000);
-    let handle = export(&memory, 0..5000).unwrap();
+    let handle = IpcHandle::new(&memory, 0..5000).unwrap();
     let other = || {
         let other = allocate(&place, UsmKind::Device, 300_000);
-        let handle = export(&other, 0..300_000).unwrap();
+        let handle = IpcHandle::new(&other, 0..300_000).unwrap();
         drop(open(&handle, &place).unwrap());
     };
     // What stays for good, a pool's memory too, is there after the first time.

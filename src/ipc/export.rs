@@ -87,11 +87,7 @@ impl IpcHandle {
     /// # Errors
     /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Unsupported`] by the driver's word, and Level Zero's and
     /// the system's own errors.
-    ///
-    /// # Safety
-    /// No slice of the memory may exist, or be made while it is exported: other processes write to it at any time.
-    /// [`Memory::ipc_handle`] sees to that.
-    pub unsafe fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
+    pub fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
         if range.start > range.end || range.end > allocation.size() {
             return Err(Error::Range {
                 start: range.start,
@@ -105,17 +101,13 @@ impl IpcHandle {
         }
         allocation.export()?.handle(allocation, &range)
     }
-}
 
-impl<K: Kind> Memory<K> {
-    /// Makes a handle of a range of the memory for other processes, see [`IpcHandle`]. They may write to the memory from
-    /// now on, so that it gives no slices any more, see [`Allocation::is_exported`].
+    /// Makes a handle of a range of a typed owner's memory, which gives no slices from then on.
     ///
     /// # Errors
-    /// As [`IpcHandle::new`].
-    pub fn ipc_handle(&mut self, range: Range<usize>) -> Result<IpcHandle, Error> {
-        // SAFETY: the exclusive borrow says that there is no slice, and later ones are refused.
-        unsafe { IpcHandle::new(self.allocation(), range) }
+    /// As [`new`](Self::new).
+    pub fn of_memory<K: Kind>(memory: &mut Memory<K>, range: Range<usize>) -> Result<Self, Error> {
+        Self::new(memory.exclusive_allocation(), range)
     }
 }
 

@@ -18,7 +18,7 @@
 //! # let device = Runtime::get()?.default_device()?;
 //! # let context = Context::new(device.driver())?;
 //! let mut memory = SharedMemory::new(&context, &device, 4096)?;
-//! let bytes = memory.ipc_handle(1024..2048)?.to_bytes();
+//! let bytes = IpcHandle::of_memory(&mut memory, 1024..2048)?.to_bytes();
 //! // Elsewhere, after the bytes have travelled:
 //! let mapping = IpcHandle::from_bytes(&bytes)?.open(&context, &device)?;
 //! assert_eq!(mapping.size(), 1024);

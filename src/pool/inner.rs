@@ -31,6 +31,8 @@ pub(super) struct Inner<P: Provider> {
     pub(super) coarse: Coarse<P>,
     pub(super) callback: Callback,
     sum: Sum,
+    /// Whether small blocks share slabs, see [`Provider::shares_allocations`].
+    has_slabs: bool,
     /// The process it belongs to.
     generation: u32,
 }
@@ -48,6 +50,7 @@ impl<P: Provider> Inner<P> {
         Self {
             shards: (0..shards).map(|_| Padded::default()).collect(),
             classes: std::array::from_fn(|_| Class::default()),
+            has_slabs: provider.shares_allocations(),
             coarse: Coarse::new(provider, options, shards),
             callback: Callback::default(),
             sum: Sum::default(),
@@ -64,7 +67,7 @@ impl<P: Provider> Inner<P> {
         if self.is_copy() {
             return self.allocate_apart(size, alignment);
         }
-        let class = sizes::class_of(size, alignment);
+        let class = self.class_of(size, alignment);
         if let Some(piece) = class.and_then(|class| self.take_kept(shard, class, size)) {
             return Ok(piece);
         }
@@ -95,8 +98,13 @@ impl<P: Provider> Inner<P> {
         if self.is_copy() {
             return None;
         }
-        let class = sizes::class_of(size, alignment)?;
+        let class = self.class_of(size, alignment)?;
         self.take_kept(shard, class, size)
+    }
+
+    /// The class that serves `size` bytes; `None` where the block gets a chunk of its own.
+    fn class_of(&self, size: usize, alignment: usize) -> Option<usize> {
+        sizes::class_of(size, alignment).filter(|_| self.has_slabs)
     }
 
     fn take_kept(&self, shard: usize, class: usize, size: usize) -> Option<Piece> {

@@ -127,4 +127,10 @@ unsafe impl Provider for LevelZero {
             )
         };
     }
+
+    /// Shared memory is no exception where host and device may use one allocation at the same time; elsewhere the
+    /// driver migrates a whole allocation at a page fault, and what the device writes to a neighbour meanwhile is lost.
+    fn shares_allocations(&self) -> bool {
+        self.kind != UsmKind::Shared || self.device.has_concurrent_shared_access()
+    }
 }

@@ -183,6 +183,12 @@ impl Allocation {
         matches!(self.source, Source::Pool(_))
     }
 
+    /// Whether other processes may have opened the memory: a handle of it was asked for.
+    #[must_use]
+    pub fn is_exported(&self) -> bool {
+        self.export.get().is_some()
+    }
+
     fn provider(&self) -> &LevelZero {
         match &self.source {
             Source::Direct(direct) => &direct.provider,
@@ -193,12 +199,6 @@ impl Allocation {
     /// What other processes open it by, made when first asked for.
     pub(crate) fn export(&self) -> Result<&Export, ipc::Error> {
         self.export.get_or_try_init(|| Export::new(self))
-    }
-
-    /// Whether a handle of the memory was given out, so that other processes may write to it at any time.
-    #[must_use]
-    pub fn is_exported(&self) -> bool {
-        self.export.get().is_some()
     }
 
     /// The first byte, or a dangling pointer when there is none: what slices begin with.

@@ -158,8 +158,7 @@ fn blocks_of_one_slab_go_to_other_processes_each_by_itself() {
     });
     let handles = blocks
         .each_ref()
-        // SAFETY: no slices are made of the blocks.
-        .map(|block| unsafe { IpcHandle::new(block, 0..256) }.unwrap());
+        .map(|block| IpcHandle::new(block, 0..256).unwrap());
     let [first, second, third] = blocks;
     drop(first);
     assert!(handles[0].open(&context, &device).is_err(), "it is freed");

@@ -10,3 +10,4 @@ mod mixes;
 mod provider;
 mod random;
 mod stress;
+mod whole;

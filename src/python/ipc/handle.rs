@@ -86,9 +86,7 @@ impl PyIpcHandle {
         memory.reach.make_known();
         let start = memory.pointer - allocation.as_ptr().addr();
         let range = start..start + memory.nbytes;
-        // SAFETY: this layer makes no slices of memory: it copies by address, and what looks at memory through a buffer
-        // answers for what other threads, devices and processes do meanwhile.
-        let handle = py.detach(|| unsafe { IpcHandle::new(&allocation, range) })?;
+        let handle = py.detach(|| IpcHandle::new(&allocation, range))?;
         Ok(Self {
             handle,
             state: Mutex::new(State::Open(Some(allocation))),
