@@ -152,13 +152,22 @@ impl IpcHandle {
         if crc32fast::hash(content).to_le_bytes() != check {
             return Err(malformed("they were damaged on the way"));
         }
-        let unknown = || malformed("a field has a value that no handle has");
-        let handle = Self::fields(&mut reader).ok_or_else(unknown)?;
+        let handle = Self::fields(&mut reader)
+            .filter(Self::is_possible)
+            .ok_or_else(|| malformed("a field has a value that no handle has"))?;
         let end = handle.offset.checked_add(handle.size);
         if handle.size == 0 || end.is_none_or(|end| end > handle.whole) {
             return Err(malformed("the range is not inside the allocation"));
         }
         Ok(handle)
+    }
+
+    /// Whether the process and the descriptors have numbers that the kernel could have given.
+    fn is_possible(&self) -> bool {
+        let descriptor = self.file.map(|_| self.raw.descriptor());
+        self.process.cast_signed() > 0
+            && self.entry.descriptor >= 0
+            && descriptor.is_none_or(|number| number >= 0)
     }
 
     /// What follows the version.

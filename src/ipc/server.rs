@@ -13,6 +13,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
+use rustix::process::Uid;
 
 use super::handle::IpcHandle;
 use super::identity::is_trusted;
@@ -79,13 +80,20 @@ fn start(token: [u8; 16]) -> io::Result<()> {
         .map(drop)
 }
 
+/// Whether a process of one user answers those of another.
+fn serves(user: Uid, asker: Uid) -> io::Result<()> {
+    if asker == user || asker.is_root() {
+        return Ok(());
+    }
+    let reason = "it answers processes of its own user and of root only";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
+}
+
 fn answer(mut stream: &UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let asker = rustix::net::sockopt::socket_peercred(stream)?.uid;
-    if !is_trusted(asker.as_raw()) {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
+    serves(rustix::process::geteuid(), asker)?;
     let mut bytes = [0; IpcHandle::LENGTH];
     stream.read_exact(&mut bytes)?;
     let handle = IpcHandle::from_bytes(&bytes).ok();
@@ -138,6 +146,7 @@ pub fn ask(handle: &IpcHandle) -> io::Result<Said> {
     if !is_trusted(maker.as_raw()) {
         return Ok(Said::Untrusted(maker.as_raw()));
     }
+    serves(maker, rustix::process::geteuid())?;
     stream.set_read_timeout(Some(LONG_PATIENCE))?;
     stream.set_write_timeout(Some(LONG_PATIENCE))?;
     (&stream).write_all(&handle.to_bytes())?;
@@ -166,7 +175,9 @@ pub fn ask(handle: &IpcHandle) -> io::Result<Said> {
         ([LIVE_WITH_DESCRIPTOR], None) if received.flags.contains(ReturnFlags::CTRUNC) => {
             Err(Errno::MFILE.into())
         }
-        // It hangs up on users that it does not serve.
-        _ => Err(io::ErrorKind::PermissionDenied.into()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "it hung up without an answer",
+        )),
     }
 }
