@@ -1,10 +1,14 @@
 //! Level Zero's side: its handles, which begin with a file descriptor.
 
 use std::ffi::{CStr, c_char};
+use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr;
 
 use level_zero_sys as sys;
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::process::Resource;
 
 use super::Error;
 use super::identity::File;
@@ -143,16 +147,35 @@ pub fn close(context: &Context, pointer: usize) {
     };
 }
 
-/// What a driver's refusal means, in its words where it has some.
-pub fn explain(device: &Device, cause: crate::Error) -> Error {
+/// What a driver's refusal of an allocation of `size` bytes means: drivers answer a few codes to everything, so the kernel
+/// is asked what may be the reason.
+pub fn explain(device: &Device, size: usize, cause: crate::Error) -> Error {
     // Asked first, as the driver has words for its last failure only.
     let description = description(device.driver());
+    if let Some(cause) = shortage(size) {
+        let what =
+            "the Level Zero driver cannot pass the memory, nor can the kernel (memfd_create)";
+        return Error::System { what, cause };
+    }
     match is_supported(device.driver()) {
         Ok(false) => Error::Unsupported {
             device: device.name().to_owned(),
             description,
         },
         _ => Error::Refused { cause, description },
+    }
+}
+
+/// Why this process can have no memory file of `size` bytes now, if so.
+fn shortage(size: usize) -> Option<io::Error> {
+    // A driver may need several descriptors at once.
+    let files = || rustix::fs::memfd_create("zeusm-ipc", MemfdFlags::CLOEXEC);
+    let files: Result<Vec<_>, _> = (0..4).map(|_| files()).collect();
+    let longest = rustix::process::getrlimit(Resource::Fsize).current;
+    match files {
+        Err(error) => Some(error.into()),
+        Ok(_) if longest.is_some_and(|longest| longest < size as u64) => Some(Errno::FBIG.into()),
+        Ok(_) => None,
     }
 }
 

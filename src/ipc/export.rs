@@ -35,7 +35,7 @@ impl Export {
         // A pool's allocation is a part of the driver's, whose handle can be had of its beginning only.
         let whole = context.driver_attributes(allocation.as_ptr().addr())?;
         let raw = Raw::get(&context, whole.base)
-            .map_err(|cause| driver::explain(allocation.device(), cause))?;
+            .map_err(|cause| driver::explain(allocation.device(), whole.size, cause))?;
         let file = raw.file();
         let (entry, key) = ledger::enter(file.map(|_| raw.descriptor())).inspect_err(|_| {
             raw.put(&context);
@@ -61,9 +61,10 @@ impl Export {
         &self,
         allocation: &Allocation,
         range: &Range<usize>,
-    ) -> Result<IpcHandle, Error> {
-        Ok(IpcHandle {
-            boot: identity::boot()?,
+        boot: [u8; 16],
+    ) -> IpcHandle {
+        IpcHandle {
+            boot,
             device: allocation.device().uuid(),
             process: std::process::id(),
             kind: self.kind,
@@ -76,7 +77,7 @@ impl Export {
             size: range.len() as u64,
             seal: Default::default(),
         }
-        .sealed(&self.key))
+        .sealed(&self.key)
     }
 }
 
@@ -99,7 +100,8 @@ impl IpcHandle {
             let reason = "no bytes, so nothing to share with another process";
             return Err(Error::NothingToShare { reason });
         }
-        allocation.export()?.handle(allocation, &range)
+        let boot = identity::boot()?;
+        Ok(allocation.export()?.handle(allocation, &range, boot))
     }
 
     /// Makes a handle of a range of a typed owner's memory, which gives no slices from then on.

@@ -171,7 +171,7 @@ impl Whole {
             Error::LevelZero(cause) if cause.result() == Some(NOT_FOUND) => Error::Freed {
                 process: handle.process,
             },
-            Error::LevelZero(cause) => driver::explain(device, cause),
+            Error::LevelZero(cause) => driver::explain(device, 0, cause),
             error => error,
         })?;
         let mut whole = Self {

@@ -1,0 +1,154 @@
+"""What the system refuses to IPC: said by its name, and tried again the next time."""
+
+import subprocess
+import sys
+
+import pytest
+
+LIMITED = """
+    import ctypes, os, resource, subprocess, sys, textwrap, time, zeusm.memory as zm
+
+    def memory_of(value):
+        memory = zm.MemoryUSMShared(300_000)
+        memory.memset(value)
+        return memory
+
+    def limit_descriptors(spare):
+        # The lowest free number is the first that is missing.
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + spare, HARD))
+
+    def refusal(call):
+        try:
+            return call(), None
+        except zm.IPCError as error:
+            return None, str(error)
+
+    SOFT, HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""
+# Another process, which may not look into this one, so that it has to be answered.
+ANSWERED = """
+    dumpable = 4  # PR_SET_DUMPABLE
+    # Version 3 of the capabilities' header, and none of them.
+    READ = '''
+        import ctypes, sys, zeusm.memory as zm
+        libc = ctypes.CDLL(None)
+        assert libc.syscall(126, (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
+        with zm.IPCMemoryHandle.open(bytes.fromhex(sys.stdin.readline())) as memory:
+            print(set(memory.tobytes()))
+    '''
+
+    def reader():
+        return subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(READ)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+"""
+
+
+@pytest.mark.parametrize("spare", range(8))
+def test_descriptors_run_short_at_the_first_handle(fresh, spare):
+    """At each of its steps; the next handle is right all the same, and the process answers for it."""
+    fresh(
+        LIMITED
+        + ANSWERED
+        + f"""
+    first, second = memory_of(3), memory_of(4)
+    limit_descriptors({spare})
+    handle, told = refusal(first.ipc_handle)
+    opened = None
+    if handle is not None:
+        opened, told = refusal(lambda: zm.IPCMemoryHandle.open(handle))
+    assert (opened is None) == ({spare} < 7), told
+    assert opened is not None or "Too many open files" in told and "RLIMIT_NOFILE" in told, told
+    resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, HARD))
+    for memory in first, second:
+        handle = memory.ipc_handle()
+        assert zm.IPCMemoryHandle.open(handle).tobytes() == memory.tobytes()
+    assert ctypes.CDLL(None).prctl(dumpable, 0) == 0
+    told, _ = reader().communicate(handle.to_bytes().hex())
+    assert told.strip() == "{{4}}", told
+"""
+    )
+
+
+def test_an_exporter_short_of_descriptors_answers_later(fresh):
+    """And does not spend its time on trying."""
+    fresh(
+        LIMITED
+        + ANSWERED
+        + """
+    memory = memory_of(3)
+    raw = memory.ipc_handle().to_bytes().hex()
+    with reader() as other:
+        assert ctypes.CDLL(None).prctl(dumpable, 0) == 0
+        limit_descriptors(0)
+        before = time.process_time()
+        other.stdin.write(raw)
+        other.stdin.close()
+        time.sleep(2)
+        spent = time.process_time() - before
+        resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, HARD))
+        assert other.stdout.read().strip() == "{3}"
+        assert spent < 0.5, spent
+"""
+    )
+
+
+def test_a_limit_of_file_sizes(fresh):
+    fresh(
+        LIMITED
+        + """
+    memory = memory_of(3)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    _, told = refusal(memory.ipc_handle)
+    assert "RLIMIT_FSIZE" in told and "File too large" in told, told
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert zm.IPCMemoryHandle.open(memory.ipc_handle()).tobytes() == memory.tobytes()
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("errno", "told"), [(1, "Operation not permitted"), (38, "not implemented")]
+)
+def test_a_filter_of_system_calls(fresh, errno, told):
+    """One that has no memory files, as some containers' have."""
+    fresh(
+        LIMITED
+        + f"""
+    import struct
+    memory = memory_of(3)
+    # The number of the call; if it is memfd_create (319), an error, else the call.
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 319), (0x06, 0, 0, 0x50000 | {errno}), (0x06, 0, 0, 0x7FFF0000)]
+    code = b"".join(struct.pack("HBBI", *each) for each in code)
+    keep = ctypes.create_string_buffer(code, len(code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(keep)))
+    libc = ctypes.CDLL(None)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    _, told = refusal(memory.ipc_handle)
+    assert "memfd_create" in told and {told!r} in told and "seccomp" in told, told
+    assert memory.tobytes() == bytes([3]) * 300_000
+"""
+    )
+
+
+def test_no_proc(tmp_path):
+    """In a namespace of mounts that has another file system there."""
+    hidden = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    command = ['mount -t tmpfs none /proc && exec "$@"', "sh"]
+    if subprocess.run([*hidden, *command, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mount namespaces are forbidden here, so that /proc cannot be hidden")
+    code = (
+        "import zeusm.memory as zm\n"
+        "memory = zm.MemoryUSMShared(300_000)\n"
+        "try:\n"
+        "    memory.ipc_handle()\n"
+        "except zm.IPCError as error:\n"
+        "    print(error)\n"
+    )
+    program = [*hidden, *command, sys.executable, "-c", code]
+    result = subprocess.run(program, cwd="/", capture_output=True, text=True, check=True)
+    assert "is /proc mounted?" in result.stdout, result
