@@ -62,6 +62,21 @@ pub enum Error {
         /// Why there is none.
         reason: String,
     },
+    /// A device handle of another Level Zero library of this process, of a SYCL runtime's for instance.
+    #[error(
+        "two Level Zero libraries are in this process: zeusm uses {}, the SYCL runtime uses {}. Memory of one is unknown \
+         to the other; have both use one: import zeusm before dpctl, with {variable} unset or naming that library",
+        .ours.display(),
+        other(.theirs.as_ref())
+    )]
+    OtherRuntime {
+        /// The library that serves zeusm.
+        ours: PathBuf,
+        /// The one that the SYCL runtime uses, if it can be told.
+        theirs: Option<PathBuf>,
+        /// The environment variable that chooses zeusm's.
+        variable: &'static str,
+    },
     /// A Level Zero function answered with an error.
     #[error("{function} answered {}", code(.result))]
     Call {
@@ -184,6 +199,10 @@ fn limited(limit: &Option<usize>) -> String {
     limit.map_or_else(String::new, |limit| {
         format!(" (at most {limit} may be held)")
     })
+}
+
+fn other(theirs: Option<&PathBuf>) -> String {
+    theirs.map_or_else(|| "another".to_owned(), |path| path.display().to_string())
 }
 
 fn paths(tried: &[PathBuf]) -> String {

@@ -18,6 +18,8 @@ SOURCE = r"""
 /* What copies and fills answer, when that is not 0; how long they take to be submitted; a number for others to count
    up, and by how much they did meanwhile. */
 int shim_answer;
+/* Whether the device is lost: what waits for it answers so. */
+int shim_lost;
 int shim_milliseconds;
 volatile int shim_counted;
 int shim_meanwhile;
@@ -53,16 +55,34 @@ int zeCommandListAppendMemoryFill(void *list, void *to, const void *pattern, siz
     return ((fill *)behind("zeCommandListAppendMemoryFill"))(list, to, pattern, width, size, signal, count, waits);
 }
 
-/* SYCL takes the functions from a table. */
-int zeGetCommandListProcAddrTable(int version, void **table)
-{
-    int answer = ((int (*)(int, void **))behind("zeGetCommandListProcAddrTable"))(version, table);
-    if (answer == 0) {
-        table[8] = zeCommandListAppendMemoryCopy;
-        table[9] = zeCommandListAppendMemoryFill;
+#define LOST 0x70000001
+#define WAITING(name, object)                                                                  \
+    int name(void *object, uint64_t limit)                                                     \
+    {                                                                                          \
+        return shim_lost ? LOST : ((int (*)(void *, uint64_t))behind(#name))(object, limit);   \
     }
-    return answer;
-}
+WAITING(zeEventHostSynchronize, event)
+WAITING(zeCommandQueueSynchronize, queue)
+WAITING(zeCommandListHostSynchronize, list)
+WAITING(zeFenceHostSynchronize, fence)
+
+#define TABLE(name, ...)                                                                       \
+    int name(int version, void **table)                                                        \
+    {                                                                                          \
+        int answer = ((int (*)(int, void **))behind(#name))(version, table);                   \
+        if (answer == 0) {                                                                     \
+            __VA_ARGS__;                                                                       \
+        }                                                                                      \
+        return answer;                                                                         \
+    }
+TABLE(zeGetEventProcAddrTable, table[3] = zeEventHostSynchronize)
+TABLE(zeGetCommandQueueProcAddrTable, table[3] = zeCommandQueueSynchronize)
+TABLE(zeGetFenceProcAddrTable, table[2] = zeFenceHostSynchronize)
+
+/* SYCL takes the functions from a table. */
+TABLE(zeGetCommandListProcAddrTable, table[8] = zeCommandListAppendMemoryCopy,
+      table[9] = zeCommandListAppendMemoryFill,
+      version >= 0x10006 ? table[28] = zeCommandListHostSynchronize : 0)
 """
 # Smaller ones zeusm does not let go of the lock for, and the host does them by itself where it may look at the memory.
 SIZE = 1 << 20
@@ -96,9 +116,9 @@ import zeusm, zeusm.memory, dpctl.memory
 shim = ctypes.CDLL({str(shim)!r})
 
 
-answer, milliseconds, counted, meanwhile = (
+answer, lost, milliseconds, counted, meanwhile = (
     ctypes.c_int.in_dll(shim, f"shim_{{name}}")
-    for name in ("answer", "milliseconds", "counted", "meanwhile")
+    for name in ("answer", "lost", "milliseconds", "counted", "meanwhile")
 )
 
 """
@@ -182,4 +202,28 @@ for package in dpctl.memory, zeusm.memory:
         milliseconds.value = 0
         assert meanwhile.value >= 0, "nothing was submitted"
         assert (meanwhile.value > 0) == (package is zeusm.memory), (package, turn, meanwhile)
+""")
+
+
+def test_a_device_lost_under_sycls_work_is_an_error(run):
+    """SYCL throws while zeusm waits for its queue, which must not end the process."""
+    run("""
+import numpy as np
+
+memory = zeusm.memory.MemoryUSMShared(1 << 20)
+queue = dpctl.SyclQueue(memory.sycl_context, memory.sycl_device)
+memory = zeusm.memory.MemoryUSMShared(1 << 20, queue=queue)
+large, source = (dpctl.memory.MemoryUSMShared(1 << 28, queue=queue) for _ in range(2))
+dpctl.memory.as_usm_memory(memory)  # From here on SYCL's queue is waited for.
+for look in np.asarray, memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host:
+    event = queue.memcpy_async(large, source, 1 << 28)
+    lost.value = 1
+    try:
+        look(memory)
+    except Exception as error:
+        assert "LOST" in str(error).upper(), repr(error)
+    else:
+        raise AssertionError(f"{look} took a lost device for a queue that is done")
+    lost.value = 0
+    event.wait()
 """)
