@@ -215,15 +215,16 @@ queue = dpctl.SyclQueue(memory.sycl_context, memory.sycl_device)
 memory = zeusm.memory.MemoryUSMShared(1 << 20, queue=queue)
 large, source = (dpctl.memory.MemoryUSMShared(1 << 28, queue=queue) for _ in range(2))
 dpctl.memory.as_usm_memory(memory)  # From here on SYCL's queue is waited for.
-for look in np.asarray, memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host:
+for look in memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host, np.asarray:
     event = queue.memcpy_async(large, source, 1 << 28)
     lost.value = 1
     try:
-        look(memory)
-    except Exception as error:
-        assert "LOST" in str(error).upper(), repr(error)
+        seen = look(memory)
+    except RuntimeError as error:
+        assert "LOST" in str(error) or "NOT_AVAILABLE" in str(error), error
     else:
-        raise AssertionError(f"{look} took a lost device for a queue that is done")
+        # NumPy drops the errors of buffers, and takes the memory for an object without one.
+        assert look is np.asarray and seen.dtype == object, look
     lost.value = 0
     event.wait()
 """)
