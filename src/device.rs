@@ -1,12 +1,13 @@
 //! A device, and the facts about it that allocations need.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use crate::Result;
+use crate::call::enumerate;
 use crate::driver::{Driver, text};
 
 /// Intel's PCI vendor number.
@@ -26,6 +27,8 @@ struct Inner {
     kind: sys::ze_device_type_t,
     vendor: u32,
     largest_allocation: u64,
+    /// Asked for once.
+    memory_size: OnceLock<u64>,
 }
 
 /// How a device counts time.
@@ -85,6 +88,7 @@ impl Device {
             kind: properties.type_,
             vendor: properties.vendorId,
             largest_allocation: properties.maxMemAllocSize,
+            memory_size: OnceLock::new(),
         })))
     }
 
@@ -104,6 +108,38 @@ impl Device {
     #[must_use]
     pub fn largest_allocation(&self) -> u64 {
         self.0.largest_allocation
+    }
+
+    /// How many bytes the device's memories have together; never less than the largest allocation. [`u64::MAX`] where the
+    /// driver does not tell.
+    #[must_use]
+    pub fn memory_size(&self) -> u64 {
+        *self.0.memory_size.get_or_init(|| {
+            let told = self.memories().unwrap_or_default();
+            let total = told
+                .iter()
+                .fold(0u64, |total, memory| total.saturating_add(memory.totalSize));
+            match total {
+                0 => u64::MAX,
+                total => total.max(self.0.largest_allocation),
+            }
+        })
+    }
+
+    fn memories(&self) -> Result<Vec<sys::ze_device_memory_properties_t>> {
+        let empty = sys::ze_device_memory_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
+            ..Default::default()
+        };
+        enumerate(empty, |count, memories| {
+            // SAFETY: the device is alive; `enumerate` passes null or room for `count` structures that say what they are.
+            unsafe {
+                call!(
+                    self.driver().library(),
+                    zeDeviceGetMemoryProperties(self.handle(), count, memories)
+                )
+            }
+        })
     }
 
     /// Whether this device can read and write memory that is on `peer`.

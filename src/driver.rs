@@ -90,7 +90,7 @@ impl Driver {
     /// [`Error::Call`](crate::Error::Call) with the driver's answer.
     pub fn lists(&self, handle: sys::ze_device_handle_t) -> Result<bool> {
         for device in self.devices()? {
-            if self.contains(device.handle(), handle)? {
+            if self.is_part(device.handle(), handle)? {
                 return Ok(true);
             }
         }
@@ -98,7 +98,7 @@ impl Driver {
     }
 
     /// Whether `part` is `device`, a device of this driver, or below it.
-    fn contains(
+    pub(crate) fn is_part(
         &self,
         device: sys::ze_device_handle_t,
         part: sys::ze_device_handle_t,
@@ -108,10 +108,15 @@ impl Driver {
         }
         let parts = enumerate(ptr::null_mut(), |count, handles| {
             // SAFETY: the device is the driver's; `handles` is null or has room for `count`.
-            unsafe { call!(self.library(), zeDeviceGetSubDevices(device, count, handles)) }
+            unsafe {
+                call!(
+                    self.library(),
+                    zeDeviceGetSubDevices(device, count, handles)
+                )
+            }
         })?;
         for below in parts {
-            if self.contains(below, part)? {
+            if self.is_part(below, part)? {
                 return Ok(true);
             }
         }

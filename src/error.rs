@@ -104,6 +104,16 @@ pub enum Error {
         /// What Level Zero answered.
         cause: Box<Error>,
     },
+    /// Neither the machine nor the device can hold so much.
+    #[error("{size} bytes are more than the {of}, {limit} bytes")]
+    TooLarge {
+        /// How many bytes were asked for.
+        size: usize,
+        /// How many there can be.
+        limit: u64,
+        /// What they would be of.
+        of: &'static str,
+    },
     /// A pool could not allocate, whatever it gave back.
     #[error(
         "the pool, with {used_bytes} bytes in use of {total_bytes} held{}, cannot give {size} bytes: {cause}",
@@ -166,6 +176,9 @@ pub enum Error {
         /// The destination's length in bytes.
         destination_size: usize,
     },
+    /// A null pointer where there is memory to touch.
+    #[error("a null pointer is no memory to copy or fill (ZE_RESULT_ERROR_INVALID_NULL_POINTER)")]
+    NullPointer,
     /// A pointer that is not USM of the context it is said to belong to.
     #[error("pointer {pointer:#x} is not a USM allocation of this Level Zero context")]
     UnknownPointer {
@@ -180,6 +193,7 @@ impl Error {
     pub fn result(&self) -> Option<sys::ze_result_t> {
         match self {
             Self::Call { result, .. } => Some(*result),
+            Self::NullPointer => Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER),
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),

@@ -65,7 +65,10 @@ impl Place {
             return Ok((place, attributes));
         }
         let device = match &attributes.device {
-            Some(device) => device.handle(),
+            Some(device) => {
+                check_is_of(context, device, pointer)?;
+                device.handle()
+            }
             None => first_device(context)?,
         };
         Ok((Self::find(context, context.native()?, device)?, attributes))
@@ -194,6 +197,19 @@ fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Cont
 /// [`Error::OtherRuntime`] when the SYCL runtime uses another Level Zero library.
 fn driver_of(sycl: &ContextRef) -> PyResult<&'static Driver> {
     Ok(Runtime::get()?.driver_of(first_device(sycl)?)?)
+}
+
+/// Refuses memory on a device that the context does not have, which some drivers tell of, too.
+fn check_is_of(context: &ContextRef, device: &Device, pointer: usize) -> PyResult<()> {
+    for known in context.devices()? {
+        let (known, handle) = (known.native()?, device.handle());
+        // Memory of a whole device may be told to be on a part of it, and the other way round.
+        let driver = device.driver();
+        if driver.is_part(known, handle)? || driver.is_part(handle, known)? {
+            return Ok(());
+        }
+    }
+    Err(Error::UnknownPointer { pointer }.into())
 }
 
 fn first_device(context: &ContextRef) -> PyResult<sys::ze_device_handle_t> {

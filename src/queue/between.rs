@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use super::Queue;
+use super::transfer::not_null;
 use crate::Result;
 use crate::context::Context;
 use crate::event::Event;
@@ -114,6 +115,8 @@ impl Queue {
         size: usize,
     ) -> Result<Option<Event>> {
         self.append("copy", size, |list, signal, count, waits| {
+            not_null(destination)?;
+            not_null(source)?;
             // SAFETY: the caller vouches for both ranges, `append` for the handles.
             unsafe {
                 call!(

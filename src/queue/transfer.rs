@@ -66,6 +66,8 @@ impl Queue {
                     depth: if slices == 1 { 0 } else { narrow(slices)? },
                     ..Default::default()
                 };
+                not_null(destination.first)?;
+                not_null(source.first)?;
                 let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
                 // SAFETY: the caller vouches for the rows, `append` for the handles; the region outlives the call.
                 unsafe {
@@ -136,6 +138,8 @@ impl Queue {
         size: usize,
     ) -> impl Append {
         move |list, signal, count, waits| {
+            not_null(destination)?;
+            not_null(source)?;
             // SAFETY: the caller vouches for both ranges, whoever appends for the handles.
             unsafe {
                 call!(
@@ -166,6 +170,7 @@ impl Queue {
     ) -> impl Append {
         let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
         move |list, signal, count, waits| {
+            not_null(destination)?;
             // SAFETY: the caller vouches for the range, whoever appends for the handles; the pattern is static.
             unsafe {
                 call!(
@@ -184,6 +189,14 @@ impl Queue {
             }
         }
     }
+}
+
+/// Refuses a null pointer, which drivers follow.
+pub(super) fn not_null(pointer: *const c_void) -> Result<()> {
+    if pointer.is_null() {
+        return Err(Error::NullPointer);
+    }
+    Ok(())
 }
 
 /// A size as Level Zero's copies of regions count it.

@@ -55,6 +55,53 @@ int zeCommandListAppendMemoryFill(void *list, void *to, const void *pattern, siz
     return ((fill *)behind("zeCommandListAppendMemoryFill"))(list, to, pattern, width, size, signal, count, waits);
 }
 
+/* Whether pointers are looked up for the whole driver, in all contexts that there are. */
+int shim_driver_wide;
+static void *contexts[64];
+static int context_count;
+
+int zeContextCreate(void *driver, const void *description, void **context)
+{
+    int answer = ((int (*)(void *, const void *, void **))behind("zeContextCreate"))(driver, description, context);
+    if (answer == 0 && context_count < 64)
+        contexts[context_count++] = *context;
+    return answer;
+}
+
+int zeContextCreateEx(void *driver, const void *description, uint32_t count, void **devices, void **context)
+{
+    int answer = ((int (*)(void *, const void *, uint32_t, void **, void **))behind("zeContextCreateEx"))(
+        driver, description, count, devices, context);
+    if (answer == 0 && context_count < 64)
+        contexts[context_count++] = *context;
+    return answer;
+}
+
+/* The first of the contexts that knows the pointer. */
+static void *context_of(void *context, const void *pointer)
+{
+    typedef int range(void *, const void *, void **, size_t *);
+    for (int i = 0; shim_driver_wide && i < context_count; i++) {
+        void *base = NULL;
+        size_t size = 0;
+        if (((range *)behind("zeMemGetAddressRange"))(contexts[i], pointer, &base, &size) == 0 && base != NULL)
+            return contexts[i];
+    }
+    return context;
+}
+
+int zeMemGetAllocProperties(void *context, const void *pointer, void *properties, void **device)
+{
+    return ((int (*)(void *, const void *, void *, void **))behind("zeMemGetAllocProperties"))(
+        context_of(context, pointer), pointer, properties, device);
+}
+
+int zeMemGetAddressRange(void *context, const void *pointer, void **base, size_t *size)
+{
+    return ((int (*)(void *, const void *, void **, size_t *))behind("zeMemGetAddressRange"))(
+        context_of(context, pointer), pointer, base, size);
+}
+
 #define LOST 0x70000001
 #define WAITING(name, object)                                                                  \
     int name(void *object, uint64_t limit)                                                     \
@@ -77,6 +124,9 @@ WAITING(zeFenceHostSynchronize, fence)
     }
 TABLE(zeGetEventProcAddrTable, table[3] = zeEventHostSynchronize)
 TABLE(zeGetCommandQueueProcAddrTable, table[3] = zeCommandQueueSynchronize)
+TABLE(zeGetContextProcAddrTable, table[0] = zeContextCreate,
+      version >= 0x10001 ? table[8] = zeContextCreateEx : 0)
+TABLE(zeGetMemProcAddrTable, table[4] = zeMemGetAllocProperties, table[5] = zeMemGetAddressRange)
 TABLE(zeGetFenceProcAddrTable, table[2] = zeFenceHostSynchronize)
 
 /* SYCL takes the functions from a table. */
@@ -108,7 +158,7 @@ def shim(tmp_path_factory):
 def run(fresh, shim):
     """Runs a program that has the library as `shim`, and both packages."""
 
-    def run(program):
+    def run(program, env=None):
         start = f"""
 import ctypes, sys, threading, time
 import zeusm, zeusm.memory, dpctl.memory
@@ -116,13 +166,13 @@ import zeusm, zeusm.memory, dpctl.memory
 shim = ctypes.CDLL({str(shim)!r})
 
 
-answer, lost, milliseconds, counted, meanwhile = (
+answer, lost, driver_wide, milliseconds, counted, meanwhile = (
     ctypes.c_int.in_dll(shim, f"shim_{{name}}")
-    for name in ("answer", "lost", "milliseconds", "counted", "meanwhile")
+    for name in ("answer", "lost", "driver_wide", "milliseconds", "counted", "meanwhile")
 )
 
 """
-        return fresh(start + program, env={"ZEUSM_RUNTIME": str(shim)})
+        return fresh(start + program, env={"ZEUSM_RUNTIME": str(shim)} | (env or {}))
 
     return run
 
@@ -228,3 +278,42 @@ for look in memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host, np.asa
     lost.value = 0
     event.wait()
 """)
+
+
+@pytest.mark.parametrize("pool", ["1", "0"])
+def test_pointers_that_a_driver_knows_in_all_its_contexts(run, usm_type, pool):
+    """Intel's driver does; zeusm knows which context its own memory is in."""
+    run(
+        f"""
+class Claim:
+    def __init__(self, memory, context):
+        self.memory = memory
+        self.__sycl_usm_array_interface__ = dict(memory.__sycl_usm_array_interface__, syclobj=context)
+
+
+device = dpctl.SyclDevice("level_zero")
+here, there = (dpctl.SyclContext([device]) for _ in range(2))
+queues = [dpctl.SyclQueue(context, device) for context in (here, there)]
+driver_wide.value = 1
+for size in 64, 1 << 24:
+    x = zeusm.memory.MemoryUSM{usm_type.title()}(size, queue=queues[0])
+    x.memset(7)
+    assert zeusm.memory.as_usm_memory(Claim(x, here))._pointer == x._pointer
+    dpctl.memory.as_usm_memory(Claim(x, there))  # The driver knows it.
+    for take in zeusm.memory.as_usm_memory, zeusm.asarray:
+        try:
+            take(Claim(x, there))
+        except ValueError as error:
+            assert hex(x._pointer) in str(error) and "context" in str(error), error
+        else:
+            raise AssertionError("memory of another context was taken")
+    assert x.get_usm_type(there) == "unknown"
+    assert x.get_usm_type(here) == {usm_type!r}
+    array = zeusm.asarray(x, queue=queues[0])
+    copy = zeusm.asarray(array, queue=queues[1])
+    assert copy.sycl_context == there
+    x.memset(8)
+    assert copy.copy_to_host().tobytes() == bytes([7]) * size
+""",
+        env={"ZEUSM_POOL": pool},
+    )
