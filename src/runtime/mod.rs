@@ -8,6 +8,8 @@ mod choice;
 mod cpu;
 mod gpu;
 mod place;
+mod probe;
+mod remembered;
 
 use std::path::{Path, PathBuf};
 use std::ptr;
