@@ -116,14 +116,15 @@ impl QueueRef {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let library = self.library();
+        if library.sycl_version() < TELLS_IDLE {
+            return false;
+        }
         // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method.
-        let is_empty = || {
-            library.call(&library.throwing.queue_is_empty, |is_empty| unsafe {
-                is_empty(self.as_raw())
-            })
-        };
+        let is_empty = library.call(&library.throwing.queue_is_empty, |is_empty| unsafe {
+            is_empty(self.as_raw())
+        });
         // Of a failure the wait that follows tells.
-        library.sycl_version() >= TELLS_IDLE && is_empty().unwrap_or(false)
+        is_empty.unwrap_or(false)
     }
 
     /// Waits until everything has run that was submitted to the queue before.
