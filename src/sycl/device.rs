@@ -117,11 +117,13 @@ impl DeviceRef {
     /// platform too, in which the memory of the whole device is.
     ///
     /// # Errors
-    /// [`Error::Failed`].
+    /// [`Error::Failed`], [`Error::Thrown`] when SYCL cannot list its devices.
     pub fn default_context(&self) -> Result<ContextRef, Error> {
-        let functions = self.functions();
+        let library = self.library();
         // SAFETY: the reference is alive; dpctl answers null, or a new reference to a context.
-        let cached = unsafe { (functions.device_cached_context)(self.as_raw()) };
+        let cached = library.call(&library.throwing.device_cached_context, |cached| unsafe {
+            cached(self.as_raw())
+        })?;
         // SAFETY: as just said.
         unsafe { ContextRef::own(self.library(), cached) }
             .or_else(|| self.platform_context())

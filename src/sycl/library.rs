@@ -21,7 +21,9 @@ const SYCL: &str = "libsycl.so";
 /// Declares the table of functions that are needed, and how each one is found.
 macro_rules! functions {
     ($($field:ident = $name:literal as $type:ty;)*) => {
-        /// The functions of dpctl that catch C++ exceptions, and answer with null or zero then, or that throw none.
+        /// The functions of dpctl that catch C++ exceptions, and answer with null or zero then, or that read what an
+        /// object holds. Of these, some allocate a few bytes: of the unwinding ABI, so that `std::bad_alloc` ends the
+        /// process instead of being undefined behaviour.
         #[derive(Debug, Clone, Copy)]
         pub struct Functions {
             $(pub(super) $field: $type,)*
@@ -82,20 +84,19 @@ functions! {
     context_delete = c"DPCTLContext_Delete" as unsafe extern "C" fn(RawRef);
     context_are_eq = c"DPCTLContext_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
     context_hash = c"DPCTLContext_Hash" as unsafe extern "C" fn(RawRef) -> usize;
-    context_backend = c"DPCTLContext_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
-    context_device_count = c"DPCTLContext_DeviceCount" as unsafe extern "C" fn(RawRef) -> usize;
+    context_backend = c"DPCTLContext_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
+    context_device_count = c"DPCTLContext_DeviceCount" as unsafe extern "C-unwind" fn(RawRef) -> usize;
     context_devices = c"DPCTLContext_GetDevices" as unsafe extern "C" fn(RawRef) -> RawRef;
 
     device_copy = c"DPCTLDevice_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     device_delete = c"DPCTLDevice_Delete" as unsafe extern "C" fn(RawRef);
     device_are_eq = c"DPCTLDevice_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
     device_hash = c"DPCTLDevice_Hash" as unsafe extern "C" fn(RawRef) -> usize;
-    device_backend = c"DPCTLDevice_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    device_backend = c"DPCTLDevice_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
     device_type = c"DPCTLDevice_GetDeviceType" as unsafe extern "C" fn(RawRef) -> c_uint;
     device_name = c"DPCTLDevice_GetName" as unsafe extern "C" fn(RawRef) -> *const c_char;
     device_platform = c"DPCTLDevice_GetPlatform" as unsafe extern "C" fn(RawRef) -> RawRef;
     device_from_selector = c"DPCTLDevice_CreateFromSelector" as unsafe extern "C" fn(RawRef) -> RawRef;
-    device_cached_context = c"DPCTLDeviceMgr_GetCachedContext" as unsafe extern "C" fn(RawRef) -> RawRef;
 
     devices_size = c"DPCTLDeviceVector_Size" as unsafe extern "C" fn(RawRef) -> usize;
     devices_at = c"DPCTLDeviceVector_GetAt" as unsafe extern "C" fn(RawRef, usize) -> RawRef;
@@ -108,20 +109,20 @@ functions! {
     platform_default_context = c"DPCTLPlatform_GetDefaultContext" as unsafe extern "C" fn(RawRef) -> RawRef;
     platform_delete = c"DPCTLPlatform_Delete" as unsafe extern "C" fn(RawRef);
 
-    queue_create = c"DPCTLQueue_Create" as unsafe extern "C" fn(RawRef, RawRef, RawRef, c_int) -> RawRef;
+    queue_create = c"DPCTLQueue_Create" as unsafe extern "C-unwind" fn(RawRef, RawRef, RawRef, c_int) -> RawRef;
     queue_copy = c"DPCTLQueue_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     queue_delete = c"DPCTLQueue_Delete" as unsafe extern "C" fn(RawRef);
     queue_are_eq = c"DPCTLQueue_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
     queue_hash = c"DPCTLQueue_Hash" as unsafe extern "C" fn(RawRef) -> usize;
-    queue_backend = c"DPCTLQueue_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
-    queue_context = c"DPCTLQueue_GetContext" as unsafe extern "C" fn(RawRef) -> RawRef;
+    queue_backend = c"DPCTLQueue_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
+    queue_context = c"DPCTLQueue_GetContext" as unsafe extern "C-unwind" fn(RawRef) -> RawRef;
     queue_device = c"DPCTLQueue_GetDevice" as unsafe extern "C" fn(RawRef) -> RawRef;
-    queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C" fn(RawRef) -> bool;
+    queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C-unwind" fn(RawRef) -> bool;
     queue_barrier = c"DPCTLQueue_SubmitBarrier" as unsafe extern "C" fn(RawRef) -> RawRef;
 
     event_copy = c"DPCTLEvent_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     event_delete = c"DPCTLEvent_Delete" as unsafe extern "C" fn(RawRef);
-    event_backend = c"DPCTLEvent_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    event_backend = c"DPCTLEvent_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
     event_status = c"DPCTLEvent_GetCommandExecutionStatus" as unsafe extern "C" fn(RawRef) -> c_uint;
     event_wait = c"DPCTLEvent_Wait" as unsafe extern "C" fn(RawRef);
 
@@ -134,6 +135,8 @@ throwing! {
         "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
     device_native = c"_ZNK4sycl3_V16device9getNativeEv", "sycl::device::getNative",
         "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+    device_cached_context = c"DPCTLDeviceMgr_GetCachedContext", "DPCTLDeviceMgr_GetCachedContext",
+        "default context of a SYCL device" as unsafe extern "C-unwind" fn(RawRef) -> RawRef;
     device_position = c"DPCTLDeviceMgr_GetPositionInDevices", "DPCTLDeviceMgr_GetPositionInDevices",
         "filter string of a device" as unsafe extern "C-unwind" fn(RawRef, c_int) -> c_int;
     queue_wait = c"DPCTLQueue_Wait", "DPCTLQueue_Wait",

@@ -13,6 +13,7 @@ SOURCE = r"""
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* What copies and fills answer, when that is not 0; how long they take to be submitted; a number for others to count
@@ -101,6 +102,23 @@ int zeMemGetAddressRange(void *context, const void *pointer, void **base, size_t
     return ((int (*)(void *, const void *, void **, size_t *))behind("zeMemGetAddressRange"))(
         context_of(context, pointer), pointer, base, size);
 }
+
+/* Sizes beyond all memory are not checked. */
+#define ALLOCATING(name, parameters, ...)                                                      \
+    int name parameters                                                                        \
+    {                                                                                          \
+        if (size >= (size_t)1 << 44)                                                           \
+            abort();                                                                           \
+        return ((int(*) parameters)behind(#name))(__VA_ARGS__);                                \
+    }
+ALLOCATING(zeMemAllocHost, (void *context, void *how, size_t size, size_t alignment, void **pointer), context, how,
+           size, alignment, pointer)
+ALLOCATING(zeMemAllocDevice,
+           (void *context, void *how, size_t size, size_t alignment, void *device, void **pointer), context, how,
+           size, alignment, device, pointer)
+ALLOCATING(zeMemAllocShared,
+           (void *context, void *how, void *host, size_t size, size_t alignment, void *device, void **pointer),
+           context, how, host, size, alignment, device, pointer)
 
 #define LOST 0x70000001
 #define WAITING(name, object)                                                                  \
@@ -314,6 +332,23 @@ for size in 64, 1 << 24:
     assert copy.sycl_context == there
     x.memset(8)
     assert copy.copy_to_host().tobytes() == bytes([7]) * size
+""",
+        env={"ZEUSM_POOL": pool},
+    )
+
+
+@pytest.mark.parametrize("pool", ["1", "0"])
+def test_sizes_that_a_driver_does_not_check(run, usm_type, pool):
+    """Intel's driver ends the process where host memory is too large; no driver is asked for what nothing can hold."""
+    run(
+        f"""
+for size in 1 << 44, 1 << 46, 1 << 62, sys.maxsize:
+    try:
+        zeusm.memory.MemoryUSM{usm_type.title()}(size)
+    except zeusm.memory.USMAllocationError as error:
+        assert str(size) in str(error) and "more than the memory" in str(error), error
+    else:
+        raise AssertionError("more than there is")
 """,
         env={"ZEUSM_POOL": pool},
     )
