@@ -52,7 +52,7 @@ impl Spot {
         }
         let py = object.py();
         let target = Target::read(object, role)?;
-        let place = target.place().map_err(|error| named(role, py, &error))?;
+        let place = target.place().map_err(|error| named(role, py, error))?;
         target.accept(py);
         target.spot_at(py, &place)
     }
