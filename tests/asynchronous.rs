@@ -268,3 +268,53 @@ fn threads_chain_queues() {
         }
     });
 }
+
+#[test]
+fn an_operation_does_not_show_what_the_device_may_be_writing() {
+    let (context, device, queue) = place();
+    let (open, task) = held();
+    let closed = queue.host_task(task).unwrap();
+    queue.barrier(&[closed]).unwrap();
+    let memory = DeviceMemory::new(&context, &device, 4).unwrap();
+    let operation = queue.read_async(memory, vec![171; 4]).unwrap();
+    let shown = format!("{operation:?}");
+    assert!(
+        shown.contains("Operation") && !shown.contains("171"),
+        "{shown}"
+    );
+    drop(open);
+    operation.wait().unwrap();
+}
+
+#[test]
+fn memory_of_another_context_is_refused_before_anything_is_done() {
+    let (context, device, queue) = place();
+    let other = Context::new(device.driver()).unwrap();
+    let mut own = SharedMemory::new(&context, &device, 64).unwrap();
+    let mut theirs = SharedMemory::new(&other, &device, 64).unwrap();
+    let refused = [
+        queue.copy(&mut own, &theirs),
+        queue.copy(&mut theirs, &own),
+        queue.fill(&mut theirs, 1),
+        queue.write(&mut theirs, &[1; 64]),
+        queue.read(&theirs, &mut [0; 64]),
+        queue
+            .fill_async(SharedMemory::new(&other, &device, 64).unwrap(), 1)
+            .map(drop),
+    ];
+    for answer in refused {
+        let error = answer.unwrap_err();
+        assert!(
+            matches!(error, Error::OtherContext { size: 64, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("another context"), "{error}");
+    }
+    // Of no bytes there is nothing to be in reach.
+    queue
+        .fill(&mut SharedMemory::new(&other, &device, 0).unwrap(), 1)
+        .unwrap();
+    queue
+        .copy(&mut own, &SharedMemory::new(&context, &device, 64).unwrap())
+        .unwrap();
+}

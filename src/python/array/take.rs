@@ -16,7 +16,7 @@ use super::{UsmArray, create, dtype, give};
 use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
 use crate::python::memory::Owner;
 use crate::python::place::Place;
-use crate::python::spot::Spot;
+use crate::python::spot::{Spot, SyclQueue};
 use crate::suai::{self, Allocation};
 use crate::usm::UsmKind;
 
@@ -145,7 +145,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
             answer => {
                 let capsule = answer?;
                 if let Some(queue) = keywords.get_item("stream")? {
-                    queue.call_method0("wait")?;
+                    SyclQueue::new(&queue)?.finish(py)?;
                 }
                 return Ok(capsule);
             }
