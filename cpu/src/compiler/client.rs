@@ -5,39 +5,33 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{self, Child, Command};
+use std::process::{Child, Command};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{MsgFlags, send};
-use parking_lot::Mutex;
 
 use super::message::{Failure, Job, read_outcome};
 use super::server::BEGUN;
 use super::start::zeusm_cpu_compiler;
+use crate::fork::PerProcess;
 use crate::maps;
 use crate::opencl::{self, Runtime};
+use crate::sync::Mutex;
 
 /// How much of what a dying compiler said is passed on, in bytes.
 const LAST_WORDS: u64 = 4096;
 
-/// The compiling process, once there is one.
-static COMPILER: Mutex<Option<Compiler>> = Mutex::new(None);
+/// The compiling process, once there is one. A child of a fork starts another: both must not talk on one socket.
+static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
 
 /// Builds a module to the device's own code; one at a time.
 ///
 /// # Errors
 /// See [`Failure`].
 pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
-    let mut place = COMPILER.lock();
-    // After a fork the compiler is the parent's, and both must not talk on one socket.
-    if place
-        .as_ref()
-        .is_some_and(|compiler| compiler.owner != process::id())
-    {
-        std::mem::forget(place.take());
-    }
+    let mut place = COMPILER.get().lock();
     // A compiler that died between two jobs is replaced once; one that cannot even begin is not tried for ever.
     for _ in 0..2 {
         let compiler = match &mut *place {
@@ -65,7 +59,6 @@ struct Compiler {
     process: Child,
     socket: UnixStream,
     words: File,
-    owner: u32,
 }
 
 impl Compiler {
@@ -87,7 +80,6 @@ impl Compiler {
             process,
             socket: ours,
             words: words.into(),
-            owner: process::id(),
         })
     }
 
