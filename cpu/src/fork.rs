@@ -6,7 +6,7 @@
 //!   open and what they guard whole. Their order is that of [`before`]: whoever needs two takes them in this order.
 //! - What is held for longer, or belongs to threads, is [`PerProcess`]: the child leaves its parent's alone and makes its
 //!   own when it needs one. So are the engine and the compiler.
-//! - OpenCL's runtime has locks and workers of its own, so a fork waits until it is at rest.
+//! - OpenCL's runtime has locks and workers of its own, so a fork waits first until it is at rest.
 //!
 //! What the parent had under way is the parent's: the child sees neither its end nor its effect.
 
@@ -20,6 +20,7 @@ use crate::fence::Fence;
 use crate::handle::{Object, Shelf};
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
+use crate::opencl::rest;
 use crate::queue::Queue;
 use crate::{engine, usm};
 
@@ -102,6 +103,7 @@ pub fn prepare() {
 }
 
 extern "C" fn before() {
+    rest::hold();
     usm::hold();
     for table in tables() {
         table.hold();
@@ -113,6 +115,7 @@ extern "C" fn in_parent() {
         table.release();
     }
     usm::release();
+    rest::release();
 }
 
 extern "C" fn in_child() {
@@ -121,5 +124,6 @@ extern "C" fn in_child() {
         table.inherit();
     }
     usm::inherit();
+    rest::inherit();
     engine::forget();
 }
