@@ -15,6 +15,7 @@ use nix::sys::socket::{MsgFlags, send};
 use super::message::{Failure, Job, read_outcome};
 use super::server::BEGUN;
 use super::start::zeusm_cpu_compiler;
+use crate::errno;
 use crate::fork::PerProcess;
 use crate::maps;
 use crate::opencl::{self, Runtime};
@@ -54,6 +55,27 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
     ))
 }
 
+/// Says which step of starting the compiling process the system refused, and what to do about it.
+fn failed<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> io::Error {
+    move |error| {
+        let error = error.into();
+        let advice = match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+                "a filter of system calls (seccomp, as in a container) or a security module forbids it: allow the call"
+            }
+            Some(libc::EMFILE | libc::ENFILE) => {
+                "there are too many open files: close some, or raise `ulimit -n`"
+            }
+            Some(libc::EAGAIN) => "there are too many processes: end some, or raise `ulimit -u`",
+            _ => "modules are built in a process of their own, which needs it",
+        };
+        let why = errno::explained(&error);
+        io::Error::other(format!(
+            "the process that builds modules cannot be started: {step} answered {why}: {advice}"
+        ))
+    }
+}
+
 /// The process, the socket to it, and what it writes to its standard output and error.
 struct Compiler {
     process: Child,
@@ -63,19 +85,22 @@ struct Compiler {
 
 impl Compiler {
     fn start() -> io::Result<Self> {
-        let (ours, theirs) = UnixStream::pair()?;
-        let words = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)?;
+        let (ours, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
+        let words = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)
+            .map_err(failed("memfd_create"))?;
         // Every line goes to the end, also after the file has been emptied.
-        fcntl(&words, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+        fcntl(&words, FcntlArg::F_SETFL(OFlag::O_APPEND)).map_err(failed("fcntl"))?;
         // What lies near this process's libraries does not lie near the other's, so it is told what was found here.
         let opencl = Runtime::get().map_err(io::Error::other)?.path();
+        let copy = || words.try_clone().map_err(failed("fcntl(F_DUPFD_CLOEXEC)"));
         let process = Command::new(dynamic_linker()?)
             .arg(library()?)
             .env(opencl::LIBRARY_VARIABLE, opencl)
             .stdin(OwnedFd::from(theirs))
-            .stdout(words.try_clone()?)
-            .stderr(words.try_clone()?)
-            .spawn()?;
+            .stdout(copy()?)
+            .stderr(copy()?)
+            .spawn()
+            .map_err(failed("clone and execve of the dynamic linker"))?;
         Ok(Self {
             process,
             socket: ours,
