@@ -66,7 +66,10 @@ fn group() -> Option<PathBuf> {
     });
     folders.flatten().find_map(|(parent, limit)| {
         // The outer one has the limit, and the process is in the inner one.
-        let outer = parent.join(format!("zeusm-test-{}", std::process::id()));
+        let outer = parent.join(format!(
+            "zeusm-test-{}",
+            std::os::unix::process::parent_id()
+        ));
         let inner = outer.join("inner");
         fs::create_dir_all(&inner).ok()?;
         let ready = fs::write(outer.join(limit), (300 * MIB).to_string()).is_ok()
