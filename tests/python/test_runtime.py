@@ -146,3 +146,7 @@ def test_import_after_dpctl_alone_is_quiet(fresh):
 def test_nothing_is_printed(fresh):
     result = fresh("import zeusm.memory as m; x = m.MemoryUSMShared(64); x.memset(1); del x")
     assert (result.stdout, result.stderr) == ("", "")
+
+
+def test_every_function_is_there_at_once(machine):
+    machine("import zeusm, dpctl; dpctl.SyclDevice('level_zero:gpu:0')", env={"LD_BIND_NOW": "1"})

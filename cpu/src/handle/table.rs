@@ -45,8 +45,8 @@ pub trait Shelf {
 
 impl<T: Send + Sync> Shelf for Table<T> {
     fn hold(&'static self) {
-        // SAFETY: `held` goes with the vacancies' lock.
         let guard = self.vacancies.lock();
+        // SAFETY: `held` goes with the vacancies' lock.
         unsafe { self.held.put(guard) };
     }
 
