@@ -2,26 +2,32 @@
 
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
+use crate::process::{Mutex, Own};
 
 /// How many events are made at a time.
 const POOL_SIZE: u32 = 64;
 
+/// How often a driver that refuses a call is asked again, and how long after.
+const REFUSALS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
 ///
-/// Dropping it neither cancels the operation nor waits for it.
+/// Dropping it neither cancels the operation nor waits for it. In a fork's child an event of the parent is over: it is
+/// complete, and has no times.
 ///
 /// Source: Level Zero specification, "Core programming guide", Synchronization primitives; kernel timestamp events.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<Inner>);
+pub struct Event(Arc<Own<Inner>>);
 
 /// When an operation ran, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +63,9 @@ impl Event {
     /// # Errors
     /// [`Error::Call`] when the device is lost.
     pub fn is_complete(&self) -> Result<bool> {
+        if self.is_inherited() {
+            return Ok(true);
+        }
         self.pending_or(
             // SAFETY: the event is alive.
             unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
@@ -68,6 +77,9 @@ impl Event {
     /// # Errors
     /// [`Error::Call`] when the device is lost.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
+        if self.is_inherited() {
+            return Ok(true);
+        }
         let nanoseconds = timeout.map_or(u64::MAX, |limit| {
             u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)
         });
@@ -80,6 +92,20 @@ impl Event {
                 )
             },
         )
+    }
+
+    /// Waits until the operation is done.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), at once.
+    pub(crate) fn finish(&self) -> Result<()> {
+        while !self.wait(None)? {}
+        Ok(())
+    }
+
+    /// Whether it is of this process's parent.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.0.is_inherited()
     }
 
     /// When the operation ran. Before it is done there is no answer; an event that the host signalled has none ever.
@@ -120,6 +146,12 @@ impl Event {
 
     /// When it began and ended, in ticks: as it went by on the wall, whichever engine context ran when.
     fn ticks(&self) -> Result<(u64, u64)> {
+        if self.is_inherited() {
+            return Err(Error::Call {
+                function: "zeEventQueryKernelTimestamp",
+                result: sys::ZE_RESULT_NOT_READY,
+            });
+        }
         let mut result = sys::ze_kernel_timestamp_result_t::default();
         // SAFETY: the event is alive and its pool keeps timestamps; `result` outlives the call.
         unsafe {
@@ -131,10 +163,24 @@ impl Event {
         Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
+    /// Waits until the operation is done, also where the driver refuses to wait for a while, and tells whether it is: it
+    /// is not when the driver keeps refusing, as with a lost device, on which nothing runs any more.
+    pub(crate) fn drain(&self) -> bool {
+        persist(|| self.finish())
+    }
+
     /// Signals it from the host.
     pub(crate) fn signal(&self) -> Result<()> {
+        if self.is_inherited() {
+            return Ok(());
+        }
         // SAFETY: the event is alive.
         unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }
+    }
+
+    /// Signals it from the host, also where the driver refuses for a while: who waits has no other way to go on.
+    pub(crate) fn signal_surely(&self) -> bool {
+        persist(|| self.signal())
     }
 
     /// The context it belongs to: only there can operations wait for it.
@@ -164,6 +210,16 @@ impl Event {
     pub fn handle(&self) -> sys::ze_event_handle_t {
         self.0.handle
     }
+}
+
+/// Asks again while the driver refuses, for a moment; whether it gave in.
+fn persist(call: impl Fn() -> Result<()>) -> bool {
+    (0..REFUSALS).any(|refusals| {
+        if refusals > 0 {
+            thread::sleep(PAUSE);
+        }
+        call().is_ok()
+    })
 }
 
 impl Drop for Inner {
@@ -216,10 +272,10 @@ impl EventPool {
         };
         drop(state);
         // From here the event goes back to the list when it is dropped.
-        let event = Event(Arc::new(Inner {
+        let event = Event(Arc::new(Own::new(Inner {
             handle,
             pool: Arc::clone(self),
-        }));
+        })));
         // SAFETY: nobody else uses the event.
         unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
         Ok(event)

@@ -8,7 +8,6 @@ use super::ledger::{self, Entry};
 use super::seal::Key;
 use super::{Error, identity, server};
 use crate::context::Context;
-use crate::process::Generation;
 use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
 /// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
@@ -25,7 +24,6 @@ pub(crate) struct Export {
     size: usize,
     kind: UsmKind,
     id: u64,
-    process: Generation,
 }
 
 impl Export {
@@ -52,7 +50,6 @@ impl Export {
             size: whole.size,
             kind: whole.kind,
             id: whole.id,
-            process: Generation::current(),
         })
     }
 
@@ -115,9 +112,7 @@ impl IpcHandle {
 
 impl Drop for Export {
     fn drop(&mut self) {
-        if self.process.is_current() {
-            ledger::leave(&self.entry);
-            self.raw.put(&self.context);
-        }
+        ledger::leave(&self.entry);
+        self.raw.put(&self.context);
     }
 }

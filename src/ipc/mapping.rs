@@ -13,7 +13,7 @@ use super::identity::{self, uuid};
 use super::{Error, driver, fetch};
 use crate::context::Context;
 use crate::device::Device;
-use crate::process::{Generation, Local, Mutex};
+use crate::process::{Local, Mutex, Own};
 use crate::usm::UsmKind;
 
 /// A range of another process's memory. Cheap to clone; the last one that goes unmaps it.
@@ -22,7 +22,7 @@ use crate::usm::UsmKind;
 /// the pointer or a queue, and the processes agree on the order between themselves.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    whole: Arc<Whole>,
+    whole: Arc<Own<Whole>>,
     pointer: usize,
     size: usize,
     exported: UsmKind,
@@ -36,8 +36,6 @@ struct Whole {
     pointer: usize,
     size: usize,
     kind: UsmKind,
-    /// The process that it is mapped in. A fork's child has the pages, but not the driver's part of the mapping.
-    process: Generation,
 }
 
 /// The process's token, and the driver's number of the allocation there.
@@ -45,7 +43,7 @@ type Key = ([u8; 16], u64);
 
 /// What of one allocation is mapped at the moment, in any context. Locked while its owner is asked and the driver maps,
 /// so that two threads neither map it twice in one context nor have a descriptor of it in a driver's hands at once.
-type Slot = Arc<Mutex<Vec<Weak<Whole>>>>;
+type Slot = Arc<Mutex<Vec<Weak<Own<Whole>>>>>;
 
 /// All that this process has mapped.
 static OPEN: Local<Mutex<HashMap<Key, Slot>>> = Local::new();
@@ -78,11 +76,11 @@ impl IpcHandle {
         let mut open = slot.lock();
         // Asked each time, as the owner may have freed the memory, and as the handle may be made up.
         let descriptor = fetch::descriptor(self)?;
-        let is_here = |it: &Arc<Whole>| it.context == *context && it.device == *device;
+        let is_here = |it: &Arc<Own<Whole>>| it.context == *context && it.device == *device;
         let whole = match open.iter().filter_map(Weak::upgrade).find(is_here) {
             Some(whole) => whole,
             None => {
-                let whole = Arc::new(Whole::new(self, context, device, descriptor)?);
+                let whole = Arc::new(Own::new(Whole::new(self, context, device, descriptor)?));
                 open.retain(|it| it.strong_count() > 0);
                 open.push(Arc::downgrade(&whole));
                 whole
@@ -180,7 +178,6 @@ impl Whole {
             pointer,
             size: 0,
             kind: handle.kind,
-            process: Generation::current(),
         };
         // On an error the mapping is closed as it is dropped.
         let found = context.driver_attributes(pointer)?;
@@ -193,8 +190,6 @@ impl Whole {
 
 impl Drop for Whole {
     fn drop(&mut self) {
-        if self.process.is_current() {
-            driver::close(&self.context, self.pointer);
-        }
+        driver::close(&self.context, self.pointer);
     }
 }

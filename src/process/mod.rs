@@ -2,62 +2,100 @@
 //!
 //! A child has its parent's memory but only the thread that forked. Locks that other threads held stay locked, their
 //! work never ends, and a driver's handles may be the parent's alone. So a [`Local`] hands out only what the process
-//! itself made: in a child it begins empty, and the inherited value is leaked with its locks, threads and handles. What
-//! owns a handle by itself remembers its [`Generation`], and in a child is forgotten where it would be freed.
+//! itself made: in a child it begins empty. An [`Own`] is looked at in children, too, and remembers whose it is. What a
+//! child inherits of either is leaked there, with its locks, threads and handles.
 
 mod lock;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-pub(crate) use lock::{Mutex, MutexGuard};
+pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
 /// How many forks lie between the process that loaded this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Runs as the library is loaded, before there is any thread of ours, so that no fork goes unnoticed.
-#[cfg(not(miri))]
-#[used]
-#[unsafe(link_section = ".init_array")]
-static COUNT_FORKS: extern "C" fn() = {
-    extern "C" fn in_child() {
-        GENERATION.fetch_add(1, Ordering::Relaxed);
-    }
-    extern "C" fn count_forks() {
-        // SAFETY: the handler does what a child of a process with threads may do: it adds to an atomic.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    }
-    count_forks
-};
+/// Has functions called at each fork, as of `pthread_atfork`: before it, in the parent after it, in the child after it.
+/// They are registered as the library is loaded, before there is any thread of ours, so that no fork goes unnoticed.
+macro_rules! at_fork {
+    ($before:expr, $in_parent:expr, $in_child:expr) => {
+        #[cfg(not(miri))]
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static AT_FORK: extern "C" fn() = {
+            extern "C" fn register() {
+                // SAFETY: the functions do only what a child of a process with threads may do.
+                unsafe { libc::pthread_atfork($before, $in_parent, $in_child) };
+            }
+            register
+        };
+    };
+}
+pub(crate) use at_fork;
 
-/// A process, as told apart from those that it was forked from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Generation(u32);
+extern "C" fn count() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+at_fork!(None, None, Some(count));
 
-impl Generation {
-    /// This process's.
-    pub(crate) fn current() -> Self {
-        Self(GENERATION.load(Ordering::Relaxed))
+/// A value that is dropped by the process that made it, and by no child of that.
+pub(crate) struct Own<T> {
+    made_by: u32,
+    value: ManuallyDrop<T>,
+}
+
+impl<T> Own<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            made_by: GENERATION.load(Ordering::Relaxed),
+            value: ManuallyDrop::new(value),
+        }
     }
 
-    /// Whether it is this process's.
-    pub(crate) fn is_current(self) -> bool {
-        self == Self::current()
+    /// Whether it is from before a fork.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.made_by != GENERATION.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Deref for Own<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Own<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> Drop for Own<T> {
+    fn drop(&mut self) {
+        if !self.is_inherited() {
+            // SAFETY: it is dropped here alone, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.value) };
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Own<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(formatter)
     }
 }
 
 /// A value that each process makes for itself, when first needed and without a lock.
 pub(crate) struct Local<T> {
     /// Null, or from `Box::into_raw`.
-    made: AtomicPtr<Made<T>>,
+    made: AtomicPtr<Own<T>>,
     owns: PhantomData<*mut T>,
-}
-
-struct Made<T> {
-    by: Generation,
-    value: T,
 }
 
 // SAFETY: it owns its value as a `Box` does.
@@ -85,16 +123,14 @@ impl<T> Local<T> {
         if let Some(value) = self.current(known) {
             return Ok(value);
         }
-        // The generation first: `make` may fork, and its value is then the parent's.
-        let by = Generation::current();
-        let new = Box::into_raw(Box::new(Made { by, value: make()? }));
+        let new = Box::into_raw(Box::new(Own::new(make()?)));
         loop {
             match self
                 .made
                 .compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire)
             {
                 // SAFETY: what is stored is freed by `drop` alone.
-                Ok(_) => return Ok(unsafe { &(*new).value }),
+                Ok(_) => return Ok(unsafe { &*new }),
                 Err(other) => {
                     if let Some(value) = self.current(other) {
                         // SAFETY: it was not stored, so this is its only owner.
@@ -123,10 +159,10 @@ impl<T> Local<T> {
         self.get_or_init(T::default)
     }
 
-    fn current(&self, made: *mut Made<T>) -> Option<&T> {
+    fn current(&self, made: *mut Own<T>) -> Option<&T> {
         // SAFETY: it is null or was stored here, and what is stored is freed by `drop` alone.
         let made = unsafe { made.as_ref() }?;
-        made.by.is_current().then_some(&made.value)
+        (!made.is_inherited()).then_some(&**made)
     }
 }
 

@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Generation, Local, Mutex};
+use super::{Local, Mutex, Own};
 
 /// Runs `check` in a fork's child, which must not fail or take ten seconds.
 fn in_child(check: impl FnOnce()) {
@@ -58,9 +58,9 @@ fn a_child_makes_its_own_though_its_parents_is_locked() {
     static LOCAL: Local<Mutex<u32>> = Local::new();
     let mut parents = LOCAL.get_or_default().lock();
     *parents = 1;
-    let parent = Generation::current();
+    let parent = Own::new(());
     in_child(|| {
-        assert!(!parent.is_current());
+        assert!(parent.is_inherited());
         assert!(LOCAL.get().is_none());
         *LOCAL.get_or_default().lock() += 5;
         in_child(|| assert_eq!(*LOCAL.get_or_default().lock(), 0));
@@ -68,7 +68,7 @@ fn a_child_makes_its_own_though_its_parents_is_locked() {
         // What the parent had is still there for those who had it.
         assert_eq!(*parents, 1);
     });
-    assert!(parent.is_current());
+    assert!(!parent.is_inherited());
     assert_eq!(*parents, 1);
 }
 
@@ -77,17 +77,17 @@ fn a_child_drops_its_own_alone() {
     let dropped = Arc::new(AtomicU32::new(0));
     let local = Local::new();
     local.get_or_init(|| Counted(Arc::clone(&dropped)));
-    let mut local = Some(local);
+    let mut inherited = Some((local, Own::new(Counted(Arc::clone(&dropped)))));
     in_child(|| {
-        local.take();
+        inherited.take();
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
         let own = Local::new();
         own.get_or_init(|| Counted(Arc::clone(&dropped)));
-        drop(own);
-        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        drop((own, Own::new(Counted(Arc::clone(&dropped)))));
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
     });
-    local.take();
-    assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    inherited.take();
+    assert_eq!(dropped.load(Ordering::Relaxed), 2);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::ipc::{self, Export};
 use crate::pool::{self, Block, LevelZero, Pool, Provider};
-use crate::process::{Generation, Local};
+use crate::process::{Local, Own};
 
 /// The largest alignment in bytes that zeusm asks of Level Zero: 2 MiB, a large page of every Intel GPU.
 pub const LARGEST_ALIGNMENT: usize = 2 << 20;
@@ -31,7 +31,7 @@ pub struct Allocation {
 #[derive(Debug)]
 enum Source {
     /// Apart: one that is not a pool's costs so much that a little more does not matter.
-    Direct(Box<Direct>),
+    Direct(Box<Own<Direct>>),
     Pool(Block<LevelZero>),
 }
 
@@ -40,8 +40,7 @@ struct Direct {
     provider: LevelZero,
     /// Null when there are no bytes.
     pointer: *mut c_void,
-    /// The process that it is to be freed in.
-    process: Generation,
+    size: usize,
 }
 
 // SAFETY: the pointer is owned, and freeing USM is legal from any thread.
@@ -95,11 +94,11 @@ impl Allocation {
         };
         Ok(Self {
             size,
-            source: Source::Direct(Box::new(Direct {
+            source: Source::Direct(Box::new(Own::new(Direct {
                 provider,
                 pointer,
-                process: Generation::current(),
-            })),
+                size,
+            }))),
             export: Local::new(),
         })
     }
@@ -209,15 +208,17 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // Nobody may find it exported once it is freed.
+        // It is struck out before the memory is freed.
         drop(mem::take(&mut self.export));
-        if let Source::Direct(direct) = &self.source
-            && let Some(pointer) = NonNull::new(direct.pointer)
-            && direct.process.is_current()
-        {
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        if let Some(pointer) = NonNull::new(self.pointer) {
             // SAFETY: the pointer came from this provider, this is its only owner, and whatever runs on it holds a
-            // reference to `self`.
-            unsafe { direct.provider.free(pointer, self.size) };
+            // reference to the allocation.
+            unsafe { self.provider.free(pointer, self.size) };
         }
     }
 }

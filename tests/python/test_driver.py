@@ -21,6 +21,8 @@ int shim_answer;
 int shim_milliseconds;
 volatile int shim_counted;
 int shim_meanwhile;
+/* How many waits for an event are refused before one is not. */
+int shim_refusals;
 
 typedef int copy(void *, void *, const void *, size_t, void *, uint32_t, void **);
 typedef int fill(void *, void *, const void *, size_t, size_t, void *, uint32_t, void **);
@@ -51,6 +53,15 @@ int zeCommandListAppendMemoryFill(void *list, void *to, const void *pattern, siz
     if (answer != 0)
         return answer;
     return ((fill *)behind("zeCommandListAppendMemoryFill"))(list, to, pattern, width, size, signal, count, waits);
+}
+
+int zeEventHostSynchronize(void *event, uint64_t timeout)
+{
+    if (shim_refusals > 0) {
+        shim_refusals--;
+        return 0x70000002; /* out of host memory */
+    }
+    return ((int (*)(void *, uint64_t))behind("zeEventHostSynchronize"))(event, timeout);
 }
 
 /* SYCL takes the functions from a table. */
@@ -96,9 +107,9 @@ import zeusm, zeusm.memory, dpctl.memory
 shim = ctypes.CDLL({str(shim)!r})
 
 
-answer, milliseconds, counted, meanwhile = (
+answer, milliseconds, counted, meanwhile, refusals = (
     ctypes.c_int.in_dll(shim, f"shim_{{name}}")
-    for name in ("answer", "milliseconds", "counted", "meanwhile")
+    for name in ("answer", "milliseconds", "counted", "meanwhile", "refusals")
 )
 
 """
@@ -182,4 +193,31 @@ for package in dpctl.memory, zeusm.memory:
         milliseconds.value = 0
         assert meanwhile.value >= 0, "nothing was submitted"
         assert (meanwhile.value > 0) == (package is zeusm.memory), (package, turn, meanwhile)
+""")
+
+
+@pytest.mark.parametrize("times", [1, 50])
+def test_a_wait_that_fails_ends_after_the_work(run, times):
+    """The host buffer is the caller's again, so the device may not write to it any more."""
+    run(f"""
+size = 64 << 20
+memory = zeusm.memory.MemoryUSMDevice(size)
+memory.memset(3)
+host = bytearray(size)
+before = zeusm.memory.MemoryUSMDevice(256 << 20)
+for value in range(6):
+    before.memset_async(value)  # So that the copy begins late.
+refusals.value = {times}
+try:
+    memory.copy_to_host(host)
+except zeusm.LevelZeroError as error:
+    written = bytes(host)
+    assert "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY" in str(error), error
+    assert "copy" in str(error), error
+    assert written == b"\\3" * size
+else:
+    raise AssertionError("the wait did not fail")
+refusals.value = 0
+memory.memset(4)
+assert memory.tobytes() == b"\\4" * size
 """)
