@@ -1,12 +1,13 @@
 //! A device, and the facts about it that allocations need.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use crate::Result;
+use crate::call::enumerate;
 use crate::driver::{Driver, text};
 
 /// Intel's PCI vendor number.
@@ -27,6 +28,8 @@ struct Inner {
     vendor: u32,
     largest_allocation: u64,
     concurrent_shared_access: bool,
+    /// Asked for once.
+    memory_size: OnceLock<u64>,
 }
 
 /// How a device counts time.
@@ -78,7 +81,7 @@ impl Device {
                 zeDeviceGetProperties(handle, &mut properties)
             )
         }?;
-        let concurrent_shared_access = has_concurrent_shared_access(driver, handle)?;
+        let concurrent_shared_access = has_concurrent_shared_access(driver, handle);
         Ok(Self(Arc::new(Inner {
             driver: driver.clone(),
             handle,
@@ -88,6 +91,7 @@ impl Device {
             vendor: properties.vendorId,
             largest_allocation: properties.maxMemAllocSize,
             concurrent_shared_access,
+            memory_size: OnceLock::new(),
         })))
     }
 
@@ -116,6 +120,38 @@ impl Device {
     #[must_use]
     pub fn has_concurrent_shared_access(&self) -> bool {
         self.0.concurrent_shared_access
+    }
+
+    /// How many bytes the device's memories have together; never less than the largest allocation. [`u64::MAX`] where the
+    /// driver does not tell.
+    #[must_use]
+    pub fn memory_size(&self) -> u64 {
+        *self.0.memory_size.get_or_init(|| {
+            let told = self.memories().unwrap_or_default();
+            let total = told
+                .iter()
+                .fold(0u64, |total, memory| total.saturating_add(memory.totalSize));
+            match total {
+                0 => u64::MAX,
+                total => total.max(self.0.largest_allocation),
+            }
+        })
+    }
+
+    fn memories(&self) -> Result<Vec<sys::ze_device_memory_properties_t>> {
+        let empty = sys::ze_device_memory_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
+            ..Default::default()
+        };
+        enumerate(empty, |count, memories| {
+            // SAFETY: the device is alive; `enumerate` passes null or room for `count` structures that say what they are.
+            unsafe {
+                call!(
+                    self.driver().library(),
+                    zeDeviceGetMemoryProperties(self.handle(), count, memories)
+                )
+            }
+        })
     }
 
     /// Whether this device can read and write memory that is on `peer`.
@@ -197,21 +233,21 @@ impl Device {
     }
 }
 
-/// The driver's word on [`Device::has_concurrent_shared_access`].
-fn has_concurrent_shared_access(driver: &Driver, handle: sys::ze_device_handle_t) -> Result<bool> {
+/// The driver's word on [`Device::has_concurrent_shared_access`]; a driver that does not answer does not promise it.
+fn has_concurrent_shared_access(driver: &Driver, handle: sys::ze_device_handle_t) -> bool {
     let mut access = sys::ze_device_memory_access_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES,
         ..Default::default()
     };
     // SAFETY: the handle comes from the driver and `access` says what it is.
-    unsafe {
+    let answer = unsafe {
         call!(
             driver.library(),
             zeDeviceGetMemoryAccessProperties(handle, &mut access)
         )
-    }?;
+    };
     let concurrent = sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0;
-    Ok(access.sharedSingleDeviceAllocCapabilities & concurrent != 0)
+    answer.is_ok() && access.sharedSingleDeviceAllocCapabilities & concurrent != 0
 }
 
 impl PartialEq for Device {

@@ -333,7 +333,7 @@ fn brief_operations_of_many_threads_do_not_disturb_each_other() {
 fn a_failed_operation_says_what_it_was() {
     let (context, device, queue) = place();
     let memory = Allocation::new(&context, &device, UsmKind::Device, 64, 0).unwrap();
-    // SAFETY: Level Zero refuses a null pointer before it follows it.
+    // SAFETY: a null pointer is refused before Level Zero follows it.
     let error = unsafe { queue.copy_raw(memory.as_ptr(), std::ptr::null(), 64, Completion::Event) }
         .unwrap_err();
     let message = error.to_string();
@@ -351,4 +351,39 @@ fn a_failed_operation_says_what_it_was() {
         .unwrap()
         .unwrap();
     assert!(event.wait(None).unwrap());
+}
+
+#[test]
+fn null_pointers_are_refused_before_the_driver_follows_them() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    let (here, null) = (memory.as_ptr().cast_mut().cast(), std::ptr::null_mut());
+    let refused = |answer: zeusm::Result<Option<zeusm::Event>>| {
+        let error = answer.unwrap_err();
+        let Error::Operation {
+            cause, size: 64, ..
+        } = &error
+        else {
+            panic!("{error}");
+        };
+        assert!(matches!(**cause, Error::NullPointer), "{error}");
+    };
+    // SAFETY: nothing is touched: the null pointer is refused.
+    unsafe {
+        refused(queue.copy_raw(here, null, 64, Completion::Event));
+        refused(queue.copy_raw(null, here, 64, Completion::Event));
+        refused(queue.fill_raw(null, 1, 64, Completion::Event));
+        assert!(queue.prefetch_raw(null, 64).is_err());
+        // Of no bytes there is none to follow.
+        assert!(
+            queue
+                .copy_raw(null, null, 0, Completion::Event)
+                .unwrap()
+                .is_none()
+        );
+    }
+    // The queue goes on.
+    queue.wait().unwrap();
 }

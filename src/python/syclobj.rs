@@ -158,9 +158,14 @@ impl Target {
     }
 }
 
-/// An error about the place that a field or an argument names.
-pub(super) fn named(role: &str, py: Python<'_>, error: &PyErr) -> PyErr {
-    PyValueError::new_err(format!("{role}: {}", error.value(py)))
+/// An error about the place that a field or an argument names. Only a wrong value is the field's fault: a failure of
+/// Level Zero's, for instance, stays what it is.
+pub(super) fn named(role: &str, py: Python<'_>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyValueError>(py) {
+        PyValueError::new_err(format!("{role}: {}", error.value(py)))
+    } else {
+        error
+    }
 }
 
 /// The object as messages show it.
