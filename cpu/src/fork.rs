@@ -3,7 +3,8 @@
 //! Three rules make a child work, however many threads of the parent were inside the runtime:
 //! - Locks that are held for microseconds guard what the child inherits: the handles' tables, the allocations, the blocks
 //!   that they are cut from, the exports. The thread that forks takes them all first, so that the child gets them
-//!   open and what they guard whole. Their order is that of [`before`]: whoever needs two takes them in this order.
+//!   open and what they guard whole. Their order is that of `before`: a thread that needs two takes them in
+//!   this order.
 //! - What is held for longer, or belongs to threads, is [`PerProcess`]: the child leaves its parent's alone and makes its
 //!   own when it needs one. So are the engine and the compiler.
 //! - OpenCL's runtime has locks and workers of its own, so a fork waits first until it is at rest.

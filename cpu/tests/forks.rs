@@ -338,6 +338,38 @@ fn forks_beside_kernels() {
 }
 
 #[test]
+#[ignore = "takes half a minute, in a process of its own: run it by name"]
+fn a_child_that_came_in_the_middle_of_a_long_launch_has_no_kernels() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::module(), &[]).unwrap();
+    let mut doubling = Doubling::new(&runtime, module);
+    let kernel = runtime.kernel(module, "work").unwrap();
+    let memory = runtime.shared(&[0]);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    assert_eq!(runtime.set(kernel, 1, 20_000_000_000u64), OK);
+    let list = runtime.immediate(true);
+    let groups = runtime::groups(1);
+    let launch = runtime.library.zeCommandListAppendLaunchKernel.unwrap();
+    assert_eq!(
+        unsafe { launch(list, kernel, &raw const groups, NONE, 0, ptr::null_mut()) },
+        OK
+    );
+    child(|| {
+        let (_, log) = runtime.build(&programs::module(), &[]).unwrap_err();
+        assert!(
+            log.contains("forked while its parent ran a kernel"),
+            "{log}"
+        );
+        // A launch of what was inherited is an error too, and memory works.
+        let context = Context::new();
+        context.free(context.alloc(Kind::Shared, MIB));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| doubling.run(1))).is_err()
+    });
+}
+
+#[test]
 fn a_child_builds_modules_beside_threads_that_did() {
     alone("forks_beside_compilations");
 }

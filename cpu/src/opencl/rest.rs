@@ -5,7 +5,7 @@
 //! the workers sleep. The child gets a runtime that is whole and has no workers: there, the thread that launches a
 //! kernel runs it, at once.
 //!
-//! A launch that takes longer than [`PATIENCE`] is not waited for. Then the child has no kernels, and its calls say so.
+//! A launch that takes longer than ten seconds is not waited for. Then the child has no kernels, and its calls say so.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

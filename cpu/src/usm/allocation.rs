@@ -85,7 +85,7 @@ impl Allocation {
     /// Lets another process map it: its block goes into a file, and its record too.
     ///
     /// # Errors
-    /// As for [`exports::export`]; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
+    /// The code that goes with what the system refused, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
     pub fn export(&self) -> Answer<Export> {
         let (block, offset) = self
             .backing
