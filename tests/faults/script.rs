@@ -35,7 +35,7 @@ const STEPS: [Step; 13] = [
     ("copy much", copy_much),
     ("work asynchronously", work_asynchronously),
     ("let go of operations", let_go),
-    ("order queues", order_queues),
+    (QUEUES, order_queues),
     (CONTEXTS, order_contexts),
     (PEERS, copy_between_contexts),
     ("ask for times", ask_for_times),
@@ -45,7 +45,9 @@ const STEPS: [Step; 13] = [
     ("ask devices", ask_devices),
 ];
 
-/// The steps in which a thread of a queue's, and a drop, wait: they have nobody to tell.
+/// The steps in which a queue's own thread, or a drop, waits and signals: they have nobody to tell.
+const ELSEWHERE: [&str; 3] = [QUEUES, CONTEXTS, LAST];
+const QUEUES: &str = "order queues";
 const CONTEXTS: &str = "order contexts";
 /// The step that takes the way through staging memory where the direct one fails.
 const PEERS: &str = "copy between contexts";
@@ -104,8 +106,7 @@ impl Watch<'_> {
         match (outcome, fired) {
             (Ok(value), None) => return Some(value),
             (Ok(value), Some(function)) => {
-                let elsewhere =
-                    (name == LAST || name == CONTEXTS) && expected::is_repeated(&function);
+                let elsewhere = ELSEWHERE.contains(&name) && expected::is_repeated(&function);
                 if name != PEERS && !elsewhere && !expected::may_pass(&function, self.code) {
                     self.wrong.push(format!("{name}: the failure was not told"));
                 }
@@ -129,7 +130,7 @@ impl Watch<'_> {
 
     fn compare(&mut self, name: &str, error: &(dyn Error + 'static), function: &str) {
         let cause = match error.downcast_ref::<ipc::Error>() {
-            Some(ipc::Error::LevelZero(cause)) => Some(cause),
+            Some(ipc::Error::LevelZero(cause) | ipc::Error::Refused { cause, .. }) => Some(cause),
             _ => error.downcast_ref::<zeusm::Error>(),
         };
         let Some(cause) = cause else {

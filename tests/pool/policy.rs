@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use zeusm::pool::{Options, Pool};
+use zeusm::pool::{Growth, Options, Pool};
 
 use crate::provider::{Addresses, Ledger};
 
@@ -38,6 +38,28 @@ fn a_chunk_beyond_the_cache_goes_back_and_leaves_the_books_right() {
     drop(small);
     drop(pool.allocate(3 * MIB, 0).unwrap());
     assert_eq!(ledger.allocations(), 2, "what is kept serves again");
+}
+
+#[test]
+fn what_went_back_is_no_longer_in_service() {
+    let (ledger, pool) = pool(Options {
+        largest_cache: 4 * MIB,
+        growth: Growth {
+            overhead_percent: 0,
+            unchecked: 0,
+            ..Growth::default()
+        },
+        ..Options::default()
+    });
+    for _ in 0..3 {
+        drop(pool.allocate(8 * MIB, 0).unwrap());
+    }
+    drop(pool.allocate(3 * MIB, 0).unwrap());
+    assert_eq!(ledger.bytes(), 3 * MIB);
+    // Both would be more than there ever was in service.
+    let block = pool.allocate(6 * MIB, 0).unwrap();
+    assert_eq!(ledger.bytes(), 6 * MIB);
+    drop(block);
 }
 
 #[test]

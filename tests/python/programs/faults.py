@@ -243,7 +243,7 @@ def judge(step, error, function, code):
     if error is None:
         told = function in MAY_PASS or (function, code) in MAY_BE_MISSING
         return [] if told else [f"{where}: the failure was not told"]
-    if not isinstance(error, zeusm.LevelZeroError | zm.USMAllocationError):
+    if not isinstance(error, zeusm.LevelZeroError | zm.USMAllocationError | zm.IPCError):
         return [f"{where}: {type(error).__name__}: {error}"]
     if function not in str(error) or code not in str(error):
         return [f"{where}: {error}, which tells of something else"]
