@@ -1,6 +1,6 @@
 //! Host memory of other Python objects, taken through the buffer protocol (PEP 3118).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -39,8 +39,9 @@ impl HostBuffer {
         Ok(Self { view })
     }
 
-    pub(super) fn pointer(&self) -> *mut c_void {
-        self.view.buf
+    /// Where it begins.
+    pub(super) fn address(&self) -> usize {
+        self.view.buf.expose_provenance()
     }
 
     pub(super) fn is_read_only(&self) -> bool {

@@ -106,7 +106,7 @@ fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Option<u64>, Option<bool>)
             error.value(object.py())
         ))
     })?;
-    let address = buffer.pointer().expose_provenance() as u64;
+    let address = buffer.address() as u64;
     Ok((Some(address), Some(buffer.is_read_only())))
 }
 

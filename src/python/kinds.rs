@@ -143,16 +143,17 @@ unsafe fn host_buffer(
 ) -> PyResult<()> {
     let py = memory.py();
     let inner = memory.get();
-    inner.after_queue(py)?;
     inner.uses.begin()?;
-    inner.lend(flags);
+    let address = inner
+        .for_buffer(py, inner.extent(), flags)
+        .inspect_err(|_| inner.uses.end())?;
     // SAFETY: `view` is to be filled in. The exporter is `memory` itself, which the view keeps alive, and with it the
     // bytes; nothing moves or shrinks them.
     let answer = unsafe {
         ffi::PyBuffer_FillInfo(
             view,
             memory.as_ptr(),
-            std::ptr::with_exposed_provenance_mut(inner.pointer),
+            std::ptr::with_exposed_provenance_mut(address),
             inner.nbytes.cast_signed(),
             c_int::from(inner.read_only),
             flags,

@@ -283,10 +283,11 @@ fn copy_of_host(
     }
     let spot = spot.map_or_else(|| Spot::default_one(py), Ok)?;
     let tensor = &offer.tensor;
-    // Held until the copy is done; a copy is nobody's but ours, so that it may be written to.
-    let _taken = offer.take();
+    // A copy is nobody's but ours, so that it may be written to.
+    let taken = offer.take();
+    let (from, item) = (tensor.pointer, tensor.item);
     // SAFETY: the producer vouches for its memory until it gets the structure back.
-    unsafe { create::copied_from_host(py, tensor.pointer, tensor.item, &tensor.layout, spot) }
+    unsafe { create::copied_from_host(py, from, item, &tensor.layout, spot, taken) }
 }
 
 impl From<dlpack::Error> for PyErr {

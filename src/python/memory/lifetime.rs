@@ -8,7 +8,7 @@ use pyo3::types::PySlice;
 
 use std::sync::Arc;
 
-use super::{Owner, PyMemory};
+use super::{Address, Owner, PyMemory};
 use crate::python::kinds;
 
 #[pymethods]
@@ -35,10 +35,11 @@ impl PyMemory {
         part.nbytes = range.slicelength;
         part.alignment_bits = 0;
         // Without a byte there is nothing to point to, as in a new object of no bytes.
-        part.pointer = if part.nbytes == 0 {
-            0
+        part.address = if part.nbytes == 0 {
+            Address::new(0)
         } else {
-            memory.pointer + range.start.unsigned_abs()
+            let address = memory.address;
+            address.moved(address.number() + range.start.unsigned_abs())
         };
         kinds::object(slf.py(), part)
     }
