@@ -13,10 +13,6 @@ pub(crate) use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) const fn new(value: T) -> Self {
-        Self(sync::Mutex::new(value))
-    }
-
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,11 +54,12 @@ impl<T> RwLock<T> {
 pub(crate) struct Condvar(sync::Condvar);
 
 impl Condvar {
+    #[cfg(feature = "python")]
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `is_over`, at most for `limit`.
+    /// Waits while `goes_on` says so, at most for `limit`.
     pub(crate) fn wait_while<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -71,10 +68,6 @@ impl Condvar {
     ) -> MutexGuard<'a, T> {
         let waited = self.0.wait_timeout_while(guard, limit, goes_on);
         waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    pub(crate) fn notify_one(&self) {
-        self.0.notify_one();
     }
 
     pub(crate) fn notify_all(&self) {

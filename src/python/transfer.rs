@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::event::Fault;
 use super::place::Place;
-use crate::{Error, Event, Queue};
+use crate::{Completion, Error, Event, Queue};
 
 /// Up to this many bytes are moved with the GIL held: letting go of it and taking it again costs as much.
 const BRIEF: usize = 64 << 10;
@@ -39,7 +39,7 @@ pub(super) unsafe fn copy(
     }
     let queue = place.queue()?;
     // SAFETY: the caller vouches for the ranges.
-    let event = unsafe { queue.copy_briefly_raw(to, from, size) }?;
+    let event = unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }?;
     finish(py, queue, event, "copy", size)
 }
 
@@ -65,10 +65,12 @@ pub(super) unsafe fn fill(
     let queue = place.queue()?;
     let event = if size <= BRIEF {
         // SAFETY: the caller vouches for the range.
-        unsafe { queue.fill_briefly_raw(to, value, size) }
+        unsafe { queue.fill_raw(to, value, size, Completion::SpinWait) }
     } else {
         // SAFETY: the caller vouches for the range.
-        py.detach(|| unsafe { queue.fill_raw(pointer(destination), value, size) })
+        py.detach(|| unsafe {
+            queue.fill_raw(pointer(destination), value, size, Completion::Event)
+        })
     }?;
     finish(py, queue, event, "fill", size)
 }
@@ -119,7 +121,7 @@ pub(super) unsafe fn copy_between(
     }
     // SAFETY: as above.
     Ok(py.detach(|| unsafe {
-        into.copy_between_raw(pointer(destination), out_of, pointer(source), size)
+        into.peer_copy_raw(pointer(destination), out_of, pointer(source), size)
     })?)
 }
 
@@ -139,15 +141,22 @@ pub(super) unsafe fn begin_between(
 ) -> Result<Option<Event>, Error> {
     if to == from {
         // SAFETY: the caller vouches for the ranges.
-        return unsafe { to.copy_raw(pointer(destination), pointer(source), size) };
+        return unsafe {
+            to.copy_raw(
+                pointer(destination),
+                pointer(source),
+                size,
+                Completion::Event,
+            )
+        };
     }
-    let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
     let before = to.barrier(&[from.barrier(&[])?])?;
     if size == 0 {
         return Ok(None);
     }
     // SAFETY: as above.
-    let direct = unsafe { to.begin_between_raw(pointer(destination), from, pointer(source), size) };
+    let direct =
+        unsafe { to.begin_peer_copy_raw(pointer(destination), from, pointer(source), size) };
     let done = match &direct {
         Some(done) => done.clone(),
         None => {
@@ -155,11 +164,11 @@ pub(super) unsafe fn begin_between(
             let into = Queue::new(to.context(), to.device())?;
             let out_of = Queue::new(from.context(), from.device())?;
             let fault = Arc::clone(fault);
-            to.gate(move || {
-                wait(&before);
+            to.host_task(move || {
+                before.outlast();
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
-                let copied = unsafe { into.copy_in_pieces_raw(destination, &out_of, source, size) };
+                let copied = unsafe { into.staged_copy_raw(destination, &out_of, source, size) };
                 if let Err(error) = copied {
                     let _ = fault.set(error.to_string());
                 }
@@ -169,7 +178,7 @@ pub(super) unsafe fn begin_between(
     let after = [done];
     let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
     // Without an end that could be waited for later, now: it is at work on memory of the caller's.
-    let end = ends.inspect_err(|_| after.iter().for_each(wait))?;
+    let end = ends.inspect_err(|_| after.iter().for_each(Event::outlast))?;
     // Only what the device did has times.
     Ok(Some(direct.unwrap_or(end)))
 }
@@ -183,7 +192,14 @@ unsafe fn copy_now(
     size: usize,
 ) -> Result<(), Error> {
     // SAFETY: the caller vouches for the ranges.
-    match unsafe { queue.copy_raw(pointer(destination), pointer(source), size) }? {
+    match unsafe {
+        queue.copy_raw(
+            pointer(destination),
+            pointer(source),
+            size,
+            Completion::Event,
+        )
+    }? {
         Some(event) => queue.finish(&event, "copy", size),
         None => Ok(()),
     }

@@ -15,7 +15,7 @@ use crate::python::event::{Fault, PyEvent};
 use crate::python::transfer::pointer;
 use crate::python::{construct, transfer, under_way};
 use crate::usm::UsmKind;
-use crate::{Error, Event, Queue, sys};
+use crate::{Completion, Error, Event, Queue, sys};
 
 /// What Level Zero can be told of memory, by the names of its specification (`ze_memory_advice_t`).
 const ADVICE: [(&str, sys::ze_memory_advice_t); 8] = [
@@ -89,7 +89,7 @@ impl PyMemory {
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
         operands.submit(slf.py(), depends, move |queue, _| unsafe {
-            queue.copy_raw(pointer(to), pointer(from), size)
+            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
 
@@ -138,7 +138,7 @@ impl PyMemory {
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
         operands.submit(slf.py(), depends, move |queue, _| unsafe {
-            queue.copy_raw(pointer(to), pointer(from), size)
+            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
 
@@ -240,7 +240,7 @@ impl PyMemory {
         let (to, size) = (memory.pointer, memory.nbytes);
         // SAFETY: the memory is kept until the fill is done.
         Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, _| unsafe {
-            queue.fill_raw(pointer(to), value, size)
+            queue.fill_raw(pointer(to), value, size, Completion::Event)
         })
     }
 
