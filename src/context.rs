@@ -12,17 +12,19 @@ use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::pool::{self, DefaultPools, Found, LevelZero, Pool};
+use crate::process::Own;
 use crate::usm::{PointerAttributes, UsmKind};
 
 /// A Level Zero context, either this crate's own or one that somebody else made (a SYCL runtime, for instance).
 ///
 /// Cheap to clone. The handle is destroyed after the last clone, allocation, queue and event that use it is gone; a
-/// foreign handle is not destroyed, its owner is kept alive instead.
+/// foreign handle is not destroyed, its owner is kept alive instead. A fork's child uses what it inherits, and destroys
+/// nothing of it.
 ///
 /// Source: Level Zero specification, "Core programming guide", Contexts.
 #[derive(Clone)]
 pub struct Context {
-    inner: Arc<Inner>,
+    inner: Arc<Own<Inner>>,
     pools: Pools,
 }
 
@@ -72,7 +74,7 @@ impl Context {
 
     fn of(inner: Inner) -> Self {
         Self {
-            inner: Arc::new(inner),
+            inner: Arc::new(Own::new(inner)),
             pools: Pools::Kept(Arc::default()),
         }
     }

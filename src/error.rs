@@ -62,6 +62,44 @@ pub enum Error {
         /// Why there is none.
         reason: String,
     },
+    /// A device of one driver was named with a context of another.
+    #[error(
+        "{device} is a device of another driver than the context: make the context of the device's driver"
+    )]
+    OtherDriver {
+        /// The device's name.
+        device: String,
+    },
+    /// An operation was given memory of another context than its queue's.
+    #[error(
+        "{operation}: the {size} bytes of {kind} USM belong to another context than the queue: make the queue in the \
+         memory's context"
+    )]
+    OtherContext {
+        /// The operation.
+        operation: &'static str,
+        /// The kind of memory.
+        kind: UsmKind,
+        /// Its size in bytes.
+        size: usize,
+    },
+    /// An operation was given memory on a device that its queue's device has no access to.
+    #[error(
+        "{operation}: the {size} bytes of {kind} USM are on {memory_device}, which the queue's device, {device}, cannot \
+         access"
+    )]
+    OutOfReach {
+        /// The operation.
+        operation: &'static str,
+        /// The kind of memory.
+        kind: UsmKind,
+        /// Its size in bytes.
+        size: usize,
+        /// The queue's device.
+        device: String,
+        /// The memory's device.
+        memory_device: String,
+    },
     /// A Level Zero function answered with an error.
     #[error("{function} answered {}", code(.result))]
     Call {

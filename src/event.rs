@@ -2,26 +2,31 @@
 
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
+use crate::process::{Mutex, Own};
 
 /// How many events are made at a time.
 const POOL_SIZE: u32 = 64;
+/// How long a driver may fail to tell an event's state, and how often it is asked.
+const PATIENCE: Duration = Duration::from_secs(1);
+const NAP: Duration = Duration::from_millis(1);
 
 /// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
 ///
-/// Dropping it neither cancels the operation nor waits for it.
+/// Dropping it neither cancels the operation nor waits for it. In a fork's child an event of the parent is over: it is
+/// complete, and has no times.
 ///
 /// Source: Level Zero specification, "Core programming guide", Synchronization primitives; kernel timestamp events.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<Inner>);
+pub struct Event(Arc<Own<Inner>>);
 
 /// When an operation ran, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +62,9 @@ impl Event {
     /// # Errors
     /// [`Error::Call`] when the device is lost.
     pub fn is_complete(&self) -> Result<bool> {
+        if self.is_inherited() {
+            return Ok(true);
+        }
         self.pending_or(
             // SAFETY: the event is alive.
             unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
@@ -68,6 +76,9 @@ impl Event {
     /// # Errors
     /// [`Error::Call`] when the device is lost.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
+        if self.is_inherited() {
+            return Ok(true);
+        }
         let nanoseconds = timeout.map_or(u64::MAX, |limit| {
             u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)
         });
@@ -80,6 +91,41 @@ impl Event {
                 )
             },
         )
+    }
+
+    /// Waits until the operation is done.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), at once.
+    pub(crate) fn finish(&self) -> Result<()> {
+        while !self.wait(None)? {}
+        Ok(())
+    }
+
+    /// Waits until the operation is over, also where waiting fails.
+    pub(crate) fn outlast(&self) {
+        if self.finish().is_err() {
+            self.poll();
+        }
+    }
+
+    /// Asks until the operation is done, the device lost, or no answer to be had for [`PATIENCE`]: a driver that cannot
+    /// tell the state of an event any more runs nothing either.
+    pub(crate) fn poll(&self) {
+        let mut answered = Instant::now();
+        while answered.elapsed() < PATIENCE {
+            match self.is_complete() {
+                Ok(false) => answered = Instant::now(),
+                Err(error) if error.result() != Some(sys::ZE_RESULT_ERROR_DEVICE_LOST) => {}
+                Ok(true) | Err(_) => return,
+            }
+            thread::sleep(NAP);
+        }
+    }
+
+    /// Whether it is of this process's parent.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.0.is_inherited()
     }
 
     /// When the operation ran. Before it is done there is no answer; an event that the host signalled has none ever.
@@ -120,6 +166,12 @@ impl Event {
 
     /// When it began and ended, in ticks: as it went by on the wall, whichever engine context ran when.
     fn ticks(&self) -> Result<(u64, u64)> {
+        if self.is_inherited() {
+            return Err(Error::Call {
+                function: "zeEventQueryKernelTimestamp",
+                result: sys::ZE_RESULT_NOT_READY,
+            });
+        }
         let mut result = sys::ze_kernel_timestamp_result_t::default();
         // SAFETY: the event is alive and its pool keeps timestamps; `result` outlives the call.
         unsafe {
@@ -133,6 +185,9 @@ impl Event {
 
     /// Signals it from the host.
     pub(crate) fn signal(&self) -> Result<()> {
+        if self.is_inherited() {
+            return Ok(());
+        }
         // SAFETY: the event is alive.
         unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }
     }
@@ -216,10 +271,10 @@ impl EventPool {
         };
         drop(state);
         // From here the event goes back to the list when it is dropped.
-        let event = Event(Arc::new(Inner {
+        let event = Event(Arc::new(Own::new(Inner {
             handle,
             pool: Arc::clone(self),
-        }));
+        })));
         // SAFETY: nobody else uses the event.
         unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
         Ok(event)

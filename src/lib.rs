@@ -33,8 +33,8 @@ mod driver;
 mod error;
 mod event;
 pub mod ipc;
-mod operation;
 pub mod pool;
+mod process;
 #[cfg(feature = "python")]
 mod python;
 mod queue;
@@ -49,8 +49,7 @@ pub use driver::Driver;
 pub use error::Error;
 pub use event::{Event, Timing};
 pub use ipc::IpcHandle;
-pub use operation::Operation;
-pub use queue::{Queue, Rows};
+pub use queue::{Completion, Operation, Queue, RawQueue, Rows};
 pub use runtime::Runtime;
 pub use usm::{DeviceMemory, HostMemory, Memory, SharedMemory, UsmKind};
 

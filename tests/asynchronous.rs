@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use zeusm::{Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, sys};
+use zeusm::{
+    Completion, Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, sys,
+};
 
 /// Large enough to be still under way when the call returns.
 const LARGE: usize = 32 << 20;
@@ -30,7 +32,7 @@ fn wait(event: &Event) {
 fn fill(queue: &Queue, memory: &SharedMemory, value: u8) -> Event {
     let to = memory.as_ptr().cast_mut().cast();
     // SAFETY: the tests keep the memory until the queue is done, and look at it only then.
-    unsafe { queue.fill_raw(to, value, memory.size()) }
+    unsafe { queue.fill_raw(to, value, memory.size(), Completion::Event) }
         .unwrap()
         .unwrap()
 }
@@ -40,7 +42,7 @@ fn what_is_behind_a_gate_waits_for_its_job() {
     let (context, device, queue) = place();
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
     let (open, job) = held();
-    let gate = queue.gate(job).unwrap();
+    let gate = queue.host_task(job).unwrap();
     queue.barrier(std::slice::from_ref(&gate)).unwrap();
     let filled = fill(&queue, &memory, 7);
     assert!(!filled.wait(Some(Duration::from_millis(30))).unwrap());
@@ -61,7 +63,7 @@ fn jobs_of_a_queue_run_one_after_the_other() {
         .map(|turn| {
             let order = Arc::clone(&order);
             queue
-                .gate(move || order.lock().unwrap().push(turn))
+                .host_task(move || order.lock().unwrap().push(turn))
                 .unwrap()
         })
         .collect();
@@ -72,12 +74,12 @@ fn jobs_of_a_queue_run_one_after_the_other() {
 #[test]
 fn a_job_that_panics_opens_its_gate_and_spoils_no_other() {
     let (_context, _device, queue) = place();
-    wait(&queue.gate(|| panic!("on purpose")).unwrap());
+    wait(&queue.host_task(|| panic!("on purpose")).unwrap());
     let ran = Arc::new(AtomicBool::new(false));
     let mark = Arc::clone(&ran);
     wait(
         &queue
-            .gate(move || mark.store(true, Ordering::SeqCst))
+            .host_task(move || mark.store(true, Ordering::SeqCst))
             .unwrap(),
     );
     assert!(ran.load(Ordering::SeqCst));
@@ -89,7 +91,7 @@ fn a_barrier_waits_for_another_queue() {
     let second = Queue::new(&context, &device).unwrap();
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
     let (open, job) = held();
-    let gate = first.gate(job).unwrap();
+    let gate = first.host_task(job).unwrap();
     first.barrier(&[gate]).unwrap();
     let ones = fill(&first, &memory, 1);
     second.barrier(&[ones]).unwrap();
@@ -106,7 +108,7 @@ fn a_barrier_waits_for_another_context() {
     let (context, device, second) = place();
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
     let (open, job) = held();
-    let gate = first.gate(job).unwrap();
+    let gate = first.host_task(job).unwrap();
     assert!(gate.context() == first.context() && gate.context() != second.context());
     second.barrier(&[gate]).unwrap();
     let filled = fill(&second, &memory, 3);
@@ -131,7 +133,7 @@ fn queues_and_events_may_go_in_any_order_while_a_gate_is_shut() {
         let memory = DeviceMemory::new(&context, &device, 4096).unwrap();
         let allocation = Arc::downgrade(memory.allocation());
         let (open, job) = held();
-        let gate = queue.gate(job).unwrap();
+        let gate = queue.host_task(job).unwrap();
         queue.barrier(std::slice::from_ref(&gate)).unwrap();
         let operation = queue.fill_async(memory, 1).unwrap();
         let event = operation.event().clone();
@@ -168,7 +170,7 @@ fn somebody_elses_event_is_signalled_in_its_turn() {
         (event, lender)
     };
     let (open, job) = held();
-    let gate = queue.gate(job).unwrap();
+    let gate = queue.host_task(job).unwrap();
     queue.barrier(&[gate]).unwrap();
     // SAFETY: nobody else uses the event, of the same context, and it lives until the end of the test.
     let signalled = unsafe { queue.signal_raw(other.handle()) }.unwrap();
@@ -186,7 +188,7 @@ fn operations_tell_when_they_ran() {
     let begun = Instant::now();
     let (first, second) = (fill(&queue, &memory, 1), fill(&queue, &memory, 2));
     let (open, job) = held();
-    let gate = queue.gate(job).unwrap();
+    let gate = queue.host_task(job).unwrap();
     queue.barrier(&[gate]).unwrap();
     let third = fill(&queue, &memory, 3);
     let early = third.timing().unwrap_err();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use zeusm::{Context, Device, Queue, Runtime, SharedMemory};
+use zeusm::{Completion, Context, Device, Queue, Runtime, SharedMemory};
 
 /// Several pieces, and not a whole number of them.
 const SIZE: usize = (9 << 20) + 5;
@@ -42,9 +42,9 @@ fn memory_comes_from_another_context() {
         // SAFETY: both are alive, and as large as that.
         unsafe {
             if in_pieces {
-                to.copy_in_pieces_raw(into, &from, out, size)
+                to.staged_copy_raw(into, &from, out, size)
             } else {
-                to.copy_between_raw(into, &from, out, size)
+                to.peer_copy_raw(into, &from, out, size)
             }
         }
         .unwrap();
@@ -66,7 +66,7 @@ fn it_comes_directly_where_the_device_reaches_it() {
     let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
     let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
     // SAFETY: both are alive until the copy is done, and as large as that.
-    let event = unsafe { to.begin_between_raw(into, &from, out, SIZE) }.unwrap();
+    let event = unsafe { to.begin_peer_copy_raw(into, &from, out, SIZE) }.unwrap();
     assert!(event.wait(None).unwrap());
     assert_eq!(memory[..], source[..]);
 }
@@ -78,7 +78,7 @@ fn it_comes_after_what_the_other_queue_was_given() {
     let source = counted(&there, &device);
     let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
     let gate = from
-        .gate(|| std::thread::sleep(Duration::from_millis(30)))
+        .host_task(|| std::thread::sleep(Duration::from_millis(30)))
         .unwrap();
     from.barrier(&[gate]).unwrap();
     let (out, into) = (
@@ -87,8 +87,8 @@ fn it_comes_after_what_the_other_queue_was_given() {
     );
     // SAFETY: both are alive until this returns, and as large as that.
     unsafe {
-        from.fill_raw(out, 7, SIZE).unwrap();
-        to.copy_between_raw(into, &from, out, SIZE).unwrap();
+        from.fill_raw(out, 7, SIZE, Completion::Event).unwrap();
+        to.peer_copy_raw(into, &from, out, SIZE).unwrap();
     }
     assert!(memory.iter().all(|&byte| byte == 7));
 }

@@ -8,7 +8,7 @@ use std::{fs, slice, thread};
 use zeusm::ipc::{Error, Mapping};
 use zeusm::pool::{LevelZero, Options, Pool};
 use zeusm::usm::Allocation;
-use zeusm::{Context, Device, IpcHandle, Queue, Runtime, UsmKind};
+use zeusm::{Completion, Context, Device, IpcHandle, Queue, Runtime, UsmKind};
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
@@ -113,14 +113,14 @@ fn increment(handle: &IpcHandle, place: &(Context, Device)) {
     let mut copy = vec![0; mapping.size()];
     let (there, here) = (mapping.as_ptr(), copy.as_mut_ptr().cast());
     // SAFETY: the mapping and the vector live until the copy is done, and are as long as each other.
-    unsafe { queue.copy_raw(here, there, mapping.size()) }.unwrap();
+    unsafe { queue.copy_raw(here, there, mapping.size(), Completion::Event) }.unwrap();
     queue.wait().unwrap();
     for (index, byte) in copy.iter_mut().enumerate() {
         assert_eq!(*byte, index as u8);
         *byte = byte.wrapping_add(1);
     }
     // SAFETY: as above.
-    unsafe { queue.copy_raw(there, here, mapping.size()) }.unwrap();
+    unsafe { queue.copy_raw(there, here, mapping.size(), Completion::Event) }.unwrap();
     queue.wait().unwrap();
 }
 

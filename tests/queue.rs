@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use zeusm::usm::{Allocation, Kind};
 use zeusm::{
-    Context, Device, DeviceMemory, Error, HostMemory, Memory, Queue, Runtime, SharedMemory, UsmKind,
+    Completion, Context, Device, DeviceMemory, Error, HostMemory, Memory, Queue, Runtime,
+    SharedMemory, UsmKind,
 };
 
 /// Large enough to be still under way when the call returns.
@@ -62,8 +63,15 @@ fn fills_set_every_byte_and_no_other() {
     }
     memory.fill(9);
     // SAFETY: the range lies within the memory, which is waited for before it is looked at.
-    let event =
-        unsafe { queue.fill_raw(memory.as_ptr().wrapping_add(10) as *mut _, 3, 20) }.unwrap();
+    let event = unsafe {
+        queue.fill_raw(
+            memory.as_ptr().wrapping_add(10) as *mut _,
+            3,
+            20,
+            Completion::Event,
+        )
+    }
+    .unwrap();
     queue.finish(&event.unwrap(), "fill", 20).unwrap();
     assert_eq!(memory.iter().filter(|&&byte| byte == 3).count(), 20);
     assert_eq!(
@@ -99,9 +107,9 @@ fn operations_happen_in_the_order_of_the_calls() {
     let to = memory.as_ptr().cast_mut();
     for value in 0..20 {
         // SAFETY: the memory outlives the queue's work, which is waited for below.
-        unsafe { queue.fill_raw(to.cast(), value, LARGE) }.unwrap();
+        unsafe { queue.fill_raw(to.cast(), value, LARGE, Completion::Event) }.unwrap();
         // SAFETY: as above, the range is within the memory.
-        unsafe { queue.fill_raw(to.cast(), value ^ 0xff, 16) }.unwrap();
+        unsafe { queue.fill_raw(to.cast(), value ^ 0xff, 16, Completion::Event) }.unwrap();
     }
     queue.wait().unwrap();
     let mut bytes = vec![0; LARGE];
@@ -183,7 +191,15 @@ fn what_is_kept_goes_when_the_event_is_complete() {
     let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
     let gone = Arc::new(AtomicBool::new(false));
     // SAFETY: the memory is dropped after the queue has been waited for.
-    let event = unsafe { queue.fill_raw(memory.as_ptr().cast_mut().cast(), 5, LARGE) }.unwrap();
+    let event = unsafe {
+        queue.fill_raw(
+            memory.as_ptr().cast_mut().cast(),
+            5,
+            LARGE,
+            Completion::Event,
+        )
+    }
+    .unwrap();
     queue.keep(&event.unwrap(), Flag(Arc::clone(&gone)));
     queue.wait().unwrap();
     assert!(gone.load(Ordering::SeqCst));
@@ -267,7 +283,7 @@ fn a_brief_operation_is_done_or_waits_its_turn() {
     assert!(queue.is_settled());
     for value in 1..10 {
         // SAFETY: the memory outlives the fill, which is done when there is no event.
-        let event = unsafe { queue.fill_briefly_raw(first, value, 64) }.unwrap();
+        let event = unsafe { queue.fill_raw(first, value, 64, Completion::SpinWait) }.unwrap();
         // Where Level Zero is older than specification 1.6, there is an event always.
         if let Some(event) = event {
             queue.finish(&event, "fill", 64).unwrap();
@@ -277,14 +293,14 @@ fn a_brief_operation_is_done_or_waits_its_turn() {
     }
     let (release, released) = std::sync::mpsc::channel::<()>();
     let gate = queue
-        .gate(move || {
+        .host_task(move || {
             let _ = released.recv();
         })
         .unwrap();
     queue.barrier(&[gate]).unwrap();
     assert!(!queue.is_settled());
     // SAFETY: the memory outlives the fill, which is waited for.
-    let event = unsafe { queue.fill_briefly_raw(first, 77, 64) }.unwrap();
+    let event = unsafe { queue.fill_raw(first, 77, 64, Completion::SpinWait) }.unwrap();
     let event = event.expect("behind a gate it cannot be done yet");
     assert!(!event.is_complete().unwrap());
     release.send(()).unwrap();
@@ -319,7 +335,8 @@ fn a_failed_operation_says_what_it_was() {
     let (context, device, queue) = place();
     let memory = Allocation::new(&context, &device, UsmKind::Device, 64, 0).unwrap();
     // SAFETY: Level Zero refuses a null pointer before it follows it.
-    let error = unsafe { queue.copy_raw(memory.as_ptr(), std::ptr::null(), 64) }.unwrap_err();
+    let error = unsafe { queue.copy_raw(memory.as_ptr(), std::ptr::null(), 64, Completion::Event) }
+        .unwrap_err();
     let message = error.to_string();
     for part in [
         "copy",
@@ -331,7 +348,7 @@ fn a_failed_operation_says_what_it_was() {
     }
     // The queue is none the worse for it.
     // SAFETY: the memory outlives the wait.
-    let event = unsafe { queue.fill_raw(memory.as_ptr(), 1, 64) }
+    let event = unsafe { queue.fill_raw(memory.as_ptr(), 1, 64, Completion::Event) }
         .unwrap()
         .unwrap();
     assert!(event.wait(None).unwrap());

@@ -9,7 +9,8 @@ use super::{Error, identity};
 use crate::context::Context;
 use crate::usm::{Allocation, UsmKind};
 
-/// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed.
+/// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
+/// child makes its own.
 #[derive(Debug)]
 pub(crate) struct Export {
     context: Context,

@@ -7,16 +7,15 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
-use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::MemfdFlags;
 use rustix::rand::GetRandomFlags;
 
 use super::identity;
 use super::server;
+use crate::process::{Local, Mutex, MutexGuard};
 
 /// The exports of one process.
 pub struct Ledger {
-    process: u32,
     /// A secret of the process: whoever knows it was given a handle.
     pub token: [u8; 16],
     file: File,
@@ -41,18 +40,11 @@ pub struct Entry {
     pub number: u64,
 }
 
-static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
+static LEDGER: Local<Mutex<Option<Ledger>>> = Local::new();
 
 /// The ledger of this process, if there is one; a forked child has no part in its parent's.
 pub fn get() -> MutexGuard<'static, Option<Ledger>> {
-    let mut ledger = LEDGER.lock();
-    if ledger
-        .as_ref()
-        .is_some_and(|it| it.process != std::process::id())
-    {
-        *ledger = None;
-    }
-    ledger
+    LEDGER.get_or_default().lock()
 }
 
 /// Enters an export; `descriptor` is the driver's.
@@ -86,7 +78,6 @@ impl Ledger {
     fn new() -> io::Result<Self> {
         let file = rustix::fs::memfd_create("zeusm-ipc", MemfdFlags::CLOEXEC)?;
         Ok(Self {
-            process: std::process::id(),
             token: random()?,
             file: File::from(file),
             live: HashMap::new(),

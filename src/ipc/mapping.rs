@@ -7,7 +7,6 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use super::Error;
 use super::driver;
@@ -15,6 +14,7 @@ use super::handle::IpcHandle;
 use super::ledger::Entry;
 use crate::context::Context;
 use crate::device::Device;
+use crate::process::{Local, Mutex, Own};
 use crate::usm::UsmKind;
 
 /// A range of another process's memory. Cheap to clone; the last one that goes unmaps it.
@@ -23,7 +23,7 @@ use crate::usm::UsmKind;
 /// the pointer or a queue, and the processes agree on the order between themselves.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    whole: Arc<Whole>,
+    whole: Arc<Own<Whole>>,
     pointer: usize,
     size: usize,
 }
@@ -41,8 +41,9 @@ struct Whole {
 /// Context, device, and the export.
 type Key = (usize, usize, [u8; 16], u64);
 
-/// What is mapped at the moment. Held while the driver maps, so that two threads do not map one memory twice.
-static OPEN: Mutex<Option<HashMap<Key, Weak<Whole>>>> = Mutex::new(None);
+/// What this process has mapped at the moment. Held while the driver maps, so that two threads do not map one memory
+/// twice.
+static OPEN: Local<Mutex<HashMap<Key, Weak<Own<Whole>>>>> = Local::new();
 
 /// The CPU runtime's answer for memory that its owner has freed ("address not found", specification 1.9).
 const NOT_FOUND: sys::ze_result_t = sys::ze_result_t(0x7800_0021);
@@ -61,12 +62,11 @@ impl Mapping {
             token,
             number,
         );
-        let mut open = OPEN.lock();
-        let open = open.get_or_insert_default();
+        let mut open = OPEN.get_or_default().lock();
         let whole = match open.get(&key).and_then(Weak::upgrade) {
             Some(whole) => whole,
             None => {
-                let whole = Arc::new(Whole::new(handle, context, device, descriptor)?);
+                let whole = Arc::new(Own::new(Whole::new(handle, context, device, descriptor)?));
                 open.retain(|_, whole| whole.strong_count() > 0);
                 open.insert(key, Arc::downgrade(&whole));
                 whole

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use slab::Slab as Slots;
 
 use super::provider::Chunk;
+use super::ranges;
 use super::sizes::SIZES;
 use super::slab::{Piece, Slab, Use};
+use crate::process::Mutex;
 
 /// All slabs of a class, and which of their blocks nobody has.
 #[derive(Debug, Default)]
@@ -63,7 +64,7 @@ impl Class {
     }
 
     /// Adds a slab made of `chunk`, and takes up to `count` of its blocks.
-    pub(super) fn grow(&self, class: usize, chunk: Chunk, count: usize) -> (Arc<Slab>, Vec<Piece>) {
+    pub(super) fn grow(&self, class: usize, chunk: Chunk, count: usize) -> Vec<Piece> {
         let mut state = self.0.lock();
         let slot = state.slabs.vacant_key();
         let purpose = Use::Class {
@@ -71,14 +72,16 @@ impl Class {
             slot: slot as u32,
         };
         let slab = Arc::new(Slab::new(chunk, SIZES[class], purpose));
+        // Before any thread can have a block of it: its addresses are looked up from then on.
+        ranges::serve(&slab);
         state.available.insert(slot);
         state.bytes += chunk.size;
         state.slabs.insert(Held {
-            slab: Arc::clone(&slab),
+            slab,
             free: Vec::new(),
             fresh: 0,
         });
-        (slab, state.take(count))
+        state.take(count)
     }
 
     /// Takes blocks back, and gives up the slabs that are not needed any more.

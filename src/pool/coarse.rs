@@ -5,8 +5,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-
 use super::nearby::Nearby;
 use super::options::Options;
 use super::provider::{Chunk, Provider};
@@ -14,15 +12,16 @@ use super::ranges;
 use super::slab::{LARGEST_SPARE, Slab, Use};
 use crate::Result;
 use crate::error::Error;
+use crate::process::Mutex;
 
 /// The provider, and the chunks that came from it.
 #[derive(Debug)]
 pub(super) struct Coarse<P> {
-    provider: P,
+    provider: Arc<P>,
     options: Options,
     /// The bytes that the provider has given or is being asked for.
     reserved: AtomicUsize,
-    limit: AtomicUsize,
+    limit: Arc<AtomicUsize>,
     nearby: Nearby,
     cache: Mutex<Cache>,
 }
@@ -71,13 +70,18 @@ pub(super) struct Acquired {
 }
 
 impl<P: Provider> Coarse<P> {
-    pub(super) fn new(provider: P, options: Options, shards: usize) -> Self {
+    pub(super) fn new(
+        provider: Arc<P>,
+        options: Options,
+        limit: Arc<AtomicUsize>,
+        shards: usize,
+    ) -> Self {
         Self {
             provider,
             options,
             nearby: Nearby::new(shards, options.largest_cache),
             reserved: AtomicUsize::new(0),
-            limit: AtomicUsize::new(options.limit.unwrap_or(usize::MAX)),
+            limit,
             cache: Mutex::default(),
         }
     }
@@ -97,11 +101,6 @@ impl<P: Provider> Coarse<P> {
 
     pub(super) fn limit(&self) -> Option<usize> {
         Some(self.limit.load(Ordering::Relaxed)).filter(|&limit| limit != usize::MAX)
-    }
-
-    pub(super) fn set_limit(&self, limit: Option<usize>) {
-        self.limit
-            .store(limit.unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
     /// A chunk of at least `size` bytes, not much larger, for a thread of `shard`.

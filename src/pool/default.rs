@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use super::{LevelZero, Options, Pool};
 use crate::context::Context;
 use crate::device::Device;
+use crate::process::Local;
 use crate::usm::UsmKind;
 
 /// The environment variable that turns the pools off: with `0`; anything else leaves them on.
@@ -18,14 +19,14 @@ pub fn is_default() -> bool {
     *ON.get_or_init(|| env::var_os(POOL_VARIABLE).is_none_or(|value| value != "0"))
 }
 
-/// A context's pools, by device and kind: a list that only grows, so that it is read without a lock.
+/// A context's pools in this process, by device and kind: a list that only grows, so that it is read without a lock.
 #[derive(Debug, Default)]
-pub(crate) struct DefaultPools(OnceLock<Box<Node>>);
+pub(crate) struct DefaultPools(Local<Node>);
 
 #[derive(Debug)]
 struct Node {
     device: Device,
-    pools: [OnceLock<Pool<LevelZero>>; 3],
+    pools: [Local<Pool<LevelZero>>; 3],
     others: DefaultPools,
 }
 
@@ -39,12 +40,10 @@ impl DefaultPools {
     ) -> &Pool<LevelZero> {
         let mut list = self;
         loop {
-            let node = list.0.get_or_init(|| {
-                Box::new(Node {
-                    device: device.clone(),
-                    pools: Default::default(),
-                    others: Self::default(),
-                })
+            let node = list.0.get_or_init(|| Node {
+                device: device.clone(),
+                pools: Default::default(),
+                others: Self::default(),
             });
             if node.device == *device {
                 return node.pools[kind as usize].get_or_init(|| {

@@ -4,9 +4,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::Result;
+use crate::process::Mutex;
 
 /// An allocation that failed although everything unused went back to the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,28 +2,25 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::class::Class;
 use super::coarse::{Coarse, Unused};
 use super::failure::{Callback, Failure};
-use super::fork;
-use super::options::Options;
-use super::provider::{Chunk, Provider};
+use super::provider::Provider;
 use super::ranges;
 use super::shard::{Shard, capacity};
-use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES, SMALLEST_ALIGNMENT};
+use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
 use super::slab::{Piece, Slab, Use};
 use super::statistics::{Statistics, Sum, total};
 use crate::Result;
 use crate::error::Error;
+use crate::process::Mutex;
 
 /// A lock on a cache line of its own, so that threads with different shards share nothing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
-/// What all handles and blocks of a pool share.
+/// What all handles and blocks of a pool share in one process.
 #[derive(Debug)]
 pub(super) struct Inner<P: Provider> {
     shards: Box<[Padded]>,
@@ -31,8 +28,6 @@ pub(super) struct Inner<P: Provider> {
     pub(super) coarse: Coarse<P>,
     pub(super) callback: Callback,
     sum: Sum,
-    /// The process it belongs to.
-    generation: u32,
 }
 
 /// A block, and whether the provider was asked for it.
@@ -43,27 +38,17 @@ struct Found {
 
 impl<P: Provider> Inner<P> {
     /// `shards` is a power of two.
-    pub(super) fn new(provider: P, options: Options, shards: usize) -> Self {
-        fork::watch();
+    pub(super) fn new(coarse: Coarse<P>, shards: usize) -> Self {
         Self {
             shards: (0..shards).map(|_| Padded::default()).collect(),
             classes: std::array::from_fn(|_| Class::default()),
-            coarse: Coarse::new(provider, options, shards),
+            coarse,
             callback: Callback::default(),
             sum: Sum::default(),
-            generation: fork::generation(),
         }
-    }
-
-    /// Whether this is a copy in a fork's child.
-    fn is_copy(&self) -> bool {
-        fork::generation() != self.generation
     }
 
     pub(super) fn allocate(&self, shard: usize, size: usize, alignment: usize) -> Result<Piece> {
-        if self.is_copy() {
-            return self.allocate_apart(size, alignment);
-        }
         let class = sizes::class_of(size, alignment);
         if let Some(piece) = class.and_then(|class| self.take_kept(shard, class, size)) {
             return Ok(piece);
@@ -92,9 +77,6 @@ impl<P: Provider> Inner<P> {
         size: usize,
         alignment: usize,
     ) -> Option<Piece> {
-        if self.is_copy() {
-            return None;
-        }
         let class = sizes::class_of(size, alignment)?;
         self.take_kept(shard, class, size)
     }
@@ -110,13 +92,6 @@ impl<P: Provider> Inner<P> {
     }
 
     pub(super) fn free(&self, shard: usize, piece: Piece) {
-        if piece.slab().purpose() == Use::Apart {
-            return self.free_apart(&piece);
-        }
-        if self.is_copy() {
-            // The memory is the parent's.
-            return;
-        }
         let (block, asked) = (piece.slab().block_size(), piece.asked());
         piece.mark_free();
         let surplus = {
@@ -127,7 +102,7 @@ impl<P: Provider> Inner<P> {
                     let class = usize::from(class);
                     own.keep(class, piece).map(|pieces| (class, pieces))
                 }
-                Use::Large | Use::Apart => {
+                Use::Large => {
                     drop(own);
                     let unused = Unused::new(piece.into_slab());
                     return self.coarse.release_near(shard, unused);
@@ -181,8 +156,7 @@ impl<P: Provider> Inner<P> {
         };
         let alignment = sizes::natural_alignment(class);
         let acquired = self.coarse.acquire(shard, blocks * size, alignment)?;
-        let (slab, pieces) = self.classes[class].grow(class, acquired.unused.chunk, wanted);
-        ranges::serve(&slab);
+        let pieces = self.classes[class].grow(class, acquired.unused.chunk, wanted);
         Ok((pieces, acquired.new))
     }
 
@@ -255,9 +229,6 @@ impl<P: Provider> Inner<P> {
 
     /// Gives unused memory back until at most `keep` bytes are held; returns how many bytes went.
     pub(super) fn trim(&self, keep: usize) -> usize {
-        if self.is_copy() {
-            return 0;
-        }
         let before = self.coarse.reserved();
         self.coarse.trim(keep);
         if self.coarse.reserved() > keep {
@@ -283,9 +254,6 @@ impl<P: Provider> Inner<P> {
 
     /// Holds every shard while `then` looks at the figures, all of them published.
     pub(super) fn settled<T>(&self, then: impl FnOnce(&Sum, Statistics) -> T) -> T {
-        if self.is_copy() {
-            return then(&Sum::default(), Statistics::default());
-        }
         // Whoever holds several shards takes them in this order.
         let mut shards: Vec<_> = self.shards.iter().map(|padded| padded.0.lock()).collect();
         for shard in &mut shards {
@@ -299,29 +267,10 @@ impl<P: Provider> Inner<P> {
         statistics.limit = self.coarse.limit();
         then(&self.sum, statistics)
     }
-
-    /// A block of its own straight from the provider, touching nothing that another thread may have had locked.
-    fn allocate_apart(&self, size: usize, alignment: usize) -> Result<Piece> {
-        let alignment = alignment.max(SMALLEST_ALIGNMENT);
-        let base = self.coarse.provider().allocate(size, alignment)?;
-        let slab = Slab::new(Chunk { base, size }, size, Use::Apart);
-        let piece = Piece::new(Arc::new(slab), 0);
-        piece.mark_used(size);
-        Ok(piece)
-    }
-
-    fn free_apart(&self, piece: &Piece) {
-        let Chunk { base, size } = piece.slab().chunk();
-        // SAFETY: the block is the whole of what the provider gave, and this was its owner.
-        unsafe { self.coarse.provider().free(base, size) };
-    }
 }
 
 impl<P: Provider> Drop for Inner<P> {
     fn drop(&mut self) {
-        if self.is_copy() {
-            return;
-        }
         // No block is in use: each would keep this alive.
         for class in &mut self.classes {
             for slab in class.take_slabs() {

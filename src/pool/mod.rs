@@ -24,7 +24,6 @@ mod class;
 mod coarse;
 mod default;
 mod failure;
-mod fork;
 mod inner;
 mod level_zero;
 mod nearby;
@@ -40,7 +39,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 pub(crate) use default::DefaultPools;
 pub use default::{POOL_VARIABLE, is_default};
@@ -52,22 +51,36 @@ pub use ranges::{Found, find};
 pub use sizes::{LARGEST_CLASS, SMALLEST_ALIGNMENT};
 pub use statistics::{Report, Statistics};
 
+use self::coarse::Coarse;
 use self::inner::Inner;
 use self::slab::Piece;
 use crate::Result;
 use crate::error::Error;
+use crate::process::{Local, Own};
 use crate::usm::LARGEST_ALIGNMENT;
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
 ///
 /// Dropping the last clone leaves live blocks as they are; the memory goes back to the provider with the last of them.
-/// A fork's child may drop what it inherits; what it allocates through the pool comes from the provider directly.
-pub struct Pool<P: Provider>(Arc<[Arc<Keeper<P>>]>);
+///
+/// In a fork's child the pool is another one over the same provider, with the options and the limit but without the
+/// failure callback: it begins empty. Blocks that the child inherited stay as they are, and are forgotten when dropped.
+pub struct Pool<P: Provider>(Arc<Shared<P>>);
+
+/// What a pool is in whichever process.
+struct Shared<P: Provider> {
+    provider: Arc<P>,
+    options: Options,
+    /// The most bytes that it may hold; `usize::MAX` for no limit.
+    limit: Arc<AtomicUsize>,
+    /// As many as there are shards, a power of two.
+    keepers: Local<Box<[Arc<Keeper<P>>]>>,
+}
 
 /// What a block keeps its pool alive with: one for each shard, so that threads do not meet at one counter.
 #[repr(align(128))]
 struct Keeper<P: Provider> {
-    inner: Arc<Inner<P>>,
+    inner: Arc<Own<Inner<P>>>,
     shard: usize,
 }
 
@@ -78,17 +91,12 @@ impl<P: Provider> Pool<P> {
     /// A pool that holds nothing yet.
     #[must_use]
     pub fn new(provider: P, options: Options) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        // Twice as many as run at once: then few threads meet by chance.
-        let shards = (2 * threads).next_power_of_two().min(MOST_SHARDS);
-        let inner = Arc::new(Inner::new(provider, options, shards));
-        let keeper = |shard| {
-            Arc::new(Keeper {
-                inner: Arc::clone(&inner),
-                shard,
-            })
-        };
-        Self((0..shards).map(keeper).collect())
+        Self(Arc::new(Shared {
+            provider: Arc::new(provider),
+            options,
+            limit: Arc::new(AtomicUsize::new(options.limit.unwrap_or(usize::MAX))),
+            keepers: Local::new(),
+        }))
     }
 
     /// Allocates `size` bytes at an alignment of 0 (which means [`SMALLEST_ALIGNMENT`]) or a power of two.
@@ -127,13 +135,13 @@ impl<P: Provider> Pool<P> {
     /// The provider.
     #[must_use]
     pub fn provider(&self) -> &P {
-        self.inner().coarse.provider()
+        &self.0.provider
     }
 
     /// What the pool was told at its beginning.
     #[must_use]
     pub fn options(&self) -> &Options {
-        self.inner().coarse.options()
+        &self.0.options
     }
 
     /// The figures of this moment.
@@ -174,7 +182,8 @@ impl<P: Provider> Pool<P> {
     /// Lets the pool hold at most `limit` bytes, in use or not; gives unused memory back if it holds more. Where more
     /// is in use, it fails to grow until enough of it is freed.
     pub fn set_limit(&self, limit: Option<usize>) {
-        self.inner().coarse.set_limit(limit);
+        let most = limit.unwrap_or(usize::MAX);
+        self.0.limit.store(most, Ordering::Relaxed);
         if let Some(limit) = limit {
             self.trim(limit);
         }
@@ -195,13 +204,33 @@ impl<P: Provider> Pool<P> {
         self.inner().callback.set(None);
     }
 
-    fn inner(&self) -> &Arc<Inner<P>> {
+    fn inner(&self) -> &Arc<Own<Inner<P>>> {
         &self.keeper().inner
     }
 
     /// This thread's.
     fn keeper(&self) -> &Arc<Keeper<P>> {
-        &self.0[shard::thread_number() & (self.0.len() - 1)]
+        let keepers = self.0.keepers.get_or_init(|| self.0.keepers());
+        &keepers[shard::thread_number() & (keepers.len() - 1)]
+    }
+}
+
+impl<P: Provider> Shared<P> {
+    /// This process's, of a pool that holds nothing yet.
+    fn keepers(&self) -> Box<[Arc<Keeper<P>>]> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        // Twice as many as run at once: then few threads meet by chance.
+        let shards = (2 * threads).next_power_of_two().min(MOST_SHARDS);
+        let (provider, limit) = (Arc::clone(&self.provider), Arc::clone(&self.limit));
+        let coarse = Coarse::new(provider, self.options, limit, shards);
+        let inner = Arc::new(Own::new(Inner::new(coarse, shards)));
+        let keeper = |shard| {
+            Arc::new(Keeper {
+                inner: Arc::clone(&inner),
+                shard,
+            })
+        };
+        (0..shards).map(keeper).collect()
     }
 }
 
@@ -253,7 +282,13 @@ impl<P: Provider> Block<P> {
 impl<P: Provider> Drop for Block<P> {
     fn drop(&mut self) {
         if let Some(piece) = self.piece.take() {
-            self.keeper.inner.free(self.keeper.shard, piece);
+            let Keeper { inner, shard } = &*self.keeper;
+            if inner.is_inherited() {
+                // The memory is the parent's; no allocation is there any more for this process.
+                piece.mark_free();
+            } else {
+                inner.free(*shard, piece);
+            }
         }
     }
 }
@@ -272,15 +307,18 @@ impl<P: Provider> fmt::Debug for Block<P> {
 /// Counts what happens in a pool from its beginning on. Scopes may overlap and nest.
 #[derive(Debug)]
 pub struct Scope<P: Provider> {
-    inner: Arc<Inner<P>>,
+    inner: Arc<Own<Inner<P>>>,
     begin: Statistics,
     peak: Arc<AtomicI64>,
 }
 
 impl<P: Provider> Scope<P> {
-    /// What has happened so far.
+    /// What has happened so far; nothing, in a fork's child, of a scope that it inherited.
     #[must_use]
     pub fn report(&self) -> Report {
+        if self.inner.is_inherited() {
+            return Report::default();
+        }
         self.inner
             .settled(|_, now| Report::between(&self.begin, &now, self.peak.load(Ordering::Relaxed)))
     }

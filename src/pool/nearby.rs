@@ -3,9 +3,8 @@
 //!
 //! It counts as in service. Whoever is about to ask the provider for more looks here first.
 
-use parking_lot::Mutex;
-
 use super::coarse::Unused;
+use crate::process::Mutex;
 
 #[derive(Debug)]
 pub(super) struct Nearby {

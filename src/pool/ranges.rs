@@ -1,18 +1,17 @@
 //! Which block an address lies in, for every pool of the process.
 //!
 //! Level Zero knows chunks; only the pool knows the blocks in them. Addresses are unique in the process, whatever
-//! context or kind they are of, so one table serves. In a fork's child, where a thread that is not there may have it
-//! locked, it is left alone.
+//! context or kind they are of, so one table serves. The thread that forks holds its lock meanwhile, so that a child has
+//! the table whole: it goes on with what its parent's pools had cut, and adds its own.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use parking_lot::RwLock;
-
-use super::fork;
 use super::provider::Chunk;
 use super::slab::Slab;
+use crate::process::{RwLock, RwLockWriteGuard, at_fork};
 
 struct Served {
     end: usize,
@@ -20,7 +19,26 @@ struct Served {
     slab: Weak<Slab>,
 }
 
-static SERVED: RwLock<BTreeMap<usize, Served>> = RwLock::new(BTreeMap::new());
+type Table = BTreeMap<usize, Served>;
+
+/// No thread that holds it calls out of this module.
+static SERVED: RwLock<Table> = RwLock::new(Table::new());
+
+thread_local! {
+    /// The lock, while this thread forks.
+    static HELD: Cell<Option<RwLockWriteGuard<'static, Table>>> = const { Cell::new(None) };
+}
+
+extern "C" fn hold() {
+    // A thread that forks as it ends goes without.
+    let _ = HELD.try_with(|held| held.set(Some(SERVED.write())));
+}
+
+extern "C" fn release() {
+    let _ = HELD.try_with(Cell::take);
+}
+
+at_fork!(Some(hold), Some(release), Some(release));
 
 /// What pools know of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +51,9 @@ pub enum Found {
     Used(Range<usize>),
 }
 
-/// What the pools of this process know of `address`. Of a fork's child they know nothing.
+/// What the pools of this process know of `address`, and what they knew in its parent at the fork.
 #[must_use]
 pub fn find(address: usize) -> Found {
-    if fork::generation() != 0 {
-        return Found::Elsewhere;
-    }
     let served = SERVED.read();
     let Some((_, found)) = served.range(..=address).next_back() else {
         return Found::Elsewhere;
@@ -53,9 +68,6 @@ pub fn find(address: usize) -> Found {
 
 /// A chunk goes into service as `slab`.
 pub(super) fn serve(slab: &Arc<Slab>) {
-    if fork::generation() != 0 {
-        return;
-    }
     let Chunk { base, size } = slab.chunk();
     let base = base.addr().get();
     let served = Served {
@@ -67,8 +79,5 @@ pub(super) fn serve(slab: &Arc<Slab>) {
 
 /// A chunk goes back to its provider.
 pub(super) fn forget(chunk: Chunk) {
-    if fork::generation() != 0 {
-        return;
-    }
     SERVED.write().remove(&chunk.base.addr().get());
 }

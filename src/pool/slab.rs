@@ -15,8 +15,6 @@ pub(super) enum Use {
     Class { class: u8, slot: u32 },
     /// One block, beyond the classes.
     Large,
-    /// One block that no pool has: made in a child process, see [`fork`](super::fork).
-    Apart,
 }
 
 /// A chunk in service.

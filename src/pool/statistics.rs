@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use crate::process::Mutex;
 
 /// By how many bytes a shard's part of the sum may lag behind.
 pub(super) const UNPUBLISHED: i64 = 1 << 20;

@@ -75,12 +75,12 @@ impl Dependencies {
 
     /// Has what is submitted to `queue` from here on come after them.
     ///
-    /// SYCL's events are waited for by a thread of the queue's: the native event of one whose command waits for a host
+    /// SYCL's events are waited for by a host task: the native event of one whose command waits for a host
     /// task does not exist yet, and asking for it ends the process.
     pub(super) fn go_before(self, queue: &Queue) -> Result<(), Error> {
         let Self { mut events, sycl } = self;
         if !sycl.is_empty() {
-            events.push(queue.gate(move || sycl.iter().for_each(EventRef::wait))?);
+            events.push(queue.host_task(move || sycl.iter().for_each(EventRef::wait))?);
         }
         if !events.is_empty() {
             queue.barrier(&events)?;

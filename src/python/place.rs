@@ -171,7 +171,7 @@ impl Place {
 
     /// Whether nothing is under way on that queue.
     pub(super) fn is_settled(&self) -> bool {
-        self.queue.get().is_none_or(Queue::is_settled)
+        self.queue.get().is_none_or(|queue| queue.is_settled())
     }
 }
 

@@ -14,7 +14,7 @@ use super::event::{self, Fault};
 use super::place::Place;
 use super::retain::retain;
 use super::{pending, under_way};
-use crate::{Error, Event, Queue};
+use crate::{Completion, Error, Event, Queue};
 
 /// Up to this many bytes are moved with the GIL held: letting go of it and taking it again costs as much.
 const BRIEF: usize = 64 << 10;
@@ -45,10 +45,17 @@ pub(super) unsafe fn copy<T: Send + 'static>(
     let queue = place.queue()?;
     let event = if size <= BRIEF {
         // SAFETY: the caller vouches for the ranges.
-        unsafe { queue.copy_briefly_raw(to, from, size) }
+        unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }
     } else {
         // SAFETY: the caller vouches for the ranges.
-        py.detach(|| unsafe { queue.copy_raw(pointer(destination), pointer(source), size) })
+        py.detach(|| unsafe {
+            queue.copy_raw(
+                pointer(destination),
+                pointer(source),
+                size,
+                Completion::Event,
+            )
+        })
     }?;
     finish(py, place, event, "copy", size, &touched, operands)
 }
@@ -78,10 +85,12 @@ pub(super) unsafe fn fill<T: Send + 'static>(
     let queue = place.queue()?;
     let event = if size <= BRIEF {
         // SAFETY: the caller vouches for the range.
-        unsafe { queue.fill_briefly_raw(to, value, size) }
+        unsafe { queue.fill_raw(to, value, size, Completion::SpinWait) }
     } else {
         // SAFETY: the caller vouches for the range.
-        py.detach(|| unsafe { queue.fill_raw(pointer(destination), value, size) })
+        py.detach(|| unsafe {
+            queue.fill_raw(pointer(destination), value, size, Completion::Event)
+        })
     }?;
     finish(py, place, event, "fill", size, &touched, operands)
 }
@@ -147,15 +156,22 @@ pub(super) unsafe fn begin_between(
 ) -> Result<Option<Event>, Error> {
     if to == from {
         // SAFETY: the caller vouches for the ranges.
-        return unsafe { to.copy_raw(pointer(destination), pointer(source), size) };
+        return unsafe {
+            to.copy_raw(
+                pointer(destination),
+                pointer(source),
+                size,
+                Completion::Event,
+            )
+        };
     }
-    let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
     let before = to.barrier(&[from.barrier(&[])?])?;
     if size == 0 {
         return Ok(None);
     }
     // SAFETY: as above.
-    let direct = unsafe { to.begin_between_raw(pointer(destination), from, pointer(source), size) };
+    let direct =
+        unsafe { to.begin_peer_copy_raw(pointer(destination), from, pointer(source), size) };
     let done = match &direct {
         Some(done) => done.clone(),
         None => {
@@ -163,11 +179,11 @@ pub(super) unsafe fn begin_between(
             let into = Queue::new(to.context(), to.device())?;
             let out_of = Queue::new(from.context(), from.device())?;
             let fault = Arc::clone(fault);
-            to.gate(move || {
-                wait(&before);
+            to.host_task(move || {
+                before.outlast();
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
-                let copied = unsafe { into.copy_in_pieces_raw(destination, &out_of, source, size) };
+                let copied = unsafe { into.staged_copy_raw(destination, &out_of, source, size) };
                 if let Err(error) = copied {
                     let _ = fault.set(error.to_string());
                 }
@@ -177,7 +193,7 @@ pub(super) unsafe fn begin_between(
     let after = [done];
     let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
     // Without an end that could be waited for later, now: it is at work on memory of the caller's.
-    let end = ends.inspect_err(|_| after.iter().for_each(wait))?;
+    let end = ends.inspect_err(|_| after.iter().for_each(Event::outlast))?;
     // Only what the device did has times.
     Ok(Some(direct.unwrap_or(end)))
 }

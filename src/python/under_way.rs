@@ -2,31 +2,26 @@
 //! interpreter does not end before.
 
 use std::mem;
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use once_cell::race::OnceBox;
-use parking_lot::{Condvar, Mutex};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::Queue;
+use crate::process::{Condvar, Local, Mutex};
 
 /// How long the thread sleeps between two looks: at first, and at most.
 const NAPS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 
-/// The queues with work under way, and the thread that looks after them. Each process has its own: a child has neither
-/// its parent's threads nor its parent's work, and its parent's thread may have held the lock at the fork.
+/// The queues with work under way, and the thread that looks after them.
 ///
 /// It looks from time to time rather than wait for events: drivers wait by looking all the time.
+#[derive(Default)]
 struct Watch {
-    process: u32,
     state: Mutex<State>,
     changed: Condvar,
-    /// What a child has instead, and so on.
-    of_child: OnceBox<Watch>,
 }
 
 #[derive(Default)]
@@ -36,7 +31,8 @@ struct State {
     thread: Option<JoinHandle<()>>,
 }
 
-static FIRST: OnceBox<Watch> = OnceBox::new();
+/// This process's.
+static WATCH: Local<Watch> = Local::new();
 /// Set for good when the interpreter is about to end.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -57,14 +53,14 @@ pub(super) fn watch(queue: &Queue) {
     if queue.is_idle() {
         return;
     }
-    let watch = Watch::current();
+    let watch = WATCH.get_or_default();
     let mut state = watch.state.lock();
     if !state.queues.iter().any(|known| known == queue) {
         state.queues.push(queue.clone());
     }
     if !ENDING.load(Ordering::Relaxed) && watch.is_served(&mut state) {
         drop(state);
-        watch.changed.notify_one();
+        watch.changed.notify_all();
         return;
     }
     // Nobody will look after it later, so now.
@@ -78,9 +74,9 @@ pub(super) fn watch(queue: &Queue) {
 fn finish(py: Python<'_>) {
     py.detach(|| {
         ENDING.store(true, Ordering::Relaxed);
-        let watch = Watch::current();
+        let watch = WATCH.get_or_default();
         let State { queues, thread } = mem::take(&mut *watch.state.lock());
-        watch.changed.notify_one();
+        watch.changed.notify_all();
         // It does not panic, and if it did, that has been reported.
         let _ = thread.map(JoinHandle::join);
         for queue in queues {
@@ -91,24 +87,6 @@ fn finish(py: Python<'_>) {
 }
 
 impl Watch {
-    /// This process's.
-    fn current() -> &'static Self {
-        let here = process::id();
-        let new = || {
-            Box::new(Self {
-                process: here,
-                state: Mutex::default(),
-                changed: Condvar::new(),
-                of_child: OnceBox::new(),
-            })
-        };
-        let mut watch = FIRST.get_or_init(new);
-        while watch.process != here {
-            watch = watch.of_child.get_or_init(new);
-        }
-        watch
-    }
-
     /// Whether there is a thread, which is started if need be.
     fn is_served(&'static self, state: &mut State) -> bool {
         if state.thread.is_none() {
@@ -126,18 +104,18 @@ impl Watch {
             let queues = {
                 let mut state = self.state.lock();
                 if state.queues.is_empty() && !ENDING.load(Ordering::Relaxed) {
-                    self.changed.wait(&mut state);
+                    state = self.changed.wait(state);
                     nap = NAPS.0;
                 }
                 state.queues.clone()
             };
             thread::sleep(nap);
             nap = NAPS.1.min(nap * 2);
-            queues.iter().for_each(Queue::collect);
+            queues.iter().for_each(|queue| queue.collect());
             let mut state = self.state.lock();
             let (idle, busy) = mem::take(&mut state.queues)
                 .into_iter()
-                .partition(Queue::is_idle);
+                .partition(|queue: &Queue| queue.is_idle());
             state.queues = busy;
             drop(state);
             // The last owner of a queue may be here.

@@ -4,11 +4,11 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use super::Queue;
+use super::RawQueue;
 use crate::Result;
 use crate::event::Event;
 
-impl Queue {
+impl RawQueue {
     /// Asks for shared memory to be brought to the device before it is used there; a hint, in its place among the
     /// operations.
     ///

@@ -2,15 +2,15 @@
 
 use level_zero_sys as sys;
 
-use super::Queue;
+use super::RawQueue;
 use crate::Result;
 use crate::event::Event;
 
-impl Queue {
-    /// Lets everything that is submitted from here on come after `after`, events of any queue, and tells when all of
+impl RawQueue {
+    /// Lets everything that is submitted from here on come after `wait_list`, events of any queue, and tells when all of
     /// that and all that was submitted before is done.
     ///
-    /// Events of this queue's context are waited for by the device; of another, by a thread of the host.
+    /// Events of this queue's context are waited for by the device; of another, by a host task.
     ///
     /// ```
     /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
@@ -27,14 +27,14 @@ impl Queue {
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
-    pub fn barrier(&self, after: &[Event]) -> Result<Event> {
-        let (mut near, far): (Vec<_>, Vec<_>) = after
+    pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
+        let (mut near, far): (Vec<_>, Vec<_>) = wait_list
             .iter()
+            .filter(|event| !event.is_inherited())
             .cloned()
             .partition(|event| event.context() == self.context());
         if !far.is_empty() {
-            let wait = |event: &Event| while matches!(event.wait(None), Ok(false)) {};
-            near.push(self.gate(move || far.iter().for_each(wait))?);
+            near.push(self.host_task(move || far.iter().for_each(Event::outlast))?);
         }
         self.submit(&near, |list, signal, count, waits| {
             // SAFETY: `submit` vouches for the handles.

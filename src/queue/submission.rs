@@ -1,16 +1,29 @@
 //! What every operation goes through: its place behind the one before, and what is kept until it is done.
 
 use std::any::Any;
-use std::collections::VecDeque;
+use std::mem;
 use std::ptr;
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
-use super::Queue;
+use super::RawQueue;
+use super::list::List;
 use crate::Result;
 use crate::error::Error;
 use crate::event::Event;
+
+/// For how long a spin wait looks for the end: a GPU needs some ten microseconds for little work.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// When a submission returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// At once, with the event of the end.
+    Event,
+    /// After a spin wait for the end, which little work comes to soon; with the event where that was too short.
+    SpinWait,
+}
 
 /// What appends an operation to a list: with the event that it signals, and how many and which events it waits for.
 pub(super) trait Append:
@@ -33,26 +46,44 @@ impl<F> Append for F where
 {
 }
 
-/// How long a collection waits for another one.
-const TURN: Duration = Duration::from_millis(100);
+impl RawQueue {
+    /// Appends one operation of `size` bytes behind the one before it; `None` when it is done already, as there is
+    /// nothing to do or the spin wait came to its end.
+    pub(super) fn run(
+        &self,
+        operation: &'static str,
+        size: usize,
+        completion: Completion,
+        append: impl Append,
+    ) -> Result<Option<Event>> {
+        if size == 0 {
+            return Ok(None);
+        }
+        let failed = |cause| self.failed(operation, size, cause);
+        let event = self.submit(&[], append).map_err(failed)?;
+        if completion == Completion::Event {
+            return Ok(Some(event));
+        }
+        match event.wait(Some(SPIN)) {
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(event)),
+            Err(cause) => {
+                // The caller takes its memory back, so nothing may be at work on it any more.
+                let _ = self.drain(&event);
+                Err(failed(cause))
+            }
+        }
+    }
 
-#[derive(Default)]
-pub(super) struct State {
-    /// The end of the newest operation, for the next one to wait on.
-    pub(super) last: Option<Event>,
-    /// What unfinished operations touch, oldest first.
-    pub(super) under_way: VecDeque<(Event, Box<dyn Any + Send>)>,
-}
-
-impl Queue {
-    /// Appends something behind the operation before it and behind `after`, events of this context.
-    pub(super) fn submit(&self, after: &[Event], append: impl Append) -> Result<Event> {
-        let event = self.0.events.take()?;
-        let mut state = self.0.state.lock();
+    /// Appends something behind the operation before it and behind a wait list, events of this context.
+    pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
+        let list = self.list()?;
+        let event = list.events.take()?;
+        let mut state = list.state.lock();
         let awaited: Vec<Event> = state
             .last
             .iter()
-            .chain(after)
+            .chain(wait_list)
             .filter(|event| !matches!(event.is_complete(), Ok(true)))
             .cloned()
             .collect();
@@ -67,17 +98,24 @@ impl Queue {
                 });
             }
         };
-        append(self.0.list, event.handle(), count, waits)?;
+        append(list.handle, event.handle(), count, waits)?;
         // What is waited for must not be used again until this one is done.
         if count > 0 {
             state
-                .under_way
+                .in_flight
                 .push_back((event.clone(), Box::new(awaited)));
         }
-        state.last = Some(event.clone());
+        let before = state.last.replace(event.clone());
         let done = state.take_done();
         drop(state);
-        drop(done);
+        drop((before, done));
+        Ok(event)
+    }
+
+    /// An event that is complete: the end of an operation on nothing.
+    pub(super) fn done_event(&self) -> Result<Event> {
+        let event = self.list()?.events.take()?;
+        event.signal()?;
         Ok(event)
     }
 
@@ -87,10 +125,14 @@ impl Queue {
         if matches!(event.is_complete(), Ok(true)) {
             return;
         }
-        let mut state = self.0.state.lock();
+        let Ok(list) = self.list() else {
+            // There is no place to keep them at, and the device may be at work on them for ever.
+            return mem::forget(operands);
+        };
+        let mut state = list.state.lock();
         let done = state.take_done();
         state
-            .under_way
+            .in_flight
             .push_back((event.clone(), Box::new(operands)));
         drop(state);
         drop(done);
@@ -99,17 +141,22 @@ impl Queue {
     /// Drops what finished operations held. What another call is just dropping is gone, too, when this returns, unless
     /// that takes long.
     pub fn collect(&self) {
-        // A drop may run anything, another collection too, so this cannot wait for ever.
-        let turn = self.0.collecting.try_lock_for(TURN);
-        let done = self.0.state.lock().take_done();
-        drop(done);
-        drop(turn);
+        self.0.list.get().into_iter().for_each(List::collect);
+    }
+
+    /// Whether nothing that was submitted is in flight. It is not waited for a thread that is just submitting: then the
+    /// answer is no.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let state = |list: &List| list.state.try_lock().is_some_and(|mut it| it.is_settled());
+        self.0.list.get().is_none_or(state)
     }
 
     /// Whether nothing is kept for an operation any more.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.0.state.lock().under_way.is_empty()
+        let is_idle = |list: &List| list.state.lock().in_flight.is_empty();
+        self.0.list.get().is_none_or(is_idle)
     }
 
     /// Waits for everything that was submitted so far.
@@ -117,36 +164,14 @@ impl Queue {
     /// # Errors
     /// [`Error::Call`] when the device is lost.
     pub fn wait(&self) -> Result<()> {
-        let last = self.0.state.lock().last.clone();
+        let Some(list) = self.0.list.get() else {
+            return Ok(());
+        };
+        let last = list.state.lock().last.clone();
         if let Some(event) = last {
-            while !event.wait(None)? {}
+            event.finish()?;
         }
-        self.collect();
+        list.collect();
         Ok(())
-    }
-}
-
-impl State {
-    /// Whether nothing is under way.
-    pub(super) fn is_settled(&mut self) -> bool {
-        if self
-            .last
-            .as_ref()
-            .is_some_and(|event| matches!(event.is_complete(), Ok(true)))
-        {
-            self.last = None;
-        }
-        self.last.is_none()
-    }
-
-    /// Takes out what finished operations held, for the caller to drop outside the lock: a drop may run anything.
-    fn take_done(&mut self) -> Vec<(Event, Box<dyn Any + Send>)> {
-        let mut done = Vec::new();
-        while let Some((event, _)) = self.under_way.front()
-            && matches!(event.is_complete(), Ok(true))
-        {
-            done.extend(self.under_way.pop_front());
-        }
-        done
     }
 }

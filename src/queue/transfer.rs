@@ -4,11 +4,22 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use super::submission::Append;
-use super::{Queue, Rows};
+use super::RawQueue;
+use super::submission::Completion;
 use crate::Result;
 use crate::error::Error;
 use crate::event::Event;
+
+/// Rows in memory, for [`RawQueue::copy_rows_raw`].
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<P> {
+    /// The first byte of the first row.
+    pub first: P,
+    /// Bytes from row to row.
+    pub pitch: usize,
+    /// Bytes from slice to slice.
+    pub slice_pitch: usize,
+}
 
 /// Fill patterns, one for each byte value: a pattern has to outlive the operation that reads it.
 static PATTERNS: [u8; 256] = {
@@ -21,8 +32,8 @@ static PATTERNS: [u8; 256] = {
     patterns
 };
 
-impl Queue {
-    /// Appends a copy; `None` when there is nothing to copy.
+impl RawQueue {
+    /// Appends a copy; `None` when it is done already.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's answer.
@@ -35,14 +46,28 @@ impl Queue {
         destination: *mut c_void,
         source: *const c_void,
         size: usize,
+        completion: Completion,
     ) -> Result<Option<Event>> {
-        // SAFETY: the caller vouches for both ranges.
-        self.append("copy", size, unsafe {
-            self.copying(destination, source, size)
+        self.run("copy", size, completion, |list, signal, count, waits| {
+            // SAFETY: the caller vouches for both ranges, `run` for the handles.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemoryCopy(
+                        list,
+                        destination,
+                        source,
+                        size,
+                        signal,
+                        count,
+                        waits
+                    )
+                )
+            }
         })
     }
 
-    /// Appends a copy of `slices` times `rows` rows of `width` bytes; `None` when there is nothing to copy.
+    /// Appends a copy of `slices` times `rows` rows of `width` bytes; `None` when it is done already.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's answer, `ZE_RESULT_ERROR_INVALID_SIZE` for what it cannot count.
@@ -54,10 +79,12 @@ impl Queue {
         destination: Rows<*mut c_void>,
         source: Rows<*const c_void>,
         [width, rows, slices]: [usize; 3],
+        completion: Completion,
     ) -> Result<Option<Event>> {
-        self.append(
+        self.run(
             "copy",
             width * rows * slices,
+            completion,
             |list, signal, count, waits| {
                 let region = sys::ze_copy_region_t {
                     width: narrow(width)?,
@@ -67,7 +94,7 @@ impl Queue {
                     ..Default::default()
                 };
                 let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
-                // SAFETY: the caller vouches for the rows, `append` for the handles; the region outlives the call.
+                // SAFETY: the caller vouches for the rows, `run` for the handles; the region outlives the call.
                 unsafe {
                     call!(
                         self.library(),
@@ -91,7 +118,7 @@ impl Queue {
         )
     }
 
-    /// Appends a fill with a byte; `None` when there is nothing to fill.
+    /// Appends a fill with a byte; `None` when it is done already.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's answer.
@@ -103,70 +130,11 @@ impl Queue {
         destination: *mut c_void,
         value: u8,
         size: usize,
+        completion: Completion,
     ) -> Result<Option<Event>> {
-        // SAFETY: the caller vouches for the range.
-        self.append("fill", size, unsafe {
-            self.filling(destination, value, size)
-        })
-    }
-
-    /// Appends one operation behind the one before it.
-    pub(super) fn append(
-        &self,
-        operation: &'static str,
-        size: usize,
-        append: impl Append,
-    ) -> Result<Option<Event>> {
-        if size == 0 {
-            return Ok(None);
-        }
-        self.submit(&[], append)
-            .map(Some)
-            .map_err(|cause| self.failed(operation, size, cause))
-    }
-
-    /// What appends a copy.
-    ///
-    /// # Safety
-    /// As for [`copy_raw`](Self::copy_raw), once it is called.
-    pub(super) unsafe fn copying(
-        &self,
-        destination: *mut c_void,
-        source: *const c_void,
-        size: usize,
-    ) -> impl Append {
-        move |list, signal, count, waits| {
-            // SAFETY: the caller vouches for both ranges, whoever appends for the handles.
-            unsafe {
-                call!(
-                    self.library(),
-                    zeCommandListAppendMemoryCopy(
-                        list,
-                        destination,
-                        source,
-                        size,
-                        signal,
-                        count,
-                        waits
-                    )
-                )
-            }
-        }
-    }
-
-    /// What appends a fill.
-    ///
-    /// # Safety
-    /// As for [`fill_raw`](Self::fill_raw), once it is called.
-    pub(super) unsafe fn filling(
-        &self,
-        destination: *mut c_void,
-        value: u8,
-        size: usize,
-    ) -> impl Append {
         let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
-        move |list, signal, count, waits| {
-            // SAFETY: the caller vouches for the range, whoever appends for the handles; the pattern is static.
+        self.run("fill", size, completion, |list, signal, count, waits| {
+            // SAFETY: the caller vouches for the range, `run` for the handles; the pattern is static.
             unsafe {
                 call!(
                     self.library(),
@@ -182,7 +150,7 @@ impl Queue {
                     )
                 )
             }
-        }
+        })
     }
 }
 

@@ -4,8 +4,6 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-use once_cell::race::OnceBox;
-
 use super::UsmKind;
 use crate::Result;
 use crate::context::Context;
@@ -13,6 +11,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::ipc::{self, Export};
 use crate::pool::{self, Block, LevelZero, Pool, Provider};
+use crate::process::{Local, Own};
 
 /// The largest alignment in bytes that zeusm asks of Level Zero: 2 MiB, a large page of every Intel GPU.
 pub const LARGEST_ALIGNMENT: usize = 2 << 20;
@@ -24,15 +23,15 @@ pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 pub struct Allocation {
     size: usize,
     source: Source,
-    /// What other processes open it by, once a handle of it was asked for; apart, as few ever are.
-    export: OnceBox<Export>,
+    /// What other processes open it by, once a handle of it was asked for.
+    export: Local<Export>,
 }
 
 /// Where the memory goes back to.
 #[derive(Debug)]
 enum Source {
     /// Apart: one that is not a pool's costs so much that a little more does not matter.
-    Direct(Box<Direct>),
+    Direct(Box<Own<Direct>>),
     Pool(Block<LevelZero>),
 }
 
@@ -41,6 +40,7 @@ struct Direct {
     provider: LevelZero,
     /// Null when there are no bytes.
     pointer: *mut c_void,
+    size: usize,
 }
 
 // SAFETY: the pointer is owned, and freeing USM is legal from any thread.
@@ -94,8 +94,12 @@ impl Allocation {
         };
         Ok(Self {
             size,
-            source: Source::Direct(Box::new(Direct { provider, pointer })),
-            export: OnceBox::new(),
+            source: Source::Direct(Box::new(Own::new(Direct {
+                provider,
+                pointer,
+                size,
+            }))),
+            export: Local::new(),
         })
     }
 
@@ -135,7 +139,7 @@ impl Allocation {
         Self {
             size,
             source: Source::Pool(block),
-            export: OnceBox::new(),
+            export: Local::new(),
         }
     }
 
@@ -187,12 +191,7 @@ impl Allocation {
 
     /// What other processes open it by, made when first asked for.
     pub(crate) fn export(&self) -> Result<&Export, ipc::Error> {
-        if let Some(export) = self.export.get() {
-            return Ok(export);
-        }
-        // Of two that ask at once, one's is dropped.
-        self.export
-            .get_or_try_init(|| Export::new(self).map(Box::new))
+        self.export.get_or_try_init(|| Export::new(self))
     }
 
     /// The first byte, or a dangling pointer when there is none: what slices begin with.
@@ -203,14 +202,17 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // Nobody may find it exported once it is freed.
+        // It is struck out before the memory is freed.
         drop(mem::take(&mut self.export));
-        if let Source::Direct(direct) = &self.source
-            && let Some(pointer) = NonNull::new(direct.pointer)
-        {
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        if let Some(pointer) = NonNull::new(self.pointer) {
             // SAFETY: the pointer came from this provider, this is its only owner, and whatever runs on it holds a
-            // reference to `self`.
-            unsafe { direct.provider.free(pointer, self.size) };
+            // reference to the allocation.
+            unsafe { self.provider.free(pointer, self.size) };
         }
     }
 }

@@ -376,7 +376,7 @@ fn in_child(check: impl FnOnce()) -> bool {
 }
 
 #[test]
-fn a_child_drops_what_it_inherits_and_allocates_by_itself() {
+fn a_child_drops_what_it_inherits_and_has_the_pool_anew() {
     let ledger = Ledger::default();
     let pool = pool(&ledger);
     let kept = pool.allocate(1000, 0).unwrap();
@@ -399,9 +399,13 @@ fn a_child_drops_what_it_inherits_and_allocates_by_itself() {
     for _ in 0..20 {
         let (inherited, pool, large) = (&mut inherited, &pool, &large);
         assert!(in_child(|| {
-            drop(inherited.take());
-            assert_eq!(large.size(), 3 * MIB);
-            assert_eq!(find(large.address().addr().get()), Found::Elsewhere);
+            let block = inherited.take().unwrap();
+            let address = block.address().addr().get();
+            assert_eq!(find(address), Found::Used(address..address + 1000));
+            drop(block);
+            assert_eq!(find(address), Found::Unused);
+            let address = large.address().addr().get();
+            assert_eq!(find(address), Found::Used(address..address + 3 * MIB));
             assert_eq!(pool.trim(0), 0);
             assert_eq!(pool.statistics().total_bytes, 0);
         }));
@@ -416,6 +420,9 @@ fn a_child_drops_what_it_inherits_and_allocates_by_itself() {
     assert!(in_child(|| {
         let block = pool.allocate(100, 0).unwrap();
         assert_eq!(block.size(), 100);
+        let address = block.address().addr().get();
+        assert_eq!(find(address), Found::Used(address..address + 100));
+        assert_eq!(pool.statistics().allocations, 1);
         let other = Pool::new(Ledger::default().provider(), Options::default());
         drop(other.allocate(100, 0).unwrap());
         assert_eq!(other.statistics().allocations, 1);

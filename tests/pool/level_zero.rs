@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zeusm::pool::{LevelZero, Options, Pool};
 use zeusm::usm::Allocation;
-use zeusm::{Context, Device, Error, IpcHandle, Queue, Runtime, UsmKind};
+use zeusm::{Completion, Context, Device, Error, IpcHandle, Queue, Runtime, UsmKind};
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
@@ -15,7 +15,7 @@ fn place() -> (Context, Device) {
 
 fn fill(queue: &Queue, memory: &Allocation, value: u8) -> Option<zeusm::Event> {
     // SAFETY: the memory has as many bytes; the tests keep it until the event is complete.
-    unsafe { queue.fill_raw(memory.as_ptr(), value, memory.size()) }.unwrap()
+    unsafe { queue.fill_raw(memory.as_ptr(), value, memory.size(), Completion::Event) }.unwrap()
 }
 
 #[test]
@@ -168,7 +168,12 @@ fn blocks_of_one_slab_go_to_other_processes_each_by_itself() {
         // SAFETY: the mapping has as many bytes, and is kept until the copy is done.
         let event = unsafe {
             let from = mapping.as_ptr().cast_const().cast();
-            queue.copy_raw(seen.as_mut_ptr().cast(), from, seen.len())
+            queue.copy_raw(
+                seen.as_mut_ptr().cast(),
+                from,
+                seen.len(),
+                Completion::Event,
+            )
         };
         queue.finish(&event.unwrap().unwrap(), "copy", 256).unwrap();
         let base = context.pointer_attributes(block.as_ptr().addr());

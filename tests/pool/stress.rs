@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use parking_lot::Mutex;
-use zeusm::pool::{Block, LevelZero, Options, Pool};
+use zeusm::pool::{Block, Found, Growth, LevelZero, Options, Pool, find};
 use zeusm::{Context, Device, Runtime, UsmKind};
 
 use crate::provider::{Ledger, Watched};
@@ -169,4 +169,38 @@ fn every_byte_comes_back_and_every_figure_is_exact() {
         assert_eq!(stand.ledger.bytes(), 0);
         assert_eq!(stand.ledger.allocations(), stand.ledger.frees());
     }
+}
+
+#[test]
+fn a_block_is_known_by_its_own_bytes_from_the_moment_it_is_handed_out() {
+    // Slabs of few blocks, so that one thread takes blocks of the slab that another one is just adding.
+    let growth = Growth {
+        first_slab: 4 << 10,
+        largest_slab: 4 << 10,
+        ..Growth::default()
+    };
+    let options = Options {
+        growth,
+        ..Options::default()
+    };
+    let pool = Pool::new(Ledger::default().provider(), options);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS / 2 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let blocks: Vec<_> = (0..200).map(|_| known(&pool)).collect();
+                    drop(blocks);
+                    pool.trim(0);
+                }
+            });
+        }
+    });
+}
+
+/// A block that is found by its address.
+fn known(pool: &Pool<crate::provider::Addresses>) -> Block<crate::provider::Addresses> {
+    let block = pool.allocate(256, 0).unwrap();
+    let address = block.address().addr().get();
+    assert_eq!(find(address + 255), Found::Used(address..address + 256));
+    block
 }

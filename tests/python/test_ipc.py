@@ -438,3 +438,42 @@ def test_errors_of_dpctl():
     with pytest.raises(TypeError):
         zm.MemoryIPCDevice(64)
     assert zm.IPCMemoryHandle.is_available() is True
+
+
+def test_a_child_exports_what_it_inherited_as_its_own(fresh, usm_type):
+    """The parent's token is the parent's secret, and by it the parent answers."""
+    fresh(f"""
+    import os, subprocess, sys
+    import zeusm.memory as zm
+
+    def token(handle):
+        return bytes(handle)[56:72]
+
+    memory = zm.MemoryUSM{usm_type.title()}(4096)
+    memory.memset(5)
+    parents = memory.ipc_handle()
+    get, put = os.pipe()
+    child = os.fork()
+    if child == 0:
+        memory.memset(6)
+        own = memory.ipc_handle()
+        assert own.pid == os.getpid()
+        assert token(own) != token(parents)
+        program = "import sys, zeusm.memory as zm; raw = bytes.fromhex(sys.argv[1]); "
+        program += "print(set(zm.IPCMemoryHandle.open(raw).tobytes()))"
+        told = subprocess.run([sys.executable, "-c", program, bytes(own).hex()], capture_output=True, text=True)
+        assert told.stdout.strip() in ("{{5}}", "{{6}}"), told
+        raw = bytes(own)
+        del memory, own, parents
+        try:
+            zm.IPCMemoryHandle.open(raw)
+        except zm.IPCError as error:
+            assert "freed" in str(error), error
+        else:
+            os._exit(2)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    with zm.IPCMemoryHandle.open(parents) as opened:
+        opened.tobytes()
+    assert bytes(memory.ipc_handle()) == bytes(parents)
+    """)

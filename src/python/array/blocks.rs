@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::python::place::Place;
 use crate::python::transfer::{self, pointer, range};
 use crate::suai::{Block, Layout};
-use crate::{Error, Event, Queue, Rows};
+use crate::{Completion, Error, Event, Queue, Rows};
 
 /// Copies the elements of a layout at `from`, in its row-major order, to packed memory at `to`; then waits, and gives the
 /// operands back.
@@ -122,9 +122,19 @@ unsafe fn append(queue: &Queue, block: &Block, sides: Sides) -> Result<Option<Ev
     // SAFETY: the caller vouches for both sides; the rows of a block do not overlap.
     unsafe {
         if rows * slices == 1 {
-            queue.copy_raw(pointer(to.first), pointer(from.first), width)
+            queue.copy_raw(
+                pointer(to.first),
+                pointer(from.first),
+                width,
+                Completion::Event,
+            )
         } else {
-            queue.copy_rows_raw(writable(to), readable(from), [width, rows, slices])
+            queue.copy_rows_raw(
+                writable(to),
+                readable(from),
+                [width, rows, slices],
+                Completion::Event,
+            )
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::python::retain::retain;
 use crate::python::transfer::pointer;
 use crate::python::{transfer, under_way};
 use crate::usm::UsmKind;
-use crate::{Error, Event, Queue, sys};
+use crate::{Completion, Error, Event, Queue, sys};
 
 /// What Level Zero can be told of memory, by the names of its specification (`ze_memory_advice_t`).
 const ADVICE: [(&str, sys::ze_memory_advice_t); 8] = [
@@ -91,7 +91,7 @@ impl PyMemory {
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
         operands.submit(slf.py(), depends, move |queue, from, _, _| unsafe {
-            queue.copy_raw(pointer(to), pointer(from), size)
+            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
 
@@ -140,7 +140,7 @@ impl PyMemory {
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
         operands.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
-            queue.copy_raw(pointer(to), pointer(from), size)
+            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
 
@@ -243,7 +243,7 @@ impl PyMemory {
         let size = memory.nbytes;
         // SAFETY: the memory is kept until the fill is done.
         Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
-            queue.fill_raw(pointer(to), val.0, size)
+            queue.fill_raw(pointer(to), val.0, size, Completion::Event)
         })
     }
 

@@ -1,9 +1,9 @@
-//! Copies between places: from another context, another device, or both.
+//! Peer copies: from another context, another device, or both.
 
 use std::ffi::c_void;
 use std::ptr;
 
-use super::Queue;
+use super::{Completion, RawQueue};
 use crate::Result;
 use crate::context::Context;
 use crate::event::Event;
@@ -12,9 +12,9 @@ use crate::usm::{Allocation, UsmKind};
 /// The size in bytes of the pieces in which memory goes between places that cannot reach each other.
 const PIECE: usize = 4 << 20;
 
-impl Queue {
+impl RawQueue {
     /// Copies what the device of `from` holds over memory of this queue's device, and waits: after all that either
-    /// queue was given before. It goes directly where Level Zero allows that, else through a piece of pinned memory.
+    /// queue was given before. It goes directly where Level Zero allows that, else through a piece of staging memory.
     ///
     /// # Errors
     /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
@@ -22,7 +22,7 @@ impl Queue {
     /// # Safety
     /// Both ranges must stay valid until this returns, `source` USM of the context of `from`, `destination` of this
     /// queue's.
-    pub unsafe fn copy_between_raw(
+    pub unsafe fn peer_copy_raw(
         &self,
         destination: *mut c_void,
         from: &Self,
@@ -34,19 +34,19 @@ impl Queue {
         }
         from.wait()?;
         // SAFETY: the caller vouches for the ranges.
-        match unsafe { self.begin_between_raw(destination, from, source, size) } {
+        match unsafe { self.begin_peer_copy_raw(destination, from, source, size) } {
             Some(event) => self.finish(&event, "copy", size),
             // SAFETY: the caller vouches for the ranges.
-            None => unsafe { self.copy_in_pieces_raw(destination, from, source, size) },
+            None => unsafe { self.staged_copy_raw(destination, from, source, size) },
         }
     }
 
     /// Appends a copy of what the device of `from` holds, if Level Zero allows it; it does not wait for what `from` was
-    /// given. `None` when the bytes have to go [in pieces](Self::copy_in_pieces_raw), or when there are none.
+    /// given. `None` when the bytes have to go [staged](Self::staged_copy_raw), or when there are none.
     ///
     /// # Safety
-    /// As for [`copy_between_raw`](Self::copy_between_raw), until the event is complete.
-    pub unsafe fn begin_between_raw(
+    /// As for [`peer_copy_raw`](Self::peer_copy_raw), until the event is complete.
+    pub unsafe fn begin_peer_copy_raw(
         &self,
         destination: *mut c_void,
         from: &Self,
@@ -56,11 +56,11 @@ impl Queue {
         if !self.reaches(from) {
             return None;
         }
-        // A driver may still refuse; then the way through pinned memory is left, and tells what is wrong.
+        // A driver may still refuse; then the way through staging memory is left, and tells what is wrong.
         // SAFETY: the caller vouches for the ranges.
         unsafe {
             if self.context() == from.context() {
-                self.copy_raw(destination, source, size)
+                self.copy_raw(destination, source, size, Completion::Event)
             } else {
                 self.copy_from_context_raw(destination, from.context(), source, size)
             }
@@ -69,15 +69,15 @@ impl Queue {
         .flatten()
     }
 
-    /// Copies through a piece of pinned memory of this queue's context, and waits. Level Zero's copies take it for any
+    /// Copies through a piece of staging memory of this queue's context, and waits. Level Zero's copies take it for any
     /// memory of the host in the context of `from`.
     ///
     /// # Errors
     /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer, or the piece's allocation's.
     ///
     /// # Safety
-    /// As for [`copy_between_raw`](Self::copy_between_raw).
-    pub unsafe fn copy_in_pieces_raw(
+    /// As for [`peer_copy_raw`](Self::peer_copy_raw).
+    pub unsafe fn staged_copy_raw(
         &self,
         destination: *mut c_void,
         from: &Self,
@@ -113,24 +113,29 @@ impl Queue {
         source: *const c_void,
         size: usize,
     ) -> Result<Option<Event>> {
-        self.append("copy", size, |list, signal, count, waits| {
-            // SAFETY: the caller vouches for both ranges, `append` for the handles.
-            unsafe {
-                call!(
-                    self.library(),
-                    zeCommandListAppendMemoryCopyFromContext(
-                        list,
-                        destination,
-                        context.handle(),
-                        source,
-                        size,
-                        signal,
-                        count,
-                        waits
+        self.run(
+            "copy",
+            size,
+            Completion::Event,
+            |list, signal, count, waits| {
+                // SAFETY: the caller vouches for both ranges, `run` for the handles.
+                unsafe {
+                    call!(
+                        self.library(),
+                        zeCommandListAppendMemoryCopyFromContext(
+                            list,
+                            destination,
+                            context.handle(),
+                            source,
+                            size,
+                            signal,
+                            count,
+                            waits
+                        )
                     )
-                )
-            }
-        })
+                }
+            },
+        )
     }
 
     unsafe fn copy_and_wait(
@@ -140,7 +145,7 @@ impl Queue {
         size: usize,
     ) -> Result<()> {
         // SAFETY: the caller vouches for both ranges.
-        match unsafe { self.copy_raw(destination, source, size) }? {
+        match unsafe { self.copy_raw(destination, source, size, Completion::Event) }? {
             Some(event) => self.finish(&event, "copy", size),
             None => Ok(()),
         }

@@ -1,10 +1,11 @@
 //! An operation under way, and the memory it works on.
 
+use std::fmt;
 use std::time::Duration;
 
+use super::RawQueue;
 use crate::Result;
 use crate::event::Event;
-use crate::queue::Queue;
 
 /// An operation that was submitted, with the operands it owns until it is done.
 ///
@@ -22,16 +23,15 @@ use crate::queue::Queue;
 /// assert_eq!(bytes, [3; 64]);
 /// # Ok::<(), zeusm::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Operation<T: Send + 'static> {
     /// `Some` until `wait` or `drop` takes it.
     operands: Option<T>,
     event: Event,
-    queue: Queue,
+    queue: RawQueue,
 }
 
 impl<T: Send + 'static> Operation<T> {
-    pub(crate) fn new(queue: &Queue, event: Event, operands: T) -> Self {
+    pub(super) fn new(queue: &RawQueue, event: Event, operands: T) -> Self {
         Self {
             operands: Some(operands),
             event,
@@ -85,5 +85,16 @@ impl<T: Send + 'static> Drop for Operation<T> {
         if let Some(operands) = self.operands.take() {
             self.queue.keep(&self.event, operands);
         }
+    }
+}
+
+/// The operands are not looked at: the device may be writing them.
+impl<T: Send + 'static> fmt::Debug for Operation<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Operation")
+            .field("event", &self.event)
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
     }
 }

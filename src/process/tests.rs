@@ -1,0 +1,113 @@
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Local, Mutex, Own};
+
+/// Runs `check` in a fork's child, which must not fail or take ten seconds.
+fn in_child(check: impl FnOnce()) {
+    // SAFETY: the child makes no use of other threads, and ends without unwinding.
+    match unsafe { libc::fork() } {
+        0 => {
+            // SAFETY: a signal ends a child that waits for ever.
+            unsafe { libc::alarm(10) };
+            let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_ok();
+            // SAFETY: nothing of the parent's is run at the end of the child.
+            unsafe { libc::_exit(i32::from(!passed)) };
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: the child is this process's.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+    }
+}
+
+struct Counted(Arc<AtomicU32>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn is_made_once_in_a_process() {
+    let (local, made) = (Local::new(), Cell::new(0));
+    let make = || {
+        made.set(made.get() + 1);
+        made.get()
+    };
+    assert_eq!(local.get(), None);
+    assert_eq!(local.get_or_init(make), &1);
+    assert_eq!(local.get_or_init(make), &1);
+    assert_eq!(local.get(), Some(&1));
+}
+
+#[test]
+fn a_failure_leaves_it_empty() {
+    let local = Local::new();
+    assert_eq!(local.get_or_try_init(|| Err("no")), Err::<&u8, _>("no"));
+    assert_eq!(local.get(), None);
+    assert_eq!(local.get_or_try_init(|| Ok::<_, &str>(3)), Ok(&3));
+}
+
+#[test]
+fn a_child_makes_its_own_though_its_parents_is_locked() {
+    static LOCAL: Local<Mutex<u32>> = Local::new();
+    let mut parents = LOCAL.get_or_default().lock();
+    *parents = 1;
+    let parent = Own::new(());
+    in_child(|| {
+        assert!(parent.is_inherited());
+        assert!(LOCAL.get().is_none());
+        *LOCAL.get_or_default().lock() += 5;
+        in_child(|| assert_eq!(*LOCAL.get_or_default().lock(), 0));
+        assert_eq!(*LOCAL.get_or_default().lock(), 5);
+        // What the parent had is still there for those who had it.
+        assert_eq!(*parents, 1);
+    });
+    assert!(!parent.is_inherited());
+    assert_eq!(*parents, 1);
+}
+
+#[test]
+fn a_child_drops_its_own_alone() {
+    let dropped = Arc::new(AtomicU32::new(0));
+    let local = Local::new();
+    local.get_or_init(|| Counted(Arc::clone(&dropped)));
+    let mut inherited = Some((local, Own::new(Counted(Arc::clone(&dropped)))));
+    in_child(|| {
+        inherited.take();
+        assert_eq!(dropped.load(Ordering::Relaxed), 0);
+        let own = Local::new();
+        own.get_or_init(|| Counted(Arc::clone(&dropped)));
+        drop((own, Own::new(Counted(Arc::clone(&dropped)))));
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
+    });
+    inherited.take();
+    assert_eq!(dropped.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn threads_that_come_at_once_share_one() {
+    for _ in 0..200 {
+        let (local, dropped) = (Local::new(), Arc::new(AtomicU32::new(0)));
+        let found: Vec<usize> = std::thread::scope(|scope| {
+            let look =
+                || std::ptr::from_ref(local.get_or_init(|| Counted(Arc::clone(&dropped)))).addr();
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(look)).collect();
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().ok())
+                .collect()
+        });
+        assert_eq!(found.len(), 3);
+        assert!(found.iter().all(|&address| address == found[0]));
+        // Those that came too late have been dropped, and the one in place has not.
+        let others = dropped.load(Ordering::Relaxed);
+        drop(local);
+        assert_eq!(dropped.load(Ordering::Relaxed), others + 1);
+    }
+}

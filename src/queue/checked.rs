@@ -1,0 +1,224 @@
+//! The queue for typed memory: it checks what a [`RawQueue`] takes on trust.
+
+use std::ops::Deref;
+
+use super::{Completion, Operation, RawQueue};
+use crate::Result;
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::Error;
+use crate::event::Event;
+use crate::usm::{Allocation, Kind, Memory, UsmKind};
+
+/// Does copies and fills one after the other, in the order of the calls. Cheap to clone; any thread may use it.
+///
+/// Memory has to be of the queue's context, and of its device or one that it can access. All that a [`RawQueue`] does it
+/// does as well; what of that takes pointers is unsafe.
+///
+/// Dropping the last clone waits for what is in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue(RawQueue);
+
+impl Queue {
+    /// Makes a queue on the first of the device's engines that both computes and copies.
+    ///
+    /// # Errors
+    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's
+    /// answer.
+    pub fn new(context: &Context, device: &Device) -> Result<Self> {
+        RawQueue::new(context, device).map(Self)
+    }
+
+    /// Copies `source` over `destination`, which must be as long, and waits.
+    ///
+    /// # Errors
+    /// Before anything is copied, [`Error::Length`] for different lengths, [`Error::OtherContext`] and
+    /// [`Error::OutOfReach`] for memory that the queue's device cannot work on; [`Error::Operation`] with Level Zero's
+    /// answer.
+    pub fn copy<D: Kind, S: Kind>(
+        &self,
+        destination: &mut Memory<D>,
+        source: &Memory<S>,
+    ) -> Result<()> {
+        same_length("copy", source.size(), destination.size())?;
+        self.check("copy", destination.allocation())?;
+        self.check("copy", source.allocation())?;
+        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        // SAFETY: both sides are checked, and borrowed until the copy is done, one of them exclusively.
+        let event =
+            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::SpinWait) }?;
+        self.end(event, "copy", source.size())
+    }
+
+    /// Copies `source`, which must be as long as the memory, into it and waits.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn write<D: Kind>(&self, destination: &mut Memory<D>, source: &[u8]) -> Result<()> {
+        same_length("write", source.len(), destination.size())?;
+        self.check("write", destination.allocation())?;
+        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        // SAFETY: both sides are borrowed until the copy is done, one of them exclusively; the memory is checked.
+        let event =
+            unsafe { self.copy_raw(to.cast(), from.cast(), source.len(), Completion::SpinWait) }?;
+        self.end(event, "write", source.len())
+    }
+
+    /// Copies the memory into `destination`, which must be as long, and waits.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn read<S: Kind>(&self, source: &Memory<S>, destination: &mut [u8]) -> Result<()> {
+        same_length("read", source.size(), destination.len())?;
+        self.check("read", source.allocation())?;
+        let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
+        // SAFETY: both sides are borrowed until the copy is done, one of them exclusively; the memory is checked.
+        let event =
+            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::SpinWait) }?;
+        self.end(event, "read", source.size())
+    }
+
+    /// Sets every byte of the memory to `value` and waits.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn fill<D: Kind>(&self, destination: &mut Memory<D>, value: u8) -> Result<()> {
+        self.check("fill", destination.allocation())?;
+        let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
+        // SAFETY: the memory is checked, and borrowed exclusively until the fill is done.
+        let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::SpinWait) }?;
+        self.end(event, "fill", size)
+    }
+
+    /// Begins to copy `source` over `destination`, and owns both until that is done.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn copy_async<D: Kind, S: Kind>(
+        &self,
+        destination: Memory<D>,
+        source: Memory<S>,
+    ) -> Result<Operation<(Memory<D>, Memory<S>)>> {
+        same_length("copy", source.size(), destination.size())?;
+        self.check("copy", destination.allocation())?;
+        self.check("copy", source.allocation())?;
+        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        // SAFETY: both sides are checked, and the operation owns them until the copy is done.
+        let event =
+            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::Event) }?;
+        self.operation(event, (destination, source))
+    }
+
+    /// Begins to copy `source` into the memory, and owns both until that is done.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn write_async<D: Kind>(
+        &self,
+        destination: Memory<D>,
+        source: Vec<u8>,
+    ) -> Result<Operation<(Memory<D>, Vec<u8>)>> {
+        same_length("write", source.len(), destination.size())?;
+        self.check("write", destination.allocation())?;
+        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        // SAFETY: the operation owns both sides until the copy is done; moving a `Vec` leaves its bytes in place.
+        let event =
+            unsafe { self.copy_raw(to.cast(), from.cast(), source.len(), Completion::Event) }?;
+        self.operation(event, (destination, source))
+    }
+
+    /// Begins to copy the memory into `destination`, and owns both until that is done.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn read_async<S: Kind>(
+        &self,
+        source: Memory<S>,
+        mut destination: Vec<u8>,
+    ) -> Result<Operation<(Memory<S>, Vec<u8>)>> {
+        same_length("read", source.size(), destination.len())?;
+        self.check("read", source.allocation())?;
+        let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
+        // SAFETY: as for `write_async`.
+        let event =
+            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::Event) }?;
+        self.operation(event, (source, destination))
+    }
+
+    /// Begins to set every byte of the memory to `value`, and owns it until that is done.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn fill_async<D: Kind>(
+        &self,
+        destination: Memory<D>,
+        value: u8,
+    ) -> Result<Operation<Memory<D>>> {
+        self.check("fill", destination.allocation())?;
+        let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
+        // SAFETY: the memory is checked, and the operation owns it until the fill is done.
+        let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::Event) }?;
+        self.operation(event, destination)
+    }
+
+    /// Whether the queue's device may work on the memory.
+    fn check(&self, operation: &'static str, memory: &Allocation) -> Result<()> {
+        if memory.size() == 0 {
+            return Ok(());
+        }
+        if memory.context() != self.context() {
+            return Err(Error::OtherContext {
+                operation,
+                kind: memory.kind(),
+                size: memory.size(),
+            });
+        }
+        let (here, there) = (self.device(), memory.device());
+        if memory.kind() == UsmKind::Host || here == there || here.can_access(there)? {
+            return Ok(());
+        }
+        Err(Error::OutOfReach {
+            operation,
+            kind: memory.kind(),
+            size: memory.size(),
+            device: here.name().to_owned(),
+            memory_device: there.name().to_owned(),
+        })
+    }
+
+    fn end(&self, event: Option<Event>, operation: &'static str, size: usize) -> Result<()> {
+        event.map_or(Ok(()), |event| self.finish(&event, operation, size))
+    }
+
+    fn operation<T: Send + 'static>(
+        &self,
+        event: Option<Event>,
+        operands: T,
+    ) -> Result<Operation<T>> {
+        let event = match event {
+            Some(event) => event,
+            None => self.done_event()?,
+        };
+        Ok(Operation::new(&self.0, event, operands))
+    }
+}
+
+impl Deref for Queue {
+    type Target = RawQueue;
+
+    fn deref(&self) -> &RawQueue {
+        &self.0
+    }
+}
+
+fn same_length(operation: &'static str, source_size: usize, destination_size: usize) -> Result<()> {
+    if source_size == destination_size {
+        Ok(())
+    } else {
+        Err(Error::Length {
+            operation,
+            source_size,
+            destination_size,
+        })
+    }
+}
