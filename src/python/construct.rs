@@ -3,13 +3,13 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt};
 
 use super::array::UsmArray;
-use super::errors::USMAllocationError;
+use super::errors::{Explain, USMAllocationError};
 use super::kinds;
 use super::memory::{Held, Owner, PyMemory};
 use super::place::Place;
@@ -209,7 +209,7 @@ fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
     interface::malformed(format_args!(
         "'shape' {:?} with 'strides' {:?}, 'offset' {} and 'typestr' of {} bytes an item: {error}",
         layout.shape(),
-        layout.strides(),
+        layout.element_strides(),
         layout.offset(),
         layout.itemsize(),
     ))
@@ -306,11 +306,14 @@ pub(super) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 pub(super) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let size = object.extract::<isize>();
-    if let Ok(size) = size
-        && let Ok(size) = usize::try_from(size)
-    {
-        return Ok(size);
+    match object.extract::<isize>() {
+        Ok(size) => {
+            if let Ok(size) = usize::try_from(size) {
+                return Ok(size);
+            }
+        }
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {}
+        Err(error) => return Err(error),
     }
     if object.lt(0)? {
         return Err(PyValueError::new_err(format!(
@@ -331,7 +334,7 @@ pub(super) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
         )));
     }
     // Of no use as an alignment either, but told with the limit by the allocation.
-    object.extract::<usize>().map_err(|_| {
+    object.extract::<usize>().explain(object.py(), |_| {
         PyValueError::new_err(format!(
             "alignment must be 0 or a power of two of at most {} bytes, not {object}",
             crate::usm::LARGEST_ALIGNMENT

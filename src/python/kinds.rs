@@ -24,18 +24,18 @@ macro_rules! class {
         #[pymethods]
         impl $name {
             #[new]
-            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=false, pool=None))]
+            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=Switch(false), pool=None), text_signature = "(other, *, alignment=0, queue=None, copy=False, pool=None)")]
             fn new(
                 other: &Bound<'_, PyAny>,
                 alignment: Option<&Bound<'_, PyAny>>,
                 queue: Option<&Bound<'_, PyAny>>,
-                copy: bool,
+                copy: Switch,
                 pool: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<PyClassInitializer<Self>> {
                 let options = Options {
                     alignment,
                     queue,
-                    copy,
+                    copy: copy.0,
                     pool,
                 };
                 let memory = construct($kind, other, &options)?;
@@ -130,6 +130,20 @@ class! {
     /// >>> memory.tobytes()
     /// b'abcd'
     MemoryUSMDevice, UsmKind::Device, no_buffer
+}
+
+/// A bool, or as dpctl takes it an integer, of which 0 is false.
+struct Switch(bool);
+
+impl<'py> FromPyObject<'_, 'py> for Switch {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract() {
+            Ok(on) => Ok(Self(on)),
+            Err(_) => Ok(Self(value.extract::<i64>()? != 0)),
+        }
+    }
 }
 
 /// Fills in a buffer of bytes, with as much of shape, strides and format as `flags` ask for.

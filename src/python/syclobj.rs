@@ -10,6 +10,7 @@ use pyo3::types::PyString;
 
 use super::capsule::{self, Reference, Served};
 use super::dpctl::{self, Dpctl};
+use super::errors::{self, Explain};
 use super::place::Place;
 use super::spot::{Spot, SyclQueue};
 use crate::sycl::{ContextRef, QueueRef};
@@ -44,7 +45,7 @@ impl Target {
                 served: None,
             });
         }
-        Self::of_any(object).map_err(|error| {
+        Self::of_any(object).explain(py, |error| {
             if error.is_instance_of::<PyImportError>(py) {
                 return error;
             }
@@ -160,6 +161,9 @@ impl Target {
 
 /// An error about the place that a field or an argument names.
 pub(super) fn named(role: &str, py: Python<'_>, error: &PyErr) -> PyErr {
+    if errors::passes(py, error) {
+        return error.clone_ref(py);
+    }
     PyValueError::new_err(format!("{role}: {}", error.value(py)))
 }
 

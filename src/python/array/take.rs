@@ -14,6 +14,7 @@ use super::device::Numbered;
 use super::pointer::in_default_place;
 use super::{UsmArray, create, dtype, give};
 use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
+use crate::python::errors::Explain;
 use crate::python::memory::Owner;
 use crate::python::place::Place;
 use crate::python::spot::Spot;
@@ -84,7 +85,7 @@ pub(in crate::python) fn from_dlpack(
             )));
         }
     };
-    create::placed(py, array, None, spot, None, copy).map_err(|error| match copy {
+    create::placed(py, array, None, spot, None, copy).explain(py, |error| match copy {
         Some(false) => PyBufferError::new_err(error.value(py).to_string()),
         _ => error,
     })
@@ -96,7 +97,7 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<Spot>> {
     let Ok(pair) = device.cast::<PyTuple>() else {
         return Spot::read(device, "device");
     };
-    let (kind, id) = pair.extract::<(i32, i32)>().map_err(|_| {
+    let (kind, id) = pair.extract::<(i32, i32)>().explain(py, |_| {
         PyTypeError::new_err(format!(
             "a DLPack device is a pair of integers, not {device}"
         ))
@@ -237,10 +238,13 @@ struct TakenTensor(#[allow(dead_code)] Managed);
 fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
     let device = Numbered::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        return offer.array(py, UsmKind::Device, Arc::clone(device.spot()));
+        // Its kind is that of the memory it was made in, if there is any.
+        let found = Place::of_pointer(&device.context, offer.tensor.pointer);
+        let kind = found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind);
+        return offer.array(py, kind, Arc::clone(device.spot()));
     }
     let (place, attributes) =
-        Place::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
+        Place::of_pointer(&device.context, offer.tensor.pointer).explain(py, |error| {
             PyBufferError::new_err(format!(
                 "the tensor's data is not in the default context of device {number}: {}",
                 error.value(py)
