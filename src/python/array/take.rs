@@ -14,8 +14,9 @@ use super::device::Numbered;
 use super::pointer::in_default_place;
 use super::{UsmArray, create, dtype, give};
 use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
+use crate::python::dpctl::Dpctl;
 use crate::python::errors::Explain;
-use crate::python::memory::Owner;
+use crate::python::memory::{Owner, PyMemory};
 use crate::python::place::Place;
 use crate::python::spot::Spot;
 use crate::suai::{self, Allocation};
@@ -127,7 +128,11 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     let keywords = PyDict::new(py);
     match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => {
-            stream.set_item("stream", Numbered::get(py, number)?.waiting(py)?)?;
+            let queue = match own_queue(x)? {
+                Some(queue) => queue,
+                None => Numbered::get(py, number)?.waiting(py)?,
+            };
+            stream.set_item("stream", queue)?;
             keywords.update(stream.as_mapping())?;
         }
         Device::Other(_) if copy != Some(false) => {
@@ -153,6 +158,20 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         }
     }
     give.call0()
+}
+
+/// The queue that arrays of dpctl's kind belong to. They leave it as it is when asked for it; another queue they would have
+/// wait by a barrier, which leaves some bytes behind in SYCL.
+fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = x.py();
+    // Ours wait by themselves, and may have no queue yet.
+    if x.is_instance_of::<UsmArray>() || x.is_instance_of::<PyMemory>() {
+        return Ok(None);
+    }
+    match x.getattr_opt(intern!(py, "sycl_queue"))? {
+        Some(queue) if queue.is_instance(Dpctl::get(py)?.queue.bind(py))? => Ok(Some(queue)),
+        _ => Ok(None),
+    }
 }
 
 /// A capsule that was offered and not taken yet: whatever is wrong with it, it stays its maker's.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::{Address, Owner, PyMemory};
 use crate::python::kinds;
+use crate::python::uses::Close;
 
 #[pymethods]
 impl PyMemory {
@@ -80,16 +81,18 @@ impl PyMemory {
     /// >>> view.release()
     /// >>> memory.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.uses.close().map_err(|uses| {
-            PyBufferError::new_err(format!(
-                "the memory cannot be closed while {uses} memoryviews, arrays or operations use it"
-            ))
-        })?;
-        if let Err(reason) = self.check_unshared() {
-            self.uses.reopen();
-            return Err(PyBufferError::new_err(reason));
-        }
+        let closing = match self.uses.close() {
+            Close::Begun(closing) => closing,
+            Close::Closed => return Ok(()),
+            Close::Used(uses) => {
+                return Err(PyBufferError::new_err(format!(
+                    "the memory cannot be closed while {uses} memoryviews, arrays or operations use it"
+                )));
+            }
+        };
+        self.check_unshared().map_err(PyBufferError::new_err)?;
         let owner = self.owner.lock().take();
+        closing.finish();
         match owner {
             // Freeing may wait for the device.
             Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
