@@ -296,9 +296,13 @@ def test_a_buffer_comes_before_an_interrupt(busy, interrupt, way):
     m.memset_async(PENDING)
     interrupt(0.02)
     seen = []
-    with pytest.raises(Stop):
+
+    def look():
         seen.append(way(m))
         time.sleep(5)
+
+    with pytest.raises(Stop):
+        look()
     assert end.is_complete
     assert all(np.asarray(view).dtype == np.uint8 for view in seen)
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-import tracemalloc
+import weakref
 
 import pytest
 import zeusm
@@ -111,11 +111,9 @@ def test_errors_that_pass_in_a_callback(error, way):
         raise error("passes")
 
     pool.set_failure_callback(callback)
+    ways = {"malloc": pool.malloc, "constructor": lambda size: zm.MemoryUSMShared(size, pool=pool)}
     with pytest.raises(error, match="passes") as raised:
-        if way == "malloc":
-            pool.malloc(1 << 22)
-        else:
-            zm.MemoryUSMShared(1 << 22, pool=pool)
+        ways[way](1 << 22)
     assert raised.type is error
 
 
@@ -141,7 +139,9 @@ try:
 except KeyboardInterrupt:
     print("interrupted", end.is_complete, flush=True)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdout.readline() == "ready\n"
         time.sleep(0.1)
         child.send_signal(signal.SIGINT)
@@ -154,7 +154,6 @@ except KeyboardInterrupt:
 
 def test_a_pool_and_its_callback_are_collected():
     """The callback refers to the pool, as one that frees something does."""
-    import weakref
 
     class Callback:
         def __init__(self, pool):
@@ -189,7 +188,7 @@ def test_the_callback_of_a_default_pool_outlives_its_handle():
     assert asked == [1 << 60]
 
 
-def test_memory_that_outlives_its_pool(host_class):
+def test_memory_that_outlives_its_pool():
     pool = zm.MemoryPool("shared")
     pool.set_failure_callback(lambda nbytes: False)
     memory = pool.malloc(N)
@@ -197,4 +196,3 @@ def test_memory_that_outlives_its_pool(host_class):
     gc.collect()
     memory.memset(1)
     assert memory.tobytes() == b"\x01" * N
-    assert tracemalloc.is_tracing() is False
