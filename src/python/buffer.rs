@@ -139,6 +139,15 @@ fn holds_references(format: &[u8]) -> bool {
     })
 }
 
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        Python::attach(|_| {
+            // SAFETY: the interpreter is attached and the buffer is released once.
+            unsafe { ffi::PyBuffer_Release(&raw mut *self.view) };
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::holds_references;
@@ -175,14 +184,5 @@ mod tests {
         for format in without {
             assert!(!holds_references(format.as_bytes()), "{format}");
         }
-    }
-}
-
-impl Drop for HostBuffer {
-    fn drop(&mut self) {
-        Python::attach(|_| {
-            // SAFETY: the interpreter is attached and the buffer is released once.
-            unsafe { ffi::PyBuffer_Release(&raw mut *self.view) };
-        });
     }
 }
