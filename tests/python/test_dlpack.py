@@ -767,7 +767,9 @@ def test_without_sycl_arrays_are_on_the_host(fresh):
     """)
 
 
-@pytest.mark.skipif(dpctl.__version__ < "0.19", reason="dpnp 0.15 takes DLPack of dpctl's arrays only")
+@pytest.mark.skipif(
+    dpctl.__version__ < "0.19", reason="dpnp 0.15 takes DLPack of dpctl's arrays only"
+)
 def test_wide_numbers_without_a_compiler(fresh):
     """dpnp asks the device whether it has float64 before it takes an array of it."""
     program = """
