@@ -24,7 +24,7 @@ macro_rules! class {
         #[pymethods]
         impl $name {
             #[new]
-            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=Switch(false), pool=None), text_signature = "(other, *, alignment=0, queue=None, copy=False, pool=None)")]
+            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=Switch(false), pool=None), text_signature = "(other, *, alignment=None, queue=None, copy=False, pool=None)")]
             fn new(
                 other: &Bound<'_, PyAny>,
                 alignment: Option<&Bound<'_, PyAny>>,
