@@ -103,13 +103,15 @@ test-rust: test-direct test-loader test-validated ## The Rust tests, in all thre
 test-direct: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --workspace --locked
 
+# These bring a library of their own, whatever the mode: once is enough.
+ONCE := -- --skip every_call_may_fail --skip every_call_of_the_start_may_fail
 LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 test-loader: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked --tests
+	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked --tests $(ONCE)
 
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
 test-validated: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked --tests
+	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked --tests $(ONCE)
 
 # Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
@@ -132,6 +134,46 @@ test-valgrind: build ## The Rust tests of memory and queues under valgrind
 test-python: venvs ## The Python tests, in both environments
 	$(PY) -m pytest
 	$(PY_NUMBA_DPEX) -m pytest
+
+# --- what takes longer than CI should ------------------------------------------------------------
+
+# How many cases each fuzzing test tries.
+FUZZ := 100000
+
+.PHONY: test-long test-faults test-fuzz test-miri test-sanitized mutants
+test-long: test-faults test-fuzz test-miri test-sanitized ## The nets whole: an hour and more
+
+test-faults: build venvs ## Every Level Zero call made to fail, with each code
+	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults
+	ZEUSM_TEST_FAULTS=all $(PY) -m pytest tests/python/test_faults.py
+	ZEUSM_TEST_FAULTS=all $(PY_NUMBA_DPEX) -m pytest tests/python/test_faults.py
+
+test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test
+	PROPTEST_CASES=$(FUZZ) cargo test --locked --lib
+	PROPTEST_CASES=$(FUZZ) cargo test --locked -p zeusm-cpu --lib
+	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py
+
+# Miri needs its component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It knows no
+# foreign functions, so it sees what calls no driver; and what goes through gigabytes would take it days.
+MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
+test-miri: ## Unsafe code of suai, dlpack and the pool under Miri
+	$(MIRI) --lib -- suai:: dlpack:: sizes::
+	$(MIRI) --test pool -- --skip level_zero --skip stress --skip mixes --skip any_sequence --skip blocks_hold \
+		--skip heap_conforms --skip a_million --skip near_the_shards
+
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+# Leaks are for test-valgrind: drivers and their devices, which refer to each other, live as long as the process.
+test-sanitized: build ## The Rust tests of memory, queues and the pool with AddressSanitizer
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
+		CARGO_TARGET_DIR=$(TARGET)/sanitized ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --target $(HOST) \
+		--lib --test memory --test queue --test asynchronous --test pool -- --skip a_million --skip mixes_fragment
+
+# `cargo install --locked cargo-mutants` first; SHARD=0/10 takes every tenth mutant.
+MUTANTS := pool suai dlpack queue ipc usm
+mutants: build ## Mutants of src/ that no test catches; hours
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo mutants -j1 --cap-lints true --timeout 60 --build-timeout 600 \
+		$(if $(SHARD),--shard $(SHARD) --sharding round-robin) $(MUTANTS:%=-f 'src/%/*.rs') -o $(TARGET) \
+		-- --locked --lib --test pool --test memory --test queue --test asynchronous --test between --test ipc
 
 .PHONY: bench bench-quick
 bench bench-quick: venvs $(VENV_FIGURE)/.requirements

@@ -13,7 +13,7 @@ use crate::driver::Driver;
 use crate::error::Error;
 use crate::pool::{self, DefaultPools, Found, LevelZero, Pool};
 use crate::process::Own;
-use crate::usm::{PointerAttributes, UsmKind};
+use crate::usm::{PointerAttributes, UsmKind, origin};
 
 /// A Level Zero context, either this crate's own or one that somebody else made (a SYCL runtime, for instance).
 ///
@@ -96,7 +96,8 @@ impl Context {
     }
 
     /// What is known of the allocation that `pointer` points into: Level Zero's word, or where a pool has divided
-    /// Level Zero's memory, the pool's.
+    /// Level Zero's memory, the pool's. Some drivers answer for pointers of all their contexts; of zeusm's own
+    /// allocations it is known which context they are of, of others it is not.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of this context.
@@ -118,7 +119,7 @@ impl Context {
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of this context.
     pub(crate) fn driver_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
-        if pointer == 0 {
+        if pointer == 0 || origin::is_elsewhere(pointer, self.handle()) {
             return Err(Error::UnknownPointer { pointer });
         }
         let mut properties = sys::ze_memory_allocation_properties_t {

@@ -1,12 +1,13 @@
 //! A device, and the facts about it that allocations need.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use crate::Result;
+use crate::call::enumerate;
 use crate::driver::{Driver, text};
 
 /// Intel's PCI vendor number.
@@ -26,6 +27,9 @@ struct Inner {
     kind: sys::ze_device_type_t,
     vendor: u32,
     largest_allocation: u64,
+    concurrent_shared_access: bool,
+    /// Asked for once.
+    memory_size: OnceLock<u64>,
 }
 
 /// How a device counts time.
@@ -77,6 +81,7 @@ impl Device {
                 zeDeviceGetProperties(handle, &mut properties)
             )
         }?;
+        let concurrent_shared_access = has_concurrent_shared_access(driver, handle);
         Ok(Self(Arc::new(Inner {
             driver: driver.clone(),
             handle,
@@ -85,6 +90,8 @@ impl Device {
             kind: properties.type_,
             vendor: properties.vendorId,
             largest_allocation: properties.maxMemAllocSize,
+            concurrent_shared_access,
+            memory_size: OnceLock::new(),
         })))
     }
 
@@ -104,6 +111,47 @@ impl Device {
     #[must_use]
     pub fn largest_allocation(&self) -> u64 {
         self.0.largest_allocation
+    }
+
+    /// Whether the host and this device may use the same shared allocation at the same time. Where they may not, the
+    /// driver migrates the allocation as a whole, so host access has to wait until the device's work on it is complete.
+    ///
+    /// Source: Level Zero specification, `ze_memory_access_cap_flags_t`, `CONCURRENT`.
+    #[must_use]
+    pub fn has_concurrent_shared_access(&self) -> bool {
+        self.0.concurrent_shared_access
+    }
+
+    /// How many bytes the device's memories have together; never less than the largest allocation. [`u64::MAX`] where the
+    /// driver does not tell.
+    #[must_use]
+    pub fn memory_size(&self) -> u64 {
+        *self.0.memory_size.get_or_init(|| {
+            let told = self.memories().unwrap_or_default();
+            let total = told
+                .iter()
+                .fold(0u64, |total, memory| total.saturating_add(memory.totalSize));
+            match total {
+                0 => u64::MAX,
+                total => total.max(self.0.largest_allocation),
+            }
+        })
+    }
+
+    fn memories(&self) -> Result<Vec<sys::ze_device_memory_properties_t>> {
+        let empty = sys::ze_device_memory_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
+            ..Default::default()
+        };
+        enumerate(empty, |count, memories| {
+            // SAFETY: the device is alive; `enumerate` passes null or room for `count` structures that say what they are.
+            unsafe {
+                call!(
+                    self.driver().library(),
+                    zeDeviceGetMemoryProperties(self.handle(), count, memories)
+                )
+            }
+        })
     }
 
     /// Whether this device can read and write memory that is on `peer`.
@@ -178,6 +226,23 @@ impl Device {
     pub fn handle(&self) -> sys::ze_device_handle_t {
         self.0.handle
     }
+}
+
+/// The driver's word on [`Device::has_concurrent_shared_access`]; a driver that does not answer does not promise it.
+fn has_concurrent_shared_access(driver: &Driver, handle: sys::ze_device_handle_t) -> bool {
+    let mut access = sys::ze_device_memory_access_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES,
+        ..Default::default()
+    };
+    // SAFETY: the handle comes from the driver and `access` says what it is.
+    let answer = unsafe {
+        call!(
+            driver.library(),
+            zeDeviceGetMemoryAccessProperties(handle, &mut access)
+        )
+    };
+    let concurrent = sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0;
+    answer.is_ok() && access.sharedSingleDeviceAllocCapabilities & concurrent != 0
 }
 
 impl PartialEq for Device {

@@ -84,6 +84,45 @@ impl Driver {
         known.map_or_else(|| Device::new(self, handle), |device| Ok(device.clone()))
     }
 
+    /// Whether `handle` is a device of this driver, or a part of one. It may be any address: it is compared, not used.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn lists(&self, handle: sys::ze_device_handle_t) -> Result<bool> {
+        for device in self.devices()? {
+            if self.is_part(device.handle(), handle)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether `part` is `device`, a device of this driver, or below it.
+    pub(crate) fn is_part(
+        &self,
+        device: sys::ze_device_handle_t,
+        part: sys::ze_device_handle_t,
+    ) -> Result<bool> {
+        if device == part {
+            return Ok(true);
+        }
+        let parts = enumerate(ptr::null_mut(), |count, handles| {
+            // SAFETY: the device is the driver's; `handles` is null or has room for `count`.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeDeviceGetSubDevices(device, count, handles)
+                )
+            }
+        })?;
+        for below in parts {
+            if self.is_part(below, part)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The API version that the driver implements, as (major, minor).
     ///
     /// # Errors

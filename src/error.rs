@@ -100,6 +100,21 @@ pub enum Error {
         /// The memory's device.
         memory_device: String,
     },
+    /// A device handle of another Level Zero library of this process, of a SYCL runtime's for instance.
+    #[error(
+        "two Level Zero libraries are in this process: zeusm uses {}, the SYCL runtime uses {}. Memory of one is unknown \
+         to the other; have both use one: import zeusm before dpctl, with {variable} unset or naming that library",
+        .ours.display(),
+        other(.theirs.as_ref())
+    )]
+    OtherRuntime {
+        /// The library that serves zeusm.
+        ours: PathBuf,
+        /// The one that the SYCL runtime uses, if it can be told.
+        theirs: Option<PathBuf>,
+        /// The environment variable that chooses zeusm's.
+        variable: &'static str,
+    },
     /// A Level Zero function answered with an error.
     #[error("{function} answered {}", code(.result))]
     Call {
@@ -126,6 +141,16 @@ pub enum Error {
         limit: u64,
         /// What Level Zero answered.
         cause: Box<Error>,
+    },
+    /// Neither the machine nor the device can hold so much.
+    #[error("{size} bytes are more than the {of}, {limit} bytes")]
+    TooLarge {
+        /// How many bytes were asked for.
+        size: usize,
+        /// How many there can be.
+        limit: u64,
+        /// What they would be of.
+        of: &'static str,
     },
     /// A pool could not allocate, whatever it gave back.
     #[error(
@@ -179,6 +204,18 @@ pub enum Error {
         /// What Level Zero answered.
         cause: Box<Error>,
     },
+    /// The host must not look at memory of a kind that it may look at otherwise.
+    #[error("the host cannot access {size} bytes of {kind} USM on {device}: {reason}")]
+    HostAccess {
+        /// The kind of memory.
+        kind: UsmKind,
+        /// How many bytes there are.
+        size: usize,
+        /// The device's name.
+        device: String,
+        /// Why it must not.
+        reason: &'static str,
+    },
     /// The two sides of a copy differ in length.
     #[error("{operation}: the source has {source_size} bytes, the destination {destination_size}")]
     Length {
@@ -189,6 +226,9 @@ pub enum Error {
         /// The destination's length in bytes.
         destination_size: usize,
     },
+    /// A null pointer where there is memory to touch.
+    #[error("a null pointer is no memory to copy or fill (ZE_RESULT_ERROR_INVALID_NULL_POINTER)")]
+    NullPointer,
     /// A pointer that is not USM of the context it is said to belong to.
     #[error("pointer {pointer:#x} is not a USM allocation of this Level Zero context")]
     UnknownPointer {
@@ -203,6 +243,7 @@ impl Error {
     pub fn result(&self) -> Option<sys::ze_result_t> {
         match self {
             Self::Call { result, .. } => Some(*result),
+            Self::NullPointer => Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER),
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),
@@ -222,6 +263,10 @@ fn limited(limit: &Option<usize>) -> String {
     limit.map_or_else(String::new, |limit| {
         format!(" (at most {limit} may be held)")
     })
+}
+
+fn other(theirs: Option<&PathBuf>) -> String {
+    theirs.map_or_else(|| "another".to_owned(), |path| path.display().to_string())
 }
 
 fn paths(tried: &[PathBuf]) -> String {

@@ -15,9 +15,10 @@ use crate::process::{Mutex, Own};
 
 /// How many events are made at a time.
 const POOL_SIZE: u32 = 64;
-/// How long a driver may fail to tell an event's state, and how often it is asked.
-const PATIENCE: Duration = Duration::from_secs(1);
-const NAP: Duration = Duration::from_millis(1);
+
+/// How often a driver that refuses a call is asked again, and how long after.
+const REFUSALS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
 ///
@@ -102,27 +103,6 @@ impl Event {
         Ok(())
     }
 
-    /// Waits until the operation is over, also where waiting fails.
-    pub(crate) fn outlast(&self) {
-        if self.finish().is_err() {
-            self.poll();
-        }
-    }
-
-    /// Asks until the operation is done, the device lost, or no answer to be had for [`PATIENCE`]: a driver that cannot
-    /// tell the state of an event any more runs nothing either.
-    pub(crate) fn poll(&self) {
-        let mut answered = Instant::now();
-        while answered.elapsed() < PATIENCE {
-            match self.is_complete() {
-                Ok(false) => answered = Instant::now(),
-                Err(error) if error.result() != Some(sys::ZE_RESULT_ERROR_DEVICE_LOST) => {}
-                Ok(true) | Err(_) => return,
-            }
-            thread::sleep(NAP);
-        }
-    }
-
     /// Whether it is of this process's parent.
     pub(crate) fn is_inherited(&self) -> bool {
         self.0.is_inherited()
@@ -183,6 +163,12 @@ impl Event {
         Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
+    /// Waits until the operation is done, also where the driver refuses to wait for a while, and tells whether it is: it
+    /// is not when the driver keeps refusing, as with a lost device, on which nothing runs any more.
+    pub(crate) fn drain(&self) -> bool {
+        persist(|| self.finish())
+    }
+
     /// Signals it from the host.
     pub(crate) fn signal(&self) -> Result<()> {
         if self.is_inherited() {
@@ -190,6 +176,11 @@ impl Event {
         }
         // SAFETY: the event is alive.
         unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }
+    }
+
+    /// Signals it from the host, also where the driver refuses for a while: who waits has no other way to go on.
+    pub(crate) fn signal_surely(&self) -> bool {
+        persist(|| self.signal())
     }
 
     /// The context it belongs to: only there can operations wait for it.
@@ -219,6 +210,16 @@ impl Event {
     pub fn handle(&self) -> sys::ze_event_handle_t {
         self.0.handle
     }
+}
+
+/// Asks again while the driver refuses, for a moment; whether it gave in.
+fn persist(call: impl Fn() -> Result<()>) -> bool {
+    (0..REFUSALS).any(|refusals| {
+        if refusals > 0 {
+            thread::sleep(PAUSE);
+        }
+        call().is_ok()
+    })
 }
 
 impl Drop for Inner {

@@ -14,7 +14,7 @@
 //!
 //! let mut memory = SharedMemory::new(&context, &device, 4096)?;
 //! queue.fill(&mut memory, 0x5a)?;
-//! assert!(memory.iter().all(|&byte| byte == 0x5a));
+//! assert!(memory.as_slice()?.iter().all(|&byte| byte == 0x5a));
 //! # Ok::<(), zeusm::Error>(())
 //! ```
 //!

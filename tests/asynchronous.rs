@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use zeusm::{
-    Completion, Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, sys,
+    Completion, Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, UsmKind,
+    sys,
 };
 
 /// Large enough to be still under way when the call returns.
@@ -50,7 +51,7 @@ fn what_is_behind_a_gate_waits_for_its_job() {
     open.send(()).unwrap();
     wait(&filled);
     assert!(gate.is_complete().unwrap());
-    assert!(memory.iter().all(|&byte| byte == 7));
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
     queue.collect();
     assert!(queue.is_idle());
 }
@@ -99,7 +100,7 @@ fn a_barrier_waits_for_another_queue() {
     assert!(!twos.wait(Some(Duration::from_millis(30))).unwrap());
     drop(open);
     wait(&twos);
-    assert!(memory.iter().all(|&byte| byte == 2));
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 2));
 }
 
 #[test]
@@ -131,14 +132,15 @@ fn queues_and_events_may_go_in_any_order_while_a_gate_is_shut() {
     for order in 0..6 {
         let (context, device, queue) = place();
         let memory = DeviceMemory::new(&context, &device, 4096).unwrap();
-        let allocation = Arc::downgrade(memory.allocation());
+        let pool = context.pool(&device, UsmKind::Device).unwrap();
+        let live = || pool.statistics().used_count;
         let (open, job) = held();
         let gate = queue.host_task(job).unwrap();
         queue.barrier(std::slice::from_ref(&gate)).unwrap();
         let operation = queue.fill_async(memory, 1).unwrap();
         let event = operation.event().clone();
         drop(operation);
-        assert_eq!(allocation.strong_count(), 1, "kept while it is needed");
+        assert_eq!(live(), 1, "kept while it is needed");
         // The last owner of the queue waits, so somebody else has to open the gate.
         let opener = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(5));
@@ -155,7 +157,7 @@ fn queues_and_events_may_go_in_any_order_while_a_gate_is_shut() {
             drop(parts[part].take());
         }
         opener.join().unwrap();
-        assert_eq!(allocation.strong_count(), 0);
+        assert_eq!(live(), 0);
     }
 }
 
@@ -221,7 +223,7 @@ fn hints_change_nothing_and_have_their_turn() {
     wait(&fetched);
     assert!(filled.is_complete().unwrap());
     wait(&advised);
-    assert!(memory.iter().all(|&byte| byte == 4));
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 4));
     // SAFETY: Level Zero refuses a null pointer.
     let refused = unsafe { queue.prefetch_raw(std::ptr::null(), 64) };
     assert!(matches!(
@@ -260,9 +262,59 @@ fn threads_chain_queues() {
                     let zero = fill(first, &memory, 0xee);
                     second.barrier(&[zero]).unwrap();
                     wait(&fill(second, &memory, value));
-                    assert!(memory.iter().all(|&byte| byte == value));
+                    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == value));
                 }
             });
         }
     });
+}
+
+#[test]
+fn an_operation_does_not_show_what_the_device_may_be_writing() {
+    let (context, device, queue) = place();
+    let (open, task) = held();
+    let closed = queue.host_task(task).unwrap();
+    queue.barrier(&[closed]).unwrap();
+    let memory = DeviceMemory::new(&context, &device, 4).unwrap();
+    let operation = queue.read_async(memory, vec![171; 4]).unwrap();
+    let shown = format!("{operation:?}");
+    assert!(
+        shown.contains("Operation") && !shown.contains("171"),
+        "{shown}"
+    );
+    drop(open);
+    operation.wait().unwrap();
+}
+
+#[test]
+fn memory_of_another_context_is_refused_before_anything_is_done() {
+    let (context, device, queue) = place();
+    let other = Context::new(device.driver()).unwrap();
+    let mut own = SharedMemory::new(&context, &device, 64).unwrap();
+    let mut theirs = SharedMemory::new(&other, &device, 64).unwrap();
+    let refused = [
+        queue.copy(&mut own, &theirs),
+        queue.copy(&mut theirs, &own),
+        queue.fill(&mut theirs, 1),
+        queue.write(&mut theirs, &[1; 64]),
+        queue.read(&theirs, &mut [0; 64]),
+        queue
+            .fill_async(SharedMemory::new(&other, &device, 64).unwrap(), 1)
+            .map(drop),
+    ];
+    for answer in refused {
+        let error = answer.unwrap_err();
+        assert!(
+            matches!(error, Error::OtherContext { size: 64, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("another context"), "{error}");
+    }
+    // Of no bytes there is nothing to be in reach.
+    queue
+        .fill(&mut SharedMemory::new(&other, &device, 0).unwrap(), 1)
+        .unwrap();
+    queue
+        .copy(&mut own, &SharedMemory::new(&context, &device, 64).unwrap())
+        .unwrap();
 }

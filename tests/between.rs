@@ -18,7 +18,7 @@ fn place() -> (Context, Device, Queue) {
 /// Memory whose bytes tell where they are.
 fn counted(context: &Context, device: &Device) -> SharedMemory {
     let mut memory = SharedMemory::new(context, device, SIZE).unwrap();
-    for (index, byte) in memory.iter_mut().enumerate() {
+    for (index, byte) in memory.as_mut_slice().unwrap().iter_mut().enumerate() {
         *byte = (index % 251) as u8;
     }
     memory
@@ -37,7 +37,7 @@ fn memory_comes_from_another_context() {
     let source = counted(&there, &device);
     let copy = |size, in_pieces| {
         let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
-        memory.fill(255);
+        memory.as_mut_slice().unwrap().fill(255);
         let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
         // SAFETY: both are alive, and as large as that.
         unsafe {
@@ -48,6 +48,7 @@ fn memory_comes_from_another_context() {
             }
         }
         .unwrap();
+        let (memory, source) = (memory.as_slice().unwrap(), source.as_slice().unwrap());
         assert_eq!(memory[..size], source[..size]);
         assert!(memory[size..].iter().all(|&byte| byte == 255));
     };
@@ -68,7 +69,7 @@ fn it_comes_directly_where_the_device_reaches_it() {
     // SAFETY: both are alive until the copy is done, and as large as that.
     let event = unsafe { to.begin_peer_copy_raw(into, &from, out, SIZE) }.unwrap();
     assert!(event.wait(None).unwrap());
-    assert_eq!(memory[..], source[..]);
+    assert_eq!(memory.as_slice().unwrap(), source.as_slice().unwrap());
 }
 
 #[test]
@@ -90,5 +91,5 @@ fn it_comes_after_what_the_other_queue_was_given() {
         from.fill_raw(out, 7, SIZE, Completion::Event).unwrap();
         to.peer_copy_raw(into, &from, out, SIZE).unwrap();
     }
-    assert!(memory.iter().all(|&byte| byte == 7));
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
 }

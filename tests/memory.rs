@@ -3,7 +3,7 @@
 
 use zeusm::usm::{Allocation, LARGEST_ALIGNMENT};
 use zeusm::{
-    Context, Device, DeviceMemory, Error, HostMemory, Runtime, SharedMemory, UsmKind, sys,
+    Context, Device, DeviceMemory, Error, HostMemory, IpcHandle, Runtime, SharedMemory, UsmKind,
 };
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
@@ -78,8 +78,20 @@ fn nothing_is_allocated_for_no_bytes() {
         let memory = Allocation::new(&context, &device, kind, 0, 64).unwrap();
         assert!(memory.as_ptr().is_null());
     }
-    assert!(HostMemory::new(&context, &device, 0).unwrap().is_empty());
-    assert!(SharedMemory::new(&context, &device, 0).unwrap().is_empty());
+    assert!(
+        HostMemory::new(&context, &device, 0)
+            .unwrap()
+            .as_slice()
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        SharedMemory::new(&context, &device, 0)
+            .unwrap()
+            .as_slice()
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -89,19 +101,24 @@ fn too_much_is_an_error_that_says_what_was_asked() {
         for size in [1 << 50, isize::MAX as usize, usize::MAX] {
             let error = Allocation::new(&context, &device, kind, size, 0).unwrap_err();
             let message = error.to_string();
-            for part in [
-                &size.to_string(),
-                kind.name(),
-                device.name(),
-                "ZE_RESULT_ERROR_",
-            ] {
+            for part in [&size.to_string(), kind.name(), device.name()] {
                 assert!(message.contains(part), "{part:?} in {message}");
             }
-            assert!(
-                error
-                    .result()
-                    .is_some_and(|result| result != sys::ZE_RESULT_SUCCESS)
-            );
+            // No driver was asked.
+            assert_eq!(error.result(), None, "{message}");
+            let mut cause = &error;
+            while let Error::Allocation { cause: next, .. } | Error::Pool { cause: next, .. } =
+                cause
+            {
+                cause = next;
+            }
+            let Error::TooLarge {
+                size: told, limit, ..
+            } = cause
+            else {
+                panic!("{message}");
+            };
+            assert!(*told >= size && *limit < size as u64, "{message}");
         }
     }
 }
@@ -111,12 +128,30 @@ fn host_and_shared_memory_are_slices() {
     let (context, device) = place();
     let mut host = HostMemory::new(&context, &device, 256).unwrap();
     let mut shared = SharedMemory::new(&context, &device, 256).unwrap();
-    for (index, byte) in host.iter_mut().enumerate() {
+    for (index, byte) in host.as_mut_slice().unwrap().iter_mut().enumerate() {
         *byte = index as u8;
     }
-    shared.copy_from_slice(&host);
-    assert_eq!(shared[255], 255);
-    assert_eq!(&host[..], &shared[..]);
+    let bytes = host.as_slice().unwrap();
+    shared.as_mut_slice().unwrap().copy_from_slice(bytes);
+    assert_eq!(shared.as_slice().unwrap()[255], 255);
+    assert_eq!(bytes, shared.as_slice().unwrap());
+}
+
+#[test]
+fn exported_memory_gives_no_slices() {
+    let (context, device) = place();
+    let mut memory = SharedMemory::new(&context, &device, 256).unwrap();
+    let neighbour = SharedMemory::new(&context, &device, 256).unwrap();
+    assert!(memory.as_mut_slice().is_ok());
+    IpcHandle::of_memory(&mut memory, 0..16).unwrap();
+    for refused in [memory.as_slice().err(), memory.as_mut_slice().err()] {
+        let text = refused.unwrap().to_string();
+        assert!(
+            text.contains("256 bytes of shared USM") && text.contains("exported"),
+            "{text}"
+        );
+    }
+    assert!(neighbour.as_slice().is_ok());
 }
 
 #[test]
@@ -125,7 +160,7 @@ fn memory_says_what_it_is() {
     let memory = DeviceMemory::new(&context, &device, 77).unwrap();
     let text = format!("{memory:?}");
     assert!(text.contains("device USM of 77 bytes"), "{text}");
-    assert_eq!(memory.allocation().kind(), UsmKind::Device);
-    assert_eq!(memory.allocation().context(), &context);
-    assert_eq!(memory.allocation().device(), &device);
+    assert_eq!(memory.context(), &context);
+    assert_eq!(memory.device(), &device);
+    assert_eq!(memory.into_allocation().kind(), UsmKind::Device);
 }

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::env;
+use std::fs;
 use std::process::Command;
+use std::ptr;
 
 use zeusm::runtime::{Choice, RuntimeKind};
 use zeusm::{Error, Runtime};
@@ -22,6 +24,91 @@ fn child(test: &str, variables: &[(&str, &str)]) {
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(text.contains("1 passed"), "{text}");
+}
+
+/// A library with two drivers of one device each, of which the second one has a part.
+const TWO_DRIVERS: &str = r#"
+#include <level_zero/ze_api.h>
+
+static char drivers[2], devices[2], part;
+
+ze_result_t zeInit(ze_init_flags_t flags) { return ZE_RESULT_SUCCESS; }
+
+static ze_result_t list(uint32_t *count, void **handles, uint32_t known, char *first)
+{
+    for (uint32_t i = 0; handles && i < known && i < *count; i++)
+        handles[i] = first + i;
+    *count = known;
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeDriverGet(uint32_t *count, ze_driver_handle_t *handles)
+{
+    return list(count, (void **)handles, 2, drivers);
+}
+
+ze_result_t zeDeviceGet(ze_driver_handle_t driver, uint32_t *count, ze_device_handle_t *handles)
+{
+    return list(count, (void **)handles, 1, devices + ((char *)driver - drivers));
+}
+
+ze_result_t zeDeviceGetSubDevices(ze_device_handle_t device, uint32_t *count, ze_device_handle_t *handles)
+{
+    return list(count, (void **)handles, (char *)device == devices + 1, &part);
+}
+
+ze_result_t zeDeviceGetProperties(ze_device_handle_t device, ze_device_properties_t *properties)
+{
+    properties->type = ZE_DEVICE_TYPE_GPU;
+    return ZE_RESULT_SUCCESS;
+}
+"#;
+
+#[test]
+fn a_handle_belongs_to_the_driver_that_lists_it() {
+    let root = tempfile::tempdir().unwrap();
+    let (code, library) = (root.path().join("two.c"), root.path().join("libtwo.so"));
+    fs::write(&code, TWO_DRIVERS).unwrap();
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &code])
+        .status();
+    assert!(compiled.unwrap().success());
+    let path = library.to_str().unwrap();
+    child("child_two_drivers", &[("ZEUSM_RUNTIME", path)]);
+}
+
+#[test]
+#[ignore = "run by a_handle_belongs_to_the_driver_that_lists_it"]
+fn child_two_drivers() {
+    let runtime = Runtime::get().unwrap();
+    let [first, second] = runtime.drivers() else {
+        panic!("{:?}", runtime.drivers());
+    };
+    let device = |driver: &zeusm::Driver| driver.devices().unwrap()[0].handle();
+    let mut part = ptr::null_mut();
+    // SAFETY: the device is the driver's, and there is room for one handle.
+    let answer = unsafe {
+        runtime.library().zeDeviceGetSubDevices.unwrap()(device(second), &mut 1, &mut part)
+    };
+    assert_eq!(answer, zeusm::sys::ZE_RESULT_SUCCESS);
+    for (handle, driver) in [
+        (device(first), first),
+        (device(second), second),
+        (part, second),
+    ] {
+        let found = runtime.driver_of(handle).unwrap();
+        assert_eq!(found.handle(), driver.handle());
+    }
+    let error = runtime
+        .driver_of(ptr::without_provenance_mut(0x1000))
+        .unwrap_err();
+    assert!(matches!(error, Error::OtherRuntime { .. }));
+    let message = error.to_string();
+    assert!(
+        message.contains("libtwo.so") && message.contains("ZEUSM_RUNTIME"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::suai::{ItemType, Layout};
 
@@ -128,6 +130,7 @@ fn what_is_wrong_is_named() {
         (2, 32, 4, "4 lanes"),
         (2, 32, 0, "0 lanes"),
         (2, 12, 1, "12 bits"),
+        (0, 12, 1, "12 bits"),
         (4, 16, 1, "type code 4"), // bfloat16
         (3, 64, 1, "type code 3"), // a handle
         (0, 128, 1, "128 bits"),
@@ -158,6 +161,31 @@ fn no_strides_are_row_major_and_odd_offsets_move_the_pointer() {
 }
 
 #[test]
+fn items_are_those_of_the_type_codes() {
+    let (mut shape, mut strides) = ([3], [1]);
+    for (code, bits, typestr) in [
+        (0, 8, "|i1"),
+        (1, 16, "<u2"),
+        (2, 64, "<f8"),
+        (5, 128, "<c16"),
+        (6, 8, "|b1"),
+    ] {
+        let dtype = abi::DataType {
+            code,
+            bits,
+            lanes: 1,
+        };
+        let given = abi::Tensor {
+            dtype,
+            ..raw(&mut shape, &mut strides)
+        };
+        // SAFETY: as for `refusal`.
+        let read = unsafe { Tensor::read(&given, 0) }.unwrap();
+        assert_eq!(read.item.to_string(), typestr);
+    }
+}
+
+#[test]
 fn another_major_version_is_not_read() {
     let mut structure = abi::Versioned {
         version: abi::Version { major: 2, minor: 1 },
@@ -173,4 +201,58 @@ fn another_major_version_is_not_read() {
         Managed::tensor(Form::Versioned, structure)
     };
     assert!(refused.unwrap_err().to_string().contains("DLPack 2.1"));
+}
+
+/// Small numbers, and those at the ends of their ranges.
+fn any_integer() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        6 => -3..9i64,
+        1 => prop::sample::select(vec![i64::MIN, i64::MIN + 1, i64::MAX, 1 << 62, 1 << 32, -(1 << 32)]),
+        1 => any::<i64>(),
+    ]
+}
+
+proptest! {
+    /// Whatever a producer writes into the structure, the answer is an array whose elements have addresses, or an error
+    /// that says why not; and the array goes out as it came in.
+    #[test]
+    fn any_structure_is_read_or_refused(
+        (shape, strides) in (0..70usize).prop_flat_map(|length| {
+            let integers = || prop::collection::vec(any_integer(), length);
+            (integers(), prop::option::of(integers()))
+        }),
+        ndim in prop_oneof![9 => Just(None), 1 => (-2..3i32).prop_map(Some)],
+        (data, byte_offset) in (prop_oneof![Just(0), any::<usize>()], any_integer()),
+        (code, bits, lanes) in (0..8u8, prop::sample::select(vec![0u8, 1, 8, 16, 32, 64, 128, 255]), 0..3u16),
+        (kind, id, flags) in (any::<i32>(), any::<i32>(), any::<u64>()),
+    ) {
+        let ndim = ndim.unwrap_or(shape.len() as i32).min(shape.len() as i32);
+        let (mut shape, mut strides) = (shape, strides);
+        let structure = abi::Tensor {
+            data: ptr::without_provenance_mut(data),
+            device: abi::Device { kind, id },
+            ndim,
+            dtype: abi::DataType { code, bits, lanes },
+            shape: shape.as_mut_ptr(),
+            strides: strides.as_mut().map_or(ptr::null_mut(), |strides| strides.as_mut_ptr()),
+            byte_offset: byte_offset as u64,
+        };
+        // SAFETY: shape and strides have at least `ndim` integers, or are null.
+        match unsafe { Tensor::read(&structure, flags) } {
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+            Ok(read) => {
+                let found = read.layout.extent().addresses(read.pointer);
+                prop_assert!(found.is_ok(), "{found:?}");
+                prop_assert!(read.layout.elements() == 0 || data != 0);
+                let same = read.layout.shape().iter().zip(&shape).all(|(&read, &given)| read as i64 == given);
+                prop_assert!(same && read.layout.ndim() == ndim as usize);
+                let out = read.export(Form::Versioned, Box::new(())).unwrap();
+                // SAFETY: `export` made the structure, which is taken over once.
+                let (back, _taken) = unsafe { (Managed::tensor(Form::Versioned, out), Managed::new(Form::Versioned, out)) };
+                let back = back.unwrap();
+                prop_assert_eq!(back.layout.extent().addresses(back.pointer), found);
+                prop_assert_eq!((back.item, back.read_only, back.copied), (read.item, read.read_only, read.copied));
+            }
+        }
+    }
 }

@@ -1,13 +1,18 @@
 //! Level Zero's side: its handles, which begin with a file descriptor.
 
-use std::ffi::c_char;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ffi::{CStr, c_char};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr;
 
 use level_zero_sys as sys;
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::process::Resource;
 
 use super::Error;
 use super::identity::File;
+use super::lent::Lent;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
@@ -71,19 +76,27 @@ impl Raw {
     /// The older of Intel's drivers take the number in the handle for a descriptor of this process, the newer ones for
     /// one of the process that made it. Both are right when the descriptor has the same number here as there; where that
     /// number is taken, the new one is written into the handle, which the older ones and the CPU runtime understand.
-    pub fn open(
+    ///
+    /// # Safety
+    /// A driver of the same kind, in a process that is trusted, must have given the handle, with `moved` as its
+    /// descriptor: what else the bytes hold, drivers believe without a check.
+    pub unsafe fn open(
         &self,
         context: &Context,
         device: &Device,
         moved: Option<OwnedFd>,
-    ) -> crate::Result<usize> {
+    ) -> Result<usize, Error> {
         let mut handle = *self;
-        let moved = moved.map(|moved| same_number(moved, self.descriptor()));
+        let moved = moved.map(|moved| Lent::new(moved, self.descriptor()));
+        let moved = moved.transpose().map_err(|cause| {
+            let what = "cannot duplicate the descriptor of the memory";
+            Error::System { what, cause }
+        })?;
         if let Some(moved) = &moved {
-            handle.0[..4].copy_from_slice(&moved.as_raw_fd().to_ne_bytes());
+            handle.0[..4].copy_from_slice(&moved.number().to_ne_bytes());
         }
         let mut pointer = ptr::null_mut();
-        // SAFETY: context and device are alive, and the driver checks what the handle says.
+        // SAFETY: context and device are alive, and the caller vouches for the handle.
         unsafe {
             call!(
                 context.library(),
@@ -122,14 +135,6 @@ impl Raw {
     }
 }
 
-/// The descriptor under another number if that is free, else as it is.
-fn same_number(descriptor: OwnedFd, number: i32) -> OwnedFd {
-    match rustix::io::fcntl_dupfd_cloexec(&descriptor, number) {
-        Ok(copy) if copy.as_raw_fd() == number => copy,
-        _ => descriptor,
-    }
-}
-
 /// Unmaps what [`Raw::open`] mapped.
 pub fn close(context: &Context, pointer: usize) {
     // The answer can only be told to nobody.
@@ -142,12 +147,59 @@ pub fn close(context: &Context, pointer: usize) {
     };
 }
 
-/// The error for a driver without the feature, when that is the reason.
-pub fn check(device: &Device) -> Result<(), Error> {
-    if is_supported(device.driver())? {
-        return Ok(());
+/// What a driver's refusal of an allocation of `size` bytes means: drivers answer a few codes to everything, so the kernel
+/// is asked what may be the reason.
+pub fn explain(device: &Device, size: usize, cause: crate::Error) -> Error {
+    // Asked first, as the driver has words for its last failure only.
+    let description = description(device.driver());
+    if let Some(cause) = shortage(size) {
+        let what =
+            "the Level Zero driver cannot pass the memory, nor can the kernel (memfd_create)";
+        return Error::System { what, cause };
     }
-    Err(Error::Unsupported {
-        device: device.name().to_owned(),
-    })
+    match is_supported(device.driver()) {
+        Ok(false) => Error::Unsupported {
+            device: device.name().to_owned(),
+            description,
+        },
+        _ => Error::Refused { cause, description },
+    }
+}
+
+/// Why this process can have no memory file of `size` bytes now, if so.
+fn shortage(size: usize) -> Option<io::Error> {
+    // A driver may need several descriptors at once.
+    let files = || rustix::fs::memfd_create("zeusm-ipc", MemfdFlags::CLOEXEC);
+    let files: Result<Vec<_>, _> = (0..4).map(|_| files()).collect();
+    let longest = rustix::process::getrlimit(Resource::Fsize).current;
+    match files {
+        Err(error) => Some(error.into()),
+        Ok(_) if longest.is_some_and(|longest| longest < size as u64) => Some(Errno::FBIG.into()),
+        Ok(_) => None,
+    }
+}
+
+/// The driver's words for what failed last in this thread (since specification 1.6); empty where it has none.
+fn description(driver: &Driver) -> String {
+    type Describe =
+        unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> sys::ze_result_t;
+    // SAFETY: this is the function's type in the specification.
+    let describe = unsafe {
+        driver
+            .library()
+            .symbol::<Describe>(c"zeDriverGetLastErrorDescription")
+    };
+    let Ok(describe) = describe else {
+        return String::new();
+    };
+    let mut text = ptr::null();
+    // SAFETY: the driver lives as long as the process.
+    let result = unsafe { describe(driver.handle(), &mut text) };
+    if result != sys::ZE_RESULT_SUCCESS || text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the driver gave a string, which is valid until the thread's next failing call.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
 }

@@ -1,5 +1,9 @@
 //! What can go wrong between processes.
 
+use std::io;
+
+use rustix::io::Errno;
+
 /// Why memory cannot be exported, or a handle not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -43,6 +47,25 @@ pub enum Error {
         /// The name of the latter.
         name: String,
     },
+    /// The process did not make the handle, or not as it is.
+    #[error(
+        "the IPC handle is not one of process {process}, or was changed after that made it: its seal does not fit"
+    )]
+    Forged {
+        /// The process that the handle names.
+        process: u32,
+    },
+    /// The process that made the handle is another user's, whom this process has no reason to believe.
+    #[error(
+        "the memory of the IPC handle belongs to process {process} of user {user}: memory is opened of processes of \
+         the same user and of root only"
+    )]
+    Untrusted {
+        /// The process that the handle names.
+        process: u32,
+        /// Its effective user.
+        user: u32,
+    },
     /// The owner has freed the memory.
     #[error("the memory of the IPC handle has been freed by its owner, process {process}")]
     Freed {
@@ -58,15 +81,16 @@ pub enum Error {
     /// The system lets nothing through from the process that owns the memory.
     #[error(
         "cannot get the memory's file descriptor from process {process}: pidfd_getfd: {forbidden}; and over its socket: \
-         {socket}"
+         {socket}{}",
+        deaf(.socket)
     )]
     Unreachable {
         /// The process.
         process: u32,
         /// Why `pidfd_getfd` did not give it.
-        forbidden: std::io::Error,
+        forbidden: io::Error,
         /// Why the socket did not.
-        socket: std::io::Error,
+        socket: io::Error,
     },
     /// The range is not inside the allocation.
     #[error("bytes {start} to {end} are not inside the allocation of {size} bytes")]
@@ -85,20 +109,66 @@ pub enum Error {
         reason: &'static str,
     },
     /// The driver does not pass memory between processes.
-    #[error("the Level Zero driver of {device} does not pass memory between processes")]
+    #[error("the Level Zero driver of {device} does not pass memory between processes{}", more(.description))]
     Unsupported {
         /// The device's name.
         device: String,
+        /// What the driver has to say, if anything.
+        description: String,
     },
-    /// Something of the system was refused.
-    #[error("{what}: {cause}")]
+    /// The driver did not export or open the memory; another time it may.
+    #[error("{cause}{}", more(.description))]
+    Refused {
+        /// Its answer.
+        cause: crate::Error,
+        /// What it has to say, if anything.
+        description: String,
+    },
+    /// The system did not do what it was asked for; another time it may.
+    #[error("{what}: {cause}{}", advice(.cause))]
     System {
         /// What was tried.
         what: &'static str,
         /// The system's answer.
-        cause: std::io::Error,
+        cause: io::Error,
     },
     /// Level Zero refused.
     #[error(transparent)]
     LevelZero(#[from] crate::Error),
+}
+
+fn more(description: &str) -> String {
+    match description {
+        "" => String::new(),
+        text => format!(" ({text})"),
+    }
+}
+
+/// What a socket that nobody listens at means.
+fn deaf(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            ": it is gone and its number another process's, or in a container with a network of its own, or it could not \
+             begin to listen"
+        }
+        _ => "",
+    }
+}
+
+/// What the reason may be, and what helps.
+fn advice(error: &io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE) => {
+            ": the process has as many files open as it may (RLIMIT_NOFILE, `ulimit -n`)"
+        }
+        Some(Errno::NFILE) => ": the machine has as many files open as it may (fs.file-max)",
+        Some(Errno::FBIG) => {
+            ": the process may have no files that large (RLIMIT_FSIZE, `ulimit -f`), and what is shared counts as one"
+        }
+        Some(Errno::PERM | Errno::NOSYS) => {
+            ": the kernel does not have it, or a filter of system calls (seccomp) forbids it"
+        }
+        Some(Errno::NOENT) => ": is /proc mounted?",
+        _ => "",
+    }
 }

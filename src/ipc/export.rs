@@ -5,9 +5,10 @@ use std::ops::Range;
 use super::driver::{self, Raw};
 use super::handle::IpcHandle;
 use super::ledger::{self, Entry};
-use super::{Error, identity};
+use super::seal::Key;
+use super::{Error, identity, server};
 use crate::context::Context;
-use crate::usm::{Allocation, UsmKind};
+use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
 /// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
 /// child makes its own.
@@ -17,6 +18,7 @@ pub(crate) struct Export {
     raw: Raw,
     file: Option<identity::File>,
     entry: Entry,
+    key: Key,
     /// Of the driver's allocation, of which this may be a part.
     base: usize,
     size: usize,
@@ -27,25 +29,23 @@ pub(crate) struct Export {
 impl Export {
     /// Gets the driver's handle, and enters it in the ledger.
     pub(crate) fn new(allocation: &Allocation) -> Result<Self, Error> {
-        driver::check(allocation.device())?;
         let context = allocation.context().clone();
         // A pool's allocation is a part of the driver's, whose handle can be had of its beginning only.
         let whole = context.driver_attributes(allocation.as_ptr().addr())?;
-        let raw = Raw::get(&context, whole.base)?;
+        let raw = Raw::get(&context, whole.base)
+            .map_err(|cause| driver::explain(allocation.device(), whole.size, cause))?;
         let file = raw.file();
-        let entry = match ledger::enter(file.map(|_| raw.descriptor())) {
-            Ok(entry) => entry,
-            Err(cause) => {
-                raw.put(&context);
-                let what = "cannot enter the memory in the list of what this process exports";
-                return Err(Error::System { what, cause });
-            }
-        };
+        let (entry, key) = ledger::enter(file.map(|_| raw.descriptor())).inspect_err(|_| {
+            raw.put(&context);
+        })?;
+        // Without it, handles still open wherever pidfd_getfd is allowed.
+        server::serve(entry.token);
         Ok(Self {
             context,
             raw,
             file,
             entry,
+            key,
             base: whole.base,
             size: whole.size,
             kind: whole.kind,
@@ -58,9 +58,10 @@ impl Export {
         &self,
         allocation: &Allocation,
         range: &Range<usize>,
-    ) -> Result<IpcHandle, Error> {
-        Ok(IpcHandle {
-            boot: identity::boot()?,
+        boot: [u8; 16],
+    ) -> IpcHandle {
+        IpcHandle {
+            boot,
             device: allocation.device().uuid(),
             process: std::process::id(),
             kind: self.kind,
@@ -71,7 +72,41 @@ impl Export {
             whole: self.size as u64,
             offset: (allocation.as_ptr().addr() - self.base + range.start) as u64,
             size: range.len() as u64,
-        })
+            seal: Default::default(),
+        }
+        .sealed(&self.key)
+    }
+}
+
+impl IpcHandle {
+    /// Makes a handle of a range of an allocation, in bytes from its beginning. The memory stays the allocation's: the
+    /// handle opens for as long as that lives.
+    ///
+    /// # Errors
+    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Unsupported`] by the driver's word, and Level Zero's and
+    /// the system's own errors.
+    pub fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
+        if range.start > range.end || range.end > allocation.size() {
+            return Err(Error::Range {
+                start: range.start,
+                end: range.end,
+                size: allocation.size(),
+            });
+        }
+        if range.is_empty() {
+            let reason = "no bytes, so nothing to share with another process";
+            return Err(Error::NothingToShare { reason });
+        }
+        let boot = identity::boot()?;
+        Ok(allocation.export()?.handle(allocation, &range, boot))
+    }
+
+    /// Makes a handle of a range of a typed owner's memory, which gives no slices from then on.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_memory<K: Kind>(memory: &mut Memory<K>, range: Range<usize>) -> Result<Self, Error> {
+        Self::new(memory.exclusive_allocation(), range)
     }
 }
 

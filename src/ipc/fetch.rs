@@ -1,61 +1,82 @@
-//! Getting the memory's descriptor from the process that owns the memory, and its word that it still does.
+//! Getting the memory's descriptor from the process that owns the memory, and its word that it made the handle and still
+//! has the memory.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use super::handle::IpcHandle;
-use super::ledger::Entry;
+use super::identity::is_trusted;
+use super::ledger::Foreign;
 use super::server::{self, Said};
 use super::{Error, identity, ledger};
 
-/// The descriptor of a handle's memory, if its driver uses one.
+/// The descriptor of a handle's memory, if its driver uses one. Once this returns, all that the handle says is the word
+/// of the process that owns the memory, and that process is trusted.
 ///
 /// # Errors
-/// [`Error::Freed`], [`Error::ExporterGone`] and [`Error::Unreachable`].
+/// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`], and
+/// [`Error::System`] when something is short.
 pub fn descriptor(handle: &IpcHandle) -> Result<Option<OwnedFd>, Error> {
     let process = handle.process;
-    let said = match of_this_process(&handle.entry) {
+    let said = match of_this_process(handle)? {
         Some(said) => said,
         None => match take(handle) {
             Ok(said) => said,
             Err(Refusal::Gone) => return Err(Error::ExporterGone { process }),
+            Err(Refusal::Short(cause)) => return Err(short(cause)),
             Err(Refusal::Forbidden(forbidden)) => {
-                let (token, number) = (handle.entry.token, handle.entry.number);
-                server::ask(token, number).map_err(|socket| match socket.kind() {
-                    io::ErrorKind::ConnectionRefused => Error::ExporterGone { process },
-                    _ => Error::Unreachable {
-                        process,
-                        forbidden: forbidden.into(),
-                        socket,
-                    },
-                })?
+                server::ask(handle).map_err(|socket| unreachable(process, forbidden, socket))?
             }
         },
     };
     match said {
+        Said::Forged => Err(Error::Forged { process }),
+        Said::Untrusted(user) => Err(Error::Untrusted { process, user }),
         Said::Freed => Err(Error::Freed { process }),
         Said::Live(descriptor) => Ok(descriptor),
     }
 }
 
+fn short(cause: Errno) -> Error {
+    Error::System {
+        what: "cannot take the descriptor of the memory from its owner",
+        cause: cause.into(),
+    }
+}
+
+fn unreachable(process: u32, forbidden: Errno, socket: io::Error) -> Error {
+    if let Some(cause) = Errno::from_io_error(&socket).filter(|cause| is_shortage(*cause)) {
+        return short(cause);
+    }
+    Error::Unreachable {
+        process,
+        forbidden: forbidden.into(),
+        socket,
+    }
+}
+
 /// The answer without asking anybody, when the handle was made in this process.
-fn of_this_process(entry: &Entry) -> Option<Said> {
+fn of_this_process(handle: &IpcHandle) -> Result<Option<Said>, Error> {
     let ledger = ledger::get();
-    let ledger = ledger.as_ref().filter(|it| it.token == entry.token)?;
-    Some(match ledger.find(entry.number) {
-        None => Said::Freed,
-        Some(descriptor) => Said::Live(descriptor.and_then(|number| {
-            // SAFETY: the driver keeps the descriptor of a live export open, and exports leave under the lock.
-            unsafe { BorrowedFd::borrow_raw(number) }
-                .try_clone_to_owned()
-                .ok()
-        })),
-    })
+    let Some(ledger) = ledger.as_ref().filter(|it| it.token == handle.entry.token) else {
+        return Ok(None);
+    };
+    if !handle.is_sealed_by(&ledger.key) {
+        return Ok(Some(Said::Forged));
+    }
+    let Some(descriptor) = ledger.find(handle.entry.number) else {
+        return Ok(Some(Said::Freed));
+    };
+    let descriptor = descriptor.map(|number| {
+        // SAFETY: the driver keeps the descriptor of a live export open, and exports leave under the lock.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
+    });
+    let descriptor = descriptor.transpose().map_err(short)?;
+    Ok(Some(Said::Live(descriptor)))
 }
 
 enum Refusal {
@@ -63,15 +84,31 @@ enum Refusal {
     Gone,
     /// The system does not allow it, or does not know how.
     Forbidden(Errno),
+    /// Something has run out.
+    Short(Errno),
+}
+
+impl From<Errno> for Refusal {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::SRCH => Self::Gone,
+            error if is_shortage(error) => Self::Short(error),
+            error => Self::Forbidden(error),
+        }
+    }
+}
+
+/// Whether what failed may work in a moment.
+fn is_shortage(error: Errno) -> bool {
+    matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }
 
 /// Takes the descriptors out of the other process.
 fn take(handle: &IpcHandle) -> Result<Said, Refusal> {
     let process = Pid::from_raw(handle.process.cast_signed()).ok_or(Refusal::Gone)?;
     let process = match rustix::process::pidfd_open(process, PidfdFlags::empty()) {
-        Ok(process) => process,
-        Err(Errno::SRCH | Errno::INVAL) => return Err(Refusal::Gone),
-        Err(error) => return Err(Refusal::Forbidden(error)),
+        Err(Errno::INVAL) => return Err(Refusal::Gone),
+        process => process?,
     };
     // The file under that number, when it is still the one that was meant.
     let get = |number, meant| match rustix::process::pidfd_getfd(
@@ -79,13 +116,20 @@ fn take(handle: &IpcHandle) -> Result<Said, Refusal> {
         number,
         PidfdGetfdFlags::empty(),
     ) {
-        Ok(file) => Ok(Some(file).filter(|file| identity::File::of(file) == Some(meant))),
         Err(Errno::BADF) => Ok(None),
-        Err(Errno::SRCH) => Err(Refusal::Gone),
-        Err(error) => Err(Refusal::Forbidden(error)),
+        file => {
+            Ok::<_, Refusal>(Some(file?).filter(|file| identity::File::of(file) == Some(meant)))
+        }
     };
     let entry = &handle.entry;
-    let ledger = get(entry.descriptor, entry.file)?.ok_or(Refusal::Gone)?;
+    let ledger = get(entry.descriptor, entry.file)?;
+    let ledger = ledger.and_then(Foreign::read).ok_or(Refusal::Gone)?;
+    if !is_trusted(ledger.maker) {
+        return Ok(Said::Untrusted(ledger.maker));
+    }
+    if !handle.is_sealed_by(&ledger.key) {
+        return Ok(Said::Forged);
+    }
     let descriptor = match handle.file {
         None => None,
         Some(meant) => match get(handle.raw.descriptor(), meant)? {
@@ -94,9 +138,7 @@ fn take(handle: &IpcHandle) -> Result<Said, Refusal> {
         },
     };
     // Last, so that what is found live was live when its descriptor was taken.
-    let mut number = [0; 8];
-    let read = File::from(ledger).read_exact_at(&mut number, u64::from(entry.place) * 8);
-    if read.is_ok() && u64::from_ne_bytes(number) == entry.number {
+    if ledger.is_live(entry) {
         Ok(Said::Live(descriptor))
     } else {
         Ok(Said::Freed)

@@ -1,15 +1,11 @@
 //! The handle, and its bytes.
 
-use std::ops::Range;
-
+use super::Error;
 use super::driver::Raw;
-use super::identity::{self, uuid};
+use super::identity::File;
 use super::ledger::Entry;
-use super::mapping::Mapping;
-use super::{Error, fetch};
-use crate::context::Context;
-use crate::device::Device;
-use crate::usm::{Allocation, UsmKind};
+use super::seal::{Key, Seal};
+use crate::usm::UsmKind;
 
 /// Names a range of an allocation to other processes of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +18,7 @@ pub struct IpcHandle {
     pub(super) entry: Entry,
     pub(super) raw: Raw,
     /// What the descriptor in `raw` names, if the driver uses one.
-    pub(super) file: Option<identity::File>,
+    pub(super) file: Option<File>,
     /// Level Zero's id of the allocation in the exporting process.
     pub(super) id: u64,
     /// Bytes of the driver's allocation.
@@ -30,59 +26,18 @@ pub struct IpcHandle {
     /// Where in it the range begins, and its length.
     pub(super) offset: u64,
     pub(super) size: u64,
+    /// By the exporting process, over all of the above: nothing in a handle is believed before the seal is found right.
+    pub(super) seal: Seal,
 }
 
 const MAGIC: [u8; 8] = *b"zeusmIPC";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Of the seal and the checksum, which end a handle.
+const TAIL: usize = size_of::<Seal>() + 4;
 
 impl IpcHandle {
     /// How many bytes a handle has.
-    pub const LENGTH: usize = 216;
-
-    /// Makes a handle of a range of an allocation, in bytes from its beginning. The memory stays the allocation's: the
-    /// handle opens for as long as that lives.
-    ///
-    /// # Errors
-    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Unsupported`] by the driver's word, and Level Zero's and
-    /// the system's own errors.
-    pub fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
-        if range.start > range.end || range.end > allocation.size() {
-            return Err(Error::Range {
-                start: range.start,
-                end: range.end,
-                size: allocation.size(),
-            });
-        }
-        if range.is_empty() {
-            let reason = "no bytes, so nothing to share with another process";
-            return Err(Error::NothingToShare { reason });
-        }
-        allocation.export()?.handle(allocation, &range)
-    }
-
-    /// Opens the memory on `device` in `context`; a second time for as long as the first mapping lives, that one.
-    ///
-    /// # Errors
-    /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Freed`],
-    /// [`Error::Unreachable`], and [`Error::LevelZero`] with the driver's answer.
-    pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
-        let here = identity::boot()?;
-        if self.boot != here {
-            return Err(Error::AnotherMachine {
-                theirs: uuid(self.boot),
-                ours: uuid(here),
-            });
-        }
-        if self.device != device.uuid() {
-            return Err(Error::AnotherDevice {
-                theirs: uuid(self.device),
-                ours: uuid(device.uuid()),
-                name: device.name().to_owned(),
-            });
-        }
-        let descriptor = fetch::descriptor(self)?;
-        Mapping::new(self, context, device, descriptor)
-    }
+    pub const LENGTH: usize = 232;
 
     /// Length of the range in bytes.
     #[must_use]
@@ -124,6 +79,26 @@ impl IpcHandle {
     /// has them, and is the same user, can open the memory.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = self.content();
+        writer.put(self.seal);
+        let check = crc32fast::hash(&writer.0);
+        writer.put(check.to_le_bytes());
+        writer.0
+    }
+
+    /// The handle with its process's seal.
+    pub(super) fn sealed(self, key: &Key) -> Self {
+        let seal = key.seal(&self.content().0);
+        Self { seal, ..self }
+    }
+
+    /// Whether the process that `key` is of made the handle as it is.
+    pub(super) fn is_sealed_by(&self, key: &Key) -> bool {
+        key.fits(&self.content().0, &self.seal)
+    }
+
+    /// What is sealed.
+    fn content(&self) -> Writer {
         let file = self.file.unwrap_or_default();
         let mut writer = Writer(Vec::with_capacity(Self::LENGTH));
         writer.put(MAGIC);
@@ -145,9 +120,8 @@ impl IpcHandle {
         writer.put(self.whole.to_le_bytes());
         writer.put(self.offset.to_le_bytes());
         writer.put(self.size.to_le_bytes());
-        let check = crc32fast::hash(&writer.0);
-        writer.put(check.to_le_bytes());
-        writer.0
+        debug_assert_eq!(writer.0.len(), Self::LENGTH - TAIL);
+        writer
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote.
@@ -178,7 +152,9 @@ impl IpcHandle {
         if crc32fast::hash(content).to_le_bytes() != check {
             return Err(malformed("they were damaged on the way"));
         }
-        let handle = Self::fields(&mut reader).ok_or_else(cut)?;
+        let handle = Self::fields(&mut reader)
+            .filter(Self::is_possible)
+            .ok_or_else(|| malformed("a field has a value that no handle has"))?;
         let end = handle.offset.checked_add(handle.size);
         if handle.size == 0 || end.is_none_or(|end| end > handle.whole) {
             return Err(malformed("the range is not inside the allocation"));
@@ -186,11 +162,21 @@ impl IpcHandle {
         Ok(handle)
     }
 
+    /// Whether the process and the descriptors have numbers that the kernel could have given.
+    fn is_possible(&self) -> bool {
+        let descriptor = self.file.map(|_| self.raw.descriptor());
+        self.process.cast_signed() > 0
+            && self.entry.descriptor >= 0
+            && descriptor.is_none_or(|number| number >= 0)
+    }
+
     /// What follows the version.
     fn fields(reader: &mut Reader<'_>) -> Option<Self> {
         let process = reader.number()?;
         let (boot, device) = (reader.take()?, reader.take()?);
-        let [kind, has_file, _, _] = reader.take()?;
+        let [kind, has_file, 0, 0] = reader.take()? else {
+            return None;
+        };
         let place = reader.number()?;
         let entry = Entry {
             token: reader.take()?,
@@ -207,11 +193,16 @@ impl IpcHandle {
             kind: kind_of(kind)?,
             entry,
             raw: Raw(reader.take()?),
-            file: (has_file != 0).then_some(file),
+            file: match has_file {
+                0 if file == File::default() => None,
+                1 => Some(file),
+                _ => return None,
+            },
             id: reader.long()?,
             whole: reader.long()?,
             offset: reader.long()?,
             size: reader.long()?,
+            seal: reader.take()?,
         })
     }
 }
@@ -255,8 +246,8 @@ impl Reader<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn file(&mut self) -> Option<identity::File> {
-        Some(identity::File {
+    fn file(&mut self) -> Option<File> {
+        Some(File {
             device: self.long()?,
             inode: self.long()?,
         })

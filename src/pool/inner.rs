@@ -28,6 +28,8 @@ pub(super) struct Inner<P: Provider> {
     pub(super) coarse: Coarse<P>,
     pub(super) callback: Callback,
     sum: Sum,
+    /// Whether small blocks share slabs, see [`Provider::shares_allocations`].
+    has_slabs: bool,
 }
 
 /// A block, and whether the provider was asked for it.
@@ -42,6 +44,7 @@ impl<P: Provider> Inner<P> {
         Self {
             shards: (0..shards).map(|_| Padded::default()).collect(),
             classes: std::array::from_fn(|_| Class::default()),
+            has_slabs: coarse.provider().shares_allocations(),
             coarse,
             callback: Callback::default(),
             sum: Sum::default(),
@@ -49,7 +52,7 @@ impl<P: Provider> Inner<P> {
     }
 
     pub(super) fn allocate(&self, shard: usize, size: usize, alignment: usize) -> Result<Piece> {
-        let class = sizes::class_of(size, alignment);
+        let class = self.class_of(size, alignment);
         if let Some(piece) = class.and_then(|class| self.take_kept(shard, class, size)) {
             return Ok(piece);
         }
@@ -77,8 +80,13 @@ impl<P: Provider> Inner<P> {
         size: usize,
         alignment: usize,
     ) -> Option<Piece> {
-        let class = sizes::class_of(size, alignment)?;
+        let class = self.class_of(size, alignment)?;
         self.take_kept(shard, class, size)
+    }
+
+    /// The class that serves `size` bytes; `None` where the block gets a chunk of its own.
+    fn class_of(&self, size: usize, alignment: usize) -> Option<usize> {
+        sizes::class_of(size, alignment).filter(|_| self.has_slabs)
     }
 
     fn take_kept(&self, shard: usize, class: usize, size: usize) -> Option<Piece> {

@@ -10,7 +10,7 @@ use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
-use crate::usm::UsmKind;
+use crate::usm::{UsmKind, limits, origin};
 
 /// USM of one kind, in one context, for one device.
 ///
@@ -55,6 +55,7 @@ impl LevelZero {
 // SAFETY: Level Zero gives `size` bytes at the alignment, which nobody else has until they are freed.
 unsafe impl Provider for LevelZero {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        limits::check(&self.device, self.kind, size)?;
         let library = self.context.library();
         // Without this a size above the device's limit is refused even where the device could hold it.
         let mut relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
@@ -111,13 +112,16 @@ unsafe impl Provider for LevelZero {
                 ),
             }
         }?;
-        NonNull::new(pointer).ok_or(Error::Call {
+        let pointer = NonNull::new(pointer).ok_or(Error::Call {
             function: "zeMemAlloc",
             result: sys::ZE_RESULT_ERROR_UNKNOWN,
-        })
+        })?;
+        origin::note(pointer.addr().get(), size, in_context);
+        Ok(pointer)
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, _size: usize) {
+        origin::forget(address.addr().get());
         // The answer can only be told to nobody; the runtime owns the memory's fate from here.
         // SAFETY: the caller gives back, once, what came from this context.
         let _ = unsafe {
@@ -126,5 +130,11 @@ unsafe impl Provider for LevelZero {
                 zeMemFree(self.context.handle(), address.as_ptr())
             )
         };
+    }
+
+    /// Shared memory is no exception where host and device may use one allocation at the same time; elsewhere the
+    /// driver migrates a whole allocation at a page fault, and what the device writes to a neighbour meanwhile is lost.
+    fn shares_allocations(&self) -> bool {
+        self.kind != UsmKind::Shared || self.device.has_concurrent_shared_access()
     }
 }

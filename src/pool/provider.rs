@@ -26,6 +26,12 @@ pub unsafe trait Provider: Send + Sync + 'static {
     /// # Safety
     /// `address` came from this provider with `size`, is given back once, and nothing uses it any more.
     unsafe fn free(&self, address: NonNull<c_void>, size: usize);
+
+    /// Whether the host and a device may use two blocks of one allocation at the same time. Where they may not, each
+    /// block of the pool is an allocation of its own, cached when it is freed.
+    fn shares_allocations(&self) -> bool {
+        true
+    }
 }
 
 /// A piece of a provider's memory.

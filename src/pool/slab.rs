@@ -108,8 +108,9 @@ impl Piece {
 
     pub(super) fn address(&self) -> NonNull<c_void> {
         let offset = self.index as usize * self.slab.block_size;
-        // SAFETY: the block lies within the slab's chunk, which is one allocation.
-        unsafe { self.slab.chunk.base.byte_add(offset) }
+        // No pointer arithmetic in the language's sense: of memory that the host cannot see it knows no allocation.
+        let base = self.slab.chunk.base;
+        base.map_addr(|address| address.saturating_add(offset))
     }
 
     /// How many bytes of the block were asked for; 0 when it is free.

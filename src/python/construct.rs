@@ -178,10 +178,10 @@ pub(super) fn described(
     // Of no bytes there is nothing to ask Level Zero about.
     let (place, kind) = if nbytes == 0 {
         let place = target.place();
-        (place.map_err(|error| named(SYCLOBJ, py, &error))?, None)
+        (place.map_err(|error| named(SYCLOBJ, py, error))?, None)
     } else {
         let (place, attributes) = Place::of_pointer(&target.context, exported.interface.pointer)
-            .map_err(|error| named("'data' and 'syclobj'", py, &error))?;
+            .map_err(|error| named("'data' and 'syclobj'", py, error))?;
         let allocation = suai::Allocation {
             base: attributes.base,
             size: attributes.size,

@@ -1,5 +1,6 @@
 //! dpctl's Python side: its types, its default device, and its objects for our references.
 
+use std::env;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyImportError;
@@ -164,6 +165,24 @@ pub(super) fn default_spot(py: Python<'_>) -> PyResult<&'static Arc<Spot>> {
     })
 }
 
+/// How a SYCL runtime comes to see Level Zero's devices.
+pub(super) fn show_level_zero() -> String {
+    const SELECTOR: &str = "ONEAPI_DEVICE_SELECTOR";
+    match env::var(SELECTOR) {
+        Ok(value) if !value.is_empty() => {
+            format!("have {SELECTOR}, now {value:?}, choose level_zero; import zeusm before dpctl")
+        }
+        _ => format!("import zeusm before dpctl, and have {SELECTOR}, if set, choose level_zero"),
+    }
+}
+
+fn no_device(error: &PyErr) -> String {
+    format!(
+        "dpctl has no default device ({error}): {}",
+        show_level_zero()
+    )
+}
+
 /// dpctl's cached queue of its default device, or why there is none on Level Zero.
 fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     let dpctl = match Dpctl::get(py) {
@@ -172,15 +191,20 @@ fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     };
     let device = match dpctl.device.bind(py).call0() {
         Ok(device) => device,
-        Err(error) => return Ok(Err(format!("dpctl has no default device ({error})"))),
+        Err(error) => return Ok(Err(no_device(&error))),
     };
     let backend = reference_of_device(&device)?.backend();
     if backend != Backend::LevelZero {
         return Ok(Err(format!(
-            "dpctl's default device, {}, is of the {backend} backend; give a Level Zero queue, or let \
-             ONEAPI_DEVICE_SELECTOR choose level_zero",
-            device.getattr("filter_string")?
+            "dpctl's default device, {}, is of the {backend} backend; give a Level Zero queue, or {}",
+            device.getattr("filter_string")?,
+            show_level_zero()
         )));
     }
-    dpctl.cached_queue(&device).map(Ok)
+    let queue = dpctl.cached_queue(&device)?;
+    let obstacle = Place::obstacle(&Target::of_queue(&queue)?.context);
+    Ok(match obstacle {
+        Some(error) => Err(error.value(py).to_string()),
+        None => Ok(queue),
+    })
 }

@@ -3,18 +3,18 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::dpctl::Dpctl;
 use super::place::Place;
 use super::{capsule, under_way};
-use crate::sycl::{ContextRef, EventRef};
-use crate::{Event, Queue, Timing};
+use crate::sycl::{self, EventRef};
+use crate::{Error, Event, Queue, Timing, sys};
 
 /// How long a wait goes on before Python may act on signals, Ctrl-C for instance.
-const SLICE: Duration = Duration::from_millis(50);
+pub(super) const SLICE: Duration = Duration::from_millis(50);
 
 /// The end of an asynchronous operation.
 ///
@@ -114,24 +114,41 @@ impl PyEvent {
         Ok(self.event.timing()?)
     }
 
-    /// An event of SYCL that the queue signals; None when this SYCL runtime can make none.
-    fn chained(&self, context: &ContextRef) -> PyResult<Option<EventRef>> {
-        let Some((event, native)) = EventRef::create(context)? else {
-            return Ok(None);
-        };
+    /// Has the queue signal an event of SYCL's whose native event is `native`.
+    fn chain(&self, event: &EventRef, native: sys::ze_event_handle_t) -> Result<(), Error> {
         // SAFETY: the event is SYCL's own in the context of this queue, nobody has seen it, and it is kept.
         let signalled = unsafe { self.queue.signal_raw(native) }?;
         self.queue.keep(&signalled, event.clone());
         under_way::watch(&self.queue);
-        Ok(Some(event))
+        Ok(())
+    }
+
+    /// An event of SYCL that the queue signals; None when this SYCL runtime can make none.
+    fn chained(&self, py: Python<'_>) -> PyResult<Option<EventRef>> {
+        let context = self.place.sycl()?;
+        let chained = py.detach(|| {
+            let made = EventRef::create(context)?;
+            let chain = |(event, native)| self.chain(&event, native).map(|()| event);
+            Ok(made.map(chain).transpose())
+        });
+        match chained {
+            Ok(answer) => Ok(answer?),
+            Err(error @ sycl::Error::Unavailable { .. }) => {
+                let text = format!("sycl_event waits on the host: {error}");
+                let category = py.get_type::<PyRuntimeWarning>();
+                py.import("warnings")?
+                    .call_method1("warn", (text, category))?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A `dpctl.SyclEvent` that is complete when this one is.
     fn make_sycl_event(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let context = self.place.sycl()?;
         let class = Dpctl::get(py)?.event.bind(py);
         if !self.event.is_complete()?
-            && let Some(event) = py.detach(|| self.chained(context))?
+            && let Some(event) = self.chained(py)?
         {
             return Ok(class.call1((capsule::of(py, &event)?,))?.unbind());
         }

@@ -194,8 +194,9 @@ unsafe fn no_buffer(
     let inner = memory.get();
     Err(PyTypeError::new_err(format!(
         "USM-device memory on {} cannot be accessed by the host: use copy_to_host(), or MemoryUSMShared or \
-         MemoryUSMHost",
-        inner.place().device().name()
+         MemoryUSMHost{}",
+        inner.place().device().name(),
+        inner.why_not_hosts(),
     )))
 }
 

@@ -13,7 +13,7 @@ use super::array::Root;
 use crate::pool::{LevelZero, Pool};
 use crate::sycl::{ContextRef, DeviceRef, RawRef};
 use crate::usm::{PointerAttributes, UsmKind};
-use crate::{Context, Device, Error, Queue, Runtime, sys};
+use crate::{Context, Device, Driver, Error, Queue, Runtime, sys};
 
 /// A context and a device of it, shared by all memory there.
 pub(super) struct Place {
@@ -65,7 +65,10 @@ impl Place {
             return Ok((place, attributes));
         }
         let device = match &attributes.device {
-            Some(device) => device.handle(),
+            Some(device) => {
+                check_is_of(context, device, pointer)?;
+                device.handle()
+            }
             None => first_device(context)?,
         };
         Ok((Self::find(context, context.native()?, device)?, attributes))
@@ -113,6 +116,11 @@ impl Place {
         self.sycl.as_ref().is_ok_and(|known| known == context)
     }
 
+    /// Why memory cannot live in a SYCL context, if it cannot.
+    pub(super) fn obstacle(context: &ContextRef) -> Option<PyErr> {
+        driver_of(context).err()
+    }
+
     /// A place of our own, in no SYCL context, and why.
     pub(super) fn without_sycl(why: String) -> Result<Arc<Self>, Error> {
         let device = Runtime::get()?.default_device()?;
@@ -138,7 +146,7 @@ impl Place {
             return Ok(place);
         }
         let context = foreign(sycl, context)?;
-        // SAFETY: the SYCL runtime gave the handle for a device of this context.
+        // SAFETY: the SYCL runtime gave the handle for a device of this context, whose driver this is.
         let device = unsafe { context.driver().device(device) }?;
         let place = Arc::new(Self {
             is_first: ptr::eq(first_device(sycl)?, device.handle()),
@@ -191,10 +199,31 @@ impl Place {
 
 /// The Level Zero context of a SYCL context, which it keeps alive.
 fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Context> {
-    let driver = Runtime::get()?.default_device()?.driver().clone();
-    // SAFETY: `native` is the handle of the SYCL context, which lives as long as the reference that goes along; SYCL
-    // gets its handles from the same library, for it is loaded once.
-    Ok(unsafe { Context::foreign(&driver, native, sycl.clone()) })
+    let driver = driver_of(sycl)?;
+    // SAFETY: `native` is the handle of the SYCL context, which lives as long as the reference that goes along. It is of
+    // this driver of this library, which lists the context's device.
+    Ok(unsafe { Context::foreign(driver, native, sycl.clone()) })
+}
+
+/// The driver that a SYCL context is of: the one that lists its device.
+///
+/// # Errors
+/// [`Error::OtherRuntime`] when the SYCL runtime uses another Level Zero library.
+fn driver_of(sycl: &ContextRef) -> PyResult<&'static Driver> {
+    Ok(Runtime::get()?.driver_of(first_device(sycl)?)?)
+}
+
+/// Refuses memory on a device that the context does not have, which some drivers tell of, too.
+fn check_is_of(context: &ContextRef, device: &Device, pointer: usize) -> PyResult<()> {
+    for known in context.devices()? {
+        let (known, handle) = (known.native()?, device.handle());
+        // Memory of a whole device may be told to be on a part of it, and the other way round.
+        let driver = device.driver();
+        if driver.is_part(known, handle)? || driver.is_part(handle, known)? {
+            return Ok(());
+        }
+    }
+    Err(Error::UnknownPointer { pointer }.into())
 }
 
 fn first_device(context: &ContextRef) -> PyResult<sys::ze_device_handle_t> {

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::dpctl::show_level_zero;
 use super::errors::RuntimeSelectionWarning;
-use crate::runtime::Runtime;
+use crate::Error;
+use crate::runtime::{RUNTIME_VARIABLE, Runtime};
 
 /// The Level Zero runtime that serves this process.
 ///
@@ -111,9 +113,17 @@ pub(super) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
 pub(super) fn start(py: Python<'_>) -> PyResult<()> {
     let warning = match py.detach(Runtime::get) {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),
-        Ok(runtime) => match runtime.warning() {
-            Some(text) => Some(text.to_owned()),
-            None => came_too_late(py)?,
+        Ok(runtime) => match (runtime.warning(), runtime.other_library()) {
+            (Some(text), _) => Some(text.to_owned()),
+            (None, Some(theirs)) => Some(
+                Error::OtherRuntime {
+                    ours: runtime.path(),
+                    theirs: Some(theirs),
+                    variable: RUNTIME_VARIABLE,
+                }
+                .to_string(),
+            ),
+            (None, None) => came_too_late(py)?,
         },
     };
     let Some(text) = warning else { return Ok(()) };
@@ -138,8 +148,10 @@ fn came_too_late(py: Python<'_>) -> PyResult<Option<String>> {
         .call_method("get_num_devices", (), Some(&keywords))?
         .extract::<usize>()?;
     Ok((devices == 0).then(|| {
-        "dpctl looked for devices before zeusm was imported, so it does not see zeusm's Level Zero device: import \
-         zeusm before dpctl (or ONEAPI_DEVICE_SELECTOR excludes level_zero)"
-            .to_owned()
+        format!(
+            "dpctl looked for devices before zeusm was imported, or was not to show them, and does not see zeusm's \
+             Level Zero device: {}",
+            show_level_zero()
+        )
     }))
 }

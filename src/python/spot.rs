@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -53,7 +52,7 @@ impl Spot {
         }
         let py = object.py();
         let target = Target::read(object, role)?;
-        let place = target.place().map_err(|error| named(role, py, &error))?;
+        let place = target.place().map_err(|error| named(role, py, error))?;
         target.accept(py);
         target.spot_at(py, &place)
     }
@@ -185,7 +184,7 @@ impl SyclQueue {
         if self.reference.is_idle() {
             return Ok(());
         }
-        // dpctl lets other threads run meanwhile.
-        self.object.call_method0(py, intern!(py, "wait")).map(drop)
+        // Not by way of dpctl's object, through which an exception of SYCL's would end the process.
+        Ok(py.detach(|| self.reference.wait())?)
     }
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyString;
 
 use super::capsule::{self, Reference, Served};
 use super::dpctl::{self, Dpctl};
-use super::errors::{self, Explain};
+use super::errors::Explain;
 use super::place::Place;
 use super::spot::{Spot, SyclQueue};
 use crate::sycl::{ContextRef, QueueRef};
@@ -159,12 +159,14 @@ impl Target {
     }
 }
 
-/// An error about the place that a field or an argument names.
-pub(super) fn named(role: &str, py: Python<'_>, error: &PyErr) -> PyErr {
-    if errors::passes(py, error) {
-        return error.clone_ref(py);
+/// An error about the place that a field or an argument names. Only a wrong value is the field's fault: a failure of
+/// Level Zero's, for instance, stays what it is.
+pub(super) fn named(role: &str, py: Python<'_>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyValueError>(py) {
+        PyValueError::new_err(format!("{role}: {}", error.value(py)))
+    } else {
+        error
     }
-    PyValueError::new_err(format!("{role}: {}", error.value(py)))
 }
 
 /// The object as messages show it.

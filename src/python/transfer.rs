@@ -180,7 +180,7 @@ pub(super) unsafe fn begin_between(
             let out_of = Queue::new(from.context(), from.device())?;
             let fault = Arc::clone(fault);
             to.host_task(move || {
-                before.outlast();
+                before.drain();
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
                 let copied = unsafe { into.staged_copy_raw(destination, &out_of, source, size) };
@@ -193,7 +193,7 @@ pub(super) unsafe fn begin_between(
     let after = [done];
     let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
     // Without an end that could be waited for later, now: it is at work on memory of the caller's.
-    let end = ends.inspect_err(|_| after.iter().for_each(Event::outlast))?;
+    let end = ends.inspect_err(|_| after.iter().for_each(|event| _ = event.drain()))?;
     // Only what the device did has times.
     Ok(Some(direct.unwrap_or(end)))
 }
@@ -232,20 +232,24 @@ pub(super) fn finish<T: Send + 'static>(
     let Some(event) = event else {
         return Ok(operands);
     };
-    let error = match event::wait(py, &event, None) {
-        Ok(_) => return Ok(operands),
-        Err(error) => error,
+    let interrupted = loop {
+        match py.detach(|| event.wait(Some(event::SLICE))) {
+            Ok(true) => return Ok(operands),
+            Ok(false) => {
+                if let Err(raised) = py.check_signals() {
+                    break raised;
+                }
+            }
+            // The queue knows whether the work is over all the same, and what it was.
+            Err(_) => match py.detach(|| place.queue()?.finish(&event, operation, size)) {
+                Ok(()) => return Ok(operands),
+                Err(failed) => break failed.into(),
+            },
+        }
     };
     under_way::prepare(py)?;
-    py.detach(|| -> Result<(), Error> {
-        retain(place, &event, touched.to_vec(), operands)?;
-        if event.is_complete().is_err() {
-            // Says which operation it was.
-            place.queue()?.finish(&event, operation, size)?;
-        }
-        Ok(())
-    })?;
-    Err(error)
+    py.detach(|| retain(place, &event, touched.to_vec(), operands))?;
+    Err(interrupted)
 }
 
 /// The addresses of `size` bytes.

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::Error;
 use crate::event::Event;
-use crate::usm::{Allocation, Kind, Memory, UsmKind};
+use crate::usm::{Kind, Memory, UsmKind};
 
 /// Does copies and fills one after the other, in the order of the calls. Cheap to clone; any thread may use it.
 ///
@@ -41,8 +41,8 @@ impl Queue {
         source: &Memory<S>,
     ) -> Result<()> {
         same_length("copy", source.size(), destination.size())?;
-        self.check("copy", destination.allocation())?;
-        self.check("copy", source.allocation())?;
+        self.check("copy", destination)?;
+        self.check("copy", source)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
         // SAFETY: both sides are checked, and borrowed until the copy is done, one of them exclusively.
         let event =
@@ -56,7 +56,7 @@ impl Queue {
     /// As [`copy`](Self::copy).
     pub fn write<D: Kind>(&self, destination: &mut Memory<D>, source: &[u8]) -> Result<()> {
         same_length("write", source.len(), destination.size())?;
-        self.check("write", destination.allocation())?;
+        self.check("write", destination)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
         // SAFETY: both sides are borrowed until the copy is done, one of them exclusively; the memory is checked.
         let event =
@@ -70,7 +70,7 @@ impl Queue {
     /// As [`copy`](Self::copy).
     pub fn read<S: Kind>(&self, source: &Memory<S>, destination: &mut [u8]) -> Result<()> {
         same_length("read", source.size(), destination.len())?;
-        self.check("read", source.allocation())?;
+        self.check("read", source)?;
         let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
         // SAFETY: both sides are borrowed until the copy is done, one of them exclusively; the memory is checked.
         let event =
@@ -83,7 +83,7 @@ impl Queue {
     /// # Errors
     /// As [`copy`](Self::copy).
     pub fn fill<D: Kind>(&self, destination: &mut Memory<D>, value: u8) -> Result<()> {
-        self.check("fill", destination.allocation())?;
+        self.check("fill", destination)?;
         let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
         // SAFETY: the memory is checked, and borrowed exclusively until the fill is done.
         let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::SpinWait) }?;
@@ -100,8 +100,8 @@ impl Queue {
         source: Memory<S>,
     ) -> Result<Operation<(Memory<D>, Memory<S>)>> {
         same_length("copy", source.size(), destination.size())?;
-        self.check("copy", destination.allocation())?;
-        self.check("copy", source.allocation())?;
+        self.check("copy", &destination)?;
+        self.check("copy", &source)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
         // SAFETY: both sides are checked, and the operation owns them until the copy is done.
         let event =
@@ -119,7 +119,7 @@ impl Queue {
         source: Vec<u8>,
     ) -> Result<Operation<(Memory<D>, Vec<u8>)>> {
         same_length("write", source.len(), destination.size())?;
-        self.check("write", destination.allocation())?;
+        self.check("write", &destination)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
         // SAFETY: the operation owns both sides until the copy is done; moving a `Vec` leaves its bytes in place.
         let event =
@@ -137,7 +137,7 @@ impl Queue {
         mut destination: Vec<u8>,
     ) -> Result<Operation<(Memory<S>, Vec<u8>)>> {
         same_length("read", source.size(), destination.len())?;
-        self.check("read", source.allocation())?;
+        self.check("read", &source)?;
         let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
         // SAFETY: as for `write_async`.
         let event =
@@ -154,7 +154,7 @@ impl Queue {
         destination: Memory<D>,
         value: u8,
     ) -> Result<Operation<Memory<D>>> {
-        self.check("fill", destination.allocation())?;
+        self.check("fill", &destination)?;
         let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
         // SAFETY: the memory is checked, and the operation owns it until the fill is done.
         let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::Event) }?;
@@ -162,24 +162,24 @@ impl Queue {
     }
 
     /// Whether the queue's device may work on the memory.
-    fn check(&self, operation: &'static str, memory: &Allocation) -> Result<()> {
+    fn check<K: Kind>(&self, operation: &'static str, memory: &Memory<K>) -> Result<()> {
         if memory.size() == 0 {
             return Ok(());
         }
         if memory.context() != self.context() {
             return Err(Error::OtherContext {
                 operation,
-                kind: memory.kind(),
+                kind: K::KIND,
                 size: memory.size(),
             });
         }
         let (here, there) = (self.device(), memory.device());
-        if memory.kind() == UsmKind::Host || here == there || here.can_access(there)? {
+        if K::KIND == UsmKind::Host || here == there || here.can_access(there)? {
             return Ok(());
         }
         Err(Error::OutOfReach {
             operation,
-            kind: memory.kind(),
+            kind: K::KIND,
             size: memory.size(),
             device: here.name().to_owned(),
             memory_device: there.name().to_owned(),

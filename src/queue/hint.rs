@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::RawQueue;
+use super::transfer::not_null;
 use crate::Result;
 use crate::event::Event;
 
@@ -18,6 +19,9 @@ impl RawQueue {
     /// # Safety
     /// The range must be USM of this context and valid until the event is complete.
     pub unsafe fn prefetch_raw(&self, pointer: *const c_void, size: usize) -> Result<Event> {
+        if size > 0 {
+            not_null(pointer)?;
+        }
         self.hint("prefetch", size, |list| {
             // SAFETY: the caller vouches for the range, `hint` for the list.
             unsafe {
@@ -42,6 +46,9 @@ impl RawQueue {
         size: usize,
         advice: sys::ze_memory_advice_t,
     ) -> Result<Event> {
+        if size > 0 {
+            not_null(pointer)?;
+        }
         self.hint("advice", size, |list| {
             // SAFETY: the caller vouches for the range, `hint` for the list; the device is alive.
             unsafe {

@@ -67,7 +67,7 @@ fn serve(tasks: &mpsc::Receiver<Task>) {
 
 impl Drop for Signal {
     fn drop(&mut self) {
-        // On a lost device there is no operation left to wait.
-        let _ = self.0.signal();
+        // On a device that is lost for good no operation is left to wait.
+        self.0.signal_surely();
     }
 }

@@ -44,6 +44,10 @@ pub(super) struct List {
 pub(super) struct State {
     /// The end of the newest operation, for the next one to wait on.
     pub(super) last: Option<Event>,
+    /// The operation in flight that signals no event, by its number.
+    pub(super) unsignalled: Option<u64>,
+    /// How many there have been.
+    numbered: u64,
     /// What unfinished operations touch, oldest first.
     pub(super) in_flight: VecDeque<(Event, Box<dyn Any + Send>)>,
 }
@@ -94,24 +98,47 @@ impl List {
 
     /// Waits until an operation of the list is over, also where the wait itself fails.
     pub(super) fn drain(&self, event: &Event) -> Result<()> {
-        event.finish().or_else(|error| {
+        event.finish().inspect_err(|_| {
             // The failure is told once the device cannot be at work on the operands any more: the list is done, or the
             // event is, or no answer is to be had, as of a device that is lost.
-            if self.synchronize().is_err() {
-                event.poll();
+            if !matches!(self.synchronize(Duration::MAX), Ok(true)) {
+                event.drain();
             }
-            Err(error)
         })
     }
 
-    /// Waits for all that was appended.
-    fn synchronize(&self) -> Result<()> {
-        let result = match self.synchronize {
-            // SAFETY: the list is alive.
-            Some(synchronize) => unsafe { synchronize(self.handle, u64::MAX) },
-            None => sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+    /// Waits for all that was appended, at most for `limit`, and tells whether it is done; it is not, either, where the
+    /// driver cannot tell.
+    pub(super) fn synchronize(&self, limit: Duration) -> Result<bool> {
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let Some(synchronize) = self.synchronize else {
+            return Ok(false);
         };
-        check("zeCommandListHostSynchronize", result)
+        // SAFETY: the list is alive.
+        match unsafe { synchronize(self.handle, limit) } {
+            sys::ZE_RESULT_NOT_READY
+            | sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+            | sys::ZE_RESULT_ERROR_UNINITIALIZED => Ok(false),
+            result => check("zeCommandListHostSynchronize", result).map(|()| true),
+        }
+    }
+
+    /// Has an event signalled at the end of what was appended without one.
+    pub(super) fn signal_end(&self, state: &mut State) -> Result<()> {
+        if state.unsignalled.is_none() {
+            return Ok(());
+        }
+        let event = self.events.take()?;
+        // SAFETY: the list and the event are alive; a barrier waits for all that is in the list before it.
+        unsafe {
+            call!(
+                self.context.library(),
+                zeCommandListAppendBarrier(self.handle, event.handle(), 0, ptr::null_mut())
+            )
+        }?;
+        state.unsignalled = None;
+        state.last = Some(event);
+        Ok(())
     }
 
     /// Drops what finished operations held. What another call is just dropping is gone, too, when this returns, unless
@@ -156,7 +183,14 @@ impl State {
         {
             self.last = None;
         }
-        self.last.is_none()
+        self.last.is_none() && self.unsignalled.is_none()
+    }
+
+    /// Notes that an operation without an event was appended; its number.
+    pub(super) fn leave_unsignalled(&mut self) -> u64 {
+        self.numbered += 1;
+        self.unsignalled = Some(self.numbered);
+        self.numbered
     }
 
     /// Takes out what finished operations held, for the caller to drop outside the lock: a drop may run anything.
@@ -173,7 +207,9 @@ impl State {
 
 impl Drop for List {
     fn drop(&mut self) {
-        let State { last, in_flight } = mem::take(self.state.get_mut());
+        let State {
+            last, in_flight, ..
+        } = mem::take(self.state.get_mut());
         let events = in_flight.iter().map(|(event, _)| event).chain(&last);
         for event in events {
             // A failure is told to whoever waits for the event; here all that matters is that nothing runs any more.

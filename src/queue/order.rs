@@ -34,7 +34,7 @@ impl RawQueue {
             .cloned()
             .partition(|event| event.context() == self.context());
         if !far.is_empty() {
-            near.push(self.host_task(move || far.iter().for_each(Event::outlast))?);
+            near.push(self.host_task(move || far.iter().for_each(|event| _ = event.drain()))?);
         }
         self.submit(&near, |list, signal, count, waits| {
             // SAFETY: `submit` vouches for the handles.

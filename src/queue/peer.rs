@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use super::transfer::not_null;
 use super::{Completion, RawQueue};
 use crate::Result;
 use crate::context::Context;
@@ -118,6 +119,8 @@ impl RawQueue {
             size,
             Completion::Event,
             |list, signal, count, waits| {
+                not_null(destination)?;
+                not_null(source)?;
                 // SAFETY: the caller vouches for both ranges, `run` for the handles.
                 unsafe {
                     call!(

@@ -21,7 +21,8 @@ const SPIN: Duration = Duration::from_micros(20);
 pub enum Completion {
     /// At once, with the event of the end.
     Event,
-    /// After a spin wait for the end, which little work comes to soon; with the event where that was too short.
+    /// After a spin wait for the end, which little work comes to soon; with the event where that was too short, or where
+    /// other work is in flight before it.
     SpinWait,
 }
 
@@ -59,20 +60,50 @@ impl RawQueue {
         if size == 0 {
             return Ok(None);
         }
-        let failed = |cause| self.failed(operation, size, cause);
-        let event = self.submit(&[], append).map_err(failed)?;
-        if completion == Completion::Event {
-            return Ok(Some(event));
+        match completion {
+            Completion::Event => self.submit(&[], append).map(Some),
+            Completion::SpinWait => self.spin(append),
         }
-        match event.wait(Some(SPIN)) {
-            Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(event)),
-            Err(cause) => {
-                // The caller takes its memory back, so nothing may be at work on it any more.
-                let _ = self.drain(&event);
-                Err(failed(cause))
+        .map_err(|cause| self.failed(operation, size, cause))
+    }
+
+    /// Appends something and waits a moment for it, without the lock. What has nothing to wait for needs no event: once
+    /// the list is done, so is the operation. A later submission, and the end of the spin wait, append the event that is
+    /// needed then.
+    fn spin(&self, append: impl Append) -> Result<Option<Event>> {
+        let list = self.list()?;
+        let mut state = list.state.lock();
+        if !state.is_settled() {
+            drop(state);
+            return self.submit(&[], append).map(Some);
+        }
+        append(list.handle, ptr::null_mut(), 0, ptr::null_mut())?;
+        let ticket = state.leave_unsignalled();
+        drop(state);
+        let done = list.synchronize(SPIN);
+        let mut state = list.state.lock();
+        let answer = match done {
+            Ok(true) => {
+                state
+                    .unsignalled
+                    .take_if(|unsignalled| *unsignalled == ticket);
+                return Ok(None);
             }
-        }
+            // The last event is behind this operation, with a later one perhaps.
+            Ok(false) if state.unsignalled != Some(ticket) => return Ok(state.last.clone()),
+            Ok(false) => list.signal_end(&mut state).map(|()| state.last.clone()),
+            Err(error) => Err(error),
+        };
+        drop(state);
+        answer.inspect_err(|_| {
+            // The caller takes its memory back, so nothing may be at work on it any more. A second error means that the
+            // device is lost, and the work with it.
+            let _ = list.synchronize(Duration::MAX);
+            let mut state = list.state.lock();
+            state
+                .unsignalled
+                .take_if(|unsignalled| *unsignalled == ticket);
+        })
     }
 
     /// Appends something behind the operation before it and behind a wait list, events of this context.
@@ -80,6 +111,7 @@ impl RawQueue {
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.state.lock();
+        list.signal_end(&mut state)?;
         let awaited: Vec<Event> = state
             .last
             .iter()
@@ -167,7 +199,11 @@ impl RawQueue {
         let Some(list) = self.0.list.get() else {
             return Ok(());
         };
-        let last = list.state.lock().last.clone();
+        let last = {
+            let mut state = list.state.lock();
+            list.signal_end(&mut state)?;
+            state.last.clone()
+        };
         if let Some(event) = last {
             event.finish()?;
         }

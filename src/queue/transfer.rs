@@ -49,6 +49,8 @@ impl RawQueue {
         completion: Completion,
     ) -> Result<Option<Event>> {
         self.run("copy", size, completion, |list, signal, count, waits| {
+            not_null(destination)?;
+            not_null(source)?;
             // SAFETY: the caller vouches for both ranges, `run` for the handles.
             unsafe {
                 call!(
@@ -93,6 +95,8 @@ impl RawQueue {
                     depth: if slices == 1 { 0 } else { narrow(slices)? },
                     ..Default::default()
                 };
+                not_null(destination.first)?;
+                not_null(source.first)?;
                 let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
                 // SAFETY: the caller vouches for the rows, `run` for the handles; the region outlives the call.
                 unsafe {
@@ -134,6 +138,7 @@ impl RawQueue {
     ) -> Result<Option<Event>> {
         let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
         self.run("fill", size, completion, |list, signal, count, waits| {
+            not_null(destination)?;
             // SAFETY: the caller vouches for the range, `run` for the handles; the pattern is static.
             unsafe {
                 call!(
@@ -152,6 +157,14 @@ impl RawQueue {
             }
         })
     }
+}
+
+/// Refuses a null pointer, which drivers follow.
+pub(super) fn not_null(pointer: *const c_void) -> Result<()> {
+    if pointer.is_null() {
+        return Err(Error::NullPointer);
+    }
+    Ok(())
 }
 
 /// A size as Level Zero's copies of regions count it.

@@ -8,8 +8,11 @@ mod choice;
 mod cpu;
 mod gpu;
 mod place;
+mod probe;
+mod remembered;
 
 use std::path::{Path, PathBuf};
+use std::ptr;
 
 use level_zero_sys as sys;
 use parking_lot::Mutex;
@@ -207,6 +210,39 @@ impl Runtime {
             .zeInit
             .and_then(|init| place::file_of(init as *const ()))
             .unwrap_or_else(|| Path::new(self.library.path()).to_owned())
+    }
+
+    /// The file of another Level Zero library that a SYCL runtime of this process gets, because it has the loader's name
+    /// and came first.
+    #[must_use]
+    pub fn other_library(&self) -> Option<PathBuf> {
+        let theirs = place::function_of(place::LOADER, c"zeInit")?;
+        let is_this = |init| ptr::eq(theirs, init as *const ());
+        if self.library.zeInit.is_some_and(is_this) {
+            return None;
+        }
+        place::file_of(theirs)
+    }
+
+    /// The driver that lists a device which somebody else, a SYCL runtime, got as `handle`.
+    ///
+    /// # Errors
+    /// [`Error::OtherRuntime`] when none does, so that the handle must not be passed to this library.
+    pub fn driver_of(&self, handle: sys::ze_device_handle_t) -> Result<&Driver> {
+        let theirs = self.other_library();
+        // Two copies of one library may have the same handles for different things.
+        if theirs.is_none() {
+            for driver in &self.drivers {
+                if driver.lists(handle)? {
+                    return Ok(driver);
+                }
+            }
+        }
+        Err(Error::OtherRuntime {
+            ours: self.path(),
+            theirs,
+            variable: RUNTIME_VARIABLE,
+        })
     }
 
     /// The library itself.

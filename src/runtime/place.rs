@@ -1,6 +1,6 @@
 //! Where code of this process comes from.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, OsStr, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -26,13 +26,29 @@ pub(super) fn file_of(address: *const ()) -> Option<PathBuf> {
 
 /// Whether a library of that name is in the process; loads nothing.
 pub(super) fn is_loaded(name: &CStr) -> bool {
+    with_loaded(name, |_| ()).is_some()
+}
+
+/// The address of a function of the library of that name, if both are in the process; loads nothing.
+pub(super) fn function_of(name: &CStr, function: &CStr) -> Option<*const ()> {
+    // SAFETY: the handle is open; dlsym only looks.
+    let found = with_loaded(name, |handle| unsafe {
+        libc::dlsym(handle, function.as_ptr())
+    });
+    found
+        .filter(|address| !address.is_null())
+        .map(|address| address.cast_const().cast())
+}
+
+fn with_loaded<T>(name: &CStr, then: impl FnOnce(*mut c_void) -> T) -> Option<T> {
     // SAFETY: RTLD_NOLOAD only looks; the handle that it may give is closed again, which leaves the count as it was.
     unsafe {
         let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if handle.is_null() {
-            return false;
+            return None;
         }
+        let answer = then(handle);
         libc::dlclose(handle);
-        true
+        Some(answer)
     }
 }

@@ -47,6 +47,8 @@ pub use record::{FieldType, MAX_DEPTH, Record, RecordField};
 pub use view::{Index, Order, ViewError};
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod view_tests;

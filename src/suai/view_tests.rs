@@ -98,6 +98,7 @@ fn a_transposed_matrix_takes_a_copy_to_be_flat() {
 fn a_matrix_with_gaps_is_one_block() {
     let layout = Layout::new(&[3, 4, 5], Some(&[200, 20, 2]), 7, 4).unwrap();
     let blocks: Vec<Block> = layout.blocks().collect();
+    assert_eq!(layout.blocks().len(), blocks.len());
     assert_eq!(blocks.len(), 3); // The slices of two-dimensional rows of single elements.
     let layout = Layout::new(&[3, 4, 5], Some(&[200, 20, 1]), 7, 4).unwrap();
     assert_eq!(

@@ -50,12 +50,16 @@ impl ContextRef {
     /// The Level Zero context below; SYCL owns it, and keeps it as long as a reference to this context lives.
     ///
     /// # Errors
-    /// [`Error::Backend`] when the context is of another backend, [`Error::Failed`] when there is no handle.
+    /// [`Error::Backend`] when the context is of another backend, [`Error::Failed`] when there is no handle,
+    /// [`Error::Unavailable`], [`Error::Thrown`].
     pub fn native(&self) -> Result<sys::ze_context_handle_t, Error> {
         self.require_level_zero()?;
+        let library = self.library();
         // SAFETY: the reference is a `sycl::context *`, which is the `this` of the method; for Level Zero it hands
-        // the handle out without counting it, and throws nothing.
-        let handle = unsafe { (self.functions().context_native)(self.as_raw()) };
+        // the handle out without counting it.
+        let handle = library.call(&library.throwing.context_native, |native| unsafe {
+            native(self.as_raw())
+        })?;
         match handle {
             0 => Err(Error::Failed {
                 function: "sycl::context::getNative",
@@ -97,34 +101,42 @@ impl ContextRef {
         })
     }
 
-    /// What kind of USM of this context `pointer` points into; `None` when it is not USM of this context.
+    /// What kind of USM of this context `pointer` points into; `None` when it is not USM of this context by the word of
+    /// its driver, of which some know pointers of their other contexts, too.
     ///
-    /// Works for every backend. The allocation must not be freed meanwhile: SYCL would answer with an exception,
-    /// which ends the process.
-    #[must_use]
-    pub fn pointer_kind(&self, pointer: usize) -> Option<UsmKind> {
+    /// Works for every backend.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Thrown`].
+    pub fn pointer_kind(&self, pointer: usize) -> Result<Option<UsmKind>, Error> {
         let pointer = std::ptr::without_provenance_mut(pointer);
-        // SAFETY: the reference is alive; SYCL looks the pointer up and does not follow it. It throws only when
-        // the backend fails, and then unwinding ends the process.
-        match unsafe { (self.functions().usm_type)(pointer, self.as_raw()) } {
+        let library = self.library();
+        // SAFETY: the reference is alive; SYCL looks the pointer up and does not follow it.
+        let kind = library.call(&library.throwing.usm_type, |usm_type| unsafe {
+            usm_type(pointer, self.as_raw())
+        })?;
+        Ok(match kind {
             1 => Some(UsmKind::Device),
             2 => Some(UsmKind::Shared),
             3 => Some(UsmKind::Host),
             _ => None,
-        }
+        })
     }
 
     /// The device that the allocation behind `pointer` belongs to, for host USM the context's first one; `None`
-    /// when it is not USM of this context. See [`pointer_kind`](Self::pointer_kind).
-    #[must_use]
-    pub fn pointer_device(&self, pointer: usize) -> Option<DeviceRef> {
-        // SYCL throws for what is not USM, and dpctl lets that through, so it has to be asked first.
-        self.pointer_kind(pointer)?;
+    /// when there is no pointer.
+    ///
+    /// # Errors
+    /// [`Error::Thrown`] when it is not USM of this context; [`Error::Unavailable`]. See
+    /// [`pointer_kind`](Self::pointer_kind).
+    pub fn pointer_device(&self, pointer: usize) -> Result<Option<DeviceRef>, Error> {
         let pointer = std::ptr::without_provenance_mut(pointer);
-        // SAFETY: as above, and the pointer is known to be USM of this context; the answer is a new reference.
-        unsafe {
-            let device = (self.functions().usm_device)(pointer, self.as_raw());
-            DeviceRef::own(self.library(), device)
-        }
+        let library = self.library();
+        // SAFETY: the reference is alive; SYCL looks the pointer up and does not follow it.
+        let device = library.call(&library.throwing.usm_device, |usm_device| unsafe {
+            usm_device(pointer, self.as_raw())
+        })?;
+        // SAFETY: the answer is null or a new reference.
+        Ok(unsafe { DeviceRef::own(library, device) })
     }
 }

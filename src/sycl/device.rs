@@ -93,12 +93,16 @@ impl DeviceRef {
     /// The Level Zero device below; it lives as long as the driver.
     ///
     /// # Errors
-    /// [`Error::Backend`] when the device is of another backend, [`Error::Failed`] when there is no handle.
+    /// [`Error::Backend`] when the device is of another backend, [`Error::Failed`] when there is no handle,
+    /// [`Error::Unavailable`], [`Error::Thrown`].
     pub fn native(&self) -> Result<sys::ze_device_handle_t, Error> {
         self.require_level_zero()?;
+        let library = self.library();
         // SAFETY: the reference is a `sycl::device *`, which is the `this` of the method; for Level Zero it hands
-        // the handle out without counting it, and throws nothing.
-        let handle = unsafe { (self.functions().device_native)(self.as_raw()) };
+        // the handle out without counting it.
+        let handle = library.call(&library.throwing.device_native, |native| unsafe {
+            native(self.as_raw())
+        })?;
         match handle {
             0 => Err(Error::Failed {
                 function: "sycl::device::getNative",
@@ -113,11 +117,13 @@ impl DeviceRef {
     /// platform too, in which the memory of the whole device is.
     ///
     /// # Errors
-    /// [`Error::Failed`].
+    /// [`Error::Failed`], [`Error::Thrown`] when SYCL cannot list its devices.
     pub fn default_context(&self) -> Result<ContextRef, Error> {
-        let functions = self.functions();
+        let library = self.library();
         // SAFETY: the reference is alive; dpctl answers null, or a new reference to a context.
-        let cached = unsafe { (functions.device_cached_context)(self.as_raw()) };
+        let cached = library.call(&library.throwing.device_cached_context, |cached| unsafe {
+            cached(self.as_raw())
+        })?;
         // SAFETY: as just said.
         unsafe { ContextRef::own(self.library(), cached) }
             .or_else(|| self.platform_context())
@@ -166,24 +172,27 @@ impl DeviceRef {
 
     /// The number of the device among those of its backend and type, as in a filter string; `None` for a part of
     /// another device.
-    #[must_use]
-    pub fn relative_id(&self) -> Option<u32> {
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Thrown`].
+    pub fn relative_id(&self) -> Result<Option<u32>, Error> {
         let calls = <Device as sealed::Class>::calls(self.functions());
-        // SAFETY: the reference is alive. Listing the devices may only throw where it has failed before there was
-        // a device; unwinding would end the process.
-        let position = unsafe {
-            let identifier = (calls.backend)(self.as_raw()) | self.device_type_number();
-            (self.functions().device_position)(self.as_raw(), identifier as c_int)
-        };
-        u32::try_from(position).ok()
+        let library = self.library();
+        // SAFETY: the reference is alive.
+        let identifier = unsafe { (calls.backend)(self.as_raw()) } | self.device_type_number();
+        // SAFETY: as above.
+        let position = library.call(&library.throwing.device_position, |position| unsafe {
+            position(self.as_raw(), identifier as c_int)
+        })?;
+        Ok(u32::try_from(position).ok())
     }
 
     /// The filter string that selects the device: `backend:type:number`.
     ///
     /// # Errors
-    /// [`Error::SubDevice`] for a part of another device.
+    /// [`Error::SubDevice`] for a part of another device; as [`relative_id`](Self::relative_id).
     pub fn filter_string(&self) -> Result<String, Error> {
-        match self.relative_id() {
+        match self.relative_id()? {
             Some(id) => Ok(format!("{}:{}:{id}", self.backend(), self.device_type())),
             None => Err(Error::SubDevice { name: self.name()? }),
         }

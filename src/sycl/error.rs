@@ -17,13 +17,29 @@ pub enum Error {
         /// A SYCL runtime that is there nevertheless.
         sycl: Option<PathBuf>,
     },
-    /// dpctl's library, or the SYCL runtime that it uses, lacks a function.
+    /// dpctl's library lacks a function.
     #[error("{} has no function {name}: dpctl 0.17 or newer is needed", .library.display())]
     Symbol {
         /// The function's name.
         name: &'static str,
         /// The library of dpctl that was asked.
         library: PathBuf,
+    },
+    /// Something cannot be done with this SYCL runtime; everything else can.
+    #[error("there is no {purpose}: {reason}")]
+    Unavailable {
+        /// What cannot be done.
+        purpose: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// SYCL threw an exception.
+    #[error("{function} failed: {text}")]
+    Thrown {
+        /// The function's name.
+        function: &'static str,
+        /// The exception's text.
+        text: String,
     },
     /// A null reference was given.
     #[error("the reference to a {object} is null")]

@@ -17,10 +17,12 @@ pub type EventRef = Reference<Event>;
 /// `sycl::backend::ext_oneapi_level_zero`.
 const LEVEL_ZERO: std::ffi::c_char = 2;
 
-/// The first libsycl that makes an event of its own when it is asked to wrap none. The one of SYCL 2024 throws.
-const MAKES_EVENTS: u32 = 8;
+/// The major versions of libsycl whose `sycl::event` and `make_event` are known: SYCL 2025 and 2026.
+const KNOWN: [u32; 2] = [8, 9];
+/// The one of SYCL 2024, which wraps events and makes none.
+const MAKES_NONE: u32 = 7;
 
-/// Bytes for a `sycl::event`: it is one `std::shared_ptr`, and a little more does no harm.
+/// Bytes for a `sycl::event`: in these versions it is one `std::shared_ptr`, and a little more does no harm.
 const SIZE: usize = 64;
 
 /// `DPCTL_COMPLETE` of `DPCTLSyclEventStatusType`.
@@ -50,29 +52,52 @@ impl EventRef {
     /// An event of SYCL's own in a Level Zero context that is complete until its native event is reset, and again when
     /// that is signalled. SYCL owns the native event, which is valid as long as the reference.
     ///
-    /// `None` when this SYCL runtime (2024 or older) cannot make one.
+    /// `None` with SYCL 2024, which makes none.
     ///
     /// # Errors
-    /// [`Error::Backend`], [`Error::Failed`].
+    /// [`Error::Backend`], [`Error::Failed`], [`Error::Thrown`]; [`Error::Unavailable`] with a SYCL runtime whose events
+    /// are not known here.
     pub fn create(context: &ContextRef) -> Result<Option<(Self, sys::ze_event_handle_t)>, Error> {
         context.require_level_zero()?;
         let library = context.library();
-        if library.sycl_version() < MAKES_EVENTS {
+        if library.sycl_version() == MAKES_NONE {
             return Ok(None);
+        }
+        if !KNOWN.contains(&library.sycl_version()) {
+            return Err(Error::Unavailable {
+                purpose: "SYCL event that Level Zero signals",
+                reason: format!(
+                    "{} is not libsycl.so.8 or libsycl.so.9, whose events are known",
+                    library.sycl_path().display()
+                ),
+            });
+        }
+        let throwing = &library.throwing;
+        // All of them, before there is anything to give back.
+        library.call(&throwing.event_native, |_| ())?;
+        library.call(&throwing.operator_delete, |_| ())?;
+        // SAFETY: any size may be asked for.
+        let room = library.call(&throwing.operator_new, |new| unsafe { new(SIZE) })?;
+        // SAFETY: the context is alive, and there is room for an event, which goes where the first argument points: an
+        // object that is not trivial to copy, by the System V ABI for x86-64. Without a native event SYCL makes one.
+        let made = library.call(&throwing.event_make, |make| unsafe {
+            make(room, 0, context.as_raw(), false, LEVEL_ZERO);
+        });
+        if let Err(error) = made {
+            // SAFETY: the room is ours, and no event was made in it.
+            library.call(&throwing.operator_delete, |delete| unsafe { delete(room) })?;
+            return Err(error);
         }
         let failed = Error::Failed {
             function: "sycl::detail::make_event",
         };
-        // SAFETY: the context is alive, there is room for an event, and it is deleted as it was made. Without a native
-        // event SYCL makes one, and throws, which ends the process, only when the backend has none left.
-        let event = unsafe {
-            let room = (library.functions.operator_new)(SIZE);
-            (library.functions.event_make)(room, 0, context.as_raw(), false, LEVEL_ZERO);
-            Self::own(library, room)
-        };
-        let event = event.ok_or(failed.clone())?;
+        // SAFETY: the room holds an event that nobody else owns, and dpctl deletes it as it was made.
+        let event = unsafe { Self::own(library, room) }.ok_or(failed.clone())?;
         // SAFETY: the reference is alive, and its native event has just been made.
-        match unsafe { (library.functions.event_native)(event.as_raw()) } {
+        let native = library.call(&throwing.event_native, |native| unsafe {
+            native(event.as_raw())
+        })?;
+        match native {
             0 => Err(failed),
             native => Ok(Some((event, std::ptr::with_exposed_provenance_mut(native)))),
         }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use libloading::os::unix;
 
 use super::Error;
+use super::exception::Handler;
 use super::process;
 
 /// What dpctl's headers call `DPCTLSyclContextRef` and the like: a pointer to an object of a SYCL class.
@@ -17,25 +18,22 @@ const INTERFACE: &str = "libDPCTLSyclInterface.so";
 /// Likewise of the SYCL runtime.
 const SYCL: &str = "libsycl.so";
 
-/// Declares the table of functions, and how each one is found.
+/// Declares the table of functions that are needed, and how each one is found.
 macro_rules! functions {
-    ($($(#[$note:meta])* $field:ident = $name:literal as $type:ty;)*) => {
-        /// Every function of SYCL that this crate calls.
-        ///
-        /// dpctl's own functions catch C++ exceptions and answer with null or zero; those which do not, and may
-        /// throw, are declared with the unwinding ABI, so that an exception ends the process instead of being
-        /// undefined behaviour.
+    ($($field:ident = $name:literal as $type:ty;)*) => {
+        /// The functions of dpctl that catch C++ exceptions, and answer with null or zero then, or that read what an
+        /// object holds. Of these, some allocate a few bytes: of the unwinding ABI, so that `std::bad_alloc` ends the
+        /// process instead of being undefined behaviour.
         #[derive(Debug, Clone, Copy)]
         pub struct Functions {
-            $($(#[$note])* pub(super) $field: $type,)*
+            $(pub(super) $field: $type,)*
         }
 
         impl Functions {
             fn of(library: &unix::Library, path: &Path) -> Result<Self, Error> {
                 Ok(Self {
                     $(
-                        // SAFETY: the type is the one that the headers of dpctl 0.17 and 0.22 give the function,
-                        // or, for `getNative`, the Itanium C++ ABI.
+                        // SAFETY: the type is the one that the headers of dpctl 0.17 and 0.22 give the function.
                         $field: unsafe { symbol::<$type>(library, $name) }.ok_or_else(|| Error::Symbol {
                             name: $name.to_str().unwrap_or_default(),
                             library: path.to_owned(),
@@ -47,30 +45,58 @@ macro_rules! functions {
     };
 }
 
+/// Declares the table of functions that may throw, and what each one is for.
+macro_rules! throwing {
+    ($($(#[$note:meta])* $field:ident = $symbol:literal, $name:literal, $purpose:literal as $type:ty;)*) => {
+        /// The functions that may throw, each of which may be missing, and then only what it is for.
+        #[derive(Debug, Clone, Copy)]
+        pub(super) struct Throwing {
+            $($(#[$note])* pub(super) $field: MayThrow<$type>,)*
+        }
+
+        impl Throwing {
+            fn of(library: &unix::Library) -> Self {
+                Self {
+                    $($field: MayThrow {
+                        name: $name,
+                        purpose: $purpose,
+                        // SAFETY: the type is the one that dpctl's headers give the function, or, for a method of
+                        // SYCL's, the Itanium C++ ABI.
+                        found: unsafe { symbol::<$type>(library, $symbol) },
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+/// A function that may throw. [`Library::call`] calls it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MayThrow<F> {
+    name: &'static str,
+    /// What there is not without it.
+    purpose: &'static str,
+    found: Option<F>,
+}
+
 functions! {
     context_copy = c"DPCTLContext_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     context_delete = c"DPCTLContext_Delete" as unsafe extern "C" fn(RawRef);
     context_are_eq = c"DPCTLContext_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
     context_hash = c"DPCTLContext_Hash" as unsafe extern "C" fn(RawRef) -> usize;
-    context_backend = c"DPCTLContext_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
-    context_device_count = c"DPCTLContext_DeviceCount" as unsafe extern "C" fn(RawRef) -> usize;
+    context_backend = c"DPCTLContext_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
+    context_device_count = c"DPCTLContext_DeviceCount" as unsafe extern "C-unwind" fn(RawRef) -> usize;
     context_devices = c"DPCTLContext_GetDevices" as unsafe extern "C" fn(RawRef) -> RawRef;
-    /// `sycl::context::getNative() const`
-    context_native = c"_ZNK4sycl3_V17context9getNativeEv" as unsafe extern "C-unwind" fn(RawRef) -> usize;
 
     device_copy = c"DPCTLDevice_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     device_delete = c"DPCTLDevice_Delete" as unsafe extern "C" fn(RawRef);
     device_are_eq = c"DPCTLDevice_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
     device_hash = c"DPCTLDevice_Hash" as unsafe extern "C" fn(RawRef) -> usize;
-    device_backend = c"DPCTLDevice_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    device_backend = c"DPCTLDevice_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
     device_type = c"DPCTLDevice_GetDeviceType" as unsafe extern "C" fn(RawRef) -> c_uint;
     device_name = c"DPCTLDevice_GetName" as unsafe extern "C" fn(RawRef) -> *const c_char;
     device_platform = c"DPCTLDevice_GetPlatform" as unsafe extern "C" fn(RawRef) -> RawRef;
     device_from_selector = c"DPCTLDevice_CreateFromSelector" as unsafe extern "C" fn(RawRef) -> RawRef;
-    device_cached_context = c"DPCTLDeviceMgr_GetCachedContext" as unsafe extern "C" fn(RawRef) -> RawRef;
-    device_position = c"DPCTLDeviceMgr_GetPositionInDevices" as unsafe extern "C-unwind" fn(RawRef, c_int) -> c_int;
-    /// `sycl::device::getNative() const`
-    device_native = c"_ZNK4sycl3_V16device9getNativeEv" as unsafe extern "C-unwind" fn(RawRef) -> usize;
 
     devices_size = c"DPCTLDeviceVector_Size" as unsafe extern "C" fn(RawRef) -> usize;
     devices_at = c"DPCTLDeviceVector_GetAt" as unsafe extern "C" fn(RawRef, usize) -> RawRef;
@@ -83,45 +109,67 @@ functions! {
     platform_default_context = c"DPCTLPlatform_GetDefaultContext" as unsafe extern "C" fn(RawRef) -> RawRef;
     platform_delete = c"DPCTLPlatform_Delete" as unsafe extern "C" fn(RawRef);
 
-    queue_create = c"DPCTLQueue_Create" as unsafe extern "C" fn(RawRef, RawRef, RawRef, c_int) -> RawRef;
+    queue_create = c"DPCTLQueue_Create" as unsafe extern "C-unwind" fn(RawRef, RawRef, RawRef, c_int) -> RawRef;
     queue_copy = c"DPCTLQueue_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     queue_delete = c"DPCTLQueue_Delete" as unsafe extern "C" fn(RawRef);
     queue_are_eq = c"DPCTLQueue_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
     queue_hash = c"DPCTLQueue_Hash" as unsafe extern "C" fn(RawRef) -> usize;
-    queue_backend = c"DPCTLQueue_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
-    queue_context = c"DPCTLQueue_GetContext" as unsafe extern "C" fn(RawRef) -> RawRef;
+    queue_backend = c"DPCTLQueue_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
+    queue_context = c"DPCTLQueue_GetContext" as unsafe extern "C-unwind" fn(RawRef) -> RawRef;
     queue_device = c"DPCTLQueue_GetDevice" as unsafe extern "C" fn(RawRef) -> RawRef;
-    queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C" fn(RawRef) -> bool;
+    queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C-unwind" fn(RawRef) -> bool;
     queue_barrier = c"DPCTLQueue_SubmitBarrier" as unsafe extern "C" fn(RawRef) -> RawRef;
 
     event_copy = c"DPCTLEvent_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     event_delete = c"DPCTLEvent_Delete" as unsafe extern "C" fn(RawRef);
-    event_backend = c"DPCTLEvent_GetBackend" as unsafe extern "C" fn(RawRef) -> c_uint;
+    event_backend = c"DPCTLEvent_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
     event_status = c"DPCTLEvent_GetCommandExecutionStatus" as unsafe extern "C" fn(RawRef) -> c_uint;
     event_wait = c"DPCTLEvent_Wait" as unsafe extern "C" fn(RawRef);
-    /// `sycl::detail::make_event(native handle, context const &, keep ownership, backend)`. Its result, which is not
-    /// trivial, goes where the hidden first argument points.
-    event_make = c"_ZN4sycl3_V16detail10make_eventEmRKNS0_7contextEbNS0_7backendE"
-        as unsafe extern "C-unwind" fn(RawRef, usize, RawRef, bool, c_char) -> RawRef;
-    /// `sycl::event::getNative() const`
-    event_native = c"_ZNK4sycl3_V15event9getNativeEv" as unsafe extern "C-unwind" fn(RawRef) -> usize;
-    /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` gives back.
-    operator_new = c"_Znwm" as unsafe extern "C-unwind" fn(usize) -> RawRef;
 
-    usm_type = c"DPCTLUSM_GetPointerType" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> c_uint;
-    usm_device = c"DPCTLUSM_GetPointerDevice" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> RawRef;
 
     string_delete = c"DPCTLCString_Delete" as unsafe extern "C" fn(*const c_char);
 }
 
-/// `sycl::queue::ext_oneapi_empty() const`, of an extension that a SYCL runtime need not have.
-pub(super) type QueueIsEmpty = unsafe extern "C-unwind" fn(RawRef) -> bool;
+throwing! {
+    context_native = c"_ZNK4sycl3_V17context9getNativeEv", "sycl::context::getNative",
+        "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+    device_native = c"_ZNK4sycl3_V16device9getNativeEv", "sycl::device::getNative",
+        "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+    device_cached_context = c"DPCTLDeviceMgr_GetCachedContext", "DPCTLDeviceMgr_GetCachedContext",
+        "default context of a SYCL device" as unsafe extern "C-unwind" fn(RawRef) -> RawRef;
+    device_position = c"DPCTLDeviceMgr_GetPositionInDevices", "DPCTLDeviceMgr_GetPositionInDevices",
+        "filter string of a device" as unsafe extern "C-unwind" fn(RawRef, c_int) -> c_int;
+    queue_wait = c"DPCTLQueue_Wait", "DPCTLQueue_Wait",
+        "waiting for a SYCL queue" as unsafe extern "C-unwind" fn(RawRef);
+    /// Of the extension `sycl_ext_oneapi_queue_empty`, which a SYCL runtime need not have.
+    queue_is_empty = c"_ZNK4sycl3_V15queue16ext_oneapi_emptyEv", "sycl::queue::ext_oneapi_empty",
+        "question whether a SYCL queue is empty" as unsafe extern "C-unwind" fn(RawRef) -> bool;
+    /// `sycl::detail::make_event(native handle, context const &, keep ownership, backend)`. Its result, which is not
+    /// trivial, goes where the hidden first argument points.
+    event_make = c"_ZN4sycl3_V16detail10make_eventEmRKNS0_7contextEbNS0_7backendE", "sycl::detail::make_event",
+        "SYCL event that Level Zero signals"
+        as unsafe extern "C-unwind" fn(RawRef, usize, RawRef, bool, c_char) -> RawRef;
+    event_native = c"_ZNK4sycl3_V15event9getNativeEv", "sycl::event::getNative",
+        "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+    /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` gives back.
+    operator_new = c"_Znwm", "operator new",
+        "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(usize) -> RawRef;
+    /// Its counterpart, for memory in which there is no event yet.
+    operator_delete = c"_ZdlPv", "operator delete",
+        "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef);
+    usm_type = c"DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerType",
+        "kind of a pointer in a SYCL context" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> c_uint;
+    usm_device = c"DPCTLUSM_GetPointerDevice", "DPCTLUSM_GetPointerDevice",
+        "device of a pointer in a SYCL context" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> RawRef;
+}
 
 /// dpctl's C library and the SYCL runtime below it, as they are in this process.
 #[derive(Debug)]
 pub struct Library {
     pub(super) functions: Functions,
-    pub(super) queue_is_empty: Option<QueueIsEmpty>,
+    pub(super) throwing: Throwing,
+    /// Stops what they throw; `None` where it is not known how.
+    handler: Option<Handler>,
     path: PathBuf,
     sycl: PathBuf,
     sycl_version: u32,
@@ -150,21 +198,59 @@ impl Library {
         // SAFETY: the library is in the process already, so no initialiser runs.
         let library = unsafe { unix::Library::open(Some(&path), flags) }.map_err(|_| absent())?;
         let functions = Functions::of(&library, &path)?;
-        // SAFETY: the type is the method's, by the Itanium C++ ABI.
-        let queue_is_empty =
-            unsafe { symbol(&library, c"_ZNK4sycl3_V15queue16ext_oneapi_emptyEv") };
+        let throwing = Throwing::of(&library);
+        let handler = Handler::find(&library);
         // The functions have to stay, and SYCL's threads could not be unloaded anyway.
         std::mem::forget(library);
-        // Found through dpctl's library, `getNative` is of the very libsycl that dpctl uses, should there be two.
-        let sycl = process::library_of(functions.context_native as *const c_void)
+        // Found through dpctl's library, a method of SYCL's is of the very libsycl that dpctl uses, should there be two.
+        let methods = [
+            throwing.context_native.found,
+            throwing.device_native.found,
+            throwing.event_native.found,
+        ];
+        let sycl = methods
+            .into_iter()
+            .flatten()
+            .find_map(|method| process::library_of(method as *const c_void))
+            .or_else(|| process::loaded(SYCL))
             .unwrap_or_else(|| PathBuf::from(SYCL));
         Ok(Self {
             functions,
-            queue_is_empty,
+            throwing,
+            handler,
             sycl_version: version(&sycl),
             sycl,
             path,
         })
+    }
+
+    /// Calls a function that may throw.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the function is missing, or nothing can stop its exceptions; [`Error::Thrown`].
+    pub(super) fn call<F: Copy, T>(
+        &self,
+        function: &MayThrow<F>,
+        body: impl FnOnce(F) -> T,
+    ) -> Result<T, Error> {
+        let unavailable = |reason: String| Error::Unavailable {
+            purpose: function.purpose,
+            reason,
+        };
+        let found = function.found.ok_or_else(|| {
+            unavailable(format!(
+                "{} has no function {}",
+                self.sycl.display(),
+                function.name
+            ))
+        })?;
+        let handler = self.handler.as_ref().ok_or_else(|| {
+            unavailable(format!(
+                "exceptions of {} cannot be stopped here",
+                self.sycl.display()
+            ))
+        })?;
+        handler.call(function.name, || body(found))
     }
 
     /// Where dpctl's library lies.
@@ -214,7 +300,7 @@ fn version(sycl: &Path) -> u32 {
 ///
 /// # Safety
 /// `F` must be the type of the function.
-unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Option<F> {
+pub(super) unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Option<F> {
     // SAFETY: the caller vouches for the type; the library stays open.
     unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }

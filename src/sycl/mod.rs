@@ -16,6 +16,7 @@ mod context;
 mod device;
 mod error;
 mod event;
+mod exception;
 mod library;
 mod process;
 mod queue;

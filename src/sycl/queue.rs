@@ -116,15 +116,27 @@ impl QueueRef {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let library = self.library();
-        let Some(is_empty) = library
-            .queue_is_empty
-            .filter(|_| library.sycl_version() >= TELLS_IDLE)
-        else {
+        if library.sycl_version() < TELLS_IDLE {
             return false;
-        };
-        // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method. It throws only when the backend
-        // fails, and then unwinding ends the process.
-        unsafe { is_empty(self.as_raw()) }
+        }
+        // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method.
+        let is_empty = library.call(&library.throwing.queue_is_empty, |is_empty| unsafe {
+            is_empty(self.as_raw())
+        });
+        // Of a failure the wait that follows tells.
+        is_empty.unwrap_or(false)
+    }
+
+    /// Waits until everything has run that was submitted to the queue before.
+    ///
+    /// # Errors
+    /// [`Error::Thrown`] with SYCL's words, when the device is lost for instance.
+    pub fn wait(&self) -> Result<(), Error> {
+        let library = self.library();
+        // SAFETY: the reference is alive; dpctl calls the queue's method and catches nothing.
+        library.call(&library.throwing.queue_wait, |wait| unsafe {
+            wait(self.as_raw());
+        })
     }
 
     /// An event that is complete once everything has run that was submitted to the queue before.

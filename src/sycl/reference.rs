@@ -40,7 +40,7 @@ pub(super) mod sealed {
         pub(in crate::sycl) copy_name: &'static str,
         pub(in crate::sycl) copy: unsafe extern "C" fn(RawRef) -> RawRef,
         pub(in crate::sycl) delete: unsafe extern "C" fn(RawRef),
-        pub(in crate::sycl) backend: unsafe extern "C" fn(RawRef) -> c_uint,
+        pub(in crate::sycl) backend: unsafe extern "C-unwind" fn(RawRef) -> c_uint,
     }
 
     /// Those that compare.

@@ -182,6 +182,12 @@ impl Allocation {
         matches!(self.source, Source::Pool(_))
     }
 
+    /// Whether other processes may have opened the memory: a handle of it was asked for.
+    #[must_use]
+    pub fn is_exported(&self) -> bool {
+        self.export.get().is_some()
+    }
+
     fn provider(&self) -> &LevelZero {
         match &self.source {
             Source::Direct(direct) => &direct.provider,

@@ -1,15 +1,14 @@
-//! USM as an owner typed by kind: host and shared memory are slices, device memory does not compile to one.
+//! USM as an owner typed by kind: host and shared memory can be looked at as slices, device memory has no such method.
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
 use std::slice;
-use std::sync::Arc;
 
 use super::{Allocation, Host, HostAccessible, Kind, Shared};
 use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
+use crate::error::Error;
 
 /// USM that the host owns and every device of the context may reach.
 pub type HostMemory = Memory<Host>;
@@ -20,27 +19,31 @@ pub type SharedMemory = Memory<Shared>;
 
 /// The one owner of an allocation of kind `K`.
 ///
+/// Operations of the checked queue borrow or own a `Memory`, so none of them is in flight while a slice of it lives.
+/// Other processes are kept out by the same rule: an allocation is exported either for good, by
+/// [`into_allocation`](Self::into_allocation), or through an exclusive borrow, after which there are no slices any more.
+///
 /// ```
 /// # use zeusm::{Context, HostMemory, Runtime};
 /// # let device = Runtime::get()?.default_device()?;
 /// # let context = Context::new(device.driver())?;
 /// let mut memory = HostMemory::with_alignment(&context, &device, 100, 4096)?;
-/// memory.copy_from_slice(&[7; 100]);
-/// assert_eq!(memory.iter().map(|&byte| u32::from(byte)).sum::<u32>(), 700);
+/// memory.as_mut_slice()?.fill(7);
+/// assert_eq!(memory.as_slice()?, [7; 100]);
 /// assert!(memory.as_ptr().addr().is_multiple_of(4096));
 /// # Ok::<(), zeusm::Error>(())
 /// ```
 ///
-/// Device memory is no slice:
+/// The host cannot look at device memory:
 ///
 /// ```compile_fail
 /// # use zeusm::DeviceMemory;
-/// fn look(memory: &DeviceMemory) -> u8 {
-///     memory[0]
+/// fn look(memory: &DeviceMemory) -> zeusm::Result<u8> {
+///     Ok(memory.as_slice()?[0])
 /// }
 /// ```
 pub struct Memory<K: Kind> {
-    allocation: Arc<Allocation>,
+    allocation: Allocation,
     kind: PhantomData<K>,
 }
 
@@ -65,14 +68,31 @@ impl<K: Kind> Memory<K> {
         alignment: usize,
     ) -> Result<Self> {
         Allocation::new(context, device, K::KIND, size, alignment).map(|allocation| Self {
-            allocation: Arc::new(allocation),
+            allocation,
             kind: PhantomData,
         })
     }
 
-    /// The allocation itself; what a running operation keeps a share of.
+    /// The allocation itself, which gives no slices and may be shared and exported.
     #[must_use]
-    pub fn allocation(&self) -> &Arc<Allocation> {
+    pub fn into_allocation(self) -> Allocation {
+        self.allocation
+    }
+
+    /// The context it belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        self.allocation.context()
+    }
+
+    /// The device it was allocated for. Host memory is for all devices of the context; this is the one named then.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.allocation.device()
+    }
+
+    /// The allocation, for its export: no slice of it lives, and none is made once it is exported.
+    pub(crate) fn exclusive_allocation(&mut self) -> &Allocation {
         &self.allocation
     }
 
@@ -89,20 +109,44 @@ impl<K: Kind> Memory<K> {
     }
 }
 
-impl<K: HostAccessible> Deref for Memory<K> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
+impl<K: HostAccessible> Memory<K> {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// [`Error::HostAccess`] once the memory was exported: another process may write to it at any moment.
+    pub fn as_slice(&self) -> Result<&[u8]> {
+        self.check_private()?;
         // SAFETY: the host may read this kind; Level Zero gave `size` bytes, all of which hold some value; operations
-        // that write them borrow or own this `Memory`, so none runs while it is borrowed here.
-        unsafe { slice::from_raw_parts(self.allocation.first_byte().as_ptr(), self.size()) }
+        // that write them borrow or own this `Memory`, so none is in flight while it is borrowed here, and no other
+        // process has the memory. Where a device and the host must not use one allocation at the same time, no other
+        // block shares this one's allocation (`Provider::shares_allocations`).
+        Ok(unsafe { slice::from_raw_parts(self.allocation.first_byte().as_ptr(), self.size()) })
     }
-}
 
-impl<K: HostAccessible> DerefMut for Memory<K> {
-    fn deref_mut(&mut self) -> &mut [u8] {
+    /// The bytes, to write to.
+    ///
+    /// # Errors
+    /// As [`as_slice`](Self::as_slice).
+    pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
+        self.check_private()?;
         // SAFETY: as above, and the borrow is exclusive.
-        unsafe { slice::from_raw_parts_mut(self.allocation.first_byte().as_ptr(), self.size()) }
+        Ok(
+            unsafe {
+                slice::from_raw_parts_mut(self.allocation.first_byte().as_ptr(), self.size())
+            },
+        )
+    }
+
+    fn check_private(&self) -> Result<()> {
+        if self.allocation.is_exported() {
+            return Err(Error::HostAccess {
+                kind: K::KIND,
+                size: self.size(),
+                device: self.device().name().to_owned(),
+                reason: "it was exported, and another process may write to it",
+            });
+        }
+        Ok(())
     }
 }
 

@@ -8,7 +8,9 @@
 mod allocation;
 mod attributes;
 mod kind;
+pub(crate) mod limits;
 mod memory;
+pub(crate) mod origin;
 
 pub use allocation::{Allocation, LARGEST_ALIGNMENT};
 pub use attributes::PointerAttributes;

@@ -1,5 +1,6 @@
 //! Opening a Level Zero library and finding its functions.
 
+use std::error::Error as _;
 use std::ffi::{CStr, OsString};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -36,9 +37,27 @@ pub enum LoadError {
 fn describe(tried: &[(OsString, libloading::Error)]) -> String {
     let each: Vec<String> = tried
         .iter()
-        .map(|(name, error)| format!("{} ({error})", name.display()))
+        .map(|(name, error)| format!("{} ({})", name.display(), words(error)))
         .collect();
     each.join(", ")
+}
+
+/// The dynamic linker's own words, which say what is missing.
+fn words(error: &libloading::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+impl LoadError {
+    /// What the dynamic linker said of each candidate; nothing when a function is missing.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Library { tried } => tried.iter().map(|(_, error)| words(error)).collect(),
+            Self::Symbol { .. } => Vec::new(),
+        }
+    }
 }
 
 /// An open Level Zero library; dereferences to its [`Functions`].

@@ -52,7 +52,7 @@ const SIZES: [usize; 14] = [
 ];
 
 /// The suite that every provider has to pass.
-fn conformance<P: Provider>(provider: P) {
+pub fn conformance<P: Provider>(provider: P) {
     let pool = Pool::new(provider, Options::default());
     let mut blocks = Vec::new();
     for _ in 0..3 {

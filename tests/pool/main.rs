@@ -7,6 +7,8 @@ mod figures;
 mod growth;
 mod level_zero;
 mod mixes;
+mod policy;
 mod provider;
 mod random;
 mod stress;
+mod whole;

@@ -101,6 +101,11 @@ impl Ledger {
             .is_some_and(|(base, length)| address + size <= base + length)
     }
 
+    /// Whether an allocation that is out begins at `address`.
+    pub fn begins_at(&self, address: usize) -> bool {
+        self.0.out.lock().contains_key(&address)
+    }
+
     fn refuses(&self, size: usize) -> bool {
         let inner = &self.0;
         let capacity = inner.capacity.load(Ordering::SeqCst);

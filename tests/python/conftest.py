@@ -1,6 +1,7 @@
 """What the Python tests share: the three classes, and new interpreters to run programs in."""
 
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -71,6 +72,33 @@ class Fresh:
 def fresh():
     """Programs on this machine as it is."""
     return Fresh()
+
+
+@pytest.fixture(scope="session")
+def stand_in(tmp_path_factory):
+    """Builds a library of C functions that stands between the CPU runtime and all who call it, to be named in
+    ZEUSM_RUNTIME: its functions have the runtime's names, and find the runtime's by `RTLD_NEXT`."""
+    name, behind = b"libze_loader.so.1", b"libze_behind.so.1"
+
+    def build(source):
+        folder = tmp_path_factory.mktemp("stand-in")
+        runtime = Path(zeusm.memory.__file__).parent / "lib" / name.decode()
+        (folder / behind.decode()).write_bytes(runtime.read_bytes().replace(name, behind))
+        (folder / "stand_in.c").write_text(source)
+        options = [f"-Wl,-soname,{name.decode()}", f"-Wl,-rpath,{folder}", "-Wl,--no-as-needed"]
+        compiler = [
+            *shlex.split(os.environ.get("CC", "cc")),
+            "-shared",
+            "-fPIC",
+            "-Wall",
+            "-Werror",
+        ]
+        library = folder / name.decode()
+        sources = [folder / "stand_in.c", folder / behind.decode()]
+        subprocess.run([*compiler, *options, *sources, "-o", library], check=True)
+        return library
+
+    return build
 
 
 @pytest.fixture

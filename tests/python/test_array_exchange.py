@@ -1,6 +1,8 @@
 """Arrays in and out through the buffer protocol and the two array interfaces."""
 
 import ctypes
+import gc
+import weakref
 
 import dpctl
 import dpctl.memory
@@ -283,6 +285,28 @@ class TestSyclInterface:
         assert alone.copy_to_host().tolist() == [1, 3, 5]
         with pytest.raises(TypeError):
             zeusm.from_sycl_usm_array_interface(array)
+
+    def test_a_dictionary_keeps_alive_what_is_given_as_its_owner(self, usm_type):
+        """And nothing else: the dictionary names memory, it does not own it."""
+
+        for is_owner in [True, False]:
+            array = zeusm.asarray(numbers(6), usm_type=usm_type)
+            memory = weakref.ref(array.base)
+            desc = array.__sycl_usm_array_interface__
+            owner = {"owner": array} if is_owner else {}
+            there = zeusm.from_sycl_usm_array_interface(desc, **owner)
+            del array, desc, owner
+            gc.collect()
+            assert (memory() is not None) == is_owner
+            if is_owner:
+                assert there.copy_to_host().tolist() == list(range(1, 7))
+                part = there[2:]
+                del there
+                gc.collect()
+                assert part.copy_to_host().tolist() == list(range(3, 7))
+                del part
+                gc.collect()
+                assert memory() is None
 
     def test_the_default_context_is_sycls(self, usm_type):
         array = zeusm.empty(3, usm_type=usm_type)

@@ -13,14 +13,19 @@ SOURCE = r"""
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* What copies and fills answer, when that is not 0; how long they take to be submitted; a number for others to count
    up, and by how much they did meanwhile. */
 int shim_answer;
+/* Whether the device is lost: what waits for it answers so. */
+int shim_lost;
 int shim_milliseconds;
 volatile int shim_counted;
 int shim_meanwhile;
+/* How many waits for an event are refused before one is not. */
+int shim_refusals;
 
 typedef int copy(void *, void *, const void *, size_t, void *, uint32_t, void **);
 typedef int fill(void *, void *, const void *, size_t, size_t, void *, uint32_t, void **);
@@ -53,16 +58,110 @@ int zeCommandListAppendMemoryFill(void *list, void *to, const void *pattern, siz
     return ((fill *)behind("zeCommandListAppendMemoryFill"))(list, to, pattern, width, size, signal, count, waits);
 }
 
-/* SYCL takes the functions from a table. */
-int zeGetCommandListProcAddrTable(int version, void **table)
+/* Whether pointers are looked up for the whole driver, in all contexts that there are. */
+int shim_driver_wide;
+static void *contexts[64];
+static int context_count;
+
+int zeContextCreate(void *driver, const void *description, void **context)
 {
-    int answer = ((int (*)(int, void **))behind("zeGetCommandListProcAddrTable"))(version, table);
-    if (answer == 0) {
-        table[8] = zeCommandListAppendMemoryCopy;
-        table[9] = zeCommandListAppendMemoryFill;
-    }
+    int answer = ((int (*)(void *, const void *, void **))behind("zeContextCreate"))(driver, description, context);
+    if (answer == 0 && context_count < 64)
+        contexts[context_count++] = *context;
     return answer;
 }
+
+int zeContextCreateEx(void *driver, const void *description, uint32_t count, void **devices, void **context)
+{
+    int answer = ((int (*)(void *, const void *, uint32_t, void **, void **))behind("zeContextCreateEx"))(
+        driver, description, count, devices, context);
+    if (answer == 0 && context_count < 64)
+        contexts[context_count++] = *context;
+    return answer;
+}
+
+/* The first of the contexts that knows the pointer. */
+static void *context_of(void *context, const void *pointer)
+{
+    typedef int range(void *, const void *, void **, size_t *);
+    for (int i = 0; shim_driver_wide && i < context_count; i++) {
+        void *base = NULL;
+        size_t size = 0;
+        if (((range *)behind("zeMemGetAddressRange"))(contexts[i], pointer, &base, &size) == 0 && base != NULL)
+            return contexts[i];
+    }
+    return context;
+}
+
+int zeMemGetAllocProperties(void *context, const void *pointer, void *properties, void **device)
+{
+    return ((int (*)(void *, const void *, void *, void **))behind("zeMemGetAllocProperties"))(
+        context_of(context, pointer), pointer, properties, device);
+}
+
+int zeMemGetAddressRange(void *context, const void *pointer, void **base, size_t *size)
+{
+    return ((int (*)(void *, const void *, void **, size_t *))behind("zeMemGetAddressRange"))(
+        context_of(context, pointer), pointer, base, size);
+}
+
+/* Sizes beyond all memory are not checked. */
+#define ALLOCATING(name, parameters, ...)                                                      \
+    int name parameters                                                                        \
+    {                                                                                          \
+        if (size >= (size_t)1 << 44)                                                           \
+            abort();                                                                           \
+        return ((int(*) parameters)behind(#name))(__VA_ARGS__);                                \
+    }
+ALLOCATING(zeMemAllocHost, (void *context, void *how, size_t size, size_t alignment, void **pointer), context, how,
+           size, alignment, pointer)
+ALLOCATING(zeMemAllocDevice,
+           (void *context, void *how, size_t size, size_t alignment, void *device, void **pointer), context, how,
+           size, alignment, device, pointer)
+ALLOCATING(zeMemAllocShared,
+           (void *context, void *how, void *host, size_t size, size_t alignment, void *device, void **pointer),
+           context, how, host, size, alignment, device, pointer)
+
+#define LOST 0x70000001
+#define WAITING(name, object)                                                                  \
+    int name(void *object, uint64_t limit)                                                     \
+    {                                                                                          \
+        return shim_lost ? LOST : ((int (*)(void *, uint64_t))behind(#name))(object, limit);   \
+    }
+/* How many waits for an event are refused, the first time. */
+#define OUT_OF_HOST_MEMORY 0x70000002
+int zeEventHostSynchronize(void *event, uint64_t limit)
+{
+    if (shim_refusals > 0) {
+        shim_refusals--;
+        return OUT_OF_HOST_MEMORY;
+    }
+    return shim_lost ? LOST : ((int (*)(void *, uint64_t))behind("zeEventHostSynchronize"))(event, limit);
+}
+WAITING(zeCommandQueueSynchronize, queue)
+WAITING(zeCommandListHostSynchronize, list)
+WAITING(zeFenceHostSynchronize, fence)
+
+#define TABLE(name, ...)                                                                       \
+    int name(int version, void **table)                                                        \
+    {                                                                                          \
+        int answer = ((int (*)(int, void **))behind(#name))(version, table);                   \
+        if (answer == 0) {                                                                     \
+            __VA_ARGS__;                                                                       \
+        }                                                                                      \
+        return answer;                                                                         \
+    }
+TABLE(zeGetEventProcAddrTable, table[3] = zeEventHostSynchronize)
+TABLE(zeGetCommandQueueProcAddrTable, table[3] = zeCommandQueueSynchronize)
+TABLE(zeGetContextProcAddrTable, table[0] = zeContextCreate,
+      version >= 0x10001 ? table[8] = zeContextCreateEx : 0)
+TABLE(zeGetMemProcAddrTable, table[4] = zeMemGetAllocProperties, table[5] = zeMemGetAddressRange)
+TABLE(zeGetFenceProcAddrTable, table[2] = zeFenceHostSynchronize)
+
+/* SYCL takes the functions from a table. */
+TABLE(zeGetCommandListProcAddrTable, table[8] = zeCommandListAppendMemoryCopy,
+      table[9] = zeCommandListAppendMemoryFill,
+      version >= 0x10006 ? table[28] = zeCommandListHostSynchronize : 0)
 """
 # Smaller ones zeusm does not let go of the lock for, and the host does them by itself where it may look at the memory.
 SIZE = 1 << 20
@@ -88,7 +187,7 @@ def shim(tmp_path_factory):
 def run(fresh, shim):
     """Runs a program that has the library as `shim`, and both packages."""
 
-    def run(program):
+    def run(program, env=None):
         start = f"""
 import ctypes, sys, threading, time
 import zeusm, zeusm.memory, dpctl.memory
@@ -96,13 +195,13 @@ import zeusm, zeusm.memory, dpctl.memory
 shim = ctypes.CDLL({str(shim)!r})
 
 
-answer, milliseconds, counted, meanwhile = (
+answer, lost, driver_wide, milliseconds, counted, meanwhile, refusals = (
     ctypes.c_int.in_dll(shim, f"shim_{{name}}")
-    for name in ("answer", "milliseconds", "counted", "meanwhile")
+    for name in ("answer", "lost", "driver_wide", "milliseconds", "counted", "meanwhile", "refusals")
 )
 
 """
-        return fresh(start + program, env={"ZEUSM_RUNTIME": str(shim)})
+        return fresh(start + program, env={"ZEUSM_RUNTIME": str(shim)} | (env or {}))
 
     return run
 
@@ -183,3 +282,109 @@ for package in dpctl.memory, zeusm.memory:
         assert meanwhile.value >= 0, "nothing was submitted"
         assert (meanwhile.value > 0) == (package is zeusm.memory), (package, turn, meanwhile)
 """)
+
+
+@pytest.mark.parametrize("times", [1, 50])
+def test_a_wait_that_fails_ends_after_the_work(run, times):
+    """The host buffer is the caller's again, so the device may not write to it any more."""
+    run(f"""
+size = 64 << 20
+memory = zeusm.memory.MemoryUSMDevice(size)
+memory.memset(3)
+host = bytearray(size)
+before = zeusm.memory.MemoryUSMDevice(256 << 20)
+for value in range(6):
+    before.memset_async(value)  # So that the copy begins late.
+refusals.value = {times}
+try:
+    memory.copy_to_host(host)
+except zeusm.LevelZeroError as error:
+    written = bytes(host)
+    assert "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY" in str(error), error
+    assert "copy" in str(error), error
+    assert written == b"\\3" * size
+else:
+    raise AssertionError("the wait did not fail")
+refusals.value = 0
+memory.memset(4)
+assert memory.tobytes() == b"\\4" * size
+""")
+def test_a_device_lost_under_sycls_work_is_an_error(run):
+    """SYCL throws while zeusm waits for its queue, which must not end the process."""
+    run("""
+import numpy as np
+
+memory = zeusm.memory.MemoryUSMShared(1 << 20)
+queue = dpctl.SyclQueue(memory.sycl_context, memory.sycl_device)
+memory = zeusm.memory.MemoryUSMShared(1 << 20, queue=queue)
+large, source = (dpctl.memory.MemoryUSMShared(1 << 28, queue=queue) for _ in range(2))
+dpctl.memory.as_usm_memory(memory)  # From here on SYCL's queue is waited for.
+for look in memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host, np.asarray:
+    event = queue.memcpy_async(large, source, 1 << 28)
+    lost.value = 1
+    try:
+        seen = look(memory)
+    except RuntimeError as error:
+        assert "LOST" in str(error) or "NOT_AVAILABLE" in str(error), error
+    else:
+        # NumPy drops the errors of buffers, and takes the memory for an object without one.
+        assert look is np.asarray and seen.dtype == object, look
+    lost.value = 0
+    event.wait()
+""")
+
+
+@pytest.mark.parametrize("pool", ["1", "0"])
+def test_pointers_that_a_driver_knows_in_all_its_contexts(run, usm_type, pool):
+    """Intel's driver does; zeusm knows which context its own memory is in."""
+    run(
+        f"""
+class Claim:
+    def __init__(self, memory, context):
+        self.memory = memory
+        self.__sycl_usm_array_interface__ = dict(memory.__sycl_usm_array_interface__, syclobj=context)
+
+
+device = dpctl.SyclDevice("level_zero")
+here, there = (dpctl.SyclContext([device]) for _ in range(2))
+queues = [dpctl.SyclQueue(context, device) for context in (here, there)]
+driver_wide.value = 1
+for size in 64, 1 << 24:
+    x = zeusm.memory.MemoryUSM{usm_type.title()}(size, queue=queues[0])
+    x.memset(7)
+    assert zeusm.memory.as_usm_memory(Claim(x, here))._pointer == x._pointer
+    dpctl.memory.as_usm_memory(Claim(x, there))  # The driver knows it.
+    for take in zeusm.memory.as_usm_memory, zeusm.asarray:
+        try:
+            take(Claim(x, there))
+        except ValueError as error:
+            assert hex(x._pointer) in str(error) and "context" in str(error), error
+        else:
+            raise AssertionError("memory of another context was taken")
+    assert x.get_usm_type(there) == "unknown"
+    assert x.get_usm_type(here) == {usm_type!r}
+    array = zeusm.asarray(x, queue=queues[0])
+    copy = zeusm.asarray(array, queue=queues[1])
+    assert copy.sycl_context == there
+    x.memset(8)
+    assert copy.copy_to_host().tobytes() == bytes([7]) * size
+""",
+        env={"ZEUSM_POOL": pool},
+    )
+
+
+@pytest.mark.parametrize("pool", ["1", "0"])
+def test_sizes_that_a_driver_does_not_check(run, usm_type, pool):
+    """Intel's driver ends the process where host memory is too large; no driver is asked for what nothing can hold."""
+    run(
+        f"""
+for size in 1 << 44, 1 << 46, 1 << 62, sys.maxsize:
+    try:
+        zeusm.memory.MemoryUSM{usm_type.title()}(size)
+    except zeusm.memory.USMAllocationError as error:
+        assert str(size) in str(error) and "more than the memory" in str(error), error
+    else:
+        raise AssertionError("more than there is")
+""",
+        env={"ZEUSM_POOL": pool},
+    )

@@ -172,7 +172,7 @@ def test_opened_memory_is_memory(usm_type, memory_class):
     assert isinstance(opened, IPC_CLASSES[usm_type])
     assert isinstance(opened, memory_class)
     assert not isinstance(memory, IPC_CLASSES[usm_type])
-    assert opened.get_usm_type() == usm_type
+    assert opened.get_usm_type() == opened.exported_usm_type == usm_type
     assert opened.nbytes == opened.size == len(opened) == len(PATTERN)
     assert opened._pointer != memory._pointer
     assert opened.sycl_context == memory.sycl_context
@@ -212,7 +212,8 @@ def test_twice_is_one_mapping(memory_class):
     assert second.get_usm_type(context) != "unknown"
     # A slice keeps the mapping, too.
     part = second[:10]
-    second.close()
+    del second
+    gc.collect()
     assert part.tobytes() == PATTERN[:10]
     del part
     gc.collect()
@@ -261,6 +262,21 @@ def test_closing_under_a_view_is_refused(host_class):
         opened.close()
     view.release()
     opened.close()
+
+
+def test_closing_under_a_slice_is_refused(memory_class):
+    """As for any memory that other objects share; another object of the same mapping does not count."""
+    handle = filled(memory_class).ipc_handle()
+    opened, other = zm.IPCMemoryHandle.open(handle), zm.IPCMemoryHandle.open(handle)
+    part = opened[5:9]
+    with pytest.raises(BufferError, match="share"):
+        opened.close()
+    assert (opened.closed, part.tobytes()) == (False, PATTERN[5:9])
+    other.close()
+    del part
+    gc.collect()
+    opened.close()
+    assert opened.closed
 
 
 def test_no_size_is_needed_and_a_smaller_one_is_taken(memory_class):

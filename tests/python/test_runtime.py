@@ -1,5 +1,8 @@
 """Which Level Zero runtime serves, and that SYCL finds it without any help from the environment."""
 
+import sys
+from pathlib import Path
+
 import pytest
 import zeusm
 
@@ -146,3 +149,184 @@ def test_import_after_dpctl_alone_is_quiet(fresh):
 def test_nothing_is_printed(fresh):
     result = fresh("import zeusm.memory as m; x = m.MemoryUSMShared(64); x.memset(1); del x")
     assert (result.stdout, result.stderr) == ("", "")
+
+
+LIBRARIES = Path(sys.prefix) / "lib"
+
+
+@pytest.fixture
+def copied_runtime(tmp_path):
+    """Another file with the same library in it."""
+    copy = tmp_path / "libze_loader.so.1"
+    copy.write_bytes((Path(zeusm.__file__).parent / "lib" / copy.name).read_bytes())
+    return copy
+
+
+def test_two_level_zero_libraries_are_named(fresh, copied_runtime):
+    """No handle of one goes to the other: what needs that says so, and everything else works."""
+    fresh(
+        f"""
+        import ctypes, os, warnings
+
+        ctypes.CDLL({str(copied_runtime)!r})
+        import dpctl, dpctl.memory
+
+        queue = dpctl.SyclQueue("level_zero")
+        theirs = dpctl.memory.MemoryUSMShared(64, queue=queue)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            import zeusm
+            import zeusm.memory as m
+        (warning,) = caught
+        assert warning.category is zeusm.RuntimeSelectionWarning, warning
+        both = {str(copied_runtime)!r}, str(zeusm.runtime().path)
+        assert not os.path.samefile(*both)
+
+        def refused(call):
+            try:
+                call()
+            except (RuntimeError, ValueError) as error:
+                told(str(error))
+            else:
+                raise AssertionError("a handle of another library was taken")
+
+        def told(text):
+            assert all(part in text for part in (*both, "import zeusm before dpctl", "ZEUSM_RUNTIME")), text
+
+        told(str(warning.message))
+        x = m.MemoryUSMShared(64)
+        x.memset(7)
+        assert bytes(x) == bytes([7]) * 64
+        refused(lambda: x.sycl_context)
+        refused(lambda: m.MemoryUSMShared(64, queue=queue))
+        refused(lambda: m.MemoryUSMShared(64, queue="level_zero"))
+        refused(lambda: m.as_usm_memory(theirs))
+        refused(lambda: zeusm.asarray([1], queue=queue))
+        """,
+        env={"ZEUSM_RUNTIME": "cpu"},
+    )
+
+
+def test_a_selector_that_hides_level_zero_is_named(fresh):
+    fresh(
+        """
+        import zeusm.memory as m
+
+        x = m.MemoryUSMShared(64)
+        x.memset(7)
+        for call in (lambda: x.sycl_context, lambda: x.__sycl_usm_array_interface__):
+            try:
+                call()
+            except RuntimeError as error:
+                text = str(error)
+                assert "ONEAPI_DEVICE_SELECTOR" in text and "opencl:gpu" in text, text
+                assert "import zeusm before dpctl" in text, text
+            else:
+                raise AssertionError("SYCL has a device")
+        """,
+        env={"ONEAPI_DEVICE_SELECTOR": "opencl:gpu"},
+    )
+
+
+WITHOUT = """
+import ctypes
+
+ctypes.CDLL({library!r}, mode=ctypes.RTLD_GLOBAL)  # Its name is taken from here on.
+import warnings
+
+import zeusm.memory as m
+
+x = m.MemoryUSMShared(1 << 12)
+x.memset(7)
+assert bytes(x) == bytes([7]) * (1 << 12)
+large = m.MemoryUSMDevice(1 << 28)
+y = m.MemoryUSMDevice(1 << 12)
+y.copy_from_device(x)
+assert y.tobytes() == bytes(x)
+import dpctl
+from dpctl.memory import as_usm_memory
+
+dpctl.SyclDevice("level_zero")
+libraries = {{line.split()[-1] for line in open("/proc/self/maps") if "libsycl.so" in line}}
+assert libraries == {{{library!r}}}, libraries
+
+
+def interface():
+    return as_usm_memory(x).tobytes() == bytes(x)
+
+
+def event():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        large.memset_async(1)
+        return y.memset_async(1).sycl_event
+
+
+def told(call):
+    try:
+        assert call()
+    except (RuntimeError, RuntimeWarning) as error:
+        return str(error)
+    return None
+
+
+"""
+
+
+@pytest.fixture
+def sycl_copy(tmp_path):
+    """Makes a folder with the SYCL runtime whose library is another one, of that name."""
+
+    def make(name, content):
+        for library in LIBRARIES.glob("lib*.so*"):
+            if library.name != name:
+                (tmp_path / library.name).symlink_to(library)
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("_ZN4sycl3_V16detail10make_eventEmRKNS0_7contextEbNS0_7backendE", "make_event"),
+        ("_ZNK4sycl3_V15event9getNativeEv", "sycl::event::getNative"),
+        ("_ZNK4sycl3_V15queue16ext_oneapi_emptyEv", None),
+    ],
+)
+def test_a_missing_function_of_sycl_turns_off_what_needs_it(fresh, sycl_copy, name, function):
+    original = next(LIBRARIES.glob("libsycl.so.[0-9]"))
+    content = original.read_bytes()
+    assert name.encode() in content
+    if original.name == "libsycl.so.7":
+        # SYCL 2024 makes no events, which is nothing to warn of, and needs its own make_event.
+        function = None
+        name = "_ZNK4sycl3_V15queue16ext_oneapi_emptyEv"
+    library = sycl_copy(original.name, content.replace(name.encode(), name.encode()[:-1] + b"_"))
+    fresh(
+        WITHOUT.format(library=str(library))
+        + f"""
+assert told(interface) is None
+text = told(event)
+assert text is None if {function!r} is None else {function!r} in text, text
+""",
+        env={"LD_LIBRARY_PATH": str(LIBRARIES)},
+    )
+
+
+def test_an_unknown_sycl_makes_no_events(fresh, sycl_copy):
+    """Of a version whose events are not known, everything but these is used."""
+    copy = sycl_copy("libsycl.so.77", next(LIBRARIES.glob("libsycl.so.[0-9]")).read_bytes())
+    fresh(
+        WITHOUT.format(library=str(copy))
+        + """
+assert told(interface) is None
+assert "libsycl.so.77" in told(event) and "libsycl.so.9" in told(event), told(event)
+""",
+        env={"LD_LIBRARY_PATH": str(LIBRARIES)},
+    )
+
+
+def test_every_function_is_there_at_once(machine):
+    machine("import zeusm, dpctl; dpctl.SyclDevice('level_zero:gpu:0')", env={"LD_BIND_NOW": "1"})

@@ -230,4 +230,60 @@ proptest! {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let _ = Module::parse(&bytes);
     }
+
+    /// Words that mean something elsewhere in the module, or nothing anywhere, and instructions that are there twice, not
+    /// at all or elsewhere: types that hold themselves, sizes beyond all memory, parameters without functions.
+    #[test]
+    fn rearranged_modules_never_panic(
+        words in prop::collection::vec((any::<prop::sample::Index>(), odd_word()), 0..8),
+        moves in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u8..3), 0..6),
+    ) {
+        let (header, mut instructions) = split(&module());
+        for (from, to, what) in moves {
+            let from = from.index(instructions.len());
+            let moved = if what == 2 { instructions[from].clone() } else { instructions.remove(from) };
+            if what > 0 {
+                instructions.insert(to.index(instructions.len() + 1), moved);
+            }
+            prop_assume!(!instructions.is_empty());
+        }
+        for (at, word) in words {
+            // The first word has the instruction's length, which `changed_bytes_never_panic` changes.
+            let of = at.index(instructions.len());
+            let length = instructions[of].len();
+            if length > 1 {
+                instructions[of][1 + at.index(length - 1)] = word;
+            }
+        }
+        let words = header.into_iter().chain(instructions.into_iter().flatten());
+        let bytes: Vec<u8> = words.flat_map(u32::to_ne_bytes).collect();
+        if let Err(error) = Module::parse(&bytes) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}
+
+/// The ids of [`module`], and numbers at the ends of their ranges.
+fn odd_word() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        8 => 0u32..64,
+        1 => prop::sample::select(vec![0x7fff_ffff, 0x8000_0000, u32::MAX, u32::MAX - 1, 1 << 16, 1 << 30]),
+        1 => any::<u32>(),
+    ]
+}
+
+/// A module's header, and its instructions.
+fn split(bytes: &[u8]) -> (Vec<u32>, Vec<Vec<u32>>) {
+    let words: Vec<u32> = bytes
+        .chunks_exact(4)
+        .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
+        .collect();
+    let (header, mut rest) = words.split_at(5);
+    let mut instructions = Vec::new();
+    while let Some(first) = rest.first() {
+        let (instruction, others) = rest.split_at((first >> 16) as usize);
+        instructions.push(instruction.to_vec());
+        rest = others;
+    }
+    (header.to_vec(), instructions)
 }

@@ -157,8 +157,9 @@ impl UsmArray {
             return Ok(());
         }
         Err(format!(
-            "USM-device memory on {} cannot be accessed by the host: use copy_to_host()",
-            memory.place().device().name()
+            "USM-device memory on {} cannot be accessed by the host: use copy_to_host(){}",
+            memory.place().device().name(),
+            memory.why_not_hosts(),
         ))
     }
 }

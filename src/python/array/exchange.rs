@@ -70,12 +70,16 @@ pub(in crate::python) fn as_usm_array(obj: &Bound<'_, PyAny>) -> PyResult<UsmArr
 
 /// The array that a `__sycl_usm_array_interface__` dictionary describes, without a copy.
 ///
+/// A dictionary names memory and does not own it. Unless `owner` is given, nothing keeps the memory alive: once its owner
+/// frees it, the array reads and writes whatever is there then. Give the object that the dictionary is of, or use
+/// `as_usm_array`, which does.
+///
 /// Parameters
 /// ----------
 /// desc : dict
 ///     The dictionary.
 /// owner : optional
-///     Kept alive as long as the array; without it, the caller answers for the memory.
+///     The object that owns the memory: it lives for as long as the array does. By default, the caller sees to that.
 ///
 /// Returns
 /// -------

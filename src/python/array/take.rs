@@ -18,7 +18,7 @@ use crate::python::dpctl::Dpctl;
 use crate::python::errors::Explain;
 use crate::python::memory::{Owner, PyMemory};
 use crate::python::place::Place;
-use crate::python::spot::Spot;
+use crate::python::spot::{Spot, SyclQueue};
 use crate::suai::{self, Allocation};
 use crate::usm::UsmKind;
 
@@ -151,7 +151,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
             answer => {
                 let capsule = answer?;
                 if let Some(queue) = keywords.get_item("stream")? {
-                    queue.call_method0("wait")?;
+                    SyclQueue::new(&queue)?.finish(py)?;
                 }
                 return Ok(capsule);
             }
@@ -263,7 +263,10 @@ fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<Usm
         return offer.array(py, kind, Arc::clone(device.spot()));
     }
     let (place, attributes) =
-        Place::of_pointer(&device.context, offer.tensor.pointer).explain(py, |error| {
+        Place::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
+            if !is_unknown(py, &error) {
+                return error;
+            }
             PyBufferError::new_err(format!(
                 "the tensor's data is not in the default context of device {number}: {}",
                 error.value(py)
@@ -279,13 +282,20 @@ fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<Usm
     offer.array(py, attributes.kind, spot)
 }
 
+/// Whether a pointer was looked up and not found, and nothing else went wrong.
+fn is_unknown(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyValueError>(py)
+}
+
 /// The array in memory of the host, if that is USM of the default context.
 fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> {
     if offer.tensor.layout.elements() == 0 {
         return Ok(None);
     }
-    let Ok((place, attributes)) = in_default_place(py, offer.tensor.pointer) else {
-        return Ok(None);
+    let (place, attributes) = match in_default_place(py, offer.tensor.pointer) {
+        Ok(found) => found,
+        Err(error) if is_unknown(py, &error) => return Ok(None),
+        Err(error) => return Err(error),
     };
     offer.check_within(attributes.base, attributes.size)?;
     let spot = Spot::new(py, place, None);

@@ -199,13 +199,15 @@ impl PyIpcHandle {
     /// Returns
     /// -------
     /// MemoryIPCDevice or MemoryIPCShared or MemoryIPCHost
-    ///     Memory objects like any other, and context managers that close.
+    ///     Memory objects like any other, and context managers that close; of the kind that the driver says the memory
+    ///     has here, which may not be the owner's, see `exported_usm_type`.
     ///
     /// Raises
     /// ------
     /// IPCError
-    ///     When the memory is on another machine or device, its owner has freed it or is gone, the bytes are no handle,
-    ///     or the system lets nothing through; the message says which.
+    ///     When the memory is on another machine or device, its owner has freed it, is gone or is another user's, the
+    ///     bytes are no handle or not as the owner made them, or the system lets nothing through; the message says
+    ///     which.
     /// ValueError
     ///     When `nbytes` is not positive, or more than the handle names.
     ///

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::ipc::Mapping;
 use crate::python::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
-use crate::python::memory::Owner;
+use crate::python::memory::{Owner, PyMemory};
 use crate::python::spot::Spot;
 use crate::usm::UsmKind;
 
@@ -32,6 +32,23 @@ macro_rules! class {
             #[getter]
             fn is_closed(slf: &Bound<'_, Self>) -> bool {
                 slf.as_super().as_super().get().uses.is_closed()
+            }
+
+            /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. Its kind here, which the
+            /// class tells, may be another: Intel's driver opens shared memory as device memory.
+            ///
+            /// Examples
+            /// --------
+            /// >>> import zeusm.memory as zm
+            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
+            /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+            /// ...     opened.exported_usm_type
+            /// 'device'
+            #[getter]
+            fn exported_usm_type(slf: &Bound<'_, Self>) -> PyResult<&'static str> {
+                let memory = slf.as_super().as_super().get();
+                let kind = memory.kind_at_owner().unwrap_or(memory.kind);
+                memory.uses.guard().map(|_use| kind.name())
             }
 
             /// Size of the memory in bytes; 0 once closed.
@@ -138,7 +155,7 @@ pub(super) fn object(
         nbytes,
         kind,
         false,
-        Owner::Mapping(Box::new(mapping)),
+        Owner::Mapping(Arc::new(mapping)),
     );
     let base = PyClassInitializer::from(memory);
     Ok(match kind {
@@ -166,4 +183,26 @@ pub(super) fn is_one(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<MemoryIPCDevice>()
         || object.is_instance_of::<MemoryIPCShared>()
         || object.is_instance_of::<MemoryIPCHost>()
+}
+
+impl PyMemory {
+    /// The kind that another process's memory has there; `None` for any other memory, and once closed.
+    fn kind_at_owner(&self) -> Option<UsmKind> {
+        match &*self.owner.lock() {
+            Some(Owner::Mapping(mapping)) => Some(mapping.exported_kind()),
+            _ => None,
+        }
+    }
+
+    /// What a refusal to the host has to add, where another process's memory was the host's as well before it was opened
+    /// here.
+    pub(in crate::python) fn why_not_hosts(&self) -> String {
+        match self.kind_at_owner() {
+            Some(kind) if kind.is_host_accessible() => format!(
+                "; its owner has it as USM-{kind} memory, which the driver opens as USM-{} memory in other processes",
+                self.kind
+            ),
+            _ => String::new(),
+        }
+    }
 }

@@ -131,8 +131,14 @@ impl PyMemory {
 impl PyMemory {
     /// Whether nobody else has the memory, as far as can be known; if not, who.
     fn check_unshared(&self) -> Result<(), &'static str> {
-        match &*self.owner.lock() {
-            Some(Owner::Shared(allocation)) if Arc::strong_count(allocation) > 1 => {
+        let owner = self.owner.lock();
+        let owners = match &*owner {
+            Some(Owner::Shared(allocation)) => Arc::strong_count(allocation),
+            Some(Owner::Mapping(mapping)) => Arc::strong_count(mapping),
+            _ => 1,
+        };
+        match &*owner {
+            Some(_) if owners > 1 => {
                 Err("the memory cannot be closed while other objects share it")
             }
             Some(_) if self.reach.is_exported() => Err(

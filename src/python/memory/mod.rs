@@ -142,6 +142,11 @@ impl PyMemory {
         };
         let target = Target::read(syclobj, "syclobj")?;
         target.accept(syclobj.py());
-        Ok(target.context.pointer_kind(self.address.number()))
+        // The memory's own context tells, for some drivers know the pointers of all their contexts.
+        let is_there = self
+            .place()
+            .sycl()
+            .is_ok_and(|context| *context == target.context);
+        Ok(is_there.then_some(self.kind))
     }
 }

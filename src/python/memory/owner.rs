@@ -16,7 +16,7 @@ pub(in crate::python) enum Owner {
     /// The object whose interface was read.
     Object(Py<PyAny>),
     /// Another process.
-    Mapping(Box<Mapping>),
+    Mapping(Arc<Mapping>),
 }
 
 impl Owner {
@@ -29,7 +29,7 @@ impl Owner {
                 Self::Shared(allocation),
             ),
             Self::Object(object) => (Self::Object(object.clone_ref(py)), Self::Object(object)),
-            Self::Mapping(mapping) => (Self::Mapping(mapping.clone()), Self::Mapping(mapping)),
+            Self::Mapping(mapping) => (Self::Mapping(Arc::clone(&mapping)), Self::Mapping(mapping)),
         }
     }
 }

@@ -1,74 +1,20 @@
 //! Memory between processes, through handles that travel as bytes.
-#![allow(clippy::unwrap_used)]
 
-use std::process::Command;
-use std::sync::{Mutex, MutexGuard};
-use std::{fs, slice, thread};
+use std::{fs, thread};
 
-use zeusm::ipc::{Error, Mapping};
+use zeusm::ipc::Error;
 use zeusm::pool::{LevelZero, Options, Pool};
 use zeusm::usm::Allocation;
-use zeusm::{Completion, Context, Device, IpcHandle, Queue, Runtime, UsmKind};
+use zeusm::{Completion, Context, Device, IpcHandle, Queue, UsmKind};
 
-const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
-
-fn place() -> (Context, Device) {
-    let device = Runtime::get().unwrap().default_device().unwrap();
-    (Context::new(device.driver()).unwrap(), device)
-}
-
-fn allocate((context, device): &(Context, Device), kind: UsmKind, size: usize) -> Allocation {
-    Allocation::new(context, device, kind, size, 0).unwrap()
-}
-
-fn open(handle: &IpcHandle, (context, device): &(Context, Device)) -> Result<Mapping, Error> {
-    IpcHandle::from_bytes(&handle.to_bytes())
-        .unwrap()
-        .open(context, device)
-}
-
-/// The bytes at `pointer`, where host and device are one; the copies below prove it where they are not.
-fn bytes<'a>(pointer: *mut std::ffi::c_void, size: usize) -> &'a mut [u8] {
-    // SAFETY: the tests own the memory, and use it from one place at a time.
-    unsafe { slice::from_raw_parts_mut(pointer.cast(), size) }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len() / 2)
-        .map(|index| u8::from_str_radix(&text[2 * index..2 * index + 2], 16).unwrap())
-        .collect()
-}
-
-/// The handle with other bytes at a place, and a checksum that says that they are right.
-fn edited(handle: &IpcHandle, place: usize, change: &[u8]) -> IpcHandle {
-    let mut bytes = handle.to_bytes();
-    bytes[place..place + change.len()].copy_from_slice(change);
-    let (content, check) = bytes.split_at_mut(IpcHandle::LENGTH - 4);
-    check.copy_from_slice(&crc32fast::hash(content).to_le_bytes());
-    IpcHandle::from_bytes(&bytes).unwrap()
-}
-
-/// Runs an ignored test in a new process, which must succeed; what it printed.
-fn in_a_new_process(test: &str, task: &str) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("ZEUSM_TEST_IPC", task)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wrong = String::from_utf8_lossy(&output.stderr);
-    let passed = output.status.success() && told.contains("1 passed");
-    assert!(passed, "{told}\n{wrong}");
-    told
-}
+use super::common::{
+    KINDS, Secluded, allocate, bytes, edited, give_up_tracing, hex, in_a_new_process,
+    is_tracing_forbidden, open, place, unhex,
+};
 
 fn elsewhere(task: &str, handle: &IpcHandle) -> String {
     in_a_new_process(
-        "another_process",
+        "sharing::another_process",
         &format!("{task} {}", hex(&handle.to_bytes())),
     )
 }
@@ -122,43 +68,6 @@ fn increment(handle: &IpcHandle, place: &(Context, Device)) {
     // SAFETY: as above.
     unsafe { queue.copy_raw(there, here, mapping.size(), Completion::Event) }.unwrap();
     queue.wait().unwrap();
-}
-
-/// What a process without privileges has anyway: no right to look into others that do not want it.
-fn give_up_tracing() {
-    let header = [0x2008_0522u32, 0];
-    let none = [0u32; 6];
-    // SAFETY: the kernel reads a header of version 3 and as many words as that has.
-    let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
-    assert_eq!(answer, 0);
-}
-
-fn is_tracing_forbidden(process: u32) -> bool {
-    let process = rustix::process::Pid::from_raw(process as i32).unwrap();
-    let process =
-        rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).unwrap();
-    let taken = rustix::process::pidfd_getfd(process, 0, rustix::process::PidfdGetfdFlags::empty());
-    taken.err() == Some(rustix::io::Errno::PERM)
-}
-
-/// While it lives, no other process of the user may look into this one; one at a time, as it is the whole process's.
-struct Secluded(#[allow(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
-
-impl Secluded {
-    fn new() -> Self {
-        static ONE: Mutex<()> = Mutex::new(());
-        let one = ONE.lock().unwrap();
-        // SAFETY: changes an attribute of the process.
-        assert_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }, 0);
-        Self(one)
-    }
-}
-
-impl Drop for Secluded {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
-    }
 }
 
 fn sees_and_changes(task: &str) {
@@ -294,7 +203,7 @@ fn a_pools_memory_is_shared_and_freed_piece_by_piece() {
 
 #[test]
 fn an_exporter_that_is_gone_is_told() {
-    let told = in_a_new_process("another_process", "export -");
+    let told = in_a_new_process("sharing::another_process", "export -");
     let handle = told.split("handle=").nth(1).unwrap();
     let handle = unhex(&handle[..2 * IpcHandle::LENGTH]);
     let handle = IpcHandle::from_bytes(&handle).unwrap();
@@ -380,5 +289,5 @@ fn open_and_close_many_times() {
 
 #[test]
 fn nothing_leaks() {
-    in_a_new_process("open_and_close_many_times", "");
+    in_a_new_process("sharing::open_and_close_many_times", "");
 }

@@ -1,0 +1,243 @@
+//! Calls into SYCL that may throw: a C++ exception becomes an [`Error::Thrown`].
+//!
+//! Rust lets a foreign exception pass through its frames and cannot catch one, and without a handler the exception ends
+//! the process. The handler is the frame of [`call_with_handler`]: its personality routine stops C++ exceptions and lets
+//! everything else pass. The functions of the C++ runtime are those that the SYCL runtime itself uses; zeusm links to
+//! none.
+//!
+//! Source: Itanium C++ ABI, "Exception Handling", level I (base ABI) and level II (C++ ABI); System V ABI for x86-64.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+
+use libloading::os::unix;
+
+use super::Error;
+use super::library::symbol;
+
+/// `_Unwind_Exception` of x86-64, behind which the thrown object lies.
+const HEADER: usize = 32;
+/// The exception class "GNUCC++\0". Its neighbour with a 1 at the end is a rethrown one, whose object lies elsewhere.
+const PRIMARY: u64 = u64::from_be_bytes(*b"GNUCC++\0");
+/// What all C++ exceptions have in the lower half of their class.
+const LANGUAGE: u32 = u32::from_be_bytes(*b"C++\0");
+/// The slot of `what()` in the virtual table of `std::exception`, behind the two destructors.
+const WHAT: usize = 2;
+
+/// The C++ runtime's part in stopping an exception.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Handler {
+    begin: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    end: unsafe extern "C-unwind" fn(),
+    current_type: unsafe extern "C" fn() -> *const c_void,
+    /// `__class_type_info::__do_catch`: whether an object is of a class, and where that part of the object begins.
+    is_of: unsafe extern "C" fn(*const c_void, *const c_void, *mut *mut c_void, c_uint) -> bool,
+    /// `typeid(std::exception)`.
+    exception: *const c_void,
+    unwinder: Unwinder,
+}
+
+// SAFETY: functions and a static object of a library that is never closed; all of them may be used from any thread.
+unsafe impl Send for Handler {}
+// SAFETY: as above.
+unsafe impl Sync for Handler {}
+
+/// What the personality routine asks of the unwinder that runs it.
+#[derive(Debug, Clone, Copy)]
+struct Unwinder {
+    set_register: unsafe extern "C" fn(*mut c_void, c_int, usize),
+    set_address: unsafe extern "C" fn(*mut c_void, usize),
+    own_data: unsafe extern "C" fn(*mut c_void) -> usize,
+}
+
+/// The one of the libsycl in the process.
+static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
+
+impl Handler {
+    /// Finds the functions beside `library`; `None` where there is no C++ runtime of the kind that is known here.
+    pub(super) fn find(library: &unix::Library) -> Option<Self> {
+        if !cfg!(target_arch = "x86_64") {
+            return None;
+        }
+        // SAFETY: the types are those that the ABI gives the functions and the object.
+        let found = unsafe {
+            Self {
+                begin: symbol(library, c"__cxa_begin_catch")?,
+                end: symbol(library, c"__cxa_end_catch")?,
+                current_type: symbol(library, c"__cxa_current_exception_type")?,
+                is_of: symbol(
+                    library,
+                    c"_ZNK10__cxxabiv117__class_type_info10__do_catchEPKSt9type_infoPPvj",
+                )?,
+                exception: symbol(library, c"_ZTISt9exception")?,
+                unwinder: Unwinder {
+                    set_register: symbol(library, c"_Unwind_SetGR")?,
+                    set_address: symbol(library, c"_Unwind_SetIP")?,
+                    own_data: symbol(library, c"_Unwind_GetLanguageSpecificData")?,
+                },
+            }
+        };
+        UNWINDER.get_or_init(|| found.unwinder);
+        Some(found)
+    }
+
+    /// Calls `body`, which calls `function`.
+    ///
+    /// # Errors
+    /// [`Error::Thrown`] with the text of the exception.
+    pub(super) fn call<T>(
+        &self,
+        function: &'static str,
+        body: impl FnOnce() -> T,
+    ) -> Result<T, Error> {
+        let mut call = Call {
+            body: Some(body),
+            answer: None,
+        };
+        // SAFETY: `run` gets the call that it is made for, which outlives it.
+        let exception = unsafe { call_with_handler(run_of(&call), (&raw mut call).cast()) };
+        let text = if exception.is_null() {
+            None
+        } else {
+            // SAFETY: the exception has just been stopped, on this thread.
+            Some(unsafe { self.finish(exception) })
+        };
+        call.answer.ok_or_else(|| Error::Thrown {
+            function,
+            text: text.unwrap_or_default(),
+        })
+    }
+
+    /// Reads the exception's text and ends it.
+    ///
+    /// # Safety
+    /// `exception` must have been stopped on this thread, once.
+    unsafe fn finish(&self, exception: *mut c_void) -> String {
+        // SAFETY: the caller vouches for the exception. The object of a primary one lies behind its header, and is asked
+        // for its text only if it is a `std::exception`, whose table has `what`.
+        unsafe {
+            (self.begin)(exception);
+            let class = (self.current_type)();
+            let mut object = exception.byte_add(HEADER);
+            let has_text = *exception.cast::<u64>() == PRIMARY
+                && !class.is_null()
+                && (self.is_of)(self.exception, class, &mut object, 1);
+            let text = if has_text {
+                type What = unsafe extern "C" fn(*const c_void) -> *const c_char;
+                let what = **object.cast::<*const [What; WHAT + 1]>();
+                CStr::from_ptr(what[WHAT](object))
+                    .to_string_lossy()
+                    .into_owned()
+            } else {
+                "an exception without a text".to_owned()
+            };
+            (self.end)();
+            text
+        }
+    }
+}
+
+/// A call on its way through the handler's frame.
+struct Call<F, T> {
+    body: Option<F>,
+    /// `None` when an exception came in place of an answer.
+    answer: Option<T>,
+}
+
+/// The `run` of that call.
+fn run_of<T, F: FnOnce() -> T>(_: &Call<F, T>) -> unsafe extern "C-unwind" fn(*mut c_void) {
+    run::<T, F>
+}
+
+/// # Safety
+/// `call` must be a `Call<F, T>` that nobody else uses.
+unsafe extern "C-unwind" fn run<T, F: FnOnce() -> T>(call: *mut c_void) {
+    // SAFETY: the caller vouches for it.
+    let call = unsafe { &mut *call.cast::<Call<F, T>>() };
+    call.answer = call.body.take().map(|body| body());
+}
+
+/// Calls `function` with `data`, and gives the C++ exception that it threw, else null.
+///
+/// The language-specific data of the frame is the address where it goes on after an exception, which the personality
+/// routine puts into the first result register.
+///
+/// # Safety
+/// `function` must accept `data`, and [`Handler::find`] must have found.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn call_with_handler(
+    function: unsafe extern "C-unwind" fn(*mut c_void),
+    data: *mut c_void,
+) -> *mut c_void {
+    std::arch::naked_asm!(
+        // Encodings 0x9b and 0x1b: relative to here, in 4 bytes, the first one of a pointer to the routine.
+        ".cfi_startproc",
+        ".cfi_personality 0x9b, .Lzeusm_sycl_personality",
+        ".cfi_lsda 0x1b, .Lzeusm_sycl_landing",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "xor eax, eax",
+        ".Lzeusm_sycl_landing:",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        ".pushsection .data.rel.ro.zeusm_sycl_personality, \"aw\", @progbits",
+        ".balign 8",
+        ".Lzeusm_sycl_personality:",
+        ".quad {personality}",
+        ".popsection",
+        personality = sym personality,
+    )
+}
+
+/// Calls nothing: [`Handler::find`] finds no handler for this architecture.
+///
+/// # Safety
+/// None is needed.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe extern "C-unwind" fn call_with_handler(
+    _: unsafe extern "C-unwind" fn(*mut c_void),
+    _: *mut c_void,
+) -> *mut c_void {
+    std::ptr::null_mut()
+}
+
+/// The personality routine of [`call_with_handler`]'s frame.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    class: u64,
+    exception: *mut c_void,
+    context: *mut c_void,
+) -> c_int {
+    const SEARCH: c_int = 1;
+    const IN_HANDLER: c_int = 4;
+    const HANDLER_FOUND: c_int = 6;
+    const INSTALL_CONTEXT: c_int = 7;
+    const CONTINUE: c_int = 8;
+    // Rust's panics, and threads that are ended, pass.
+    let Some(unwinder) = UNWINDER.get().filter(|_| class as u32 == LANGUAGE) else {
+        return CONTINUE;
+    };
+    if actions & SEARCH != 0 {
+        return HANDLER_FOUND;
+    }
+    if actions & IN_HANDLER == 0 {
+        return CONTINUE;
+    }
+    // SAFETY: the unwinder gives its own context, in the phase in which it may be changed; register 0 is rax.
+    unsafe {
+        (unwinder.set_register)(context, 0, exception.expose_provenance());
+        (unwinder.set_address)(context, (unwinder.own_data)(context));
+    }
+    INSTALL_CONTEXT
+}

@@ -1,0 +1,188 @@
+//! How large an allocation can be at most. Drivers need not check: with relaxed limits one aborts from 2^46 bytes on.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::UsmKind;
+use crate::Result;
+use crate::device::Device;
+use crate::error::Error;
+
+/// Refuses what neither the machine nor the device can hold.
+///
+/// # Errors
+/// [`Error::TooLarge`].
+pub(crate) fn check(device: &Device, kind: UsmKind, size: usize) -> Result<()> {
+    if kind != UsmKind::Host && size as u64 > device.memory_size() {
+        return Err(Error::TooLarge {
+            size,
+            limit: device.memory_size(),
+            of: "memory of the device",
+        });
+    }
+    if kind != UsmKind::Device && size > host_limit(size) {
+        return Err(Error::TooLarge {
+            size,
+            limit: host_limit(size) as u64,
+            of: "memory and swap space that this process may use",
+        });
+    }
+    Ok(())
+}
+
+/// What the host has for this process, asked anew only for sizes above what it had the last time.
+fn host_limit(size: usize) -> usize {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    let last = LAST.load(Ordering::Relaxed);
+    if size <= last {
+        return last;
+    }
+    let limit = Host::default().limit();
+    LAST.store(limit, Ordering::Relaxed);
+    limit
+}
+
+/// Where the system tells what there is.
+struct Host<'a> {
+    proc: &'a Path,
+    groups: &'a Path,
+}
+
+impl Default for Host<'_> {
+    fn default() -> Self {
+        Self {
+            proc: Path::new("/proc"),
+            groups: Path::new("/sys/fs/cgroup"),
+        }
+    }
+}
+
+impl Host<'_> {
+    /// Physical memory and swap space, or what control groups leave of them; [`usize::MAX`] where nothing is told.
+    fn limit(&self) -> usize {
+        let (memory, swap) = self.machine();
+        let own = fs::read_to_string(self.proc.join("self/cgroup")).unwrap_or_default();
+        own.lines()
+            .filter_map(|line| self.group_limit(line, swap))
+            .fold(memory.saturating_add(swap), usize::min)
+    }
+
+    fn machine(&self) -> (usize, usize) {
+        let told = fs::read_to_string(self.proc.join("meminfo")).unwrap_or_default();
+        let kibibytes = |name: &str| {
+            let line = told.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<usize>().ok()
+        };
+        let bytes = |name| kibibytes(name).map(|size| size.saturating_mul(1024));
+        (
+            bytes("MemTotal:").unwrap_or(usize::MAX),
+            bytes("SwapTotal:").unwrap_or(0),
+        )
+    }
+
+    /// The limit of the group that a line of `/proc/self/cgroup` names, and of those above it.
+    ///
+    /// Source: cgroups(7); the kernel's `cgroup-v2.rst` and `cgroup-v1/memory.rst`.
+    fn group_limit(&self, line: &str, swap: usize) -> Option<usize> {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (root, file, swap_file) = if controllers.is_empty() {
+            (self.groups.to_owned(), "memory.max", "memory.swap.max")
+        } else if controllers.split(',').any(|name| name == "memory") {
+            // Here the second limit counts both.
+            (
+                self.groups.join("memory"),
+                "memory.limit_in_bytes",
+                "memory.memsw.limit_in_bytes",
+            )
+        } else {
+            return None;
+        };
+        let read = |group: &Path, file: &str| {
+            let text = fs::read_to_string(group.join(file)).ok()?;
+            text.trim().parse::<usize>().ok()
+        };
+        let limit_of = |group: &Path| {
+            let memory = read(group, file)?;
+            let other = read(group, swap_file);
+            Some(match other {
+                Some(both) if swap_file.contains("memsw") => both,
+                Some(own_swap) => memory.saturating_add(own_swap.min(swap)),
+                None => memory.saturating_add(swap),
+            })
+        };
+        let own = root.join(path.trim_start_matches('/'));
+        own.ancestors()
+            .take_while(|group| group.starts_with(&root))
+            .filter_map(limit_of)
+            .min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A machine with 8 GiB of memory and 2 GiB of swap space, its groups, and which of them is the process's.
+    fn machine(own: &str, files: &[(&str, &str)]) -> usize {
+        let root: TempDir = tempfile::tempdir().unwrap();
+        let (proc, groups) = (root.path().join("proc"), root.path().join("groups"));
+        fs::create_dir_all(proc.join("self")).unwrap();
+        let told = "MemTotal:  8388608 kB\nMemFree: 1 kB\nSwapTotal:  2097152 kB\n";
+        fs::write(proc.join("meminfo"), told).unwrap();
+        fs::write(proc.join("self/cgroup"), own).unwrap();
+        for (file, content) in files {
+            let file = groups.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, content).unwrap();
+        }
+        Host {
+            proc: &proc,
+            groups: &groups,
+        }
+        .limit()
+    }
+
+    const GIB: usize = 1 << 30;
+
+    #[test]
+    fn memory_and_swap_count_where_no_group_limits() {
+        assert_eq!(machine("", &[]), 10 * GIB);
+        assert_eq!(machine("0::/a\n", &[("a/memory.max", "max\n")]), 10 * GIB);
+        let nowhere = Path::new("/nowhere");
+        let nothing = Host {
+            proc: nowhere,
+            groups: nowhere,
+        };
+        assert_eq!(nothing.limit(), usize::MAX);
+    }
+
+    #[test]
+    fn the_least_of_the_groups_above_counts() {
+        let gib = |count: usize| format!("{}\n", count * GIB);
+        assert_eq!(machine("0::/a/b\n", &[("a/memory.max", &gib(3))]), 5 * GIB);
+        let files = [
+            ("memory.max", gib(2)),
+            ("memory.swap.max", "0\n".to_owned()),
+            ("a/memory.max", gib(4)),
+        ];
+        let files = files.each_ref().map(|(file, text)| (*file, text.as_str()));
+        assert_eq!(machine("0::/a\n", &files), 2 * GIB);
+    }
+
+    #[test]
+    fn the_older_groups_count_too() {
+        let gib = |count: usize| format!("{}\n", count * GIB);
+        let own = "5:cpu:/x\n4:memory:/a\n0::/\n";
+        let limit = ("memory/a/memory.limit_in_bytes", gib(4));
+        let both = ("memory/a/memory.memsw.limit_in_bytes", gib(5));
+        assert_eq!(machine(own, &[(limit.0, &limit.1)]), 6 * GIB);
+        let files = [(limit.0, limit.1.as_str()), (both.0, both.1.as_str())];
+        assert_eq!(machine(own, &files), 5 * GIB);
+    }
+}

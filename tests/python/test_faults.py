@@ -1,0 +1,50 @@
+"""Every Level Zero call that the package makes, made to fail once, with each code that a driver may answer."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import zeusm
+from conftest import ROOT
+
+PROGRAM = ROOT / "tests/python/programs/faults.py"
+CODES = {
+    "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY": 0x7000_0002,
+    "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY": 0x7000_0003,
+    "ZE_RESULT_ERROR_DEVICE_LOST": 0x7000_0001,
+    "ZE_RESULT_ERROR_INVALID_ARGUMENT": 0x7800_0004,
+    "ZE_RESULT_ERROR_UNSUPPORTED_FEATURE": 0x7800_0003,
+    "ZE_RESULT_NOT_READY": 1,
+    "ZE_RESULT_ERROR_UNINITIALIZED": 0x7800_0001,
+}
+
+
+@pytest.fixture(scope="module")
+def driver():
+    """The library, built from tests/fault-driver."""
+    subprocess.run(
+        ["cargo", "build", "-q", "--locked", "-p", "zeusm-fault-driver"], cwd=ROOT, check=True
+    )
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return target / "debug/libzeusm_fault_driver.so"
+
+
+@pytest.mark.parametrize("packages", ["none", "dpctl"])
+def test_every_call_may_fail(fresh, driver, packages):
+    """The right exception, no crash, nothing lost: then the same program works, and leaves nothing behind.
+
+    With ZEUSM_TEST_FAULTS=all every call is tried with every code; else the codes take turns.
+    """
+    runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
+    codes = [f"{name}={number}" for name, number in CODES.items()]
+    plans = [[1, len(codes), *codes]]
+    if os.environ.get("ZEUSM_TEST_FAULTS") == "all":
+        plans = [[1, 1, code] for code in codes]
+    found = []
+    for plan in plans:
+        env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
+        *wrong, last = fresh.run(PROGRAM, driver, packages, *plan, env=env).stdout.splitlines()
+        assert int(last.removesuffix(" runs")) > 30, last
+        found += wrong
+    assert not found, "\n".join(found)

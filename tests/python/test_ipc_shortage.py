@@ -1,0 +1,164 @@
+"""What the system refuses to IPC: said by its name, and tried again the next time."""
+
+import os
+
+import pytest
+
+LIMITED = """
+    import ctypes, os, resource, subprocess, sys, textwrap, time, zeusm.memory as zm
+
+    def memory_of(value):
+        memory = zm.MemoryUSMShared(300_000)
+        memory.memset(value)
+        return memory
+
+    def limit_descriptors(spare):
+        # The lowest free number is the first that is missing.
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + spare, HARD))
+
+    def refusal(call):
+        try:
+            return call(), None
+        except zm.IPCError as error:
+            return None, str(error)
+
+    SOFT, HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""
+# Another process, which may not look into this one, so that it has to be answered.
+ANSWERED = """
+    dumpable = 4  # PR_SET_DUMPABLE
+    # Version 3 of the capabilities' header, and none of them.
+    READ = '''
+        import ctypes, sys, zeusm.memory as zm
+        libc = ctypes.CDLL(None)
+        assert libc.syscall(126, (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
+        print("ready", flush=True)
+        with zm.IPCMemoryHandle.open(bytes.fromhex(sys.stdin.readline())) as memory:
+            print(set(memory.tobytes()))
+    '''
+
+    def reader():
+        return subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(READ)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+"""
+
+
+@pytest.mark.parametrize("spare", range(8))
+def test_descriptors_run_short_at_the_first_handle(fresh, spare):
+    """At each of its steps; the next handle is right all the same, and the process answers for it."""
+    fresh(
+        LIMITED
+        + ANSWERED
+        + f"""
+    first, second = memory_of(3), memory_of(4)
+    limit_descriptors({spare})
+    handle, told = refusal(first.ipc_handle)
+    opened = None
+    if handle is not None:
+        opened, told = refusal(lambda: zm.IPCMemoryHandle.open(handle))
+    assert opened is None or {spare} > 2, "an export alone needs three"
+    assert opened is not None or "Too many open files" in told and "RLIMIT_NOFILE" in told, told
+    resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, HARD))
+    for memory in first, second:
+        handle = memory.ipc_handle()
+        assert zm.IPCMemoryHandle.open(handle).tobytes() == memory.tobytes()
+    assert ctypes.CDLL(None).prctl(dumpable, 0) == 0
+    told, _ = reader().communicate(handle.to_bytes().hex())
+    assert told.split() == ["ready", "{{4}}"], told
+"""
+    )
+
+
+def test_an_exporter_short_of_descriptors_answers_later(fresh):
+    """And does not spend its time on trying."""
+    fresh(
+        LIMITED
+        + ANSWERED
+        + """
+    memory = memory_of(3)
+    raw = memory.ipc_handle().to_bytes().hex()
+    others = [reader(), reader()]
+    for other in others:
+        assert other.stdout.readline() == "ready\\n"
+    assert ctypes.CDLL(None).prctl(dumpable, 0) == 0
+    # The thread that waits for the first of them has a descriptor for it already, the second gets none.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, HARD))
+    others[0].stdin.write(raw)
+    others[0].stdin.close()
+    assert others[0].stdout.read().strip() == "{3}"
+    before = time.process_time()
+    others[1].stdin.write(raw)
+    others[1].stdin.close()
+    time.sleep(1)
+    spent = time.process_time() - before
+    resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, HARD))
+    assert others[1].stdout.read().strip() == "{3}"
+    assert spent < 0.05, spent
+    for other in others:
+        other.stdout.close()
+        assert other.wait() == 0
+"""
+    )
+
+
+def test_a_limit_of_file_sizes(fresh):
+    fresh(
+        LIMITED
+        + """
+    memory = memory_of(3)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    _, told = refusal(memory.ipc_handle)
+    assert "RLIMIT_FSIZE" in told and "File too large" in told, told
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert zm.IPCMemoryHandle.open(memory.ipc_handle()).tobytes() == memory.tobytes()
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("errno", "told"), [(1, "Operation not permitted"), (38, "not implemented")]
+)
+def test_a_filter_of_system_calls(fresh, errno, told):
+    """One that has no memory files, as some containers' have."""
+    fresh(
+        LIMITED
+        + f"""
+    import struct
+    memory = memory_of(3)
+    # The number of the call; if it is memfd_create (319), an error, else the call.
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 319), (0x06, 0, 0, 0x50000 | {errno}), (0x06, 0, 0, 0x7FFF0000)]
+    code = b"".join(struct.pack("HBBI", *each) for each in code)
+    keep = ctypes.create_string_buffer(code, len(code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(keep)))
+    libc = ctypes.CDLL(None)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    _, told = refusal(memory.ipc_handle)
+    assert "memfd_create" in told and {told!r} in told and "seccomp" in told, told
+    assert memory.tobytes() == bytes([3]) * 300_000
+"""
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide /proc")
+def test_no_proc(fresh):
+    """Hidden from the thread that asks, once SYCL, which cannot do without, has begun."""
+    fresh(
+        LIMITED
+        + """
+    memory = memory_of(3)
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_mounts, private = 0x20000, 0x44000  # CLONE_NEWNS; MS_REC | MS_PRIVATE
+    assert libc.unshare(new_mounts) == 0, ctypes.get_errno()
+    assert libc.mount(None, b"/", None, private, None) == 0, ctypes.get_errno()
+    assert libc.mount(b"none", b"/proc", b"tmpfs", 0, None) == 0, ctypes.get_errno()
+    _, told = refusal(memory.ipc_handle)
+    assert "is /proc mounted?" in told, told
+    assert libc.umount(b"/proc") == 0, ctypes.get_errno()
+    assert zm.IPCMemoryHandle.open(memory.ipc_handle()).tobytes() == memory.tobytes()
+"""
+    )

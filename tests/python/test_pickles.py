@@ -1,0 +1,84 @@
+"""Pickles that another program made, or that were changed on the way: what they call gets any arguments at all.
+
+ZEUSM_FUZZ is how many of each kind are tried.
+"""
+
+import io
+import os
+import pickle
+
+import zeusm.memory as zm
+from conftest import CLASSES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+EXAMPLES = int(os.environ.get("ZEUSM_FUZZ", "150"))
+REFUSALS = (ValueError, TypeError, OverflowError, BufferError, zm.USMAllocationError)
+
+contents = st.one_of(
+    st.binary(max_size=200),
+    st.binary(max_size=200).map(bytearray),
+    st.binary(min_size=1, max_size=200).map(lambda content: memoryview(content)[::-1]),
+    st.none() | st.integers() | st.text() | st.lists(st.integers(), max_size=3),
+)
+numbers = st.one_of(
+    st.sampled_from([0, 1, 2, 64, 4096, 2 << 20, 4 << 20, 1 << 62, 1 << 63, 1 << 64, -1]),
+    st.integers(),
+    st.none() | st.floats() | st.text(max_size=3),
+)
+kinds = st.one_of(
+    st.sampled_from(["shared", "device", "host", "Shared", ""]), st.text(), st.none(), st.integers()
+)
+devices = st.one_of(
+    st.none(),
+    st.sampled_from(["level_zero:gpu:0", "level_zero:gpu:7", "opencl", "host:x:0"]),
+    st.text(),
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(contents, numbers, devices, kinds)
+def test_any_arguments_are_memory_or_an_error(content, alignment, device, usm_type):
+    """Never a crash, and never other bytes than those of the pickle."""
+    rebuild, _ = CLASSES["shared"](1).__reduce_ex__(4)
+    try:
+        memory = rebuild(content, alignment, device, usm_type)
+    except REFUSALS:
+        return
+    assert memory.tobytes() == memoryview(content).tobytes()
+    assert memory.get_usm_type() == usm_type
+    if alignment:
+        assert memory._pointer % alignment == 0 or not memory.nbytes
+
+
+class Careful(pickle._Unpickler):
+    """Calls nothing but what zeusm's pickles call: another function in a pickle is the pickle's own danger. In Python, as
+    the one in C makes room for any number of things that a pickle claims to have."""
+
+    def find_class(self, module, name):
+        if (module, name) not in [
+            ("zeusm.memory", "_from_pickle"),
+            ("zeusm._zeusm", "_from_pickle"),
+            ("_codecs", "encode"),
+        ]:
+            raise pickle.UnpicklingError(f"{module}.{name}")
+        return super().find_class(module, name)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.sampled_from(sorted(CLASSES)), st.integers(2, pickle.HIGHEST_PROTOCOL), st.data())
+def test_a_changed_pickle_is_memory_or_an_error(usm_type, protocol, data):
+    """What is left of it is memory with as many bytes as it says, or an error of Python's."""
+    memory = CLASSES[usm_type](40)
+    memory.copy_from_host(bytes(range(100, 140)))
+    whole = bytearray(pickle.dumps(memory, protocol))
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        back = Careful(io.BytesIO(whole)).load()
+    except SystemError:
+        raise
+    except Exception:
+        return
+    if isinstance(back, tuple(CLASSES.values())):
+        assert len(back.tobytes()) == back.nbytes
