@@ -240,9 +240,19 @@ pub(super) fn finish<T: Send + 'static>(
                     break raised;
                 }
             }
-            // The queue knows whether the work is over all the same, and what it was.
-            Err(_) => match py.detach(|| place.queue()?.finish(&event, operation, size)) {
-                Ok(()) => return Ok(operands),
+            // The queue waits once more, so that the work is over if it can be.
+            Err(cause) => match py.detach(|| place.queue()?.finish(&event, operation, size)) {
+                Ok(()) => {
+                    let device = place.device().name().to_owned();
+                    let cause = Box::new(cause);
+                    return Err(Error::Operation {
+                        operation,
+                        size,
+                        device,
+                        cause,
+                    }
+                    .into());
+                }
                 Err(failed) => break failed.into(),
             },
         }
