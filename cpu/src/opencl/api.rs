@@ -82,12 +82,10 @@ functions! {
     clGetKernelSubGroupInfo: clGetKernelSubGroupInfo_t,
     clReleaseKernel: clReleaseKernel_t,
     clCreateCommandQueueWithProperties: clCreateCommandQueueWithProperties_t,
-    clReleaseCommandQueue: clReleaseCommandQueue_t,
     clEnqueueNDRangeKernel: clEnqueueNDRangeKernel_t,
     clFlush: clFlush_t,
     clWaitForEvents: clWaitForEvents_t,
     clSetEventCallback: clSetEventCallback_t,
-    clGetEventInfo: clGetEventInfo_t,
     clGetEventProfilingInfo: clGetEventProfilingInfo_t,
     clReleaseEvent: clReleaseEvent_t,
 }

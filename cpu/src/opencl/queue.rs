@@ -1,11 +1,12 @@
-//! Queues that run launches when the events are complete that each one waits for.
+//! Queues that run launches one after another.
 
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
 
 use super::{Error, Runtime};
 
-/// An out-of-order queue that times its launches.
+/// An in-order queue that times its launches. It is never released: a thread of the runtime could be the one to destroy
+/// what it is working in.
 pub struct Queue {
     pub(super) runtime: &'static Runtime,
     pub(super) raw: cl_command_queue,
@@ -24,8 +25,7 @@ impl Queue {
     pub fn new(runtime: &'static Runtime) -> Result<Self, Error> {
         let properties = [
             u64::from(cl::CL_QUEUE_PROPERTIES),
-            // In order, the runtime for the CPU starts what is in another queue only after all of this one.
-            cl::CL_QUEUE_PROFILING_ENABLE | cl::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
+            cl::CL_QUEUE_PROFILING_ENABLE,
             0,
         ];
         let mut code = 0;
@@ -50,12 +50,5 @@ impl Queue {
     pub fn flush(&self) -> Result<(), Error> {
         // SAFETY: the queue is alive.
         Error::check("clFlush", unsafe { (self.runtime.api.clFlush)(self.raw) })
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // SAFETY: created here, released once; work that it still has keeps it alive by OpenCL's own count.
-        unsafe { (self.runtime.api.clReleaseCommandQueue)(self.raw) };
     }
 }
