@@ -13,7 +13,7 @@ use super::operation::{Kind, Operation, Pins};
 use super::signal::Signal;
 use super::stream::Shared;
 use super::waiter::Request;
-use super::workers::{self, dispatch, retire};
+use super::workers::{self, dispatch, retire_or_drop};
 use crate::answer::Answer;
 use crate::clock;
 
@@ -154,7 +154,7 @@ impl Token {
             ..
         } = *command;
         drop(pins);
-        retire(operation);
+        retire_or_drop(operation);
         let mut ready = signal.map_or_else(Vec::new, |signal| signal.set(started, ended));
         stream.complete(sequence, &mut ready);
         ready

@@ -16,7 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::command::{Executor, Token};
 use super::waiter::{Request, Waiter};
-use super::workers::{dispatch, foreign, retire};
+use super::workers::{dispatch, foreign, retire_or_drop};
 use crate::answer::Answer;
 use crate::clock;
 
@@ -148,7 +148,7 @@ impl Lane {
             .complete(Ok(()));
         }
         event.flush();
-        retire(event);
+        retire_or_drop(event);
         dispatch(ready);
     }
 
@@ -220,7 +220,7 @@ impl Lane {
             if fifo.entries.is_empty() {
                 self.waiter.lane_is_idle();
             }
-            MutexGuard::unlocked(&mut fifo, || entry.map(|entry| retire(entry.event)));
+            MutexGuard::unlocked(&mut fifo, || entry.map(|entry| retire_or_drop(entry.event)));
         }
         fifo.draining = false;
         drop(fifo);

@@ -8,6 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::command::{Executor, Token};
 use super::wait::{Outlook, wait};
+use super::workers::retire;
 use crate::clock::Deadline;
 
 /// A flag that is set and reset any number of times.
@@ -17,7 +18,7 @@ use crate::clock::Deadline;
 pub struct Signal {
     set: AtomicBool,
     timed: bool,
-    /// Held for a few instructions; no other lock is taken under it.
+    /// Held for a few instructions; no lock is taken under it, and nothing of another runtime is dropped.
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -102,9 +103,14 @@ impl Signal {
 
     /// Tells what executes the command that will set it.
     pub fn expect(&self, executor: Executor) {
-        let before = self.state.lock().executor.replace(executor);
+        let mut state = self.state.lock();
+        let before = state.executor.replace(executor);
         self.changed.notify_all();
-        drop(before);
+        drop(state);
+        // There is one when two commands in flight signal the same event. The caller holds a lane's lock.
+        if let Some(before) = before {
+            retire(before);
+        }
     }
 
     /// Waits on the host; `false` when the deadline passes first.

@@ -5,6 +5,7 @@ use std::hint;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::command::Executor;
+use super::waiter::Request;
 use super::workers::release_retired;
 use crate::clock::Deadline;
 
@@ -33,8 +34,12 @@ pub fn wait<S>(
     is_done: impl Fn() -> bool,
 ) -> bool {
     release_retired();
+    if matches!(deadline, Deadline::Now) {
+        return is_done();
+    }
     let mut spun = false;
-    let mut helped = None;
+    // Declared before the guard, so that it is dropped without the lock: it may own objects of the other runtime.
+    let mut watched: Option<Watched> = None;
     let mut guard = state.lock();
     loop {
         let executor = match look(&mut guard) {
@@ -42,16 +47,16 @@ pub fn wait<S>(
             Outlook::Executing(executor) => Some(executor),
             Outlook::Unknown => None,
         };
-        if matches!(deadline, Deadline::Now) {
-            return false;
-        }
-        if matches!(deadline, Deadline::Never)
-            && let Some(executor) = &executor
-            && helped != Some(executor.identity())
-            && MutexGuard::unlocked(&mut guard, || executor.help())
+        if let Some(executor) = executor
+            && watched.as_ref().is_none_or(|known| !known.is(&executor))
         {
-            helped = Some(executor.identity());
-            spun = false;
+            MutexGuard::unlocked(&mut guard, || watched = Some(Watched::new(executor)));
+            continue;
+        }
+        if let Some(watched) = &mut watched
+            && matches!(deadline, Deadline::Never)
+            && MutexGuard::unlocked(&mut guard, || watched.help())
+        {
             continue;
         }
         if !spun {
@@ -59,17 +64,64 @@ pub fn wait<S>(
             MutexGuard::unlocked(&mut guard, || spin(&is_done));
             continue;
         }
-        let unhelped = executor.filter(|executor| helped != Some(executor.identity()));
-        let _request = unhelped.as_ref().map(Executor::request_help);
+        if let Some(watched) = &mut watched
+            && MutexGuard::unlocked(&mut guard, || watched.request_help())
+        {
+            continue;
+        }
         match deadline {
-            Deadline::Now => return false,
+            Deadline::Now => return is_done(),
             Deadline::Never => changed.wait(&mut guard),
             Deadline::At(moment) => {
                 if changed.wait_until(&mut guard, moment).timed_out() {
-                    return matches!(look(&mut guard), Outlook::Done);
+                    return is_done();
                 }
             }
         }
+    }
+}
+
+/// What executes the command that a thread waits for.
+struct Watched {
+    executor: Executor,
+    /// Whether the thread has helped already; what is left then is a matter of moments.
+    has_helped: bool,
+    /// Whether another thread has been asked for help.
+    has_asked: bool,
+    request: Option<Request<'static>>,
+}
+
+impl Watched {
+    fn new(executor: Executor) -> Self {
+        Self {
+            executor,
+            has_helped: false,
+            has_asked: false,
+            request: None,
+        }
+    }
+
+    fn is(&self, executor: &Executor) -> bool {
+        self.executor.identity() == executor.identity()
+    }
+
+    /// Helps once, if this thread may. Whether it did.
+    fn help(&mut self) -> bool {
+        if self.has_helped || !self.executor.help() {
+            return false;
+        }
+        self.has_helped = true;
+        true
+    }
+
+    /// Asks another thread for help once, if this one has not helped. Whether it did.
+    fn request_help(&mut self) -> bool {
+        if self.has_helped || self.has_asked {
+            return false;
+        }
+        self.has_asked = true;
+        self.request = self.executor.request_help();
+        true
     }
 }
 

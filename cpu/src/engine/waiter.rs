@@ -12,11 +12,13 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::native::Lane;
 use super::workers::engine;
 
 /// The role.
 #[derive(Default)]
 pub struct Waiter {
+    /// Held for a few instructions; no other lock is taken under it.
     state: Mutex<State>,
     wanted: Condvar,
     /// How many lanes have commands in flight.
@@ -28,6 +30,8 @@ struct State {
     held: bool,
     /// How many host threads sleep until a native command ends.
     requests: usize,
+    /// How many have ever asked.
+    asked: u64,
     has_helper: bool,
 }
 
@@ -94,6 +98,7 @@ impl Waiter {
     pub fn request(&'static self) -> Request<'static> {
         let mut state = self.state.lock();
         state.requests += 1;
+        state.asked += 1;
         if !state.held {
             self.wanted.notify_all();
         }
@@ -106,27 +111,21 @@ impl Waiter {
 
     /// The helper's life.
     fn serve(&self) {
-        let mut state = self.state.lock();
+        let mut answered = 0;
         loop {
-            let last = if state.held || state.requests == 0 {
-                None
-            } else {
-                engine().lanes().iter().find_map(|lane| lane.last())
-            };
-            let Some(last) = last else {
+            let mut state = self.state.lock();
+            while state.held || state.requests == 0 || state.asked == answered {
                 self.wanted.wait(&mut state);
-                continue;
-            };
+            }
+            let asked = state.asked;
             state.held = true;
             drop(state);
-            {
-                let _hold = Hold(self);
-                last.wait();
-                drop(last);
+            let _hold = Hold(self);
+            match engine().lanes().iter().find_map(Lane::last) {
+                Some(last) => last.wait(),
+                // All that was asked for has ended.
+                None => answered = asked,
             }
-            // The end is made known by the callback, which may still be at it.
-            thread::yield_now();
-            state = self.state.lock();
         }
     }
 }

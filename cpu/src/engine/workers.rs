@@ -268,13 +268,18 @@ pub fn is_foreign() -> bool {
     FOREIGN.get()
 }
 
-/// Drops an object that may hold the last reference to one of the other runtime, at once or, in a callback of that runtime,
-/// later and on another thread.
+/// Drops an object that may hold the last reference to one of the other runtime: later, and on a thread that is neither
+/// in a callback of that runtime nor holds a lock.
 pub fn retire(object: impl Send + 'static) {
+    let engine = engine();
+    engine.retired.lock().push(Box::new(object));
+    engine.has_retired.store(true, Ordering::Relaxed);
+}
+
+/// As [`retire`], but at once where that may be: for callers that hold no lock.
+pub fn retire_or_drop(object: impl Send + 'static) {
     if is_foreign() {
-        let engine = engine();
-        engine.retired.lock().push(Box::new(object));
-        engine.has_retired.store(true, Ordering::Relaxed);
+        retire(object);
     }
 }
 
