@@ -44,7 +44,7 @@ impl Order {
 
 /// How many unfinished commands are looked at: what lies further back waits as if it were behind a barrier, which is
 /// always allowed. This bounds the cost of a step, and the native commands that a stream has in flight.
-const WINDOW: usize = 64;
+pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
 /// A sequence of commands.
 #[derive(Default)]

@@ -37,7 +37,7 @@ pub fn wait<S>(
     if matches!(deadline, Deadline::Now) {
         return is_done();
     }
-    let mut spun = false;
+    let (mut spun, mut tried) = (false, false);
     // Declared before the guard, so that it is dropped without the lock: it may own objects of the other runtime.
     let mut watched: Option<Watched> = None;
     let mut guard = state.lock();
@@ -53,10 +53,13 @@ pub fn wait<S>(
             MutexGuard::unlocked(&mut guard, || watched = Some(Watched::new(executor)));
             continue;
         }
+        // Whatever is done without the lock, the next thing is to look again.
         if let Some(watched) = &mut watched
             && matches!(deadline, Deadline::Never)
-            && MutexGuard::unlocked(&mut guard, || watched.help())
+            && !tried
         {
+            tried = true;
+            MutexGuard::unlocked(&mut guard, || watched.help());
             continue;
         }
         if !spun {
@@ -65,10 +68,13 @@ pub fn wait<S>(
             continue;
         }
         if let Some(watched) = &mut watched
-            && MutexGuard::unlocked(&mut guard, || watched.request_help())
+            && !watched.has_helped
+            && !watched.has_asked
         {
+            MutexGuard::unlocked(&mut guard, || watched.request_help());
             continue;
         }
+        tried = false;
         match deadline {
             Deadline::Now => return is_done(),
             Deadline::Never => changed.wait(&mut guard),
@@ -105,23 +111,15 @@ impl Watched {
         self.executor.identity() == executor.identity()
     }
 
-    /// Helps once, if this thread may. Whether it did.
-    fn help(&mut self) -> bool {
-        if self.has_helped || !self.executor.help() {
-            return false;
-        }
-        self.has_helped = true;
-        true
+    /// Helps once, if this thread may.
+    fn help(&mut self) {
+        self.has_helped = self.has_helped || self.executor.help();
     }
 
-    /// Asks another thread for help once, if this one has not helped. Whether it did.
-    fn request_help(&mut self) -> bool {
-        if self.has_helped || self.has_asked {
-            return false;
-        }
+    /// Asks another thread for help.
+    fn request_help(&mut self) {
         self.has_asked = true;
         self.request = self.executor.request_help();
-        true
     }
 }
 
