@@ -8,6 +8,7 @@
 //! `ZEUSM_SIMULATION=N` only the one with that number, which a failure names.
 
 mod programs;
+mod threads;
 mod turns;
 mod world;
 

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::Random;
 use crate::answer::Answer;
@@ -35,6 +36,8 @@ pub struct World {
     lanes: Mutex<Vec<VecDeque<Arc<Fake>>>>,
     /// Commands that have ended and whose callback has not been called.
     ended: Mutex<Vec<(Arc<Fake>, Completion)>>,
+    /// Whether a thread waits in the native runtime, which has room for one.
+    has_waiter: Arc<AtomicBool>,
 }
 
 impl World {
@@ -79,6 +82,7 @@ impl World {
         }
         self.note(Moment::End(front.id));
         state.ended = true;
+        front.changed.notify_all();
         lane.pop_front();
         if let Some(completion) = state.completion.take() {
             self.ended.lock().push((Arc::clone(&front), completion));
@@ -91,6 +95,8 @@ struct Fake {
     id: usize,
     outcome: Answer,
     state: Mutex<FakeState>,
+    changed: Condvar,
+    has_waiter: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -115,7 +121,13 @@ impl NativeEvent for Fake {
     fn flush(&self) {}
 
     fn wait(&self) {
-        unreachable!("no thread waits in a simulation");
+        assert!(SIMULATED.get().is_none(), "a simulation has no threads");
+        assert!(!self.has_waiter.swap(true, Ordering::Relaxed), "two wait");
+        let mut state = self.state.lock();
+        while !state.ended {
+            self.changed.wait(&mut state);
+        }
+        self.has_waiter.store(false, Ordering::Relaxed);
     }
 
     fn times(&self) -> Option<(u64, u64)> {
@@ -170,6 +182,8 @@ impl Operation for Logged {
             id: self.id,
             outcome: self.fault(),
             state: Mutex::default(),
+            changed: Condvar::new(),
+            has_waiter: Arc::clone(&self.world.has_waiter),
         });
         self.world.lanes.lock()[lane].push_back(Arc::clone(&fake));
         Enqueued {
