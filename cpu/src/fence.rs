@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use crate::answer::{Answer, ensure};
 use crate::arguments::{descriptor, flags, output, structures};
 use crate::clock::Deadline;
-use crate::engine::{Operation, Signal, dispatch};
+use crate::engine::Signal;
 use crate::handle::{object, register, resolve, retire};
 use crate::queue::Queue;
 
@@ -19,7 +19,7 @@ object!(Fence, sys::_ze_fence_handle_t, Fence);
 
 /// A fence of a queue.
 pub struct Fence {
-    signal: Signal,
+    signal: Arc<Signal>,
     queue: usize,
 }
 
@@ -37,19 +37,10 @@ impl Fence {
             .filter(|fence| fence.queue == queue as usize)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
     }
-}
 
-/// Sets a fence, at its place in the order of a queue.
-pub struct Raise(pub Arc<Fence>);
-
-impl Operation for Raise {
-    fn is_marker(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _part: usize) -> Answer {
-        dispatch(self.0.signal.set());
-        Ok(())
+    /// What a queue sets after lists.
+    pub fn signal(&self) -> Arc<Signal> {
+        Arc::clone(&self.signal)
     }
 }
 
@@ -67,10 +58,7 @@ pub unsafe fn create(
     let (desc, fence) = unsafe { (descriptor(desc)?, output(fence)?) };
     let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
     flags(desc.flags, signaled)?;
-    let signal = Signal::default();
-    if desc.flags & signaled != 0 {
-        dispatch(signal.set());
-    }
+    let signal = Arc::new(Signal::new(desc.flags & signaled != 0, false));
     *fence = register(Arc::new(Fence {
         signal,
         queue: queue as usize,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::answer::{Answer, ensure};
 use crate::arguments::{descriptor, output};
@@ -11,8 +12,8 @@ use crate::clock::Deadline;
 use crate::command_list::{Batch, QueueTraits};
 use crate::context::Context;
 use crate::device;
-use crate::engine::{Order, Stream};
-use crate::fence::{Fence, Raise};
+use crate::engine::{Nothing, Order, Pins, Stream};
+use crate::fence::Fence;
 use crate::handle::{object, register, resolve, retire};
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
@@ -74,9 +75,9 @@ pub unsafe fn execute(
     let turn = owner.turn.lock();
     batch.submit(&owner.stream)?;
     if let Some(fence) = fence {
-        owner
-            .stream
-            .submit(Raise(fence), Order::Strict, &[], None)?;
+        let (order, waits, signal) = (Order::Strict, SmallVec::new(), Some(fence.signal()));
+        let stream = &owner.stream;
+        stream.submit(Nothing, Pins::new(), order, waits, signal);
     }
     drop(turn);
     if owner.traits.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {

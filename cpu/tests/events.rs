@@ -448,3 +448,48 @@ fn counter_based_events_begin_a_new_round_each_time() {
     ok!(zeEventDestroy(event));
     ok!(zeEventPoolDestroy(pool));
 }
+
+#[test]
+fn two_lists_take_turns_by_events_that_are_reset() {
+    const TURNS: usize = 60;
+    let context = Context::new();
+    for flags in common::queue_orders() {
+        let pool = context.pool(2, false);
+        let lists = [context.immediate(*flags), context.immediate(*flags)];
+        let size = 4096;
+        let (memory, log) = (
+            context.alloc(Kind::Shared, size),
+            context.alloc(Kind::Shared, TURNS * size),
+        );
+        bytes_mut(memory, size).fill(0xEE);
+        // All turns are appended before the first one begins: each has to find its event as the turn before left it.
+        for turn in 0..TURNS {
+            let (list, mine, other) = (lists[turn % 2], turn % 2, (turn + 1) % 2);
+            let place = unsafe { log.byte_add(turn * size) };
+            let mut wait = pool.events[mine];
+            ok!(zeCommandListAppendWaitOnEvents(list, 1, &raw mut wait));
+            ok!(zeCommandListAppendEventReset(list, pool.events[mine]));
+            common::copy(list, place, memory, size, NONE, &[]);
+            ok!(zeCommandListAppendBarrier(list, NONE, 0, ptr::null_mut()));
+            common::fill(list, memory, &[turn as u8], size, NONE, &[]);
+            ok!(zeCommandListAppendBarrier(list, NONE, 0, ptr::null_mut()));
+            ok!(zeCommandListAppendSignalEvent(list, pool.events[other]));
+        }
+        ok!(zeEventHostSignal(pool.events[0]));
+        lists
+            .iter()
+            .for_each(|list| common::finish(&context, *list));
+        let found: Vec<u8> = bytes(log, TURNS * size)
+            .iter()
+            .copied()
+            .step_by(size)
+            .collect();
+        let expected: Vec<u8> = (0..TURNS as u8).map(|turn| turn.wrapping_sub(1)).collect();
+        assert_eq!(found[1..], expected[1..]);
+        assert_eq!(found[0], 0xEE);
+        assert!(is_set(pool.events[0]) && !is_set(pool.events[1]));
+        lists.into_iter().for_each(common::destroy);
+        context.free(memory);
+        context.free(log);
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use super::{Command, CommandList, Events, Role};
+use super::{Command, CommandList, Events, Role, submit};
 use crate::answer::{Answer, ensure};
 use crate::arguments::array;
 use crate::engine::{Nothing, Order, Pins, Stream};
@@ -52,7 +52,7 @@ impl Batch {
     /// Submits them one after another: each list begins when the one before has ended.
     pub fn submit(&self, stream: &Stream) -> Answer {
         for list in &self.lists {
-            stream.barrier()?;
+            stream.barrier();
             for Command {
                 operation,
                 order,
@@ -60,7 +60,8 @@ impl Batch {
                 event,
             } in list
             {
-                stream.submit(Arc::clone(operation), *order, waits, event.as_ref())?;
+                let operation = Arc::clone(operation);
+                submit(stream, operation, *order, waits, event.as_deref())?;
             }
         }
         Ok(())

@@ -89,7 +89,7 @@ impl CommandList {
     /// Appends an operation: the one way in for every kind of command.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and what [`Stream::submit`] answers.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and what [`Operation::pin`] answers.
     pub fn append<O: Operation + 'static>(
         &self,
         operation: O,
@@ -100,9 +100,7 @@ impl CommandList {
         let order = if self.in_order { Order::Strict } else { order };
         match &self.role {
             Role::Immediate(immediate) => {
-                immediate
-                    .stream
-                    .submit(operation, order, waits, event.as_ref())?;
+                submit(&immediate.stream, operation, order, waits, event.as_deref())?;
                 immediate.settle()
             }
             Role::Regular(recording) => {
@@ -118,6 +116,24 @@ impl CommandList {
             }
         }
     }
+}
+
+/// Submits an operation with its events as they are now.
+///
+/// # Errors
+/// What [`Operation::pin`] answers; nothing is submitted then.
+fn submit<O: Operation + 'static>(
+    stream: &Stream,
+    operation: O,
+    order: Order,
+    waits: &[Arc<Event>],
+    event: Option<&Event>,
+) -> Answer {
+    let pins = operation.pin()?;
+    // Taken before the operation begins a new round of its own event, which may be among them.
+    let waits = waits.iter().map(|event| event.signal()).collect();
+    stream.submit(operation, pins, order, waits, event.map(Event::begin));
+    Ok(())
 }
 
 impl Immediate {

@@ -1,23 +1,43 @@
-//! What can be appended to a command list.
+//! What can be submitted to a stream.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::native::Enqueued;
 use crate::answer::Answer;
-use crate::launch::Launch;
 use crate::usm::Pin;
 
 /// Allocations that an operation is using: while one lives, its memory stays.
 pub type Pins = SmallVec<[Pin; 2]>;
 
+/// How an operation is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It does nothing itself: its completion tells that everything it follows is complete.
+    Marker,
+    /// It takes so little time that the thread which finds it ready runs it.
+    Short,
+    /// Workers run its parts.
+    Long,
+    /// Another runtime executes it, in order with the native commands that were enqueued to the same lane before.
+    Native,
+    /// As `Native`, but to enqueue it takes memory that earlier commands may write, so those have to be complete.
+    NativeDeferred,
+}
+
+impl Kind {
+    /// Whether it may be handed on while native commands that it follows are still in flight.
+    pub fn is_chainable(self) -> bool {
+        matches!(self, Self::Marker | Self::Native)
+    }
+}
+
 /// One command, ready to run any number of times: a regular list keeps it, an immediate list runs it once.
-///
-/// Copies, fills and barriers are operations; a kernel launch is one more implementation.
 pub trait Operation: Send + Sync {
-    /// Whether it takes so little time that the thread which appends it may run it at once.
-    fn is_short(&self) -> bool {
-        true
+    /// How it is executed.
+    fn kind(&self) -> Kind {
+        Kind::Short
     }
 
     /// Keeps alive what the operation touches, from submission to completion.
@@ -28,19 +48,9 @@ pub trait Operation: Send + Sync {
         Ok(Pins::new())
     }
 
-    /// How many parts the operation has; workers run the parts of one operation at the same time.
+    /// How many parts a long operation has; workers run the parts of one operation at the same time.
     fn parts(&self) -> usize {
         1
-    }
-
-    /// Whether all it does is to tell that what comes before it is over: to signal its event, or a fence.
-    fn is_marker(&self) -> bool {
-        false
-    }
-
-    /// The operation as something that OpenCL runs by itself, if it is that; then it has no parts for workers to run.
-    fn as_launch(&self) -> Option<&Launch> {
-        None
     }
 
     /// The operation where several can hold it.
@@ -56,11 +66,17 @@ pub trait Operation: Send + Sync {
     /// # Errors
     /// Reported by the next host synchronization with the stream.
     fn run(&self, part: usize) -> Answer;
+
+    /// Hands a native operation to the other runtime's in-order queue number `lane`.
+    fn enqueue(&self, lane: usize) -> Enqueued {
+        let _ = lane;
+        Enqueued::default()
+    }
 }
 
 impl Operation for Arc<dyn Operation> {
-    fn is_short(&self) -> bool {
-        (**self).is_short()
+    fn kind(&self) -> Kind {
+        (**self).kind()
     }
 
     fn pin(&self) -> Answer<Pins> {
@@ -71,20 +87,16 @@ impl Operation for Arc<dyn Operation> {
         (**self).parts()
     }
 
-    fn is_marker(&self) -> bool {
-        (**self).is_marker()
-    }
-
-    fn as_launch(&self) -> Option<&Launch> {
-        (**self).as_launch()
-    }
-
     fn share(self) -> Arc<dyn Operation> {
         self
     }
 
     fn run(&self, part: usize) -> Answer {
         (**self).run(part)
+    }
+
+    fn enqueue(&self, lane: usize) -> Enqueued {
+        (**self).enqueue(lane)
     }
 }
 
@@ -93,8 +105,8 @@ impl Operation for Arc<dyn Operation> {
 pub struct Nothing;
 
 impl Operation for Nothing {
-    fn is_marker(&self) -> bool {
-        true
+    fn kind(&self) -> Kind {
+        Kind::Marker
     }
 
     fn run(&self, _part: usize) -> Answer {

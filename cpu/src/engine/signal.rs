@@ -1,51 +1,47 @@
-//! Something that has happened or not: what events, fences and finished tasks have in common.
+//! Signals: the state of an event or a fence, and the commands and host threads that wait for it.
 
-use std::hint;
+use std::cell::RefCell;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::flight::Flight;
-use super::task::Task;
-use super::workers::dispatch;
+use super::command::{Executor, Token};
+use super::wait::{Outlook, wait};
+use super::workers::retire;
 use crate::clock::Deadline;
 
-/// How often a waiting thread looks before it goes to sleep: a few microseconds.
-const SPINS: u32 = 300;
-
-/// A flag that host threads can sleep on and that sets tasks free.
+/// A flag that is set and reset any number of times.
+///
+/// A command that waits for it looks at the state when its turn comes, and not before.
 #[derive(Default)]
 pub struct Signal {
     set: AtomicBool,
-    waiting: Mutex<Waiting>,
+    timed: bool,
+    /// Held for a few instructions; no lock is taken under it, and nothing of another runtime is dropped.
+    state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
-    tasks: Vec<Arc<Task>>,
-    /// What will set it, if that is in the air.
-    flight: Option<Arc<Flight>>,
-    /// What will set it, if that is for workers.
-    task: Weak<Task>,
-}
-
-/// What will set a signal, as far as is known.
-pub enum Setter<'a> {
-    /// A launch in the air.
-    Flight(&'a Arc<Flight>),
-    /// A task that has not begun, or nothing yet.
-    Task(Option<Arc<Task>>),
+struct State {
+    /// Commands whose turn has come and that wait for the signal next.
+    waiting: Vec<Token>,
+    /// What executes a command that sets the signal at its end; dropped when the signal is set.
+    executor: Option<Executor>,
+    /// Start and end of the command that set it last, in nanoseconds.
+    times: (u64, u64),
 }
 
 impl Signal {
-    /// One that is set from the start.
-    pub fn already_set() -> Self {
-        let signal = Self::default();
-        signal.set.store(true, Ordering::Relaxed);
-        signal
+    /// A signal that is `set` from the start or not, and keeps the times of what sets it if it is `timed`.
+    pub fn new(set: bool, timed: bool) -> Self {
+        Self {
+            set: AtomicBool::new(set),
+            timed,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
     }
 
     /// Whether it is set.
@@ -53,134 +49,116 @@ impl Signal {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Sets it, wakes every host thread that waits, and returns the tasks that have nothing left to wait for.
+    /// Whether it keeps the times of what sets it.
+    pub fn is_timed(&self) -> bool {
+        self.timed
+    }
+
+    /// Start and end of the command that set it last, in nanoseconds; `None` while it is not set.
+    pub fn times(&self) -> Option<(u64, u64)> {
+        let state = self.state.lock();
+        self.is_set().then_some(state.times)
+    }
+
+    /// Sets it, wakes the host threads that wait, and returns the commands that have been waiting for it.
     #[must_use]
-    pub fn set(&self) -> Vec<Arc<Task>> {
-        let waiting = {
-            let mut waiting = self.waiting.lock();
-            self.set.store(true, Ordering::Release);
-            self.changed.notify_all();
-            waiting.flight = None;
-            waiting.task = Weak::new();
-            mem::take(&mut waiting.tasks)
-        };
-        waiting.into_iter().filter(Task::unblock).collect()
+    pub fn set(&self, started: u64, ended: u64) -> Vec<Token> {
+        let mut state = self.state.lock();
+        state.times = (started, ended);
+        self.set.store(true, Ordering::Release);
+        self.changed.notify_all();
+        let executor = state.executor.take();
+        let waiting = mem::take(&mut state.waiting);
+        drop(state);
+        drop(executor);
+        waiting
     }
 
     /// Unsets it.
     pub fn reset(&self) {
+        let _state = self.state.lock();
         self.set.store(false, Ordering::Release);
     }
 
-    /// Makes `task` come after what sets the signal, unless it is set already: a launch by way of OpenCL where that is
-    /// possible, anything else by waiting.
-    /// With `implied`, something else that the task follows is known to come after the same.
-    pub fn precede(&self, task: &Arc<Task>, implied: bool) {
-        let mut waiting = self.waiting.lock();
+    /// Gives `token` back if the signal is set, else keeps it until that happens.
+    ///
+    /// A token that may be chained passes an unset signal, too, when a native command that is in flight in its lane
+    /// will set it: the lane is in order, so the command runs after the moment at which the signal is set.
+    pub fn admit(&self, mut token: Token) -> Option<Token> {
         if self.is_set() {
-            return;
+            return Some(token);
         }
-        let setter = match &waiting.flight {
-            Some(flight) => Setter::Flight(flight),
-            None => Setter::Task(waiting.task.upgrade()),
-        };
-        if !task.follow(setter, implied) {
-            task.block();
-            waiting.tasks.push(Arc::clone(task));
+        let mut state = self.state.lock();
+        if self.is_set() {
+            return Some(token);
         }
+        if let Some(Executor::Native(native)) = &state.executor
+            && token.chain(native.lane)
+        {
+            return Some(token);
+        }
+        state.waiting.push(token);
+        None
     }
 
-    /// Tells that `flight` will set it.
-    pub fn expect(&self, flight: &Arc<Flight>) {
-        let mut waiting = self.waiting.lock();
-        if !self.is_set() && !flight.has_landed() {
-            waiting.flight = Some(Arc::clone(flight));
+    /// Tells what executes the command that will set it.
+    pub fn expect(&self, executor: Executor) {
+        let mut state = self.state.lock();
+        let before = state.executor.replace(executor);
+        self.changed.notify_all();
+        drop(state);
+        // There is one when two commands in flight signal the same event. The caller holds a lane's lock.
+        if let Some(before) = before {
+            retire(before);
         }
-    }
-
-    /// Tells that `task` will set it.
-    pub fn await_task(&self, task: &Arc<Task>) {
-        self.waiting.lock().task = Arc::downgrade(task);
-    }
-
-    /// The tasks that wait for a signal which nobody can set any more.
-    pub fn into_tasks(mut self) -> Vec<Arc<Task>> {
-        mem::take(&mut self.waiting.get_mut().tasks)
     }
 
     /// Waits on the host; `false` when the deadline passes first.
     pub fn wait(&self, deadline: Deadline) -> bool {
-        if self.is_set() {
-            return true;
-        }
-        if matches!(deadline, Deadline::Now) {
-            return false;
-        }
-        if matches!(deadline, Deadline::Never) {
-            self.help();
-        }
-        self.spin();
-        let mut waiting = self.waiting.lock();
-        while !self.is_set() {
-            match deadline {
-                Deadline::Now => return false,
-                Deadline::Never => self.changed.wait(&mut waiting),
-                Deadline::At(moment) => {
-                    if self.changed.wait_until(&mut waiting, moment).timed_out() {
-                        return self.is_set();
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    /// Waits for what another thread is about to do, without taking part in anything.
-    pub fn wait_idly(&self) {
-        self.spin();
-        let mut waiting = self.waiting.lock();
-        while !self.is_set() {
-            self.changed.wait(&mut waiting);
-        }
-    }
-
-    /// Takes part in the work that will set it: better than to sleep until somebody else has done it.
-    fn help(&self) {
-        let (flight, task) = {
-            let waiting = self.waiting.lock();
-            (waiting.flight.clone(), waiting.task.upgrade())
+        let look = |state: &mut State| match &state.executor {
+            _ if self.is_set() => Outlook::Done,
+            Some(executor) => Outlook::Executing(executor.clone()),
+            None => Outlook::Unknown,
         };
-        if let Some(flight) = flight {
-            return flight.join();
-        }
-        if let Some(task) = task {
-            task.path().join();
-            if task.is_for_workers() {
-                dispatch(task.work());
-            }
-        }
-    }
-
-    /// Looks for a few microseconds.
-    fn spin(&self) {
-        for _ in 0..SPINS {
-            hint::spin_loop();
-            if self.is_set() {
-                return;
-            }
-        }
+        self.is_set() || wait(&self.state, &self.changed, deadline, look, || self.is_set())
     }
 }
 
+thread_local! {
+    /// Commands that can never run, on a thread that is dropping such ones already.
+    static ORPHANS: RefCell<Option<Vec<Token>>> = const { RefCell::new(None) };
+}
+
 impl Drop for Signal {
-    /// What waits for a signal that is never given goes too, one after another: chains of it can be longer than the
-    /// stack is deep.
+    /// Drops the commands that wait for a signal which nothing can set any more.
+    ///
+    /// They may hold the last reference to other signals with such commands, and so on: a chain of that kind may be
+    /// longer than the stack is deep, so the outermost call drops them one after another.
     fn drop(&mut self) {
-        let mut lost = mem::take(&mut self.waiting.get_mut().tasks);
-        while let Some(task) = lost.pop() {
-            if let Some(task) = Arc::into_inner(task) {
-                lost.append(&mut task.dismantle());
+        let mut lost = mem::take(&mut self.state.get_mut().waiting);
+        if lost.is_empty() {
+            return;
+        }
+        let outermost = ORPHANS.try_with(|orphans| match &mut *orphans.borrow_mut() {
+            Some(orphans) => {
+                orphans.append(&mut lost);
+                false
             }
+            none => {
+                *none = Some(Vec::new());
+                true
+            }
+        });
+        while let Some(token) = lost.pop() {
+            drop(token);
+            let _ = ORPHANS.try_with(|orphans| {
+                if let Some(orphans) = &mut *orphans.borrow_mut() {
+                    lost.append(orphans);
+                }
+            });
+        }
+        if outermost == Ok(true) {
+            ORPHANS.set(None);
         }
     }
 }

@@ -1,191 +1,339 @@
-//! The order in which the operations of one queue or immediate list run.
+//! Streams: the order in which the commands of one queue or immediate list are executed.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use level_zero_sys as sys;
+use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
-use super::operation::{Nothing, Operation, Pins};
+use super::command::{Command, Executor, Token, run_all};
+use super::native::Lane;
+use super::operation::{Kind, Nothing, Operation, Pins};
 use super::signal::Signal;
-use super::task::{Lane, Task};
-use super::workers::dispatch;
+use super::wait::{Outlook, wait};
+use super::workers::{dispatch, engine, release_retired};
 use crate::answer::Answer;
 use crate::clock::{self, Deadline};
-use crate::event::Event;
 
-/// What an operation must wait for among those submitted to the same stream before it.
+/// What a command follows among those submitted to the same stream before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The last barrier or gate.
     Loose,
     /// Everything.
     After,
-    /// The last barrier or gate; and everything later waits for it.
+    /// The last barrier or gate; and everything later follows it.
     Gate,
-    /// Everything; and everything later waits for it: a barrier.
+    /// Everything; and everything later follows it: a barrier.
     Strict,
 }
 
 impl Order {
-    fn waits_for_all(self) -> bool {
+    fn follows_all(self) -> bool {
         matches!(self, Self::After | Self::Strict)
+    }
+
+    fn holds_later(self) -> bool {
+        matches!(self, Self::Gate | Self::Strict)
     }
 }
 
-/// Open signals beyond which the finished ones are swept out.
-const SWEEP: usize = 64;
+/// How many unfinished commands are looked at: what lies further back waits as if it were behind a barrier, which is
+/// always allowed. This bounds the cost of a step, and the native commands that a stream has in flight.
+pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
-/// A sequence of submissions.
+/// A sequence of commands.
 #[derive(Default)]
-pub struct Stream {
+pub struct Stream(Arc<Shared>);
+
+/// A stream, for its commands.
+#[derive(Default)]
+pub struct Shared {
+    /// Held for a few instructions; no other lock is taken under it.
     state: Mutex<State>,
-    lane: Arc<Lane>,
+    changed: Condvar,
+    /// How many commands are complete with all before them: `State::first`, for a look without the lock.
+    finished: AtomicU64,
+    fault: Fault,
+    /// The lane for native commands that follow none in flight, once there has been one.
+    home: OnceLock<&'static Lane>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The last barrier or gate, which every later submission waits for.
-    barrier: Option<Arc<Signal>>,
-    /// What else may still be running.
-    open: Vec<Arc<Signal>>,
-    /// Whether something of that, or that was of it, came after the barrier.
-    open_behind_barrier: bool,
+    /// All commands from the oldest unfinished one on.
+    commands: VecDeque<Slot>,
+    /// The number of the first of them.
+    first: u64,
+    /// How many of them are held.
+    held: usize,
+}
+
+/// A command's place.
+struct Slot {
+    order: Order,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Commands that it follows are unfinished.
+    Held(Box<Command>),
+    /// There is a token of it; and something that executes it, once it has come so far.
+    Released(Option<Executor>),
+    /// It is complete.
+    Done,
+}
+
+/// How far some commands have come, taken together.
+#[derive(Clone, Copy)]
+enum Progress {
+    /// All are complete.
+    Done,
+    /// Those that are not complete are native commands in flight in one lane.
+    Native(&'static Lane),
+    /// Something else is unfinished.
+    Blocked,
+}
+
+impl Progress {
+    fn of(stage: &Stage) -> Self {
+        match stage {
+            Stage::Done => Self::Done,
+            Stage::Released(Some(Executor::Native(native))) => Self::Native(native.lane),
+            Stage::Held(_) | Stage::Released(_) => Self::Blocked,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Done, other) => other,
+            (this, Self::Done) => this,
+            (Self::Native(lane), Self::Native(other)) if ptr::eq(lane, other) => self,
+            _ => Self::Blocked,
+        }
+    }
+
+    /// Whether a command may be released that follows them, and the lane that it has to be enqueued to.
+    fn admits(self, kind: Kind) -> Option<Option<&'static Lane>> {
+        match self {
+            Self::Done => Some(None),
+            Self::Native(lane) if kind.is_chainable() => Some(Some(lane)),
+            Self::Native(_) | Self::Blocked => None,
+        }
+    }
 }
 
 impl State {
-    fn is_idle(&mut self, order: Order) -> bool {
-        if self
-            .barrier
-            .as_ref()
-            .is_some_and(|barrier| barrier.is_set())
-        {
-            self.barrier = None;
-        }
-        if order.waits_for_all() || self.open.len() > SWEEP {
-            self.open.retain(|signal| !signal.is_set());
-        }
-        self.barrier.is_none() && (!order.waits_for_all() || self.open.is_empty())
+    /// Appends a command and returns its number.
+    fn push(&mut self, order: Order, stage: Stage) -> u64 {
+        self.held += usize::from(matches!(stage, Stage::Held(_)));
+        self.commands.push_back(Slot { order, stage });
+        self.first + self.commands.len() as u64 - 1
     }
 
-    /// Puts a submission, whose end sets `done`, in its place in the order. Returns what it must wait for, the barrier
-    /// last, and whether that is implied by the rest.
-    fn enter(&mut self, order: Order, done: Arc<Signal>) -> (SmallVec<[Arc<Signal>; 4]>, bool) {
-        let mut before = SmallVec::new();
-        let mut implied = false;
-        if order.waits_for_all() {
-            before.extend(self.open.iter().cloned());
-            implied = self.open_behind_barrier;
+    /// The slot of a command that is not complete.
+    fn slot(&mut self, sequence: u64) -> Option<&mut Slot> {
+        let index = sequence.checked_sub(self.first)?;
+        self.commands.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// Releases the commands that nothing holds any more.
+    fn release(&mut self, stream: &Arc<Shared>, ready: &mut Vec<Token>) {
+        let (mut all, mut barriers) = (Progress::Done, Progress::Done);
+        for (sequence, slot) in (self.first..).zip(&mut self.commands).take(WINDOW) {
+            if self.held == 0 || matches!(barriers, Progress::Blocked) {
+                return;
+            }
+            let before = if slot.order.follows_all() {
+                all
+            } else {
+                barriers
+            };
+            if let Stage::Held(command) = &slot.stage
+                && let Some(lane) = before.admits(command.kind)
+                && let Stage::Held(command) = mem::replace(&mut slot.stage, Stage::Released(None))
+            {
+                self.held -= 1;
+                ready.push(Token::new(Arc::clone(stream), sequence, command, lane));
+            }
+            let progress = Progress::of(&slot.stage);
+            all = all.and(progress);
+            if slot.order.holds_later() {
+                barriers = barriers.and(progress);
+            }
         }
-        before.extend(self.barrier.iter().cloned());
-        implied &= self.barrier.is_some();
-        match order {
-            Order::Loose | Order::After => {
-                self.open.push(done);
-                self.open_behind_barrier = true;
-            }
-            Order::Gate => {
-                self.barrier = Some(done);
-                self.open_behind_barrier = false;
-            }
-            Order::Strict => {
-                self.open.clear();
-                self.barrier = Some(done);
-                self.open_behind_barrier = false;
-            }
+    }
+}
+
+impl Shared {
+    /// The lane for native commands that follow none in flight.
+    pub fn lane(&self) -> &'static Lane {
+        self.home.get_or_init(|| engine().assign_lane())
+    }
+
+    /// Notes an error for the next host synchronization.
+    pub fn note(&self, outcome: Answer) {
+        if let Err(code) = outcome {
+            self.fault.note(code);
         }
-        (before, implied)
+    }
+
+    /// Tells what executes a command. Returns the commands that may follow it at once.
+    #[must_use]
+    pub fn executing(self: &Arc<Self>, sequence: u64, executor: Executor) -> Vec<Token> {
+        let mut ready = Vec::new();
+        let mut state = self.state.lock();
+        if let Some(slot) = state.slot(sequence) {
+            slot.stage = Stage::Released(Some(executor));
+        }
+        state.release(self, &mut ready);
+        self.changed.notify_all();
+        ready
+    }
+
+    /// Completes a command and adds those that nothing holds any more to `ready`.
+    pub fn complete(self: &Arc<Self>, sequence: u64, ready: &mut Vec<Token>) {
+        let mut state = self.state.lock();
+        let stage = state
+            .slot(sequence)
+            .map(|slot| mem::replace(&mut slot.stage, Stage::Done));
+        while let Some(Stage::Done) = state.commands.front().map(|slot| &slot.stage) {
+            state.commands.pop_front();
+            state.first += 1;
+        }
+        self.finished.store(state.first, Ordering::Release);
+        state.release(self, ready);
+        self.changed.notify_all();
+        drop(state);
+        drop(stage);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(lane) = self.home.get() {
+            lane.unassign();
+        }
     }
 }
 
 impl Stream {
-    /// Submits an operation that runs after `waits` and what `order` demands, and then completes `event`.
+    /// Submits an operation that follows what `order` says and then waits for `waits`, and that sets `signal` at its
+    /// end. `pins` is what [`Operation::pin`] answered.
     ///
-    /// It never waits for anything: what cannot run at once is left to the workers.
-    ///
-    /// # Errors
-    /// What [`Operation::pin`] answers; nothing is submitted then.
+    /// It never waits for anything. What is short and ready is run by the calling thread.
     pub fn submit<O: Operation + 'static>(
         &self,
         operation: O,
+        pins: Pins,
         order: Order,
-        waits: &[Arc<Event>],
-        event: Option<&Arc<Event>>,
-    ) -> Answer {
-        let pins = operation.pin()?;
-        // Taken before the task begins a new round of its own event, which may be among them.
-        let waits: SmallVec<[Arc<Signal>; 4]> = waits.iter().map(|event| event.signal()).collect();
-        let launch = operation.as_launch().is_some();
-        let mut state = self.state.lock();
-        let ready = state.is_idle(order) && waits.iter().all(|signal| signal.is_set());
-        if ready && !launch && operation.is_short() {
-            self.run_now(&operation, pins, event);
-            return Ok(());
+        waits: SmallVec<[Arc<Signal>; 4]>,
+        signal: Option<Arc<Signal>>,
+    ) {
+        release_retired();
+        let kind = operation.kind();
+        let mut state = self.0.state.lock();
+        if state.commands.is_empty()
+            && matches!(kind, Kind::Marker | Kind::Short)
+            && waits.iter().all(|signal| signal.is_set())
+        {
+            let sequence = state.push(order, Stage::Released(None));
+            drop(state);
+            return self.run_now(sequence, &operation, pins, signal);
         }
-        let done = Arc::new(Signal::default());
-        let task = Task::new(
-            operation.share(),
+        let command = Box::new(Command {
+            operation: operation.share(),
+            kind,
             pins,
-            event.cloned(),
-            Arc::clone(&done),
-            Arc::clone(&self.lane),
-        );
-        let (before, implied) = state.enter(order, done);
-        let barrier = before.len().checked_sub(1).filter(|_| implied);
-        for signal in &waits {
-            signal.precede(&task, false);
-        }
-        for (index, signal) in before.iter().enumerate() {
-            signal.precede(&task, Some(index) == barrier);
-        }
+            waits,
+            signal,
+        });
+        state.push(order, Stage::Held(command));
+        let mut ready = Vec::new();
+        state.release(&self.0, &mut ready);
         drop(state);
-        if task.submitted() {
-            dispatch(vec![task]);
-        }
-        Ok(())
+        dispatch(ready);
     }
 
-    /// Everything submitted later runs after everything submitted before.
-    ///
-    /// # Errors
-    /// None that is known.
-    pub fn barrier(&self) -> Answer {
-        if self.state.lock().open.is_empty() {
-            return Ok(()); // What there is, is behind a barrier.
-        }
-        self.submit(Nothing, Order::Strict, &[], None)
+    /// Runs command number `sequence`, which is ready, without making a token of it.
+    fn run_now(
+        &self,
+        sequence: u64,
+        operation: &impl Operation,
+        pins: Pins,
+        signal: Option<Arc<Signal>>,
+    ) {
+        let timed = signal.as_ref().is_some_and(|signal| signal.is_timed());
+        let now = || if timed { clock::now() } else { 0 };
+        let started = now();
+        self.0.note(run_all(operation));
+        drop(pins);
+        let mut ready = signal.map_or_else(Vec::new, |signal| signal.set(started, now()));
+        self.0.complete(sequence, &mut ready);
+        dispatch(ready);
     }
 
-    /// Waits until everything submitted before the call is done; `false` when the deadline passes first.
+    /// Everything submitted later follows everything submitted before.
+    pub fn barrier(&self) {
+        // What is complete needs no barrier.
+        if !self.0.state.lock().commands.is_empty() {
+            let (order, waits) = (Order::Strict, SmallVec::new());
+            self.submit(Nothing, Pins::new(), order, waits, None);
+        }
+    }
+
+    /// Waits until everything submitted before the call is complete; `false` when the deadline passes first.
     ///
     /// # Errors
-    /// The first error of an operation since the last call.
+    /// The first error of a command since the last call that was answered with `true`.
     pub fn synchronize(&self, deadline: Deadline) -> Answer<bool> {
-        let open: Vec<Arc<Signal>> = {
-            let mut state = self.state.lock();
-            if state.is_idle(Order::Strict) {
-                drop(state);
-                return self.lane.fault.take().map(|()| true);
-            }
-            state.barrier.iter().chain(&state.open).cloned().collect()
+        let stream = &self.0;
+        let target = {
+            let state = stream.state.lock();
+            state.first + state.commands.len() as u64
         };
-        if !open.iter().all(|signal| signal.wait(deadline)) {
+        let is_done = || stream.finished.load(Ordering::Acquire) >= target;
+        let look = |state: &mut State| {
+            if state.first >= target {
+                return Outlook::Done;
+            }
+            let waited =
+                usize::try_from(target - state.first).map_or(WINDOW, |all| all.min(WINDOW));
+            let mut slots = state.commands.iter().take(waited).rev();
+            let executor = slots.find_map(|slot| match &slot.stage {
+                Stage::Released(Some(executor)) => Some(executor.clone()),
+                _ => None,
+            });
+            executor.map_or(Outlook::Unknown, Outlook::Executing)
+        };
+        if !is_done() && !wait(&stream.state, &stream.changed, deadline, look, is_done) {
             return Ok(false);
         }
-        self.lane.fault.take().map(|()| true)
+        stream.fault.take().map(|()| true)
+    }
+}
+
+/// The first error of a stream's commands since the host last asked; 0 is none.
+#[derive(Default)]
+struct Fault(AtomicU32);
+
+impl Fault {
+    /// Notes an error unless there is one already.
+    fn note(&self, code: sys::ze_result_t) {
+        let _ = self
+            .0
+            .compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    fn run_now(&self, operation: &impl Operation, pins: Pins, event: Option<&Arc<Event>>) {
-        let timed = event.filter(|event| event.is_timed());
-        let started = timed.map_or(0, |_| clock::now());
-        for part in 0..operation.parts().max(1) {
-            if let Err(code) = operation.run(part) {
-                self.lane.fault.note(code);
-            }
-        }
-        drop(pins);
-        if let Some(event) = event {
-            let ended = timed.map_or(0, |_| clock::now());
-            event.complete_at_once(started, ended);
+    /// Reports the error once.
+    fn take(&self) -> Answer {
+        match self.0.swap(0, Ordering::AcqRel) {
+            0 => Ok(()),
+            code => Err(sys::ze_result_t(code)),
         }
     }
 }

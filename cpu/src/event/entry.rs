@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use super::{Event, EventPool, Traits};
 use crate::answer::{Answer, ensure};
 use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::{self, Deadline};
+use crate::clock::Deadline;
 use crate::context::Context;
 use crate::device;
 use crate::handle::{register, resolve, retire};
@@ -105,8 +105,7 @@ fn regular(event: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
 
 /// `zeEventHostSignal`.
 pub fn host_signal(event: sys::ze_event_handle_t) -> Answer {
-    let now = clock::now();
-    regular(event)?.complete_at_once(now, now);
+    regular(event)?.set();
     Ok(())
 }
 

@@ -9,12 +9,12 @@ mod pool;
 mod timestamps;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 use parking_lot::RwLock;
 
-use crate::engine::{Signal, Task, dispatch};
+use crate::clock;
+use crate::engine::{Signal, dispatch};
 use crate::handle::object;
 pub use entry::*;
 pub use pool::*;
@@ -26,8 +26,6 @@ object!(Event, sys::_ze_event_handle_t, Event);
 pub struct Event {
     round: RwLock<Arc<Signal>>,
     traits: Traits,
-    started: AtomicU64,
-    ended: AtomicU64,
 }
 
 /// How an event was asked to be.
@@ -48,16 +46,10 @@ pub struct Traits {
 impl Event {
     /// A new event: a regular one is not signalled, a counter-based one has nothing to wait for.
     pub fn new(traits: Traits) -> Self {
-        let first = if traits.counter.is_some() {
-            Signal::already_set()
-        } else {
-            Signal::default()
-        };
+        let first = Signal::new(traits.counter.is_some(), traits.timed);
         Self {
             round: RwLock::new(Arc::new(first)),
             traits,
-            started: AtomicU64::new(0),
-            ended: AtomicU64::new(0),
         }
     }
 
@@ -76,37 +68,19 @@ impl Event {
         self.traits.counter.is_some()
     }
 
-    /// What an operation that has just been submitted is to set at its end.
+    /// What an operation that is being submitted is to set at its end, which it has to.
     pub fn begin(&self) -> Arc<Signal> {
-        if self.is_counter() {
-            *self.round.write() = Arc::default();
+        if !self.is_counter() {
+            return self.signal();
         }
-        self.signal()
+        let round = Arc::new(Signal::new(false, self.is_timed()));
+        *self.round.write() = Arc::clone(&round);
+        round
     }
 
-    /// The operation that signals it has run from `started` to `ended` (ns) and sets `round`, what
-    /// [`begin`](Self::begin) gave it. Returns the tasks that may start now.
-    #[must_use]
-    pub fn complete(&self, round: &Signal, started: u64, ended: u64) -> Vec<Arc<Task>> {
-        self.started.store(started, Ordering::Relaxed);
-        self.ended.store(ended, Ordering::Relaxed);
-        round.set()
-    }
-
-    /// As [`begin`](Self::begin) and [`complete`](Self::complete) for an operation that is over already.
-    pub fn complete_at_once(&self, started: u64, ended: u64) {
-        let mut round = self.signal();
-        if self.is_counter() && !round.is_set() {
-            round = self.begin();
-        }
-        dispatch(self.complete(&round, started, ended));
-    }
-
-    /// Start and end of the operation that signalled it, in nanoseconds.
-    fn times(&self) -> (u64, u64) {
-        (
-            self.started.load(Ordering::Relaxed),
-            self.ended.load(Ordering::Relaxed),
-        )
+    /// Signals it on the host.
+    pub fn set(&self) {
+        let now = clock::now();
+        dispatch(self.signal().set(now, now));
     }
 }

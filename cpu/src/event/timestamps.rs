@@ -18,8 +18,8 @@ impl Event {
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when its pool keeps none, `ZE_RESULT_NOT_READY` before it is signalled.
     pub fn timestamp(&self) -> Answer<sys::ze_kernel_timestamp_result_t> {
         ensure(self.is_timed(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        ensure(self.signal().is_set(), sys::ZE_RESULT_NOT_READY)?;
-        let (start, end) = self.times();
+        let times = self.signal().times();
+        let (start, end) = times.ok_or(sys::ZE_RESULT_NOT_READY)?;
         let data = sys::ze_kernel_timestamp_data_t {
             kernelStart: start,
             kernelEnd: end,

@@ -6,10 +6,11 @@ use level_zero_sys as sys;
 
 use super::Launch;
 use super::append::{Groups, dimensions};
+use super::native::enqueue;
 use crate::answer::{Answer, ensure};
 use crate::arguments::array;
 use crate::command_list::{CommandList, Events};
-use crate::engine::{Operation, Order, Pins};
+use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
 use crate::handle::resolve;
 use crate::kernel::Kernel;
 use crate::usm::Span;
@@ -20,9 +21,19 @@ struct Indirect {
     groups: Span,
 }
 
+impl Indirect {
+    /// The launch with the group counts as they are now.
+    fn resolve(&self) -> Answer<Launch> {
+        let groups = self.groups.address() as *const Groups;
+        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
+        let groups = unsafe { groups.read_unaligned() };
+        self.launch.with_groups(dimensions(&groups))
+    }
+}
+
 impl Operation for Indirect {
-    fn is_short(&self) -> bool {
-        false
+    fn kind(&self) -> Kind {
+        Kind::NativeDeferred
     }
 
     fn pin(&self) -> Answer<Pins> {
@@ -31,11 +42,12 @@ impl Operation for Indirect {
         Ok(pins)
     }
 
-    fn run(&self, part: usize) -> Answer {
-        let groups = self.groups.address() as *const Groups;
-        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
-        let groups = unsafe { groups.read_unaligned() };
-        self.launch.with_groups(dimensions(&groups))?.run(part)
+    fn run(&self, _part: usize) -> Answer {
+        Ok(()) // OpenCL does.
+    }
+
+    fn enqueue(&self, lane: usize) -> Enqueued {
+        enqueue(lane, [self.resolve()])
     }
 }
 
@@ -46,8 +58,8 @@ struct Several {
 }
 
 impl Operation for Several {
-    fn is_short(&self) -> bool {
-        false
+    fn kind(&self) -> Kind {
+        Kind::NativeDeferred
     }
 
     fn pin(&self) -> Answer<Pins> {
@@ -59,14 +71,18 @@ impl Operation for Several {
         Ok(pins)
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, _part: usize) -> Answer {
+        Ok(()) // OpenCL does.
+    }
+
+    fn enqueue(&self, lane: usize) -> Enqueued {
         let count = self.count.address() as *const u32;
         // SAFETY: the span was checked when it was made, and its pin keeps it in place.
-        let count = unsafe { count.read_unaligned() };
-        self.launches
-            .iter()
-            .take(count as usize)
-            .try_for_each(|launch| launch.run(part))
+        let count = unsafe { count.read_unaligned() } as usize;
+        enqueue(
+            lane,
+            self.launches.iter().take(count).map(Indirect::resolve),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod append;
 mod indirect;
+mod native;
 mod operation;
 
 pub use append::{Group, Groups, append, append_cooperative, append_with_arguments};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
+use super::native::enqueue;
 use crate::answer::{Answer, ensure};
 use crate::driver::describe;
-use crate::engine::{Operation, Pins};
+use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
-use crate::opencl::{self, Queue, Range, Runtime};
+use crate::opencl::{self, Queue, Range};
 use crate::usm::Span;
 
 /// Work-items from which on a launch counts as large: some ten microseconds of the least work there is.
@@ -88,50 +89,51 @@ fn items(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> Answer<[usi
 }
 
 impl Launch {
-    /// Gives it to OpenCL, in `queue`, after launches that are in other queues.
+    /// Gives it to OpenCL.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
-    pub fn enqueue(&self, queue: &Queue, after: &[&opencl::Event]) -> Answer<opencl::Event> {
+    pub(super) fn give(&self, queue: &Queue) -> Answer<opencl::Event> {
         let values = self
             .arguments
             .values()
             .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
         // SAFETY: the operation's pins hold what the arguments point to; what they lead to is the caller's to keep.
-        let event = unsafe { self.kernel.enqueue(queue, &self.range, &values, after) };
+        let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
         event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
     }
 
     /// Whether it is likely to take more than a few microseconds.
-    pub fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         let items = self.range.items.into_iter();
         items.fold(1, usize::saturating_mul) >= LARGE
     }
 
     /// Whether it has no work-items, which OpenCL has no way to say.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.range.items.contains(&0)
     }
 }
 
 impl Operation for Launch {
+    fn kind(&self) -> Kind {
+        if self.is_empty() {
+            Kind::Marker
+        } else {
+            Kind::Native
+        }
+    }
+
     fn pin(&self) -> Answer<Pins> {
         let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
         pins.collect()
     }
 
-    fn as_launch(&self) -> Option<&Launch> {
-        (!self.is_empty()).then_some(self)
+    fn run(&self, _part: usize) -> Answer {
+        Ok(()) // There are no work-items.
     }
 
-    /// Launches it and waits, as part of a command that workers run.
-    fn run(&self, _part: usize) -> Answer {
-        if self.is_empty() {
-            return Ok(());
-        }
-        let runtime = Runtime::get().map_err(|_| sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)?;
-        let queue = Queue::new(runtime).map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-        let event = self.enqueue(&queue, &[])?;
-        event.wait().map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
+    fn enqueue(&self, lane: usize) -> Enqueued {
+        enqueue(lane, [Ok(self)])
     }
 }

@@ -82,7 +82,6 @@ functions! {
     clGetKernelSubGroupInfo: clGetKernelSubGroupInfo_t,
     clReleaseKernel: clReleaseKernel_t,
     clCreateCommandQueueWithProperties: clCreateCommandQueueWithProperties_t,
-    clReleaseCommandQueue: clReleaseCommandQueue_t,
     clEnqueueNDRangeKernel: clEnqueueNDRangeKernel_t,
     clFlush: clFlush_t,
     clWaitForEvents: clWaitForEvents_t,

@@ -1,7 +1,7 @@
 //! A launch that was enqueued: waiting for it, being told, and its times.
 
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use opencl_sys as cl;
 use opencl_sys::cl_event;
@@ -29,19 +29,9 @@ unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
 
-/// Who is told of the end of a launch, on a thread of the runtime's, and must not block it.
-pub trait Observer: Send + Sync {
-    /// The launch is done.
-    fn completed(self: Arc<Self>);
-}
-
 impl Event {
     pub(super) fn new(runtime: &'static Runtime, raw: cl_event) -> Self {
         Self { runtime, raw }
-    }
-
-    pub(super) fn raw(&self) -> cl_event {
-        self.raw
     }
 
     /// Waits until the launch is done; the caller's thread may take part in the work.
@@ -56,46 +46,29 @@ impl Event {
         })
     }
 
-    /// How a launch that is done has ended.
+    /// Calls `observer` with how the launch has ended, once it has: on a thread of the runtime's, which must not be kept
+    /// waiting, or at once on this one.
     ///
     /// # Errors
-    /// When the launch failed.
-    pub fn outcome(&self) -> Result<(), Error> {
-        let mut status: cl::cl_int = 0;
-        // SAFETY: the value is one cl_int.
-        let code = unsafe {
-            (self.runtime.api.clGetEventInfo)(
-                self.raw,
-                cl::CL_EVENT_COMMAND_EXECUTION_STATUS,
-                size_of_val(&status),
-                (&raw mut status).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        Error::check("clGetEventInfo", code)?;
-        // A negative status is the error that ended it.
-        Error::check("the launch", status.min(cl::CL_SUCCESS))
-    }
-
-    /// Tells `observer` when the launch is done, or at once if it is.
-    ///
-    /// # Errors
-    /// When the runtime refuses; then `observer` is never told.
-    pub fn tell<O: Observer + 'static>(&self, observer: Arc<O>) -> Result<(), Error> {
+    /// When the runtime refuses; then `observer` is never called.
+    pub fn tell<F: FnOnce(Result<(), Error>) + Send + 'static>(
+        &self,
+        observer: F,
+    ) -> Result<(), Error> {
         let _call = Call::begin();
-        let data = Arc::into_raw(observer);
-        // SAFETY: `finished` has the type that is asked for, and takes the count over when it is called, which is once.
+        let data = Box::into_raw(Box::new(observer));
+        // SAFETY: `finished` has the type that is asked for, and takes the box over when it is called, which is once.
         let code = unsafe {
             (self.runtime.api.clSetEventCallback)(
                 self.raw,
                 cl::CL_COMPLETE,
-                Some(finished::<O>),
-                data.cast_mut().cast(),
+                Some(finished::<F>),
+                data.cast(),
             )
         };
         Error::check("clSetEventCallback", code).inspect_err(|_| {
-            // SAFETY: refused, so nobody else will take the count.
-            drop(unsafe { Arc::from_raw(data) });
+            // SAFETY: refused, so the box is still this function's.
+            drop(unsafe { Box::from_raw(data) });
         })
     }
 
@@ -132,8 +105,16 @@ impl Drop for Event {
 }
 
 /// What OpenCL calls at the end of a launch.
-unsafe extern "C" fn finished<O: Observer>(_: cl_event, _status: cl::cl_int, data: *mut c_void) {
+unsafe extern "C" fn finished<F: FnOnce(Result<(), Error>)>(
+    _: cl_event,
+    status: cl::cl_int,
+    data: *mut c_void,
+) {
     let _call = Call::from_within();
-    // SAFETY: the count that `tell` let go of, and this is the one call that it is for.
-    unsafe { Arc::from_raw(data.cast_const().cast::<O>()) }.completed();
+    // SAFETY: the box that `tell` let go of, and this is the one call that it is for.
+    let observer = unsafe { Box::from_raw(data.cast::<F>()) };
+    // A negative status is the error that ended it. A panic must not cross into C.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        observer(Error::check("the launch", status.min(cl::CL_SUCCESS)));
+    }));
 }

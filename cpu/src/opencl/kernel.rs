@@ -3,9 +3,8 @@
 use std::ffi::{CStr, c_void};
 
 use opencl_sys as cl;
-use opencl_sys::{cl_event, cl_kernel, cl_program};
+use opencl_sys::{cl_kernel, cl_program};
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
 use super::rest::{self, Call};
@@ -165,7 +164,7 @@ impl Kernel {
         (code == cl::CL_SUCCESS).then_some(group)
     }
 
-    /// Sets every argument and hands one launch to `queue`, to begin when the events `after` are complete.
+    /// Sets every argument and hands one launch to `queue`.
     ///
     /// # Errors
     /// When OpenCL refuses an argument or the range.
@@ -177,9 +176,7 @@ impl Kernel {
         queue: &Queue,
         range: &Range,
         values: &[Value],
-        after: &[&Event],
     ) -> Result<Event, Error> {
-        let after: SmallVec<[cl_event; 4]> = after.iter().map(|event| event.raw()).collect();
         rest::expect_whole()?;
         let _call = Call::begin();
         let kernel = self.raw.lock();
@@ -187,7 +184,7 @@ impl Kernel {
             self.set(*kernel, index, *value)?;
         }
         let mut event = std::ptr::null_mut();
-        // SAFETY: three dimensions in each array, events that are alive, and a place for the new event.
+        // SAFETY: three dimensions in each array, and a place for the new event.
         let code = unsafe {
             (self.runtime.api.clEnqueueNDRangeKernel)(
                 queue.raw,
@@ -196,12 +193,8 @@ impl Kernel {
                 range.offset.as_ptr(),
                 range.items.as_ptr(),
                 range.group.as_ptr(),
-                after.len() as u32,
-                if after.is_empty() {
-                    std::ptr::null()
-                } else {
-                    after.as_ptr()
-                },
+                0,
+                std::ptr::null(),
                 &raw mut event,
             )
         };

@@ -5,6 +5,7 @@
 //!
 //! Source: the OpenCL 3.0 API specification, and `cl_intel_unified_shared_memory` for pointers as arguments.
 
+mod affinity;
 mod api;
 mod device;
 mod error;
@@ -16,9 +17,10 @@ mod queue;
 pub mod rest;
 mod runtime;
 
+pub use affinity::{beside_the_workers, is_host, note_worker};
 pub use device::Properties;
 pub use error::{Error, OpenError};
-pub use event::{Event, Observer, Times};
+pub use event::{Event, Times};
 pub use find::VARIABLE as LIBRARY_VARIABLE;
 pub use kernel::{Kernel, KernelFacts, Range, Value};
 pub use program::{BuildError, Program, Unit};

@@ -1,4 +1,4 @@
-//! Queues that run launches when the events are complete that each one waits for.
+//! Queues that run launches one after another.
 
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
@@ -6,7 +6,8 @@ use opencl_sys::cl_command_queue;
 use super::rest::Call;
 use super::{Error, Runtime};
 
-/// An out-of-order queue that times its launches.
+/// An in-order queue that times its launches. It is never released: a thread of the runtime could be the one to destroy
+/// what it is working in.
 pub struct Queue {
     pub(super) runtime: &'static Runtime,
     pub(super) raw: cl_command_queue,
@@ -25,8 +26,7 @@ impl Queue {
     pub fn new(runtime: &'static Runtime) -> Result<Self, Error> {
         let properties = [
             u64::from(cl::CL_QUEUE_PROPERTIES),
-            // In order, the runtime for the CPU starts what is in another queue only after all of this one.
-            cl::CL_QUEUE_PROFILING_ENABLE | cl::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
+            cl::CL_QUEUE_PROFILING_ENABLE,
             0,
         ];
         let _call = Call::begin();
@@ -53,13 +53,5 @@ impl Queue {
         let _call = Call::begin();
         // SAFETY: the queue is alive.
         Error::check("clFlush", unsafe { (self.runtime.api.clFlush)(self.raw) })
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        let _call = Call::begin();
-        // SAFETY: created here, released once; work that it still has keeps it alive by OpenCL's own count.
-        unsafe { (self.runtime.api.clReleaseCommandQueue)(self.raw) };
     }
 }

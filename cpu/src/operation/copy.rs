@@ -5,7 +5,7 @@ use std::ptr;
 use super::bytes::stream_copy;
 use super::split::Split;
 use crate::answer::Answer;
-use crate::engine::{Operation, Pins};
+use crate::engine::{Kind, Operation, Pins};
 use crate::usm::Span;
 
 /// Copies one span to another of the same length; they may overlap.
@@ -37,8 +37,8 @@ impl Copy {
 }
 
 impl Operation for Copy {
-    fn is_short(&self) -> bool {
-        self.split.is_short()
+    fn kind(&self) -> Kind {
+        self.split.kind()
     }
 
     fn pin(&self) -> Answer<Pins> {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::bytes::{repeat, stream_fill};
 use super::split::Split;
 use crate::answer::Answer;
-use crate::engine::{Operation, Pins};
+use crate::engine::{Kind, Operation, Pins};
 use crate::usm::Span;
 
 /// The longest pattern that a streaming store holds.
@@ -40,8 +40,8 @@ impl Fill {
 }
 
 impl Operation for Fill {
-    fn is_short(&self) -> bool {
-        self.split.is_short()
+    fn kind(&self) -> Kind {
+        self.split.kind()
     }
 
     fn pin(&self) -> Answer<Pins> {

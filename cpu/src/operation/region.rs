@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 
 use super::split::Split;
 use crate::answer::{Answer, ensure};
-use crate::engine::{Operation, Pins};
+use crate::engine::{Kind, Operation, Pins};
 use crate::usm::Span;
 
 /// How an array lies in memory and where the box in it begins.
@@ -130,7 +130,7 @@ pub struct RegionCopy {
     to: Region,
     from: Region,
     rows_in_part: usize,
-    short: bool,
+    kind: Kind,
 }
 
 impl RegionCopy {
@@ -149,19 +149,19 @@ impl RegionCopy {
         )?;
         let split = Split::new(to.width.saturating_mul(to.rows()));
         let rows_in_part = to.rows().div_ceil(split.parts().max(1));
-        let short = split.is_short();
+        let kind = split.kind();
         Ok(Self {
             to,
             from,
             rows_in_part,
-            short,
+            kind,
         })
     }
 }
 
 impl Operation for RegionCopy {
-    fn is_short(&self) -> bool {
-        self.short
+    fn kind(&self) -> Kind {
+        self.kind
     }
 
     fn pin(&self) -> Answer<Pins> {

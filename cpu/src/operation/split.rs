@@ -1,7 +1,7 @@
 //! Splitting large operations over the processors.
 
 use super::bytes::STREAM_FROM;
-use crate::engine::processors;
+use crate::engine::{Kind, processors};
 
 /// Up to this many bytes are moved by the thread that appends: handing them to a worker takes as long.
 pub const SHORT: usize = 1 << 20;
@@ -37,9 +37,13 @@ impl Split {
         }
     }
 
-    /// Whether the appending thread may do it.
-    pub fn is_short(self) -> bool {
-        self.length <= SHORT
+    /// Whether it is left to workers.
+    pub fn kind(self) -> Kind {
+        if self.length <= SHORT {
+            Kind::Short
+        } else {
+            Kind::Long
+        }
     }
 
     /// Whether it should bypass the caches.

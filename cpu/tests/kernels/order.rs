@@ -2,6 +2,7 @@
 
 use std::ptr;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
@@ -172,5 +173,136 @@ fn barriers_that_wait_for_each_other_behind_a_launch_take_no_room() {
     assert_eq!(runtime.synchronize(list), OK);
     for event in events {
         must!(runtime, zeEventQueryStatus(event));
+    }
+}
+
+/// What `work` leaves of a value.
+fn worked(value: u32, rounds: u64) -> u32 {
+    (0..rounds).fold(value, |value, _| {
+        value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
+    })
+}
+
+fn barrier(runtime: &Runtime, list: sys::ze_command_list_handle_t) {
+    let none = ptr::null_mut();
+    must!(
+        runtime,
+        zeCommandListAppendBarrier(list, none, 0, none.cast())
+    );
+}
+
+fn copy(runtime: &Runtime, list: sys::ze_command_list_handle_t, to: &mut [u32], from: &[u32]) {
+    must!(
+        runtime,
+        zeCommandListAppendMemoryCopy(
+            list,
+            to.as_mut_ptr().cast(),
+            from.as_ptr().cast(),
+            size_of_val(from),
+            ptr::null_mut(),
+            0,
+            ptr::null_mut()
+        )
+    );
+}
+
+#[test]
+fn a_wait_for_copies_behind_barriers_waits_for_the_kernel_before_them() {
+    const ROUNDS: u64 = 1_000_000;
+    let Some((runtime, kernel)) = setup(ROUNDS) else {
+        return;
+    };
+    let list = runtime.immediate(false);
+    let (source, a, b) = (
+        runtime.shared(&[1]),
+        runtime.shared(&[0]),
+        runtime.shared(&[0]),
+    );
+    assert_eq!(runtime.set(kernel, 0, source.as_ptr()), OK);
+    for round in 0..30 {
+        (source[0], a[0], b[0]) = (round, 0, 0);
+        launch(&runtime, list, kernel, ptr::null_mut());
+        barrier(&runtime, list);
+        copy(&runtime, list, a, source);
+        copy(&runtime, list, b, source);
+        barrier(&runtime, list);
+        assert_eq!(runtime.synchronize(list), OK);
+        let expected = worked(round, ROUNDS);
+        assert_eq!([a[0], b[0]], [expected; 2], "round {round}");
+    }
+}
+
+#[test]
+fn lists_are_destroyed_right_after_their_kernels() {
+    let Some((runtime, kernel)) = setup(100) else {
+        return;
+    };
+    let kernel = kernel as usize;
+    let runtime = &Shared(runtime);
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || {
+                let Shared(runtime) = runtime;
+                let kernel = kernel as sys::ze_kernel_handle_t;
+                let event = runtime.events(1)[0];
+                for round in 0..300 {
+                    let list = runtime.immediate((round + thread) % 2 == 0);
+                    launch(runtime, list, kernel, ptr::null_mut());
+                    launch(runtime, list, kernel, event);
+                    if round % 3 == 0 {
+                        assert_eq!(runtime.synchronize(list), OK);
+                    }
+                    must!(runtime, zeCommandListDestroy(list));
+                    if round % 3 != 0 {
+                        must!(runtime, zeEventHostSynchronize(event, u64::MAX));
+                    }
+                    must!(runtime, zeEventHostReset(event));
+                }
+            });
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(60));
+}
+
+/// A runtime for several threads.
+struct Shared(Runtime);
+
+// SAFETY: handles are numbers, and the library is thread-safe.
+unsafe impl Sync for Shared {}
+
+#[test]
+fn kernels_of_two_lists_take_turns_by_events_that_are_reset() {
+    const ROUNDS: u64 = 10_000;
+    let Some((runtime, kernel)) = setup(ROUNDS) else {
+        return;
+    };
+    for in_order in [false, true] {
+        let lists = [runtime.immediate(in_order), runtime.immediate(in_order)];
+        let mut events = runtime.events(2);
+        let (source, log) = (runtime.shared(&[1]), runtime.shared(&[0; 40]));
+        assert_eq!(runtime.set(kernel, 0, source.as_ptr()), OK);
+        for (turn, place) in log.chunks_mut(1).enumerate() {
+            let (list, mine, other) = (lists[turn % 2], turn % 2, (turn + 1) % 2);
+            let wait = &raw mut events[mine];
+            must!(runtime, zeCommandListAppendWaitOnEvents(list, 1, wait));
+            must!(runtime, zeCommandListAppendEventReset(list, events[mine]));
+            launch(&runtime, list, kernel, ptr::null_mut());
+            barrier(&runtime, list);
+            copy(&runtime, list, place, source);
+            barrier(&runtime, list);
+            must!(runtime, zeCommandListAppendSignalEvent(list, events[other]));
+        }
+        must!(runtime, zeEventHostSignal(events[0]));
+        for list in lists {
+            assert_eq!(runtime.synchronize(list), OK);
+        }
+        let expected = (1..=40).map(|turns| worked(1, turns * ROUNDS));
+        assert!(log.iter().copied().eq(expected), "in order: {in_order}");
+        must!(runtime, zeEventQueryStatus(events[0]));
+        assert_eq!(
+            call!(runtime, zeEventQueryStatus(events[1])),
+            sys::ZE_RESULT_NOT_READY
+        );
     }
 }

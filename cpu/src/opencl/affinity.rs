@@ -5,10 +5,15 @@
 //! while another processor is idle, and a kernel of a few milliseconds is over before the system balances them.
 
 use std::cell::Cell;
+use std::env;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+/// With the value `0`, no thread's affinity is ever changed.
+const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";
 
 /// The processors of OpenCL's workers, as far as they have been seen.
 static WORKERS: Mutex<Option<CpuSet>> = Mutex::new(None);
@@ -45,14 +50,29 @@ static ASIDE: AtomicBool = AtomicBool::new(false);
 
 /// Runs `work` on a processor that no worker has, where the calling thread may use one.
 pub fn beside_the_workers<T>(work: impl FnOnce() -> T) -> T {
-    if ASIDE.swap(true, Ordering::Acquire) {
+    if is_forbidden() || ASIDE.swap(true, Ordering::Acquire) {
         return work();
     }
-    let seat = Seat::elsewhere();
-    let result = work();
-    seat.inspect(Seat::leave);
-    ASIDE.store(false, Ordering::Release);
-    result
+    let _aside = Aside(Seat::elsewhere());
+    work()
+}
+
+/// Whether the environment says that the affinity of threads is not to be touched.
+fn is_forbidden() -> bool {
+    static FORBIDDEN: OnceLock<bool> = OnceLock::new();
+    *FORBIDDEN.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
+}
+
+/// A thread that has stepped aside, if it had to; it comes back however its work ends.
+struct Aside(Option<Seat>);
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some(seat) = &self.0 {
+            seat.leave();
+        }
+        ASIDE.store(false, Ordering::Release);
+    }
 }
 
 /// Where a thread may run that was moved.

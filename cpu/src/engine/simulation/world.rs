@@ -1,0 +1,221 @@
+//! What simulated commands run on: operations that keep a log, a fake native runtime, and an engine without threads.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use level_zero_sys as sys;
+use parking_lot::{Condvar, Mutex};
+
+use super::Random;
+use crate::answer::Answer;
+use crate::engine::workers::{Engine, LANES, SIMULATED};
+use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal};
+
+/// What an operation does.
+#[derive(Clone)]
+pub enum Behaviour {
+    Fine,
+    Fails,
+    Panics,
+    Resets(Arc<Signal>),
+}
+
+/// Something that happened to an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    Begin(usize),
+    End(usize),
+    HostSignal(usize),
+}
+
+/// The log and the native runtime.
+#[derive(Default)]
+pub struct World {
+    pub log: Mutex<Vec<Moment>>,
+    lanes: Mutex<Vec<VecDeque<Arc<Fake>>>>,
+    /// Commands that have ended and whose callback has not been called.
+    ended: Mutex<Vec<(Arc<Fake>, Completion)>>,
+    /// Whether a thread waits in the native runtime, which has room for one.
+    has_waiter: Arc<AtomicBool>,
+}
+
+impl World {
+    pub fn new() -> Arc<Self> {
+        let world = Self::default();
+        world.lanes.lock().resize_with(LANES, VecDeque::new);
+        Arc::new(world)
+    }
+
+    pub fn note(&self, moment: Moment) {
+        self.log.lock().push(moment);
+    }
+
+    /// Whether the native runtime has nothing left to do.
+    pub fn is_idle(&self) -> bool {
+        self.ended.lock().is_empty() && self.lanes.lock().iter().all(VecDeque::is_empty)
+    }
+
+    /// Lets the native runtime go on with something, if there is something.
+    pub fn step(&self, random: &mut Random) {
+        let mut ended = self.ended.lock();
+        if !ended.is_empty() && random.percent(50) {
+            // Callbacks come in any order.
+            let index = random.below(ended.len());
+            let (fake, completion) = ended.swap_remove(index);
+            drop(ended);
+            return completion.complete(fake.outcome);
+        }
+        drop(ended);
+        let mut lanes = self.lanes.lock();
+        let mut busy: Vec<_> = lanes.iter_mut().filter(|lane| !lane.is_empty()).collect();
+        if busy.is_empty() {
+            return;
+        }
+        let index = random.below(busy.len());
+        let lane = &mut busy[index];
+        let front = lane.front().cloned().unwrap();
+        let mut state = front.state.lock();
+        if !state.begun {
+            state.begun = true;
+            return self.note(Moment::Begin(front.id));
+        }
+        self.note(Moment::End(front.id));
+        state.ended = true;
+        front.changed.notify_all();
+        lane.pop_front();
+        if let Some(completion) = state.completion.take() {
+            self.ended.lock().push((Arc::clone(&front), completion));
+        }
+    }
+}
+
+/// A native command.
+struct Fake {
+    id: usize,
+    outcome: Answer,
+    state: Mutex<FakeState>,
+    changed: Condvar,
+    has_waiter: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct FakeState {
+    begun: bool,
+    ended: bool,
+    completion: Option<Completion>,
+}
+
+impl NativeEvent for Fake {
+    fn watch(&self, completion: Completion) -> bool {
+        let mut state = self.state.lock();
+        if state.ended {
+            drop(state);
+            completion.complete(self.outcome);
+        } else {
+            state.completion = Some(completion);
+        }
+        true
+    }
+
+    fn flush(&self) {}
+
+    fn wait(&self) {
+        assert!(SIMULATED.get().is_none(), "a simulation has no threads");
+        assert!(!self.has_waiter.swap(true, Ordering::Relaxed), "two wait");
+        let mut state = self.state.lock();
+        while !state.ended {
+            self.changed.wait(&mut state);
+        }
+        self.has_waiter.store(false, Ordering::Relaxed);
+    }
+
+    fn times(&self) -> Option<(u64, u64)> {
+        None
+    }
+}
+
+/// An operation that logs when it runs.
+pub struct Logged {
+    pub id: usize,
+    pub kind: Kind,
+    pub behaviour: Behaviour,
+    pub world: Arc<World>,
+}
+
+impl Logged {
+    fn fault(&self) -> Answer {
+        match self.behaviour {
+            Behaviour::Fails => Err(sys::ZE_RESULT_ERROR_UNKNOWN),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Operation for Logged {
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn parts(&self) -> usize {
+        if self.kind == Kind::Long { 3 } else { 1 }
+    }
+
+    fn run(&self, _part: usize) -> Answer {
+        if self.kind == Kind::Marker {
+            return Ok(());
+        }
+        self.world.note(Moment::Begin(self.id));
+        if let Behaviour::Resets(signal) = &self.behaviour {
+            signal.reset();
+        }
+        self.world.note(Moment::End(self.id));
+        assert!(!matches!(self.behaviour, Behaviour::Panics), "on purpose");
+        self.fault()
+    }
+
+    fn enqueue(&self, lane: usize) -> Enqueued {
+        if matches!(self.behaviour, Behaviour::Panics) {
+            panic!("on purpose");
+        }
+        let fake = Arc::new(Fake {
+            id: self.id,
+            outcome: self.fault(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            has_waiter: Arc::clone(&self.world.has_waiter),
+        });
+        self.world.lanes.lock()[lane].push_back(Arc::clone(&fake));
+        Enqueued {
+            event: Some(fake),
+            fault: None,
+        }
+    }
+}
+
+/// The engine of the simulations of this thread.
+pub fn engine() -> &'static Engine {
+    SIMULATED.get().unwrap_or_else(|| {
+        let mut engine = Engine::new();
+        engine.jobs = Some(Mutex::default());
+        let engine: &'static Engine = Box::leak(engine);
+        SIMULATED.set(Some(engine));
+        engine
+    })
+}
+
+/// Runs a job of the workers, if there is one.
+pub fn run_job(random: &mut Random) {
+    let mut jobs = engine().jobs.as_ref().unwrap().lock();
+    if !jobs.is_empty() {
+        let index = random.below(jobs.len());
+        let job = jobs.remove(index);
+        drop(jobs);
+        job.unwrap().run();
+    }
+}
+
+/// Whether there is nothing left to do.
+pub fn is_idle(world: &World) -> bool {
+    world.is_idle() && engine().jobs.as_ref().unwrap().lock().is_empty()
+}

@@ -1,0 +1,140 @@
+//! The one thread that waits inside the other runtime.
+//!
+//! The runtime for the CPU has one worker less than there are processors, and counts on a host thread that waits and
+//! works meanwhile. It has room for one such thread: a second one would wait for the first to leave. So waiting there is a
+//! role that one thread has at a time. A host thread takes it when only the lane that it waits for is busy; it could be
+//! caught in the work of others else. Otherwise it sleeps, and a helper thread takes the role instead.
+//!
+//! The role only makes kernels faster: every one of them ends, and is told of, without it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::native::Lane;
+use super::workers::engine;
+
+/// The role.
+#[derive(Default)]
+pub struct Waiter {
+    /// Held for a few instructions; no other lock is taken under it.
+    state: Mutex<State>,
+    wanted: Condvar,
+    /// How many lanes have commands in flight.
+    busy: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    held: bool,
+    /// How many host threads sleep until a native command ends.
+    requests: usize,
+    /// How many have ever asked.
+    asked: u64,
+    has_helper: bool,
+}
+
+/// Gives the role back, whatever happens.
+struct Hold<'a>(&'a Waiter);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.held = false;
+        if state.requests > 0 {
+            self.0.wanted.notify_all();
+        }
+    }
+}
+
+impl Waiter {
+    /// A lane has commands in flight that had none.
+    pub fn lane_is_busy(&self) {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A lane has no commands in flight any more.
+    pub fn lane_is_idle(&self) {
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Waits in the other runtime, by way of `wait`, if nothing speaks against it.
+    pub fn try_hold(&self, wait: impl FnOnce()) -> bool {
+        if self.busy.load(Ordering::Relaxed) > 1 {
+            return false;
+        }
+        {
+            let mut state = self.state.lock();
+            if state.held {
+                return false;
+            }
+            state.held = true;
+        }
+        let _hold = Hold(self);
+        wait();
+        true
+    }
+
+    /// As [`try_hold`](Self::try_hold), when there is no other way.
+    pub fn hold(&self, wait: impl FnOnce()) {
+        let _request = self.request_quietly();
+        let mut state = self.state.lock();
+        while state.held {
+            self.wanted.wait(&mut state);
+        }
+        state.held = true;
+        drop(state);
+        let _hold = Hold(self);
+        wait();
+    }
+
+    fn request_quietly(&self) -> Request<'_> {
+        self.state.lock().requests += 1;
+        Request(self)
+    }
+
+    /// Asks the helper to take the role, as long as the request lives.
+    pub fn request(&'static self) -> Request<'static> {
+        let mut state = self.state.lock();
+        state.requests += 1;
+        state.asked += 1;
+        if !state.held {
+            self.wanted.notify_all();
+        }
+        if !state.has_helper {
+            let helper = thread::Builder::new().name("zeusm-cpu-helper".to_owned());
+            state.has_helper = helper.spawn(|| self.serve()).is_ok();
+        }
+        Request(self)
+    }
+
+    /// The helper's life.
+    fn serve(&self) {
+        let mut answered = 0;
+        loop {
+            let mut state = self.state.lock();
+            while state.held || state.requests == 0 || state.asked == answered {
+                self.wanted.wait(&mut state);
+            }
+            let asked = state.asked;
+            state.held = true;
+            drop(state);
+            let _hold = Hold(self);
+            match engine().lanes().iter().find_map(Lane::last) {
+                Some(last) => last.wait(),
+                // All that was asked for has ended.
+                None => answered = asked,
+            }
+        }
+    }
+}
+
+/// A host thread's wish for help.
+pub struct Request<'a>(&'a Waiter);
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().requests -= 1;
+    }
+}
