@@ -32,9 +32,15 @@
 //!
 //! # Threads
 //!
-//! Tokens are owned by one thread or one lock-protected list at a time, so moving a command on needs no lock of its own. Locks
-//! are those of a stream, a signal, a lane, the waiter and the workers; none is held while an operation runs. Host threads that
-//! wait ([`wait`]) sleep until the command is done, or help.
+//! Tokens are owned by one thread or one lock-protected list at a time, so moving a command on needs no lock of its own. No
+//! lock is held while an operation runs, but for a lane's `turn` while one is enqueued. Locks are taken in this order: a
+//! lane's `turn`, its `fifo`, the token of a long command, then one of the leaves: a signal's, a stream's, the waiter's, the
+//! workers'. A panic in an operation is an error of its command. Host threads that wait ([`wait`]) sleep until the command is
+//! done, or help.
+//!
+//! # How it is tested
+//!
+//! `simulation` runs seeded random programs on the engine with a fake native runtime and compares them with a reference.
 //!
 //! A fork's child starts with a new engine ([`forget`]).
 

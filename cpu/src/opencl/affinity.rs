@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// With the value `0`, no thread's affinity is ever changed.
+/// The variable that forbids with `0` to change the affinity of a thread.
 const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";
 
 /// The processors of OpenCL's workers, as far as they have been seen.

@@ -306,3 +306,92 @@ fn kernels_of_two_lists_take_turns_by_events_that_are_reset() {
         );
     }
 }
+
+/// A counter-based event of a pool of its own.
+fn counter_event(runtime: &Runtime) -> sys::ze_event_handle_t {
+    /// `ze_event_pool_counter_based_exp_desc_t`.
+    #[repr(C)]
+    struct CounterBased {
+        stype: sys::ze_structure_type_t,
+        next: *const std::ffi::c_void,
+        flags: u32,
+    }
+    let counter = CounterBased {
+        stype: sys::ze_structure_type_t(0x20014),
+        next: ptr::null(),
+        flags: 1,
+    };
+    let desc = sys::ze_event_pool_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+        pNext: (&raw const counter).cast(),
+        count: 1,
+        flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0,
+    };
+    let (mut pool, mut event) = (ptr::null_mut(), ptr::null_mut());
+    must!(
+        runtime,
+        zeEventPoolCreate(
+            runtime.context,
+            &raw const desc,
+            0,
+            ptr::null_mut(),
+            &raw mut pool
+        )
+    );
+    let desc = sys::ze_event_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
+        ..Default::default()
+    };
+    must!(
+        runtime,
+        zeEventCreate(pool, &raw const desc, &raw mut event)
+    );
+    event
+}
+
+#[test]
+fn in_order_lists_with_counter_based_events_see_whole_results() {
+    const ROUNDS: u64 = 20_000;
+    const STEPS: usize = 30;
+    let Some((runtime, kernel)) = setup(ROUNDS) else {
+        return;
+    };
+    let (producer, consumer) = (runtime.immediate(true), runtime.immediate(true));
+    let (produced, consumed) = (counter_event(&runtime), counter_event(&runtime));
+    let groups = groups(1);
+    for _ in 0..10 {
+        let (value, log) = (runtime.shared(&[1]), runtime.shared(&[0; STEPS]));
+        assert_eq!(runtime.set(kernel, 0, value.as_ptr()), OK);
+        for place in log.chunks_mut(1) {
+            // The events are reused for each step, and mean the latest command that signals them.
+            let (mut ready, mut taken) = (produced, consumed);
+            must!(
+                runtime,
+                zeCommandListAppendLaunchKernel(
+                    producer,
+                    kernel,
+                    &raw const groups,
+                    produced,
+                    1,
+                    &raw mut taken
+                )
+            );
+            must!(
+                runtime,
+                zeCommandListAppendMemoryCopy(
+                    consumer,
+                    place.as_mut_ptr().cast(),
+                    value.as_ptr().cast(),
+                    4,
+                    consumed,
+                    1,
+                    &raw mut ready
+                )
+            );
+        }
+        must!(runtime, zeEventHostSynchronize(consumed, u64::MAX));
+        let expected = (1..=STEPS as u64).map(|step| worked(1, step * ROUNDS));
+        assert!(log.iter().copied().eq(expected));
+    }
+    assert_eq!(runtime.synchronize(producer), OK);
+}

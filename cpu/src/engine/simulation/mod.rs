@@ -7,6 +7,8 @@
 //! `ZEUSM_SIMULATIONS=1000000 cargo test --release -p zeusm-cpu --lib simulation` runs as many programs of each kind;
 //! `ZEUSM_SIMULATION=N` only the one with that number, which a failure names.
 
+#![allow(clippy::unwrap_used)]
+
 mod programs;
 mod threads;
 mod turns;
