@@ -3,6 +3,7 @@
 use std::env;
 use std::sync::Arc;
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -151,16 +152,14 @@ pub(super) fn reference_of_device(device: &Bound<'_, PyAny>) -> PyResult<DeviceR
 /// Where memory goes by default: the context of dpctl's cached queue when its default device is a Level Zero device,
 /// else a context of zeusm's own.
 pub(super) fn default_spot(py: Python<'_>) -> PyResult<&'static Arc<Spot>> {
-    static DEFAULT: PyOnceLock<Arc<Spot>> = PyOnceLock::new();
-    DEFAULT.get_or_try_init(py, || match default_queue(py)? {
-        Ok(queue) => {
-            let target = Target::of_queue(&queue)?;
-            target.spot(py)
-        }
-        Err(why) => {
-            let place = py.detach(|| Place::without_sycl(why))?;
-            Ok(Spot::new(py, place, None))
-        }
+    // No lock: another thread may be about it when the process forks. Of two that are made at once, one is dropped.
+    static DEFAULT: OnceBox<Arc<Spot>> = OnceBox::new();
+    DEFAULT.get_or_try_init(|| {
+        let spot = match default_queue(py)? {
+            Ok(queue) => Target::of_queue(&queue)?.spot(py)?,
+            Err(why) => Spot::new(py, py.detach(|| Place::without_sycl(why))?, None),
+        };
+        Ok(Box::new(spot))
     })
 }
 
