@@ -30,8 +30,9 @@ pub(super) struct Dpctl {
 impl Dpctl {
     /// Imports dpctl, or says to install it.
     pub(super) fn get(py: Python<'_>) -> PyResult<&'static Self> {
-        static DPCTL: PyOnceLock<Dpctl> = PyOnceLock::new();
-        DPCTL.get_or_try_init(py, || {
+        // No lock, as of `default_spot`: an import may let go of the GIL.
+        static DPCTL: OnceBox<Dpctl> = OnceBox::new();
+        DPCTL.get_or_try_init(|| {
             let module = py.import("dpctl").map_err(|cause| {
                 let error = PyImportError::new_err(format!(
                     "SYCL objects need dpctl: pip install dpctl ({})",
@@ -43,14 +44,14 @@ impl Dpctl {
             let class = |name| -> PyResult<Py<PyType>> {
                 Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
             };
-            Ok(Self {
+            Ok(Box::new(Self {
                 queue: class("SyclQueue")?,
                 context: class("SyclContext")?,
                 device: class("SyclDevice")?,
                 event: class("SyclEvent")?,
                 status: class("event_status_type")?,
                 module: module.unbind(),
-            })
+            }))
         })
     }
 
