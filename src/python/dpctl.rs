@@ -3,6 +3,7 @@
 use std::env;
 use std::sync::Arc;
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -30,8 +31,9 @@ pub(super) struct Dpctl {
 impl Dpctl {
     /// Imports dpctl, or says to install it.
     pub(super) fn get(py: Python<'_>) -> PyResult<&'static Self> {
-        static DPCTL: PyOnceLock<Dpctl> = PyOnceLock::new();
-        DPCTL.get_or_try_init(py, || {
+        // No lock, as of `default_spot`: an import may let go of the GIL.
+        static DPCTL: OnceBox<Dpctl> = OnceBox::new();
+        DPCTL.get_or_try_init(|| {
             let module = py.import("dpctl").explain(py, |cause| {
                 let error = PyImportError::new_err(format!(
                     "SYCL objects need dpctl: pip install dpctl ({})",
@@ -43,14 +45,14 @@ impl Dpctl {
             let class = |name| -> PyResult<Py<PyType>> {
                 Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
             };
-            Ok(Self {
+            Ok(Box::new(Self {
                 queue: class("SyclQueue")?,
                 context: class("SyclContext")?,
                 device: class("SyclDevice")?,
                 event: class("SyclEvent")?,
                 status: class("event_status_type")?,
                 module: module.unbind(),
-            })
+            }))
         })
     }
 
@@ -152,16 +154,14 @@ pub(super) fn reference_of_device(device: &Bound<'_, PyAny>) -> PyResult<DeviceR
 /// Where memory goes by default: the context of dpctl's cached queue when its default device is a Level Zero device,
 /// else a context of zeusm's own.
 pub(super) fn default_spot(py: Python<'_>) -> PyResult<&'static Arc<Spot>> {
-    static DEFAULT: PyOnceLock<Arc<Spot>> = PyOnceLock::new();
-    DEFAULT.get_or_try_init(py, || match default_queue(py)? {
-        Ok(queue) => {
-            let target = Target::of_queue(&queue)?;
-            target.spot(py)
-        }
-        Err(why) => {
-            let place = py.detach(|| Place::without_sycl(why))?;
-            Ok(Spot::new(py, place, None))
-        }
+    // No lock: another thread may be about it when the process forks. Of two that are made at once, one is dropped.
+    static DEFAULT: OnceBox<Arc<Spot>> = OnceBox::new();
+    DEFAULT.get_or_try_init(|| {
+        let spot = match default_queue(py)? {
+            Ok(queue) => Target::of_queue(&queue)?.spot(py)?,
+            Err(why) => Spot::new(py, py.detach(|| Place::without_sycl(why))?, None),
+        };
+        Ok(Box::new(spot))
     })
 }
 

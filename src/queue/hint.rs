@@ -19,10 +19,7 @@ impl RawQueue {
     /// # Safety
     /// The range must be USM of this context and valid until the event is complete.
     pub unsafe fn prefetch_raw(&self, pointer: *const c_void, size: usize) -> Result<Event> {
-        if size > 0 {
-            not_null(pointer)?;
-        }
-        self.hint("prefetch", size, |list| {
+        self.hint("prefetch", pointer, size, |list| {
             // SAFETY: the caller vouches for the range, `hint` for the list.
             unsafe {
                 call!(
@@ -46,10 +43,7 @@ impl RawQueue {
         size: usize,
         advice: sys::ze_memory_advice_t,
     ) -> Result<Event> {
-        if size > 0 {
-            not_null(pointer)?;
-        }
-        self.hint("advice", size, |list| {
+        self.hint("advice", pointer, size, |list| {
             // SAFETY: the caller vouches for the range, `hint` for the list; the device is alive.
             unsafe {
                 call!(
@@ -70,6 +64,7 @@ impl RawQueue {
     fn hint(
         &self,
         operation: &'static str,
+        pointer: *const c_void,
         size: usize,
         append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()>,
     ) -> Result<Event> {
@@ -83,6 +78,9 @@ impl RawQueue {
             }
         };
         self.submit(&[], |list, signal, count, waits| {
+            if size > 0 {
+                not_null(pointer)?;
+            }
             barrier(list, std::ptr::null_mut(), count, waits)?;
             if size > 0 {
                 append(list)?;

@@ -182,6 +182,7 @@ def test_multiprocessing_beside_a_thread_pool(run):
         LOADS["threads"]
         + """
 import multiprocessing
+once(0)  # A child cannot import what another thread was just importing, by Python's own lock.
 threading.Thread(target=work, daemon=True).start()
 
 
