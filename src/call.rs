@@ -5,13 +5,19 @@ use level_zero_sys as sys;
 use crate::Result;
 use crate::error::Error;
 
-/// Calls a function of a [`sys::Library`] and turns its result code into a `Result`.
+/// Calls a function of a [`sys::Library`] and turns its result code into a `Result`. In a fork's child it does so only
+/// where the driver works there.
 ///
 /// Expands to an unsafe call: the caller writes the `unsafe` block and its reason.
 macro_rules! call {
     ($library:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
         match $library.$function {
-            Some(function) => $crate::call::check(stringify!($function), function($($argument),*)),
+            Some(function) if $crate::process::has_driver() => {
+                $crate::call::check(stringify!($function), function($($argument),*))
+            }
+            Some(_) => Err($crate::Error::Forked {
+                function: stringify!($function),
+            }),
             None => Err($crate::Error::from($library.missing(stringify!($function)))),
         }
     };

@@ -170,6 +170,11 @@ impl Device {
         Ok(answer != 0)
     }
 
+    /// Whether its driver works in a fork's child, too: zeusm's CPU runtime does, which its devices' names tell.
+    pub(crate) fn survives_forks(&self) -> bool {
+        self.name().starts_with("zeusm CPU runtime")
+    }
+
     /// Whether this is a GPU by Level Zero's word.
     #[must_use]
     pub fn is_gpu(&self) -> bool {

@@ -62,6 +62,15 @@ pub enum Error {
         /// Why there is none.
         reason: String,
     },
+    /// A fork's child used a driver that works in its parent only.
+    #[error(
+        "{function} was not called: this process was forked from one that uses the Level Zero driver, which does not work \
+         in a child; start processes by spawn or forkserver, or fork before the first use of zeusm"
+    )]
+    Forked {
+        /// The function.
+        function: &'static str,
+    },
     /// A device of one driver was named with a context of another.
     #[error(
         "{device} is a device of another driver than the context: make the context of the device's driver"

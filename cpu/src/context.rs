@@ -10,6 +10,7 @@ use crate::answer::{Answer, ensure};
 use crate::arguments::{array, descriptor, flags, output, structures};
 use crate::driver;
 use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
+use crate::sync::Lazy;
 use crate::usm;
 
 structures! {
@@ -126,11 +127,11 @@ pub fn check_residency(
 ///
 /// It answers null before the driver is initialised or for a handle that is not the driver's.
 pub fn default_context(driver: sys::ze_driver_handle_t) -> sys::ze_context_handle_t {
-    static DEFAULT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    static DEFAULT: Lazy<usize> = Lazy::new();
     if driver::expect(driver).is_err() {
         return std::ptr::null_mut();
     }
     let made =
-        DEFAULT.get_or_init(|| register(Arc::new(Context::make())).map_or(0, |it| it as usize));
+        DEFAULT.get_or_make(|| register(Arc::new(Context::make())).map_or(0, |it| it as usize));
     *made as sys::ze_context_handle_t
 }

@@ -37,7 +37,8 @@ pub fn expect(driver: sys::ze_driver_handle_t) -> Answer {
     expect_singleton(Kind::Driver, driver)
 }
 
-fn expect_initialised() -> Answer {
+/// `Ok` when the driver has been initialised.
+pub fn expect_initialised() -> Answer {
     ensure(
         INITIALISED.load(Ordering::Acquire),
         sys::ZE_RESULT_ERROR_UNINITIALIZED,

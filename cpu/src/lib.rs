@@ -9,6 +9,7 @@
 //! - `command_list`, `queue`, `fence`, `event`: submission and synchronization.
 //! - `module`, `kernel`, `launch`: kernels, which `spirv` reads, `compiler` builds and `opencl` runs.
 //! - `operation`: what can be submitted, and `engine`: how it runs.
+//! - `fork`: what a child of a fork gets, and `sync`: the locks that this takes.
 //!
 //! Source: the Level Zero specification; where it leaves a choice, the function's documentation says what was chosen.
 #![deny(missing_docs)]
@@ -24,6 +25,7 @@ pub mod ddi;
 pub mod device;
 pub mod driver;
 pub mod engine;
+pub mod errno;
 pub mod event;
 pub mod fence;
 pub mod fork;
@@ -39,4 +41,5 @@ pub mod opencl;
 pub mod operation;
 pub mod queue;
 pub mod spirv;
+pub mod sync;
 pub mod usm;

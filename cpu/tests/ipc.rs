@@ -372,6 +372,66 @@ fn what_is_no_handle_is_refused() {
     place.free(pointer);
 }
 
+/// The 64 bytes of a handle as five numbers, the first of which is a descriptor and a process.
+fn forge(handle: Handle, field: usize, value: u64) -> Handle {
+    let mut forged = handle;
+    let bytes = value.to_le_bytes().map(|byte| byte as std::ffi::c_char);
+    forged.data[8 * field..][..8].copy_from_slice(&bytes);
+    forged
+}
+
+#[test]
+fn a_forged_handle_leads_to_no_other_memory() {
+    let place = Place::new();
+    let (size, other) = (4096, 100_000);
+    let pointer = place.allocate(SHARED, size);
+    let neighbour = place.allocate(SHARED, other);
+    let handle = place.export(pointer).unwrap();
+    // A record that describes all of the block, in memory that the program may write to.
+    let block = 2u64 << 20;
+    for (id, offset, length) in [(1, 0, block), (7, 64, 1 << 40)] {
+        let tail = u64::from(SHARED.0) | 0x7a75_736d << 32;
+        let record = [id, offset, length, tail].map(u64::to_le_bytes);
+        bytes(pointer, size)[..32].copy_from_slice(record.as_flattened());
+        for at in (0..block * 3 / 2)
+            .step_by(32)
+            .chain([u64::MAX, 1 << 63, block - 1])
+        {
+            match place.open(forge(forge(handle, 2, at), 3, id)) {
+                Ok(opened) => {
+                    // The exporter's own answer for that place: never more than the allocation there.
+                    assert_eq!(place.describe(opened).2, size);
+                    assert_eq!(place.close(opened), OK);
+                }
+                Err(error) => assert!(error == INVALID || error == NOT_FOUND),
+            }
+        }
+    }
+    // Another program's memory file, as like to ours as it can be but for its name.
+    let name = c"wl_shm".as_ptr();
+    let foreign = unsafe { libc::memfd_create(name, libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    let length = 4096i64 * 3 / 2;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    let record = [5u64, 0, 4096, u64::from(SHARED.0) | 0x7a75_736d << 32].map(u64::to_le_bytes);
+    let record = record.as_flattened();
+    unsafe {
+        assert_eq!(libc::ftruncate(foreign, length), 0);
+        assert_eq!(libc::pwrite(foreign, record.as_ptr().cast(), 32, 4096), 32);
+        assert_eq!(libc::fcntl(foreign, libc::F_ADD_SEALS, seals), 0);
+    }
+    let inode = std::fs::metadata(format!("/proc/self/fd/{foreign}")).unwrap();
+    let inode = std::os::unix::fs::MetadataExt::ino(&inode);
+    let head = u64::from(foreign as u32) | u64::from(std::process::id()) << 32;
+    let mut forged = handle;
+    for (field, value) in [(0, head), (1, inode), (2, 4096), (3, 5)] {
+        forged = forge(forged, field, value);
+    }
+    assert_eq!(place.open(forged), Err(INVALID));
+    assert_eq!(unsafe { libc::close(foreign) }, 0);
+    place.free(pointer);
+    place.free(neighbour);
+}
+
 #[test]
 fn the_driver_says_what_it_can_do() {
     let mut told = sys::ze_driver_ipc_properties_t {

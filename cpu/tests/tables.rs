@@ -198,3 +198,41 @@ fn nothing_in_the_process_can_stand_between_the_library_and_itself() {
     });
     assert_eq!(foreign.collect::<Vec<_>>(), Vec::<&str>::new());
 }
+
+#[test]
+fn all_that_the_loader_exports_is_exported() {
+    let library = library();
+    let is_missing = |name: &&str| {
+        let name = CString::new(*name).unwrap();
+        unsafe { library.symbol::<*const c_void>(&name) }.is_err()
+    };
+    let names = include_str!("data/loader-1.32.txt").lines();
+    assert_eq!(
+        names.filter(is_missing).collect::<Vec<_>>(),
+        Vec::<&str>::new()
+    );
+}
+
+#[test]
+fn tools_and_system_answer_as_a_loader_without_them() {
+    if !direct() {
+        return; // A loader answers for itself.
+    }
+    type Any = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> sys::ze_result_t;
+    common::library();
+    for (name, expected) in [
+        ("zesInit", sys::ZE_RESULT_ERROR_UNINITIALIZED),
+        ("zesDeviceGet", sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
+        (
+            "zetMetricGroupGet",
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+        ),
+        (
+            "zerGetLastErrorDescription",
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+        ),
+    ] {
+        let function: Any = symbol(name);
+        assert_eq!(unsafe { function(0, 0, 0, 0, 0, 0) }, expected, "{name}");
+    }
+}

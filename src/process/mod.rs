@@ -19,6 +19,22 @@ pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 /// How many forks lie between the process that loaded this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
+/// The generation that the driver works in, where it does not work in a fork's child as well.
+static DRIVERS: AtomicU32 = AtomicU32::new(EVERY);
+const EVERY: u32 = u32::MAX;
+
+/// Confines a driver to this process. Level Zero's drivers do not work in a fork's child, which shares their files and
+/// queues with its parent; zeusm's CPU runtime does.
+pub(crate) fn confine_driver() {
+    DRIVERS.store(GENERATION.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Whether this process may call the driver.
+pub(crate) fn has_driver() -> bool {
+    let drivers = DRIVERS.load(Ordering::Relaxed);
+    drivers == EVERY || drivers == GENERATION.load(Ordering::Relaxed)
+}
+
 /// Has functions called at each fork, as of `pthread_atfork`: before it, in the parent after it, in the child after it.
 /// They are registered as the library is loaded, before there is any thread of ours, so that no fork goes unnoticed.
 macro_rules! at_fork {

@@ -106,9 +106,9 @@ fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
     })?;
     let memory = memory.get();
     let _use = memory.uses.guard()?;
-    memory.reach.make_known();
+    let address = memory.for_others(object.py())?;
     Ok(Memory {
-        pointer: ptr::with_exposed_provenance_mut(memory.pointer),
+        pointer: ptr::with_exposed_provenance_mut(address),
         nbytes: memory.nbytes,
         kind: kinds::number(memory.kind),
         read_only: c_int::from(memory.read_only),

@@ -3,15 +3,15 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt};
 
 use super::array::UsmArray;
-use super::errors::USMAllocationError;
+use super::errors::{Explain, USMAllocationError};
 use super::kinds;
-use super::memory::{Owner, PyMemory};
+use super::memory::{Held, Owner, PyMemory};
 use super::place::Place;
 use super::pool::Supply;
 use super::spot::Spot;
@@ -50,7 +50,7 @@ pub(super) fn construct(
     if options.copy {
         let source = Source::of(other)?;
         let spot = wanted.unwrap_or_else(|| Arc::clone(&source.spot));
-        return copy_of(py, &supply, kind, &source, alignment, spot);
+        return copy_of(py, &supply, kind, source, alignment, spot);
     }
     let source = view_of(other)?;
     if options.pool.is_some() {
@@ -66,10 +66,10 @@ pub(super) fn construct(
             kinds::suffix(source.kind),
         )));
     }
-    if alignment > 1 && !source.pointer.is_multiple_of(alignment) {
+    if alignment > 1 && !source.address.number().is_multiple_of(alignment) {
         return Err(PyValueError::new_err(format!(
             "the argument's memory at {:#x} is not aligned to {alignment} bytes; pass copy=True for a copy that is",
-            source.pointer
+            source.address
         )));
     }
     match wanted {
@@ -109,29 +109,29 @@ pub(super) fn as_usm_memory<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     kinds::object(obj.py(), view_of(obj)?)
 }
 
-/// Memory to copy from, while a call lasts.
-pub(super) enum Source<'a, 'py> {
+/// Memory to copy from, in use while a copy lasts.
+pub(super) enum Source {
     /// An object's own: no other object has to be made for it.
-    Own(&'a Bound<'py, PyMemory>),
-    View(PyMemory),
+    Own(Held),
+    View(Box<PyMemory>),
 }
 
-impl<'a, 'py> Source<'a, 'py> {
+impl Source {
     /// That of any object that has some.
-    pub(super) fn of(object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+    pub(super) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match own_memory(object)? {
-            Some(memory) => Ok(Self::Own(memory)),
-            None => view_of(object).map(Self::View),
+            Some(memory) => Held::new(memory).map(Self::Own),
+            None => view_of(object).map(Box::new).map(Self::View),
         }
     }
 }
 
-impl Deref for Source<'_, '_> {
+impl Deref for Source {
     type Target = PyMemory;
 
     fn deref(&self) -> &PyMemory {
         match self {
-            Self::Own(memory) => memory.get(),
+            Self::Own(held) => held.memory(),
             Self::View(memory) => memory,
         }
     }
@@ -209,7 +209,7 @@ fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
     interface::malformed(format_args!(
         "'shape' {:?} with 'strides' {:?}, 'offset' {} and 'typestr' of {} bytes an item: {error}",
         layout.shape(),
-        layout.strides(),
+        layout.element_strides(),
         layout.offset(),
         layout.itemsize(),
     ))
@@ -249,25 +249,18 @@ fn copy_of(
     py: Python<'_>,
     supply: &Supply,
     kind: UsmKind,
-    source: &PyMemory,
+    source: Source,
     alignment: usize,
     spot: Arc<Spot>,
 ) -> PyResult<PyMemory> {
-    let _use = source.uses.guard()?;
     let copy = allocate_from(py, supply, kind, source.nbytes, alignment, spot)?;
-    source.after_queue(py)?;
-    // SAFETY: both are alive until this returns, and as large as each other.
-    unsafe {
-        transfer::copy_between(
-            py,
-            copy.place(),
-            copy.pointer,
-            source.place(),
-            source.pointer,
-            source.nbytes,
-            copy.is_hosts() && source.is_hosts(),
-        )
-    }?;
+    let (there, from) = (Arc::clone(source.place()), source.for_queue(py)?);
+    let (here, to) = (Arc::clone(copy.place()), copy.for_queue(py)?);
+    let by_host = copy.is_hosts() && source.is_hosts();
+    let (size, operands) = (source.nbytes, (copy, source));
+    // SAFETY: the operands are both sides, and as large as each other.
+    let (copy, _) =
+        unsafe { transfer::copy_between(py, &here, to, &there, from, size, by_host, operands) }?;
     Ok(copy)
 }
 
@@ -313,11 +306,14 @@ pub(super) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 pub(super) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let size = object.extract::<isize>();
-    if let Ok(size) = size
-        && let Ok(size) = usize::try_from(size)
-    {
-        return Ok(size);
+    match object.extract::<isize>() {
+        Ok(size) => {
+            if let Ok(size) = usize::try_from(size) {
+                return Ok(size);
+            }
+        }
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {}
+        Err(error) => return Err(error),
     }
     if object.lt(0)? {
         return Err(PyValueError::new_err(format!(
@@ -338,7 +334,7 @@ pub(super) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
         )));
     }
     // Of no use as an alignment either, but told with the limit by the allocation.
-    object.extract::<usize>().map_err(|_| {
+    object.extract::<usize>().explain(object.py(), |_| {
         PyValueError::new_err(format!(
             "alignment must be 0 or a power of two of at most {} bytes, not {object}",
             crate::usm::LARGEST_ALIGNMENT

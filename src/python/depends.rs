@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::dpctl::{self, Dpctl};
+use super::errors::Explain;
 use super::event::PyEvent;
 use crate::sycl::EventRef;
 use crate::{Error, Event, Queue};
@@ -39,7 +40,10 @@ impl Dependencies {
         if depends.is_instance_of::<PyString>() {
             return Err(wrong(depends));
         }
-        for event in depends.try_iter().map_err(|_| wrong(depends))? {
+        for event in depends
+            .try_iter()
+            .explain(depends.py(), |_| wrong(depends))?
+        {
             let event = event?;
             if !read.add(&event)? {
                 return Err(wrong(&event));

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
+use super::errors::{Explain, passes};
 use super::interface::malformed;
 use crate::suai::{Error, FieldType, ItemType, MAX_DEPTH, Record, RecordField};
 
@@ -35,16 +36,17 @@ fn field(entry: &Bound<'_, PyAny>, depth: usize) -> PyResult<RecordField> {
             "'descr' has the field {entry}; it must be (name, type) or (name, type, shape)"
         ))
     };
+    let py = entry.py();
     let parts = entry.cast::<PyTuple>().map_err(|_| wrong())?;
     if !(2..=3).contains(&parts.len()) {
         return Err(wrong());
     }
     let shape = match parts.get_item(2) {
         Err(_) => Vec::new(),
-        Ok(shape) => shape
-            .extract::<Vec<usize>>()
-            .or_else(|_| shape.extract::<usize>().map(|length| vec![length]))
-            .map_err(|_| wrong())?,
+        Ok(shape) => match shape.extract::<Vec<usize>>() {
+            Err(error) if !passes(py, &error) => vec![shape.extract().explain(py, |_| wrong())?],
+            extents => extents?,
+        },
     };
     let item = parts.get_item(1)?;
     Ok(RecordField {

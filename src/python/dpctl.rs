@@ -10,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use super::capsule;
+use super::errors::Explain;
 use super::place::Place;
 use super::spot::Spot;
 use super::syclobj::Target;
@@ -31,7 +32,7 @@ impl Dpctl {
     pub(super) fn get(py: Python<'_>) -> PyResult<&'static Self> {
         static DPCTL: PyOnceLock<Dpctl> = PyOnceLock::new();
         DPCTL.get_or_try_init(py, || {
-            let module = py.import("dpctl").map_err(|cause| {
+            let module = py.import("dpctl").explain(py, |cause| {
                 let error = PyImportError::new_err(format!(
                     "SYCL objects need dpctl: pip install dpctl ({})",
                     cause.value(py)

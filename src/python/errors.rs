@@ -1,9 +1,9 @@
 //! Errors of the crate as the exceptions that dpctl's users catch.
 
 use pyo3::exceptions::{
-    PyImportError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyValueError,
+    PyException, PyImportError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyValueError,
 };
-use pyo3::{PyErr, Python, create_exception};
+use pyo3::{PyErr, PyResult, Python, create_exception};
 
 use crate::{Error, ipc, suai, sycl};
 
@@ -61,16 +61,46 @@ Examples
 >>> warnings.simplefilter('error', zeusm.RuntimeSelectionWarning)  # For a program that must not run on a CPU."
 );
 
+/// Whether an error says nothing of the object that was being read, so that it passes unchanged: `KeyboardInterrupt` and its
+/// like, and `MemoryError`.
+pub(super) fn passes(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py)
+}
+
+/// Errors that are told in the words of whatever asked.
+pub(super) trait Explain {
+    /// With another error in the place of one that [does not pass](passes).
+    fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self;
+}
+
+impl<T> Explain for PyResult<T> {
+    fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self {
+        self.map_err(|error| {
+            if passes(py, &error) {
+                error
+            } else {
+                explained(error)
+            }
+        })
+    }
+}
+
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
             Error::Allocation { cause, .. } => {
                 let failure = USMAllocationError::new_err(message);
-                if let Some(raised) = raised(*cause) {
-                    Python::attach(|py| failure.set_cause(py, Some(raised)));
+                match raised(*cause) {
+                    None => failure,
+                    Some(raised) => Python::attach(|py| {
+                        if passes(py, &raised) {
+                            return raised;
+                        }
+                        failure.set_cause(py, Some(raised));
+                        failure
+                    }),
                 }
-                failure
             }
             Error::Alignment { .. }
             | Error::Length { .. }

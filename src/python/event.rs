@@ -14,7 +14,7 @@ use crate::sycl::{self, EventRef};
 use crate::{Error, Event, Queue, Timing, sys};
 
 /// How long a wait goes on before Python may act on signals, Ctrl-C for instance.
-const SLICE: Duration = Duration::from_millis(50);
+pub(super) const SLICE: Duration = Duration::from_millis(50);
 
 /// The end of an asynchronous operation.
 ///
@@ -46,6 +46,33 @@ pub(super) struct PyEvent {
 /// The error of an operation that a thread of the host carries out.
 pub(super) type Fault = Arc<OnceLock<String>>;
 
+/// Waits without the GIL, at most for `limit`; tells whether the event is complete.
+///
+/// # Errors
+/// What the handler of a signal raises, `KeyboardInterrupt` for one; `LevelZeroError` when the device is lost.
+pub(super) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> PyResult<bool> {
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    loop {
+        let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        let slice = left.map_or(SLICE, |left| left.min(SLICE));
+        if py.detach(|| event.wait(Some(slice)))? {
+            return Ok(true);
+        }
+        if left.is_some_and(|left| left <= slice) {
+            return Ok(false);
+        }
+        py.check_signals()?;
+    }
+}
+
+/// What went wrong on a thread of the host, as an exception.
+pub(super) fn check(fault: &Fault) -> PyResult<()> {
+    match fault.get() {
+        Some(message) => Err(super::errors::LevelZeroError::new_err(message.clone())),
+        None => Ok(()),
+    }
+}
+
 impl PyEvent {
     pub(super) fn new(
         event: Event,
@@ -68,35 +95,14 @@ impl PyEvent {
         &self.event
     }
 
-    /// Waits without the GIL, and lets go of what finished operations held.
+    /// Waits, and lets go of what finished operations held.
     fn wait_for(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<bool> {
-        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-        loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.map_or(SLICE, |left| left.min(SLICE));
-            let done = py.detach(|| -> Result<bool, Error> {
-                let done = self.event.wait(Some(slice))?;
-                if done {
-                    self.queue.collect();
-                }
-                Ok(done)
-            })?;
-            if done {
-                return self.check().map(|()| true);
-            }
-            if left.is_some_and(|left| left <= slice) {
-                return Ok(false);
-            }
-            py.check_signals()?;
+        let done = wait(py, &self.event, limit)?;
+        if done {
+            py.detach(|| self.queue.collect());
+            check(&self.fault)?;
         }
-    }
-
-    /// What went wrong, as an exception.
-    fn check(&self) -> PyResult<()> {
-        match self.fault.get() {
-            Some(message) => Err(super::errors::LevelZeroError::new_err(message.clone())),
-            None => Ok(()),
-        }
+        Ok(done)
     }
 
     fn timing(&self) -> PyResult<Timing> {

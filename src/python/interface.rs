@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::buffer::HostBuffer;
+use super::errors::Explain;
 use super::{descr, dpctl};
 use crate::suai::{self, Fields, Flag, Interface};
 
@@ -100,13 +101,13 @@ pub(super) fn read<'py>(
 ///
 /// Source: numba-dpex, "SYCL USM Array Interface"; the like in NumPy's array interface.
 fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Option<u64>, Option<bool>)> {
-    let buffer = HostBuffer::readable(object).map_err(|error| {
+    let buffer = HostBuffer::readable(object).explain(object.py(), |error| {
         malformed(format_args!(
             "there is no 'data', and no buffer in its place: {}",
             error.value(object.py())
         ))
     })?;
-    let address = buffer.pointer().expose_provenance() as u64;
+    let address = buffer.address() as u64;
     Ok((Some(address), Some(buffer.is_read_only())))
 }
 
@@ -115,12 +116,14 @@ fn data_pair(data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
     let pair = || malformed("'data' must be a pair of an address and a flag");
     let (address, flag) = match data.cast_exact::<PyTuple>() {
         Ok(tuple) if tuple.len() == 2 => (tuple.get_item(0)?, tuple.get_item(1)?),
-        _ if data.len().map_err(|_| pair())? == 2 => (data.get_item(0)?, data.get_item(1)?),
+        _ if data.len().explain(data.py(), |_| pair())? == 2 => {
+            (data.get_item(0)?, data.get_item(1)?)
+        }
         _ => return Err(pair()),
     };
     let pointer = address
         .extract::<u64>()
-        .map_err(|error| out_of_range(&address, "data", error))?;
+        .explain(data.py(), |error| out_of_range(&address, "data", error))?;
     Ok((pointer, flag.is_truthy()?))
 }
 
@@ -149,7 +152,7 @@ fn integers(value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<Vec<i64>>
     }
     value
         .try_iter()
-        .map_err(|_| sequence())?
+        .explain(value.py(), |_| sequence())?
         .map(|item| integer(&item?, field))
         .collect()
 }
@@ -157,7 +160,7 @@ fn integers(value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<Vec<i64>>
 fn integer(value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<i64> {
     value
         .extract::<i64>()
-        .map_err(|error| out_of_range(value, field, error))
+        .explain(value.py(), |error| out_of_range(value, field, error))
 }
 
 /// An integer beyond 64 bits is a wrong value, anything that is no integer a wrong type.

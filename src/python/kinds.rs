@@ -24,18 +24,18 @@ macro_rules! class {
         #[pymethods]
         impl $name {
             #[new]
-            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=false, pool=None))]
+            #[pyo3(signature = (other, *, alignment=None, queue=None, copy=Switch(false), pool=None), text_signature = "(other, *, alignment=None, queue=None, copy=False, pool=None)")]
             fn new(
                 other: &Bound<'_, PyAny>,
                 alignment: Option<&Bound<'_, PyAny>>,
                 queue: Option<&Bound<'_, PyAny>>,
-                copy: bool,
+                copy: Switch,
                 pool: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<PyClassInitializer<Self>> {
                 let options = Options {
                     alignment,
                     queue,
-                    copy,
+                    copy: copy.0,
                     pool,
                 };
                 let memory = construct($kind, other, &options)?;
@@ -132,6 +132,20 @@ class! {
     MemoryUSMDevice, UsmKind::Device, no_buffer
 }
 
+/// A bool, or as dpctl takes it an integer, of which 0 is false.
+struct Switch(bool);
+
+impl<'py> FromPyObject<'_, 'py> for Switch {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract() {
+            Ok(on) => Ok(Self(on)),
+            Err(_) => Ok(Self(value.extract::<i64>()? != 0)),
+        }
+    }
+}
+
 /// Fills in a buffer of bytes, with as much of shape, strides and format as `flags` ask for.
 ///
 /// # Safety
@@ -143,16 +157,17 @@ unsafe fn host_buffer(
 ) -> PyResult<()> {
     let py = memory.py();
     let inner = memory.get();
-    inner.after_queue(py)?;
     inner.uses.begin()?;
-    inner.lend(flags);
+    let address = inner
+        .for_buffer(py, inner.extent(), flags)
+        .inspect_err(|_| inner.uses.end())?;
     // SAFETY: `view` is to be filled in. The exporter is `memory` itself, which the view keeps alive, and with it the
     // bytes; nothing moves or shrinks them.
     let answer = unsafe {
         ffi::PyBuffer_FillInfo(
             view,
             memory.as_ptr(),
-            std::ptr::with_exposed_provenance_mut(inner.pointer),
+            std::ptr::with_exposed_provenance_mut(address),
             inner.nbytes.cast_signed(),
             c_int::from(inner.read_only),
             flags,

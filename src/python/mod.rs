@@ -17,8 +17,10 @@ mod interface;
 mod ipc;
 mod kinds;
 mod memory;
+mod pending;
 mod place;
 mod pool;
+mod retain;
 mod runtime;
 mod spot;
 mod syclobj;
@@ -28,8 +30,8 @@ mod uses;
 
 use pyo3::prelude::*;
 
-/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`.
-#[pymodule]
+/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`. Not yet tried without the GIL, which it therefore asks for.
+#[pymodule(gil_used = true)]
 mod _zeusm {
     use pyo3::prelude::*;
 

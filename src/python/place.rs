@@ -88,11 +88,28 @@ impl Place {
     }
 
     fn known(is_it: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
-        let places = PLACES.lock();
-        places
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|place| is_it(place))
+        Self::alive().into_iter().find(|place| is_it(place))
+    }
+
+    /// All places, for dropping without the lock: each may be the last owner, and the end of a place waits for its queue.
+    fn alive() -> Vec<Arc<Self>> {
+        PLACES.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Enters a new place, unless another thread was quicker.
+    fn enter(place: Arc<Self>) -> Arc<Self> {
+        // Before the lock, so that it is dropped after it.
+        let mut alive = Vec::new();
+        let mut places = PLACES.lock();
+        alive.extend(places.iter().filter_map(Weak::upgrade));
+        let is_same =
+            |known: &&Arc<Self>| known.context == place.context && known.device == place.device;
+        if let Some(known) = alive.iter().find(is_same) {
+            return Arc::clone(known);
+        }
+        places.retain(|place| place.strong_count() > 0);
+        places.push(Arc::downgrade(&place));
+        place
     }
 
     fn is_in(&self, context: &ContextRef) -> bool {
@@ -122,8 +139,7 @@ impl Place {
         context: sys::ze_context_handle_t,
         device: sys::ze_device_handle_t,
     ) -> PyResult<Arc<Self>> {
-        let mut places = PLACES.lock();
-        let known = places.iter().filter_map(Weak::upgrade).find(|place| {
+        let known = Self::known(|place| {
             ptr::eq(place.context.handle(), context) && ptr::eq(place.device.handle(), device)
         });
         if let Some(place) = known {
@@ -140,9 +156,7 @@ impl Place {
             queue: OnceBox::new(),
             root: PyOnceLock::new(),
         });
-        places.retain(|place| place.strong_count() > 0);
-        places.push(Arc::downgrade(&place));
-        Ok(place)
+        Ok(Self::enter(place))
     }
 
     pub(super) fn context(&self) -> &Context {

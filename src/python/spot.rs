@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::dpctl::{self, Dpctl};
-use super::memory::{Owner, PyMemory, Reach};
+use super::memory::{Address, Owner, PyMemory, Reach};
 use super::place::Place;
 use super::syclobj::{Target, named};
 use super::uses::Uses;
@@ -127,7 +127,10 @@ impl Spot {
         owner: Owner,
     ) -> PyMemory {
         PyMemory {
-            pointer,
+            address: match owner {
+                Owner::Mapping(_) => Address::of_mapping(pointer),
+                _ => Address::new(pointer),
+            },
             nbytes,
             kind,
             read_only,

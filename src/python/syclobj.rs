@@ -10,6 +10,7 @@ use pyo3::types::PyString;
 
 use super::capsule::{self, Reference, Served};
 use super::dpctl::{self, Dpctl};
+use super::errors::Explain;
 use super::place::Place;
 use super::spot::{Spot, SyclQueue};
 use crate::sycl::{ContextRef, QueueRef};
@@ -44,7 +45,7 @@ impl Target {
                 served: None,
             });
         }
-        Self::of_any(object).map_err(|error| {
+        Self::of_any(object).explain(py, |error| {
             if error.is_instance_of::<PyImportError>(py) {
                 return error;
             }

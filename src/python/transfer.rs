@@ -1,13 +1,19 @@
 //! Copies and fills for Python. The GIL is released while they are submitted and while they run, unless they are small.
+//!
+//! Each takes what keeps its operands alive, and gives that back once it is done. If a signal, Ctrl-C for instance, ends
+//! the wait before, the operands are retained until then.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::event::Fault;
+use super::event::{self, Fault};
 use super::place::Place;
+use super::retain::retain;
+use super::{pending, under_way};
 use crate::{Completion, Error, Event, Queue};
 
 /// Up to this many bytes are moved with the GIL held: letting go of it and taking it again costs as much.
@@ -17,50 +23,64 @@ const BRIEF: usize = 64 << 10;
 /// both sides (`by_host`), if nothing is under way that the copy would have to come after.
 ///
 /// # Safety
-/// Both ranges must stay valid until this returns, each USM of the place's context or host memory; with `by_host`,
-/// memory that the host may look at.
-pub(super) unsafe fn copy(
+/// `operands` must keep both ranges valid, each USM of the place's context or host memory; with `by_host`, memory that the
+/// host may look at.
+pub(super) unsafe fn copy<T: Send + 'static>(
     py: Python<'_>,
-    place: &Place,
+    place: &Arc<Place>,
     destination: usize,
     source: usize,
     size: usize,
     by_host: bool,
-) -> PyResult<()> {
+    operands: T,
+) -> PyResult<T> {
     let (to, from) = (pointer(destination), pointer(source));
-    if size > BRIEF {
-        // SAFETY: the caller vouches for the ranges.
-        return Ok(py.detach(|| unsafe { copy_now(place.queue()?, destination, source, size) })?);
-    }
-    if by_host && place.is_settled() {
+    let touched = [range(destination, size), range(source, size)];
+    let ordered = order(py, place, &touched)?;
+    if size <= BRIEF && by_host && !ordered && place.is_settled() {
         // SAFETY: the caller vouches for the ranges, which may overlap.
         unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
-        return Ok(());
+        return Ok(operands);
     }
     let queue = place.queue()?;
-    // SAFETY: the caller vouches for the ranges.
-    let event = unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }?;
-    finish(py, queue, event, "copy", size)
+    let event = if size <= BRIEF {
+        // SAFETY: the caller vouches for the ranges.
+        unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }
+    } else {
+        // SAFETY: the caller vouches for the ranges.
+        py.detach(|| unsafe {
+            queue.copy_raw(
+                pointer(destination),
+                pointer(source),
+                size,
+                Completion::Event,
+            )
+        })
+    }?;
+    finish(py, place, event, "copy", size, &touched, operands)
 }
 
 /// Sets `size` bytes as [`copy`] copies them.
 ///
 /// # Safety
-/// The range must be USM of the place's context and stay valid until this returns; with `by_host`, memory that the host
+/// `operands` must keep the range valid, which must be USM of the place's context; with `by_host`, memory that the host
 /// may look at.
-pub(super) unsafe fn fill(
+pub(super) unsafe fn fill<T: Send + 'static>(
     py: Python<'_>,
-    place: &Place,
+    place: &Arc<Place>,
     destination: usize,
     value: u8,
     size: usize,
     by_host: bool,
-) -> PyResult<()> {
+    operands: T,
+) -> PyResult<T> {
     let to = pointer(destination);
-    if size <= BRIEF && by_host && place.is_settled() {
+    let touched = [range(destination, size)];
+    let ordered = order(py, place, &touched)?;
+    if size <= BRIEF && by_host && !ordered && place.is_settled() {
         // SAFETY: the caller vouches for the range.
         unsafe { ptr::write_bytes(to.cast::<u8>(), value, size) };
-        return Ok(());
+        return Ok(operands);
     }
     let queue = place.queue()?;
     let event = if size <= BRIEF {
@@ -72,57 +92,52 @@ pub(super) unsafe fn fill(
             queue.fill_raw(pointer(destination), value, size, Completion::Event)
         })
     }?;
-    finish(py, queue, event, "fill", size)
-}
-
-/// Waits for what was not done in a moment, without the GIL.
-fn finish(
-    py: Python<'_>,
-    queue: &Queue,
-    event: Option<Event>,
-    operation: &'static str,
-    size: usize,
-) -> PyResult<()> {
-    match event {
-        Some(event) => Ok(py.detach(|| queue.finish(&event, operation, size))?),
-        None => Ok(()),
-    }
+    finish(py, place, event, "fill", size, &touched, operands)
 }
 
 /// Copies from one place to another, in whatever way there is, and waits.
 ///
 /// # Safety
-/// Each range must be USM of its place's context and stay valid until this returns; with `by_host`, memory that the host
-/// may look at.
-pub(super) unsafe fn copy_between(
+/// `operands` must keep both ranges valid, each USM of its place's context; with `by_host`, memory that the host may look
+/// at.
+#[allow(clippy::too_many_arguments)] // Two sides of a place and an address each.
+pub(super) unsafe fn copy_between<T: Send + 'static>(
     py: Python<'_>,
-    to: &Place,
+    to: &Arc<Place>,
     destination: usize,
-    from: &Place,
+    from: &Arc<Place>,
     source: usize,
     size: usize,
     by_host: bool,
-) -> PyResult<()> {
-    if size <= BRIEF && by_host && to.is_settled() && from.is_settled() {
-        // SAFETY: the caller vouches for the ranges, which may overlap.
-        unsafe {
-            ptr::copy(
-                pointer(source).cast::<u8>(),
-                pointer(destination).cast(),
-                size,
-            )
-        };
-        return Ok(());
-    }
-    let (into, out_of) = (to.queue()?, from.queue()?);
-    if into == out_of {
+    operands: T,
+) -> PyResult<T> {
+    if Arc::ptr_eq(to, from) {
         // SAFETY: the caller vouches for the ranges.
-        return unsafe { copy(py, to, destination, source, size, by_host) };
+        return unsafe { copy(py, to, destination, source, size, by_host, operands) };
     }
-    // SAFETY: as above.
-    Ok(py.detach(|| unsafe {
-        into.peer_copy_raw(pointer(destination), out_of, pointer(source), size)
-    })?)
+    let touched = [range(destination, size), range(source, size)];
+    let ordered = order(py, to, &touched)?;
+    if size <= BRIEF && by_host && !ordered && to.is_settled() && from.is_settled() {
+        let (to, from) = (pointer(destination), pointer(source));
+        // SAFETY: the caller vouches for the ranges, which may overlap.
+        unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
+        return Ok(operands);
+    }
+    let fault = Fault::default();
+    // SAFETY: the caller vouches for the ranges.
+    let event = py.detach(|| unsafe {
+        begin_between(
+            to.queue()?,
+            destination,
+            from.queue()?,
+            source,
+            size,
+            &fault,
+        )
+    })?;
+    let operands = finish(py, to, event, "copy", size, &touched, operands)?;
+    event::check(&fault)?;
+    Ok(operands)
 }
 
 /// Begins to copy from the place of one queue to that of another, after what was submitted to either before and before
@@ -183,26 +198,73 @@ pub(super) unsafe fn begin_between(
     Ok(Some(direct.unwrap_or(end)))
 }
 
-/// # Safety
-/// As for [`copy`].
-unsafe fn copy_now(
-    queue: &Queue,
-    destination: usize,
-    source: usize,
-    size: usize,
-) -> Result<(), Error> {
-    // SAFETY: the caller vouches for the ranges.
-    match unsafe {
-        queue.copy_raw(
-            pointer(destination),
-            pointer(source),
-            size,
-            Completion::Event,
-        )
-    }? {
-        Some(event) => queue.finish(&event, "copy", size),
-        None => Ok(()),
+/// Lets what is submitted to the queue of `place` from here on come after what other queues have under way on the same
+/// bytes; `false` when there is nothing of that kind.
+pub(super) fn order(
+    py: Python<'_>,
+    place: &Arc<Place>,
+    touched: &[Range<usize>],
+) -> PyResult<bool> {
+    let before: Vec<Event> = touched
+        .iter()
+        .flat_map(|touched| pending::touching(touched, Some(place)))
+        .collect();
+    if before.is_empty() {
+        return Ok(false);
     }
+    py.detach(|| place.queue()?.barrier(&before))?;
+    Ok(true)
+}
+
+/// Waits for what was not done in a moment, without the GIL; gives the operands back.
+///
+/// # Errors
+/// What a signal's handler raises, or the operation's error. The operands are then retained until the operation is over.
+pub(super) fn finish<T: Send + 'static>(
+    py: Python<'_>,
+    place: &Arc<Place>,
+    event: Option<Event>,
+    operation: &'static str,
+    size: usize,
+    touched: &[Range<usize>],
+    operands: T,
+) -> PyResult<T> {
+    let Some(event) = event else {
+        return Ok(operands);
+    };
+    let interrupted = loop {
+        match py.detach(|| event.wait(Some(event::SLICE))) {
+            Ok(true) => return Ok(operands),
+            Ok(false) => {
+                if let Err(raised) = py.check_signals() {
+                    break raised;
+                }
+            }
+            // The queue waits once more, so that the work is over if it can be.
+            Err(cause) => match py.detach(|| place.queue()?.finish(&event, operation, size)) {
+                Ok(()) => {
+                    let device = place.device().name().to_owned();
+                    let cause = Box::new(cause);
+                    return Err(Error::Operation {
+                        operation,
+                        size,
+                        device,
+                        cause,
+                    }
+                    .into());
+                }
+                Err(failed) => break failed.into(),
+            },
+        }
+    };
+    under_way::prepare(py)?;
+    py.detach(|| retain(place, &event, touched.to_vec(), operands))?;
+    Err(interrupted)
+}
+
+/// The addresses of `size` bytes.
+pub(super) fn range(first: usize, size: usize) -> Range<usize> {
+    first..first.saturating_add(size)
 }
 
 /// The pointer that Python's number is.

@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 
 /// The count of a closed object.
 const CLOSED: u32 = u32::MAX;
+/// The count while one thread finds out whether the object can be closed.
+const CLOSING: u32 = CLOSED - 1;
 
 /// Counts buffers and running operations; closed when it says so, and then for good.
 #[derive(Debug, Default)]
@@ -14,6 +16,19 @@ pub(super) struct Uses(AtomicU32);
 
 /// One use, until it is dropped.
 pub(super) struct Use<'a>(&'a Uses);
+
+/// What an attempt to close found.
+pub(super) enum Close<'a> {
+    /// Nothing in the way: this thread closes, or leaves the object open by dropping this.
+    Begun(Closing<'a>),
+    /// That many uses, another thread's attempt among them.
+    Used(u32),
+    /// Nothing to do any more.
+    Closed,
+}
+
+/// An attempt to close, by one thread at a time.
+pub(super) struct Closing<'a>(&'a Uses);
 
 impl Uses {
     /// Begins a use that ends with the guard.
@@ -24,11 +39,11 @@ impl Uses {
     /// Begins a use that [`end`](Self::end) ends.
     ///
     /// # Errors
-    /// `ValueError` once closed.
+    /// `ValueError` once closed, or about to be.
     pub(super) fn begin(&self) -> PyResult<()> {
         self.0
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |uses| {
-                (uses != CLOSED).then(|| uses + 1)
+                (uses < CLOSING).then(|| uses + 1)
             })
             .map(drop)
             .map_err(|_| PyValueError::new_err("the memory was closed"))
@@ -39,20 +54,17 @@ impl Uses {
         self.0.fetch_sub(1, Ordering::Release);
     }
 
-    /// Closes; the number of uses that stand in the way, if any do.
-    pub(super) fn close(&self) -> Result<(), u32> {
-        let closed = self
+    /// Begins to close.
+    pub(super) fn close(&self) -> Close<'_> {
+        let begun = self
             .0
-            .compare_exchange(0, CLOSED, Ordering::Acquire, Ordering::Relaxed);
-        match closed {
-            Ok(_) | Err(CLOSED) => Ok(()),
-            Err(uses) => Err(uses),
+            .compare_exchange(0, CLOSING, Ordering::Acquire, Ordering::Relaxed);
+        match begun {
+            Ok(_) => Close::Begun(Closing(self)),
+            Err(CLOSED) => Close::Closed,
+            Err(CLOSING) => Close::Used(1),
+            Err(uses) => Close::Used(uses),
         }
-    }
-
-    /// Opens again what [`close`](Self::close) has just closed.
-    pub(super) fn reopen(&self) {
-        self.0.store(0, Ordering::Release);
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -60,8 +72,55 @@ impl Uses {
     }
 }
 
+impl Closing<'_> {
+    /// Closes for good.
+    pub(super) fn finish(self) {
+        self.0.0.store(CLOSED, Ordering::Release);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(0, Ordering::Release);
+    }
+}
+
 impl Drop for Use<'_> {
     fn drop(&mut self) {
         self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    use super::{Close, Uses};
+
+    #[test]
+    fn one_closes_and_none_is_told_so_before() {
+        for _ in 0..2000 {
+            let (uses, freed) = (Uses::default(), AtomicU32::new(0));
+            let close = |is_shared: bool| match uses.close() {
+                // Something else is in the way: the object stays open.
+                Close::Begun(closing) if is_shared => drop(closing),
+                Close::Begun(closing) => {
+                    freed.fetch_add(1, Ordering::SeqCst);
+                    closing.finish();
+                }
+                Close::Closed => assert_eq!(freed.load(Ordering::SeqCst), 1),
+                Close::Used(_) => {}
+            };
+            thread::scope(|scope| {
+                scope.spawn(|| close(true));
+                scope.spawn(|| close(false));
+                scope.spawn(|| close(false));
+            });
+            close(false);
+            assert!(uses.is_closed());
+            assert_eq!(freed.into_inner(), 1);
+        }
     }
 }

@@ -24,6 +24,7 @@ use crate::Result;
 use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::process;
 
 /// Whose Level Zero serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +175,9 @@ impl Runtime {
         }
         if devices.is_empty() {
             return Err(none(format!("{} drivers, no GPU device", drivers.len())));
+        }
+        if !devices.iter().all(Device::survives_forks) {
+            process::confine_driver();
         }
         Ok(Self {
             library,

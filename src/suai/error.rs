@@ -59,8 +59,9 @@ pub enum Error {
     },
     /// The elements that shape, strides and offset select lie further apart than any memory reaches.
     #[error(
-        "'strides' {strides:?} and 'offset' {offset} with 'shape' {shape:?} and items of {itemsize} bytes \
-         reach further than any memory"
+        "'strides' {} and 'offset' {offset} with 'shape' {shape:?} and items of {itemsize} bytes reach further than any \
+         memory",
+        .strides.as_ref().map_or_else(|| "None".to_owned(), |strides| format!("{strides:?}"))
     )]
     ReachOverflow {
         /// The shape.

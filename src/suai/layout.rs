@@ -34,13 +34,16 @@ impl Layout {
         itemsize: usize,
     ) -> Result<Self, Error> {
         let shape = dimensions(shape)?;
-        let strides = strides
+        let mut strides = strides
             .map(|strides| as_strides(strides, shape.len()))
             .transpose()?;
         let offset = isize::try_from(offset).map_err(|_| out_of_range("offset", offset))?;
         let Some(elements) = element_count(&shape, itemsize) else {
             return Err(Error::ShapeOverflow { shape, itemsize });
         };
+        if let Some(strides) = &mut strides {
+            make_expressible(strides, &shape, itemsize);
+        }
         match reach(&shape, strides.as_deref(), offset, itemsize, elements) {
             Some(extent) => Ok(Self {
                 shape,
@@ -194,6 +197,19 @@ fn as_strides(strides: &[i64], ndim: usize) -> Result<Vec<isize>, Error> {
     strides.iter().map(stride).collect()
 }
 
+/// Puts strides that lead nowhere, as those of a single element, and have no number of bytes in order: as if the array had
+/// no gaps.
+fn make_expressible(strides: &mut [isize], shape: &[usize], itemsize: usize) {
+    let is_empty = shape.contains(&0);
+    let packed = row_major(shape);
+    for ((stride, &size), packed) in strides.iter_mut().zip(shape).zip(packed) {
+        let bytes = isize::try_from(itemsize).map(|itemsize| stride.checked_mul(itemsize));
+        if (is_empty || size == 1) && !matches!(bytes, Ok(Some(_))) {
+            *stride = packed;
+        }
+    }
+}
+
 /// The number of elements, or `None` when the non-zero dimensions make more bytes than an `isize` counts.
 fn element_count(shape: &[usize], itemsize: usize) -> Option<usize> {
     let bytes = shape
@@ -225,7 +241,7 @@ fn reach(
     elements: usize,
 ) -> Option<Extent> {
     let itemsize = isize::try_from(itemsize).ok()?;
-    // Every stride has to be expressible in bytes, one that moves nothing included.
+    // Every stride has to be expressible in bytes.
     for stride in strides.unwrap_or_default() {
         stride.checked_mul(itemsize)?;
     }

@@ -226,7 +226,6 @@ mod layouts {
         assert!(refused(&[3], &[i64::MAX], 0, 1));
         assert!(refused(&[2, 2], &[i64::MAX, 1], 0, 1));
         assert!(refused(&[2], &[i64::MIN], -1, 1));
-        assert!(refused(&[1], &[i64::MAX], 0, 8));
         assert!(refused(
             &[2, 2],
             &[i64::MAX / 2 + 1, i64::MIN / 2 - 1],
@@ -236,6 +235,20 @@ mod layouts {
         assert!(refused(&[], &[], i64::MAX, 1));
         assert!(refused(&[0], &[1], i64::MAX, 8));
         assert!(!refused(&[0], &[1], i64::MAX, 1));
+    }
+
+    #[test]
+    fn strides_that_lead_nowhere() {
+        let strides = |shape: &[i64], strides: &[i64], itemsize| {
+            let layout = Layout::new(shape, Some(strides), 0, itemsize);
+            layout.map(|layout| (layout.element_strides(), layout.extent().len()))
+        };
+        let far = 1 << 62;
+        assert_eq!(strides(&[1], &[far], 8), Ok((vec![1], 8)));
+        assert_eq!(strides(&[3, 1], &[5, far], 8), Ok((vec![5, 1], 88)));
+        assert_eq!(strides(&[0, 3], &[far, -far], 8), Ok((vec![3, 1], 0)));
+        // What can be told in bytes stays as it was given.
+        assert_eq!(strides(&[1], &[far], 1), Ok((vec![far as isize], 1)));
     }
 
     #[test]

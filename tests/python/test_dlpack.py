@@ -765,3 +765,17 @@ def test_without_sycl_arrays_are_on_the_host(fresh):
                 assert np.from_dlpack(array).ctypes.data == array._pointer
                 assert zeusm.from_dlpack(np.asarray(array), copy=False)._pointer == array._pointer
     """)
+
+
+@pytest.mark.skipif(
+    dpctl.__version__ < "0.19", reason="dpnp 0.15 takes DLPack of dpctl's arrays only"
+)
+def test_wide_numbers_without_a_compiler(fresh):
+    """dpnp asks the device whether it has float64 before it takes an array of it."""
+    program = """
+    import zeusm
+    import dpnp
+    for dtype in ("float64", "complex128", "float16"):
+        assert dpnp.from_dlpack(zeusm.empty(10, dtype=dtype)).dtype == dtype
+    """
+    fresh(program, env={"ZEUSM_OPENCL_LIBRARY": "/there/is/none.so"})

@@ -14,6 +14,7 @@ SOURCE = r"""
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* What copies and fills answer, when that is not 0; how long they take to be submitted; a number for others to count
@@ -56,6 +57,15 @@ int zeCommandListAppendMemoryFill(void *list, void *to, const void *pattern, siz
     if (answer != 0)
         return answer;
     return ((fill *)behind("zeCommandListAppendMemoryFill"))(list, to, pattern, width, size, signal, count, waits);
+}
+
+int zeDeviceGetProperties(void *device, char *properties)
+{
+    int answer = ((int (*)(void *, void *))behind("zeDeviceGetProperties"))(device, properties);
+    const char *name = getenv("SHIM_DEVICE_NAME");
+    if (answer == 0 && name != NULL)
+        strncpy(properties + 112, name, 255);
+    return answer;
 }
 
 /* Whether pointers are looked up for the whole driver, in all contexts that there are. */
@@ -309,6 +319,8 @@ refusals.value = 0
 memory.memset(4)
 assert memory.tobytes() == b"\\4" * size
 """)
+
+
 def test_a_device_lost_under_sycls_work_is_an_error(run):
     """SYCL throws while zeusm waits for its queue, which must not end the process."""
     run("""
@@ -387,4 +399,46 @@ for size in 1 << 44, 1 << 46, 1 << 62, sys.maxsize:
         raise AssertionError("more than there is")
 """,
         env={"ZEUSM_POOL": pool},
+    )
+
+
+def test_a_driver_that_does_not_survive_a_fork_is_not_called_in_the_child(run, usm_type):
+    """Each call is an error there, for new objects and inherited ones; letting go of the latter is none."""
+    run(
+        f"""
+import os, signal, traceback
+zm = zeusm.memory
+memory, host = zm.MemoryUSM{usm_type.title()}(1 << 20), bytearray(1 << 20)
+memory.memset(3)
+event = memory.memset_async(4)
+
+def refused(call):
+    try:
+        call()
+    except (zeusm.LevelZeroError, zm.USMAllocationError) as error:
+        assert "fork" in str(error), error
+    else:
+        raise AssertionError(call)
+
+def check():
+    global memory, event
+    refused(lambda: zm.MemoryUSM{usm_type.title()}(64 << 20))
+    refused(lambda: memory.copy_to_host(host))
+    refused(lambda: memory.memset_async(5))
+    assert event.wait()
+    del memory, event
+
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    try:
+        check()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert event.wait() and memory.tobytes() == b"\\4" * (1 << 20)
+""",
+        env={"SHIM_DEVICE_NAME": "Intel(R) Arc(TM)"},
     )

@@ -326,3 +326,7 @@ assert "libsycl.so.77" in told(event) and "libsycl.so.9" in told(event), told(ev
 """,
         env={"LD_LIBRARY_PATH": str(LIBRARIES)},
     )
+
+
+def test_every_function_is_there_at_once(machine):
+    machine("import zeusm, dpctl; dpctl.SyclDevice('level_zero:gpu:0')", env={"LD_BIND_NOW": "1"})

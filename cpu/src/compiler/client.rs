@@ -5,39 +5,34 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{self, Child, Command};
+use std::process::{Child, Command};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{MsgFlags, send};
-use parking_lot::Mutex;
 
 use super::message::{Failure, Job, read_outcome};
 use super::server::BEGUN;
 use super::start::zeusm_cpu_compiler;
+use crate::errno;
+use crate::fork::PerProcess;
 use crate::maps;
 use crate::opencl::{self, Runtime};
+use crate::sync::Mutex;
 
 /// How much of what a dying compiler said is passed on, in bytes.
 const LAST_WORDS: u64 = 4096;
 
-/// The compiling process, once there is one.
-static COMPILER: Mutex<Option<Compiler>> = Mutex::new(None);
+/// The compiling process, once there is one. A child of a fork starts another: both must not talk on one socket.
+static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
 
 /// Builds a module to the device's own code; one at a time.
 ///
 /// # Errors
 /// See [`Failure`].
 pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
-    let mut place = COMPILER.lock();
-    // After a fork the compiler is the parent's, and both must not talk on one socket.
-    if place
-        .as_ref()
-        .is_some_and(|compiler| compiler.owner != process::id())
-    {
-        std::mem::forget(place.take());
-    }
+    let mut place = COMPILER.get().lock();
     // A compiler that died between two jobs is replaced once; one that cannot even begin is not tried for ever.
     for _ in 0..2 {
         let compiler = match &mut *place {
@@ -60,34 +55,56 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
     ))
 }
 
+/// Says which step of starting the compiling process the system refused, and what to do about it.
+fn failed<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> io::Error {
+    move |error| {
+        let error = error.into();
+        let advice = match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+                "a filter of system calls (seccomp, as in a container) or a security module forbids it: allow the call"
+            }
+            Some(libc::EMFILE | libc::ENFILE) => {
+                "there are too many open files: close some, or raise `ulimit -n`"
+            }
+            Some(libc::EAGAIN) => "there are too many processes: end some, or raise `ulimit -u`",
+            _ => "modules are built in a process of their own, which needs it",
+        };
+        let why = errno::explained(&error);
+        io::Error::other(format!(
+            "the process that builds modules cannot be started: {step} answered {why}: {advice}"
+        ))
+    }
+}
+
 /// The process, the socket to it, and what it writes to its standard output and error.
 struct Compiler {
     process: Child,
     socket: UnixStream,
     words: File,
-    owner: u32,
 }
 
 impl Compiler {
     fn start() -> io::Result<Self> {
-        let (ours, theirs) = UnixStream::pair()?;
-        let words = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)?;
+        let (ours, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
+        let words = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)
+            .map_err(failed("memfd_create"))?;
         // Every line goes to the end, also after the file has been emptied.
-        fcntl(&words, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+        fcntl(&words, FcntlArg::F_SETFL(OFlag::O_APPEND)).map_err(failed("fcntl"))?;
         // What lies near this process's libraries does not lie near the other's, so it is told what was found here.
         let opencl = Runtime::get().map_err(io::Error::other)?.path();
+        let copy = || words.try_clone().map_err(failed("fcntl(F_DUPFD_CLOEXEC)"));
         let process = Command::new(dynamic_linker()?)
             .arg(library()?)
             .env(opencl::LIBRARY_VARIABLE, opencl)
             .stdin(OwnedFd::from(theirs))
-            .stdout(words.try_clone()?)
-            .stderr(words.try_clone()?)
-            .spawn()?;
+            .stdout(copy()?)
+            .stderr(copy()?)
+            .spawn()
+            .map_err(failed("clone and execve of the dynamic linker"))?;
         Ok(Self {
             process,
             socket: ours,
             words: words.into(),
-            owner: process::id(),
         })
     }
 

@@ -1,11 +1,14 @@
-//! The tables of the tools, system and runtime APIs (`zet`, `zes`, `zer`), which this runtime leaves as they are: a
-//! loader that finds no function in them answers for it.
+//! The tools, system and runtime APIs (`zet`, `zes`, `zer`), which this runtime does not serve. It leaves their tables as
+//! they are: a loader that finds no function in them answers for it. In the loader's place it answers as that does, since
+//! a program that is linked against the loader wants every function to be there (all at once, under `LD_BIND_NOW`).
 
 use std::ffi::c_void;
+use std::ptr;
 
 use level_zero_sys as sys;
 
 use crate::answer::{answer, ensure};
+use crate::driver;
 
 macro_rules! empty {
     ($($getter:ident)*) => {$(
@@ -44,14 +47,111 @@ empty! {
     zerGetGlobalProcAddrTable
 }
 
-macro_rules! unsupported {
+macro_rules! absent {
     ($($function:ident)*) => {$(
-        /// Not served. SYCL 2024.2's adapters link the function by name, so it has to be there.
+        /// Not served: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
+        /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader answers for a driver without it.
         #[unsafe(no_mangle)]
         pub extern "C" fn $function() -> sys::ze_result_t {
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+            answer(|| {
+                driver::expect_initialised()?;
+                Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+            })
         }
     )*};
 }
 
-unsupported! { zesDeviceEnumMemoryModules zesMemoryGetProperties zesMemoryGetState }
+/// There is no system management: as a loader that finds no driver with it.
+#[unsafe(no_mangle)]
+pub extern "C" fn zesInit() -> sys::ze_result_t {
+    sys::ZE_RESULT_ERROR_UNINITIALIZED
+}
+
+absent! {
+    zesDeviceEccAvailable zesDeviceEccConfigurable zesDeviceEnumActiveVFExp zesDeviceEnumDiagnosticTestSuites
+    zesDeviceEnumEnabledVFExp zesDeviceEnumEngineGroups zesDeviceEnumFabricPorts zesDeviceEnumFans
+    zesDeviceEnumFirmwares zesDeviceEnumFrequencyDomains zesDeviceEnumLeds zesDeviceEnumMemoryModules
+    zesDeviceEnumOverclockDomains zesDeviceEnumPerformanceFactorDomains zesDeviceEnumPowerDomains
+    zesDeviceEnumPsus zesDeviceEnumRasErrorSets zesDeviceEnumSchedulers zesDeviceEnumStandbyDomains
+    zesDeviceEnumTemperatureSensors zesDeviceEventRegister zesDeviceGet zesDeviceGetCardPowerDomain
+    zesDeviceGetEccState zesDeviceGetOverclockControls zesDeviceGetOverclockDomains zesDeviceGetProperties
+    zesDeviceGetState zesDeviceGetSubDevicePropertiesExp zesDevicePciGetBars zesDevicePciGetProperties
+    zesDevicePciGetState zesDevicePciGetStats zesDevicePciLinkSpeedUpdateExt zesDeviceProcessesGetState
+    zesDeviceReadOverclockState zesDeviceReset zesDeviceResetExt zesDeviceResetOverclockSettings
+    zesDeviceSetEccState zesDeviceSetOverclockWaiver zesDiagnosticsGetProperties zesDiagnosticsGetTests
+    zesDiagnosticsRunTests zesDriverEventListen zesDriverEventListenEx zesDriverGet zesDriverGetDeviceByUuidExp
+    zesDriverGetExtensionFunctionAddress zesDriverGetExtensionProperties zesEngineGetActivity
+    zesEngineGetActivityExt zesEngineGetProperties zesFabricPortGetConfig zesFabricPortGetFabricErrorCounters
+    zesFabricPortGetLinkType zesFabricPortGetMultiPortThroughput zesFabricPortGetProperties
+    zesFabricPortGetState zesFabricPortGetThroughput zesFabricPortSetConfig zesFanGetConfig zesFanGetProperties
+    zesFanGetState zesFanSetDefaultMode zesFanSetFixedSpeedMode zesFanSetSpeedTableMode zesFirmwareFlash
+    zesFirmwareGetConsoleLogs zesFirmwareGetFlashProgress zesFirmwareGetProperties
+    zesFirmwareGetSecurityVersionExp zesFirmwareSetSecurityVersionExp zesFrequencyGetAvailableClocks
+    zesFrequencyGetProperties zesFrequencyGetRange zesFrequencyGetState zesFrequencyGetThrottleTime
+    zesFrequencyOcGetCapabilities zesFrequencyOcGetFrequencyTarget zesFrequencyOcGetIccMax zesFrequencyOcGetMode
+    zesFrequencyOcGetTjMax zesFrequencyOcGetVoltageTarget zesFrequencyOcSetFrequencyTarget
+    zesFrequencyOcSetIccMax zesFrequencyOcSetMode zesFrequencyOcSetTjMax zesFrequencyOcSetVoltageTarget
+    zesFrequencySetRange zesLedGetProperties zesLedGetState zesLedSetColor zesLedSetState zesMemoryGetBandwidth
+    zesMemoryGetProperties zesMemoryGetState zesOverclockGetControlCurrentValue
+    zesOverclockGetControlPendingValue zesOverclockGetControlState zesOverclockGetDomainControlProperties
+    zesOverclockGetDomainProperties zesOverclockGetDomainVFProperties zesOverclockGetVFPointValues
+    zesOverclockSetControlUserValue zesOverclockSetVFPointValues zesPerformanceFactorGetConfig
+    zesPerformanceFactorGetProperties zesPerformanceFactorSetConfig zesPowerGetEnergyCounter
+    zesPowerGetEnergyThreshold zesPowerGetLimits zesPowerGetLimitsExt zesPowerGetLimitsExt2
+    zesPowerGetProperties zesPowerGetUsage zesPowerSetEnergyThreshold zesPowerSetLimits zesPowerSetLimitsExt
+    zesPowerSetLimitsExt2 zesPsuGetProperties zesPsuGetState zesRasClearStateExp zesRasGetConfig
+    zesRasGetConfigExp zesRasGetProperties zesRasGetState zesRasGetStateExp zesRasGetStateExp2
+    zesRasGetSupportedCategoriesExp zesRasSetConfig zesRasSetConfigExp zesSchedulerGetCurrentMode
+    zesSchedulerGetProperties zesSchedulerGetTimeoutModeProperties zesSchedulerGetTimesliceModeProperties
+    zesSchedulerSetComputeUnitDebugMode zesSchedulerSetExclusiveMode zesSchedulerSetTimeoutMode
+    zesSchedulerSetTimesliceMode zesStandbyGetMode zesStandbyGetProperties zesStandbySetMode
+    zesTemperatureGetConfig zesTemperatureGetProperties zesTemperatureGetState zesTemperatureSetConfig
+    zesVFManagementGetVFCapabilitiesExp zesVFManagementGetVFCapabilitiesExp2
+    zesVFManagementGetVFEngineUtilizationExp zesVFManagementGetVFEngineUtilizationExp2
+    zesVFManagementGetVFMemoryUtilizationExp zesVFManagementGetVFMemoryUtilizationExp2
+    zesVFManagementGetVFPropertiesExp zesVFManagementSetVFTelemetryModeExp
+    zesVFManagementSetVFTelemetrySamplingIntervalExp
+}
+
+absent! {
+    zetCommandListAppendMarkerExp zetCommandListAppendMetricMemoryBarrier zetCommandListAppendMetricQueryBegin
+    zetCommandListAppendMetricQueryEnd zetCommandListAppendMetricStreamerMarker zetContextActivateMetricGroups
+    zetDebugAcknowledgeEvent zetDebugAttach zetDebugDetach zetDebugGetRegisterSetProperties
+    zetDebugGetThreadRegisterSetProperties zetDebugInterrupt zetDebugReadEvent zetDebugReadMemory
+    zetDebugReadRegisters zetDebugResume zetDebugWriteMemory zetDebugWriteRegisters
+    zetDeviceCreateMetricGroupsFromMetricsExp zetDeviceDisableMetricsExp zetDeviceEnableMetricsExp
+    zetDeviceGetConcurrentMetricGroupsExp zetDeviceGetDebugProperties zetKernelGetProfileInfo
+    zetMetricCreateFromProgrammableExp zetMetricCreateFromProgrammableExp2 zetMetricDecoderCreateExp
+    zetMetricDecoderDestroyExp zetMetricDecoderGetDecodableMetricsExp zetMetricDestroyExp zetMetricGet
+    zetMetricGetProperties zetMetricGroupAddMetricExp zetMetricGroupCalculateMetricExportDataExp
+    zetMetricGroupCalculateMetricValues zetMetricGroupCalculateMultipleMetricValuesExp zetMetricGroupCloseExp
+    zetMetricGroupCreateExp zetMetricGroupDestroyExp zetMetricGroupGet zetMetricGroupGetExportDataExp
+    zetMetricGroupGetGlobalTimestampsExp zetMetricGroupGetProperties zetMetricGroupRemoveMetricExp
+    zetMetricProgrammableGetExp zetMetricProgrammableGetParamInfoExp zetMetricProgrammableGetParamValueInfoExp
+    zetMetricProgrammableGetPropertiesExp zetMetricQueryCreate zetMetricQueryDestroy zetMetricQueryGetData
+    zetMetricQueryPoolCreate zetMetricQueryPoolDestroy zetMetricQueryReset zetMetricStreamerClose
+    zetMetricStreamerOpen zetMetricStreamerReadData zetMetricTracerCreateExp zetMetricTracerDecodeExp
+    zetMetricTracerDestroyExp zetMetricTracerDisableExp zetMetricTracerEnableExp zetMetricTracerReadDataExp
+    zetModuleGetDebugInfo zetTracerExpCreate zetTracerExpDestroy zetTracerExpSetEnabled zetTracerExpSetEpilogues
+    zetTracerExpSetPrologues
+}
+
+absent! { zerGetLastErrorDescription }
+
+/// No identifier: the runtime API is not served.
+#[unsafe(no_mangle)]
+pub extern "C" fn zerTranslateDeviceHandleToIdentifier() -> u32 {
+    u32::MAX
+}
+
+/// No device: see [`zerTranslateDeviceHandleToIdentifier`].
+#[unsafe(no_mangle)]
+pub extern "C" fn zerTranslateIdentifierToDeviceHandle() -> *mut c_void {
+    ptr::null_mut()
+}
+
+/// No context: see [`zerTranslateDeviceHandleToIdentifier`].
+#[unsafe(no_mangle)]
+pub extern "C" fn zerGetDefaultContext() -> *mut c_void {
+    ptr::null_mut()
+}

@@ -53,7 +53,8 @@ pub unsafe fn compute(
     Ok(())
 }
 
-/// `zeDeviceGetModuleProperties`: what the compiler takes; without one no format and no arithmetic.
+/// `zeDeviceGetModuleProperties`: what the compiler takes; without one no format and no arithmetic, but
+/// numbers of every width to hold.
 ///
 /// # Safety
 /// As for [`compute`].
@@ -65,12 +66,17 @@ pub unsafe fn module(
     // SAFETY: the caller vouches for the pointer.
     let told = unsafe { properties(told) }?;
     let none = opencl::Properties::default();
-    let found = Runtime::get().map_or(&none, Runtime::properties);
+    let runtime = Runtime::get();
+    let found = runtime
+        .as_ref()
+        .map_or(&none, |runtime| runtime.properties());
+    // Without a compiler memory may hold numbers of any width all the same, which packages take these flags for.
+    let has = |config: u64| config != 0 || runtime.is_err();
     let (major, minor) = found.spirv;
     told.spirvVersionSupported = u32::from(major) << 16 | u32::from(minor);
     let flags = [
-        (sys::ZE_DEVICE_MODULE_FLAG_FP16, found.half != 0),
-        (sys::ZE_DEVICE_MODULE_FLAG_FP64, found.double != 0),
+        (sys::ZE_DEVICE_MODULE_FLAG_FP16, has(found.half)),
+        (sys::ZE_DEVICE_MODULE_FLAG_FP64, has(found.double)),
         (
             sys::ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS,
             found.has("cl_khr_int64_base_atomics") && found.has("cl_khr_int64_extended_atomics"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use crate::answer::{Answer, ensure};
-pub use table::Table;
+pub use table::{Shelf, Table};
 
 /// What a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The live objects of one kind, found by slot number in constant time.
 
-use std::sync::{Arc, OnceLock};
-
-use parking_lot::{Mutex, RwLock};
+use std::ptr;
+use std::sync::Arc;
 
 use super::{GENERATION_BITS, SLOT_BITS};
+use crate::sync::{Held, Lazy, Mutex, MutexGuard, RwLock};
 
 /// Slots in the first segment; each further one is twice as large as the one before.
 const FIRST: u32 = 64;
@@ -24,43 +24,68 @@ struct Vacancies {
     used: u32,
 }
 
-/// The live objects of one kind. Segments never move, so readers take only the lock of their own slot.
-pub struct Table<T> {
-    segments: [OnceLock<Box<[Slot<T>]>>; SEGMENTS],
+/// The live objects of one kind. Segments never move, so readers take only the lock of their own slot; who changes a
+/// slot has the vacancies' lock as well.
+pub struct Table<T: 'static> {
+    segments: [Lazy<Box<[Slot<T>]>>; SEGMENTS],
     vacancies: Mutex<Vacancies>,
+    held: Held<MutexGuard<'static, Vacancies>>,
 }
 
-impl<T> Table<T> {
+/// What a fork asks of a table, whatever its objects.
+pub trait Shelf {
+    /// Keeps every other thread from changing the table until this one calls [`release`](Self::release).
+    fn hold(&'static self);
+    /// Ends what [`hold`](Self::hold) began on this thread.
+    fn release(&'static self);
+    /// As [`release`](Self::release), on the only thread of a child: no slot stays locked by a reader that the child
+    /// does not have.
+    fn inherit(&'static self);
+}
+
+impl<T: Send + Sync> Shelf for Table<T> {
+    fn hold(&'static self) {
+        let guard = self.vacancies.lock();
+        // SAFETY: `held` goes with the vacancies' lock.
+        unsafe { self.held.put(guard) };
+    }
+
+    fn release(&'static self) {
+        // SAFETY: this thread took the lock in `hold`, or is a copy of the one that did.
+        drop(unsafe { self.held.take() });
+    }
+
+    fn inherit(&'static self) {
+        for slot in self.segments.iter().filter_map(Lazy::get).flatten() {
+            let place = ptr::from_ref(&slot.0).cast_mut();
+            // SAFETY: the child has no other thread, and a lock is changed through shared references in all its bytes.
+            // No writer was there when the process forked, so the entry is whole.
+            unsafe { place.write(RwLock::new(place.read().into_inner())) };
+        }
+        self.release();
+    }
+}
+
+impl<T: Send + Sync> Table<T> {
     /// An empty table.
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            segments: [const { OnceLock::new() }; SEGMENTS],
+            segments: [const { Lazy::new() }; SEGMENTS],
             vacancies: Mutex::new(Vacancies {
                 free: Vec::new(),
                 used: 0,
             }),
+            held: Held::new(),
         }
     }
 
     /// Puts `object` in a free slot: its number and generation, or `None` when every slot is in use.
     pub fn insert(&self, object: Arc<T>) -> Option<(u32, u32)> {
-        let number = {
-            let mut vacancies = self.vacancies.lock();
-            match vacancies.free.pop() {
-                Some(number) => number,
-                None => {
-                    let number = vacancies.used;
-                    if locate(number).0 >= SEGMENTS {
-                        return None;
-                    }
-                    vacancies.used += 1;
-                    number
-                }
-            }
-        };
+        let mut vacancies = self.vacancies.lock();
+        let number = vacancies.free.last().copied().unwrap_or(vacancies.used);
         let (segment, _) = locate(number);
-        self.segments.get(segment)?.get_or_init(|| {
+        self.segments.get(segment)?.get_or_make(|| {
             (0..FIRST << segment)
                 .map(|_| {
                     Slot(RwLock::new(Entry {
@@ -70,6 +95,9 @@ impl<T> Table<T> {
                 })
                 .collect()
         });
+        if vacancies.free.pop().is_none() {
+            vacancies.used += 1;
+        }
         let mut entry = self.slot(number)?.0.write();
         entry.object = Some(object);
         Some((number, entry.generation))
@@ -86,6 +114,7 @@ impl<T> Table<T> {
 
     /// Takes the object of that generation out of slot `number`.
     pub fn remove(&self, number: u32, generation: u32) -> Option<Arc<T>> {
+        let mut vacancies = self.vacancies.lock();
         let mut entry = self.slot(number)?.0.write();
         if entry.generation != generation {
             return None;
@@ -94,9 +123,8 @@ impl<T> Table<T> {
         entry.generation += 1;
         // A slot whose generations are used up is left alone, so that no old handle ever comes back to life.
         let reusable = entry.generation < 1 << GENERATION_BITS;
-        drop(entry);
         if reusable {
-            self.vacancies.lock().free.push(number);
+            vacancies.free.push(number);
         }
         Some(object)
     }
@@ -107,7 +135,7 @@ impl<T> Table<T> {
     }
 }
 
-impl<T> Default for Table<T> {
+impl<T: Send + Sync> Default for Table<T> {
     fn default() -> Self {
         Self::new()
     }

@@ -1,5 +1,6 @@
 //! In the loader's place: the functions that a loader has beside the API's.
 
+mod teardown;
 mod tracing;
 mod version;
 

@@ -1,18 +1,19 @@
 //! The processor: its name, clock, caches and vectors.
 
 use std::fs;
-use std::sync::OnceLock;
+
+use crate::sync::Lazy;
 
 /// What `/proc/cpuinfo` calls the processor.
 pub fn model() -> &'static str {
-    static MODEL: OnceLock<String> = OnceLock::new();
-    MODEL.get_or_init(|| cpuinfo("model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()))
+    static MODEL: Lazy<String> = Lazy::new();
+    MODEL.get_or_make(|| cpuinfo("model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()))
 }
 
 /// The clock in MHz: the highest that the system names, else the current one; 0 when it tells neither.
 pub fn megahertz() -> u32 {
-    static CLOCK: OnceLock<u32> = OnceLock::new();
-    *CLOCK.get_or_init(|| {
+    static CLOCK: Lazy<u32> = Lazy::new();
+    *CLOCK.get_or_make(|| {
         let highest = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
             .ok()
             .and_then(|text| text.trim().parse::<u32>().ok())
@@ -25,8 +26,8 @@ pub fn megahertz() -> u32 {
 
 /// Size in bytes of the largest cache.
 pub fn cache() -> usize {
-    static CACHE: OnceLock<usize> = OnceLock::new();
-    *CACHE.get_or_init(|| {
+    static CACHE: Lazy<usize> = Lazy::new();
+    *CACHE.get_or_make(|| {
         (0..8)
             .map_while(|index| {
                 let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use opencl_sys as cl;
 use opencl_sys::cl_event;
 
+use super::rest::{self, Call};
 use super::{Error, Runtime};
 
 /// When a launch began and ended, in nanoseconds of the device's clock.
@@ -48,6 +49,7 @@ impl Event {
     /// # Errors
     /// When the launch failed.
     pub fn wait(&self) -> Result<(), Error> {
+        let _call = Call::begin();
         // SAFETY: one event, alive.
         Error::check("clWaitForEvents", unsafe {
             (self.runtime.api.clWaitForEvents)(1, &raw const self.raw)
@@ -80,6 +82,7 @@ impl Event {
     /// # Errors
     /// When the runtime refuses; then `observer` is never told.
     pub fn tell<O: Observer + 'static>(&self, observer: Arc<O>) -> Result<(), Error> {
+        let _call = Call::begin();
         let data = Arc::into_raw(observer);
         // SAFETY: `finished` has the type that is asked for, and takes the count over when it is called, which is once.
         let code = unsafe {
@@ -121,6 +124,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
+        let _call = Call::begin();
+        rest::forget(self.raw);
         // SAFETY: made by the enqueue that gave it to us, released once.
         unsafe { (self.runtime.api.clReleaseEvent)(self.raw) };
     }
@@ -128,6 +133,7 @@ impl Drop for Event {
 
 /// What OpenCL calls at the end of a launch.
 unsafe extern "C" fn finished<O: Observer>(_: cl_event, _status: cl::cl_int, data: *mut c_void) {
+    let _call = Call::from_within();
     // SAFETY: the count that `tell` let go of, and this is the one call that it is for.
     unsafe { Arc::from_raw(data.cast_const().cast::<O>()) }.completed();
 }

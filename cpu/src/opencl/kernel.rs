@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
+use super::rest::{self, Call};
 use super::{Error, Event, Queue, Runtime};
 
 /// An argument's value.
@@ -63,6 +64,7 @@ impl Kernel {
         program: cl_program,
         name: &CStr,
     ) -> Result<Self, Error> {
+        let _call = Call::begin();
         let mut code = 0;
         // SAFETY: the program is alive, and the name ends in a null.
         let raw = unsafe { (runtime.api.clCreateKernel)(program, name.as_ptr(), &raw mut code) };
@@ -88,6 +90,7 @@ impl Kernel {
 
     /// What the compiler made of it.
     pub fn facts(&self) -> KernelFacts {
+        let _call = Call::begin();
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
             // SAFETY: `info` gives a buffer of the size that was asked for.
@@ -108,6 +111,7 @@ impl Kernel {
 
     /// The sub-group size and the number of sub-groups that a group of this shape gets; 0 where OpenCL does not tell.
     pub fn sub_groups(&self, group: [usize; 3]) -> (usize, usize) {
+        let _call = Call::begin();
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
             // SAFETY: the input is the three sizes; `info` gives a buffer of the size that was asked for.
@@ -176,6 +180,8 @@ impl Kernel {
         after: &[&Event],
     ) -> Result<Event, Error> {
         let after: SmallVec<[cl_event; 4]> = after.iter().map(|event| event.raw()).collect();
+        rest::expect_whole()?;
+        let _call = Call::begin();
         let kernel = self.raw.lock();
         for (index, value) in (0..).zip(values) {
             self.set(*kernel, index, *value)?;
@@ -200,7 +206,12 @@ impl Kernel {
             )
         };
         Error::check("clEnqueueNDRangeKernel", code)?;
-        Ok(Event::new(self.runtime, event))
+        rest::note(event, self.runtime);
+        let event = Event::new(self.runtime, event);
+        if rest::has_no_workers() {
+            event.wait()?;
+        }
+        Ok(event)
     }
 
     /// Sets one argument; the lock is held.
@@ -236,6 +247,7 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
+        let _call = Call::begin();
         // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
         unsafe { (self.runtime.api.clReleaseKernel)(*self.raw.get_mut()) };
     }

@@ -13,6 +13,7 @@ mod find;
 mod kernel;
 mod program;
 mod queue;
+pub mod rest;
 mod runtime;
 
 pub use device::Properties;

@@ -7,6 +7,7 @@ use opencl_sys::cl_program;
 use thiserror::Error as ThisError;
 
 use super::device::{info, number, text};
+use super::rest::{self, Call};
 use super::{Error, Kernel, Runtime};
 
 /// A build that failed, with the compiler's own words.
@@ -56,6 +57,8 @@ impl Program {
     /// # Errors
     /// What the compiler or the linker says.
     pub fn compile(runtime: &'static Runtime, units: &[Unit]) -> Result<Self, BuildError> {
+        rest::expect_whole()?;
+        let _call = Call::begin();
         if let [unit] = units {
             let program = Self::create(runtime, unit)?;
             program.build(unit.options)?;
@@ -158,6 +161,8 @@ impl Program {
     /// # Errors
     /// When the runtime does not know it for its own.
     pub fn load(runtime: &'static Runtime, binary: &[u8]) -> Result<Self, BuildError> {
+        rest::expect_whole()?;
+        let _call = Call::begin();
         let (mut status, mut loaded) = (0, 0);
         let (size, mut start) = (binary.len(), binary.as_ptr());
         // SAFETY: one device, one size, one pointer to that many bytes; all read during the call only.
@@ -294,6 +299,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
+        let _call = Call::begin();
         // SAFETY: created here, released once; its kernels hold it by OpenCL's own count.
         unsafe { (self.runtime.api.clReleaseProgram)(self.raw) };
     }

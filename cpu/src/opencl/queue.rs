@@ -3,6 +3,7 @@
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
 
+use super::rest::Call;
 use super::{Error, Runtime};
 
 /// An out-of-order queue that times its launches.
@@ -28,6 +29,7 @@ impl Queue {
             cl::CL_QUEUE_PROFILING_ENABLE | cl::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
             0,
         ];
+        let _call = Call::begin();
         let mut code = 0;
         // SAFETY: the properties end in 0, and device and context belong together.
         let raw = unsafe {
@@ -48,6 +50,7 @@ impl Queue {
     /// # Errors
     /// When the runtime fails.
     pub fn flush(&self) -> Result<(), Error> {
+        let _call = Call::begin();
         // SAFETY: the queue is alive.
         Error::check("clFlush", unsafe { (self.runtime.api.clFlush)(self.raw) })
     }
@@ -55,6 +58,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
+        let _call = Call::begin();
         // SAFETY: created here, released once; work that it still has keeps it alive by OpenCL's own count.
         unsafe { (self.runtime.api.clReleaseCommandQueue)(self.raw) };
     }

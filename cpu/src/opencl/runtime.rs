@@ -4,14 +4,15 @@ use std::ffi::c_void;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use parking_lot::Mutex;
-
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
 
 use super::api::{Api, GlobalVariablePointer};
 use super::device::{Candidate, Properties, answered};
+use super::rest::Call;
 use super::{OpenError, Queue, find};
+use crate::fork::PerProcess;
+use crate::sync::{Lazy, Mutex};
 
 /// Sets an argument to a pointer that need not start an allocation: of `cl_intel_unified_shared_memory`, or shared
 /// virtual memory's.
@@ -52,16 +53,17 @@ impl Runtime {
     /// # Errors
     /// When there is none, in words that say what to install.
     pub fn get() -> Result<&'static Self, OpenError> {
-        static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-        static OPENING: Mutex<()> = Mutex::new(());
+        static RUNTIME: Lazy<Runtime> = Lazy::new();
+        static OPENING: PerProcess<Mutex<()>> = PerProcess::new();
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
         // One at a time: a second context would be thrown away.
-        let _opening = OPENING.lock();
+        let _opening = OPENING.get().lock();
+        let _call = Call::begin();
         match RUNTIME.get() {
             Some(runtime) => Ok(runtime),
-            None => Self::find().map(|runtime| RUNTIME.get_or_init(|| runtime)),
+            None => Self::find().map(|runtime| RUNTIME.get_or_make(|| runtime)),
         }
     }
 

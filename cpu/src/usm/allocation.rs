@@ -1,18 +1,14 @@
 //! One allocation, and what keeps it in place while it is used.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
-use parking_lot::{Condvar, Mutex};
 
-use super::backing::{Backing, Export, Record};
+use super::backing::{Backing, Export, Record, exports};
 use super::ledger;
+use super::uses::Uses;
 use crate::answer::Answer;
-
-/// Wakes blocking frees; shared by all allocations, as they are rare.
-static IDLE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// A live allocation. Its memory goes back when the last owner lets go.
 #[derive(Debug)]
@@ -23,10 +19,10 @@ pub struct Allocation {
     id: u64,
     context: u64,
     has_device: bool,
-    /// How many submitted operations use it.
-    users: AtomicUsize,
-    /// What other processes map it through, once it has been exported.
-    export: OnceLock<Export>,
+    /// The submitted operations that use it.
+    uses: Uses,
+    /// Whether this process, or one that it was forked from, has exported it.
+    exported: AtomicBool,
 }
 
 impl Allocation {
@@ -46,8 +42,8 @@ impl Allocation {
             id,
             context,
             has_device,
-            users: AtomicUsize::new(0),
-            export: OnceLock::new(),
+            uses: Uses::default(),
+            exported: AtomicBool::new(false),
         }
     }
 
@@ -89,43 +85,36 @@ impl Allocation {
     /// Lets another process map it: its block goes into a file, and its record too.
     ///
     /// # Errors
-    /// As for `Block::export`; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
-    pub fn export(&self) -> Answer<&Export> {
+    /// The code that goes with what the system refused, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
+    pub fn export(&self) -> Answer<Export> {
         let (block, offset) = self
             .backing
             .in_block()
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        if let Some(export) = self.export.get() {
-            return Ok(export);
-        }
         let record = Record {
             id: self.id,
             offset: offset as u64,
             size: self.size as u64,
             kind: self.kind,
         };
-        let export = block.export(&record)?;
-        // Of two threads that export at once, both wrote the same record; one of the descriptors is dropped.
-        Ok(self.export.get_or_init(|| export))
+        // Before it is: a thread that frees it meanwhile looks in vain, rather than not at all.
+        self.exported.store(true, Ordering::Release);
+        exports::export(block, &record)
     }
 
     /// Waits until no submitted operation uses it.
     pub(super) fn wait_until_unused(&self) {
-        let mut guard = IDLE.0.lock();
-        while self.users.load(Ordering::Acquire) > 0 {
-            // The user that leaves notifies without the lock, so a wake-up can be missed: look again soon.
-            IDLE.1.wait_for(&mut guard, Duration::from_millis(1));
-        }
+        self.uses.wait();
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        let Some((block, _)) = self.backing.in_block() else {
+        if self.is_import() {
             return;
-        };
-        if let Some(export) = self.export.get() {
-            block.strike(export);
+        }
+        if self.exported.load(Ordering::Acquire) {
+            exports::strike(self.id);
         }
         ledger::leave(self.size);
     }
@@ -133,20 +122,24 @@ impl Drop for Allocation {
 
 /// An operation's hold on an allocation: freeing takes effect only after the last one is dropped.
 #[derive(Debug)]
-pub struct Pin(Arc<Allocation>);
+pub struct Pin {
+    allocation: Arc<Allocation>,
+    entered: u32,
+}
 
 impl Pin {
     /// Takes hold.
     pub fn new(allocation: Arc<Allocation>) -> Self {
-        allocation.users.fetch_add(1, Ordering::Relaxed);
-        Self(allocation)
+        let entered = allocation.uses.enter();
+        Self {
+            allocation,
+            entered,
+        }
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        if self.0.users.fetch_sub(1, Ordering::AcqRel) == 1 {
-            IDLE.1.notify_all();
-        }
+        self.allocation.uses.leave(self.entered);
     }
 }

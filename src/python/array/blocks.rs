@@ -1,43 +1,65 @@
 //! Copies between strided and packed memory, block by block on the queue; gaps between elements are not touched.
 
 use std::ffi::c_void;
-use std::ptr;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
 use crate::python::place::Place;
+use crate::python::transfer::{self, pointer, range};
 use crate::suai::{Block, Layout};
 use crate::{Completion, Error, Event, Queue, Rows};
 
-/// Copies the elements of a layout at `from`, in its row-major order, to packed memory at `to`; then waits.
+/// Copies the elements of a layout at `from`, in its row-major order, to packed memory at `to`; then waits, and gives the
+/// operands back.
 ///
 /// # Safety
-/// All that the layout touches from `from` on, and `layout.nbytes()` bytes at `to`, must be USM of the place's context
-/// or host memory, and stay valid until this returns.
-pub(super) unsafe fn gather(
+/// `operands` must keep all that the layout touches from `from` on, and `layout.nbytes()` bytes at `to`, each USM of the
+/// place's context or host memory.
+pub(super) unsafe fn gather<T: Send + 'static>(
     py: Python<'_>,
-    place: &Place,
+    place: &Arc<Place>,
     from: usize,
     layout: &Layout,
     to: usize,
-) -> PyResult<()> {
+    operands: T,
+) -> PyResult<T> {
+    let sides = Sides {
+        strided: from,
+        packed: to,
+        direction: Direction::Gather,
+    };
     // SAFETY: the caller vouches for both sides.
-    unsafe { copy(py, place, layout, from, to, Direction::Gather) }
+    unsafe { copy(py, place, layout, sides, operands) }
 }
 
-/// Copies packed memory at `from` to the elements of a layout at `to`, in its row-major order; then waits.
+/// Copies packed memory at `from` to the elements of a layout at `to`, in its row-major order, as [`gather`] does.
 ///
 /// # Safety
 /// As for [`gather`].
-pub(super) unsafe fn scatter(
+pub(super) unsafe fn scatter<T: Send + 'static>(
     py: Python<'_>,
-    place: &Place,
+    place: &Arc<Place>,
     from: usize,
     layout: &Layout,
     to: usize,
-) -> PyResult<()> {
+    operands: T,
+) -> PyResult<T> {
+    let sides = Sides {
+        strided: to,
+        packed: from,
+        direction: Direction::Scatter,
+    };
     // SAFETY: the caller vouches for both sides.
-    unsafe { copy(py, place, layout, to, from, Direction::Scatter) }
+    unsafe { copy(py, place, layout, sides, operands) }
+}
+
+/// Where the two sides begin.
+#[derive(Clone, Copy)]
+struct Sides {
+    strided: usize,
+    packed: usize,
+    direction: Direction,
 }
 
 #[derive(Clone, Copy)]
@@ -48,47 +70,35 @@ enum Direction {
 
 /// # Safety
 /// As for [`gather`].
-unsafe fn copy(
+unsafe fn copy<T: Send + 'static>(
     py: Python<'_>,
-    place: &Place,
+    place: &Arc<Place>,
     layout: &Layout,
-    strided: usize,
-    packed: usize,
-    direction: Direction,
-) -> PyResult<()> {
-    py.detach(|| -> Result<(), Error> {
+    sides: Sides,
+    operands: T,
+) -> PyResult<T> {
+    let (extent, size) = (layout.extent(), layout.nbytes());
+    let first = sides.strided.wrapping_add_signed(extent.start());
+    let touched = [range(first, extent.len()), range(sides.packed, size)];
+    transfer::order(py, place, &touched)?;
+    let mut last = None;
+    let submitted = py.detach(|| -> Result<(), Error> {
         let queue = place.queue()?;
-        let mut last = None;
         for block in layout.blocks() {
             // SAFETY: the caller vouches for both sides.
-            match unsafe { append(queue, &block, strided, packed, direction) } {
-                Ok(event) => last = event,
-                Err(error) => {
-                    // What was submitted before must not outlive the memory.
-                    if let Some(event) = last {
-                        queue.finish(&event, "copy", layout.nbytes())?;
-                    }
-                    return Err(error);
-                }
-            }
+            last = unsafe { append(queue, &block, sides) }?;
         }
-        match last {
-            Some(event) => queue.finish(&event, "copy", layout.nbytes()),
-            None => Ok(()),
-        }
-    })?;
-    Ok(())
+        Ok(())
+    });
+    // What was submitted before an error must be over as well before the operands are given back.
+    let operands = transfer::finish(py, place, last, "copy", size, &touched, operands)?;
+    submitted?;
+    Ok(operands)
 }
 
 /// # Safety
 /// As for [`gather`], and until the event is complete.
-unsafe fn append(
-    queue: &Queue,
-    block: &Block,
-    strided: usize,
-    packed: usize,
-    direction: Direction,
-) -> Result<Option<Event>, Error> {
+unsafe fn append(queue: &Queue, block: &Block, sides: Sides) -> Result<Option<Event>, Error> {
     let Block {
         width,
         rows,
@@ -96,16 +106,16 @@ unsafe fn append(
         ..
     } = *block;
     let strided = Rows {
-        first: strided.wrapping_add_signed(block.start),
+        first: sides.strided.wrapping_add_signed(block.start),
         pitch: block.pitch,
         slice_pitch: block.slice_pitch,
     };
     let packed = Rows {
-        first: packed + block.packed_start,
+        first: sides.packed + block.packed_start,
         pitch: width,
         slice_pitch: width * rows,
     };
-    let (to, from) = match direction {
+    let (to, from) = match sides.direction {
         Direction::Gather => (packed, strided),
         Direction::Scatter => (strided, packed),
     };
@@ -143,8 +153,4 @@ fn readable(rows: Rows<usize>) -> Rows<*const c_void> {
         pitch: rows.pitch,
         slice_pitch: rows.slice_pitch,
     }
-}
-
-fn pointer(address: usize) -> *mut c_void {
-    ptr::with_exposed_provenance_mut(address)
 }

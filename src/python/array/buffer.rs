@@ -35,14 +35,15 @@ pub(super) unsafe fn fill(
     unsafe { (*view).obj = ptr::null_mut() };
     let inner = array.get();
     check(inner, flags)?;
-    inner.memory().after_queue(array.py())?;
-    inner.memory().lend(flags);
+    let memory = inner
+        .memory()
+        .for_buffer(array.py(), inner.extent(), flags)?;
     let asks = |flag| flags & flag == flag;
     let layout = &inner.layout;
     let address = if layout.elements() == 0 {
         (&raw const NOTHING).expose_provenance()
     } else {
-        inner.first()
+        inner.first(memory)
     };
     let mut description = Box::new(Description {
         shape: layout

@@ -4,6 +4,7 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use std::ffi::c_int;
+use std::ops::Range;
 
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyAttributeError, PyIndexError, PyTypeError, PyValueError};
@@ -12,9 +13,9 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::memory::Base;
 use super::{buffer, create, dtype, exchange, give, host, index, shape};
-use crate::python::memory::PyMemory;
+use crate::python::memory::{Held, PyMemory};
+use crate::python::transfer;
 use crate::suai::{Allocation, Error, ItemType, Layout, ViewError};
 
 /// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides. It computes nothing.
@@ -30,7 +31,7 @@ use crate::suai::{Allocation, Error, ItemType, Layout, ViewError};
 /// [[3, 6], [2, 5], [1, 4]]
 #[pyclass(module = "zeusm", weakref, frozen)]
 pub struct UsmArray {
-    base: Base,
+    base: Held,
     pub(super) item: ItemType,
     /// From the memory's pointer on, and within the memory.
     pub(super) layout: Layout,
@@ -47,14 +48,14 @@ impl UsmArray {
         layout: Layout,
     ) -> PyResult<Self> {
         let inner = memory.get();
-        let within = Allocation {
-            base: inner.pointer,
-            size: inner.nbytes,
-        };
-        let checked = layout.extent().check_within(inner.pointer, within);
+        let base = inner.address.number();
+        let size = inner.nbytes;
+        let checked = layout
+            .extent()
+            .check_within(base, Allocation { base, size });
         checked.map_err(|error| invalid(&error))?;
         Ok(Self {
-            base: Base::new(memory)?,
+            base: Held::new(memory)?,
             item,
             layout,
         })
@@ -103,14 +104,21 @@ impl UsmArray {
         self.base.memory()
     }
 
-    pub(super) fn in_use(&self) -> &Base {
+    pub(super) fn in_use(&self) -> &Held {
         &self.base
     }
 
-    /// The address of the element with all indices 0; without elements, of the memory.
-    pub(super) fn first(&self) -> usize {
+    /// The address of the element with all indices 0, given the memory's; without elements, the memory's.
+    pub(super) fn first(&self, memory: usize) -> usize {
         let offset = self.offset_or_zero() * self.layout.itemsize().cast_signed();
-        self.memory().pointer.wrapping_add_signed(offset)
+        memory.wrapping_add_signed(offset)
+    }
+
+    /// The addresses from the lowest byte that an element touches to the highest.
+    pub(super) fn extent(&self) -> Range<usize> {
+        let extent = self.layout.extent();
+        let memory = self.memory().address.number();
+        transfer::range(memory.wrapping_add_signed(extent.start()), extent.len())
     }
 
     /// The offset for other packages: without elements 0, so that the pointer stays one of the memory. dpctl and dpnp
@@ -128,10 +136,13 @@ impl UsmArray {
         let extent = self.layout.extent();
         let memory = self.memory().share(py)?;
         Ok(PyMemory {
-            pointer: if extent.is_empty() {
-                memory.pointer
+            address: if extent.is_empty() {
+                memory.address
             } else {
-                memory.pointer.wrapping_add_signed(extent.start())
+                let first = memory.address.number();
+                memory
+                    .address
+                    .moved(first.wrapping_add_signed(extent.start()))
             },
             nbytes: extent.len(),
             alignment_bits: 0,

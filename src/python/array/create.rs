@@ -10,7 +10,6 @@ use super::class::invalid;
 use super::{UsmArray, blocks, dtype, exchange, host, shape};
 use crate::python::construct::allocate;
 use crate::python::memory::PyMemory;
-use crate::python::place::Place;
 use crate::python::spot::Spot;
 use crate::python::{interface, kinds, transfer};
 use crate::suai::{ItemType, Layout, Order};
@@ -227,48 +226,31 @@ pub(super) fn copied(
     let layout = &array.layout;
     let (elements, packed) = in_order(layout, order)?;
     let copy = allocated(py, array.item, packed, kind, spot)?;
-    source.after_queue(py)?;
-    if copy.memory().place().context() == source.place().context() {
-        let place = copy.memory().place();
-        // SAFETY: `array` and `copy` keep both sides, the copy is as large as the elements, and the context is one.
-        unsafe { blocks::gather(py, place, source.pointer, &elements, copy.memory().pointer) }?;
+    let from = source.for_queue(py)?;
+    let (here, to) = (copy.memory().place(), copy.memory().for_queue(py)?);
+    let operands = (array.in_use().share(py)?, copy.in_use().share(py)?);
+    if here.context() == source.place().context() {
+        // SAFETY: the operands are both sides, the copy is as large as the elements, and the context is one.
+        unsafe { blocks::gather(py, here, from, &elements, to, operands) }?;
         return Ok(copy);
     }
     // Packed where it is, if it is not yet, for the way to another context goes in one row.
-    let packed = if elements.is_c_contiguous() {
-        None
+    let there = source.place();
+    let (from, operands) = if elements.is_c_contiguous() {
+        let first = from.wrapping_add_signed(elements.byte_offset());
+        (first, (operands, None))
     } else {
         let spot = Arc::clone(&source.spot);
         let packed = allocate(py, UsmKind::Device, layout.nbytes(), 0, spot)?;
+        let middle = packed.for_queue(py)?;
+        let operands = (operands, Some(packed));
         // SAFETY: as above, in the source's context.
-        unsafe {
-            blocks::gather(
-                py,
-                source.place(),
-                source.pointer,
-                &elements,
-                packed.pointer,
-            )
-        }?;
-        Some(packed)
+        let operands = unsafe { blocks::gather(py, there, from, &elements, middle, operands) }?;
+        (middle, operands)
     };
-    let from = match &packed {
-        Some(packed) => packed.pointer,
-        None => source.pointer.wrapping_add_signed(elements.byte_offset()),
-    };
-    let to = copy.memory();
+    let size = layout.nbytes();
     // SAFETY: as above, from one context to the other.
-    unsafe {
-        transfer::copy_between(
-            py,
-            to.place(),
-            to.pointer,
-            source.place(),
-            from,
-            layout.nbytes(),
-            false,
-        )
-    }?;
+    unsafe { transfer::copy_between(py, here, to, there, from, size, false, operands) }?;
     Ok(copy)
 }
 
@@ -291,19 +273,21 @@ pub(super) fn copied_in_order(
 /// A copy in USM of host memory that some layout describes.
 ///
 /// # Safety
-/// All that `layout` touches from `from` on must stay valid until this returns.
+/// `owner` must keep all that `layout` touches from `from` on.
 pub(super) unsafe fn copied_from_host(
     py: Python<'_>,
     from: usize,
     item: ItemType,
     layout: &Layout,
     spot: Arc<Spot>,
+    owner: impl Send + 'static,
 ) -> PyResult<UsmArray> {
     let (elements, packed) = in_order(layout, None)?;
     let copy = allocated(py, item, packed, UsmKind::Device, spot)?;
-    let place: &Place = copy.memory().place();
+    let (place, to) = (copy.memory().place(), copy.memory().for_queue(py)?);
+    let operands = (owner, copy.in_use().share(py)?);
     // SAFETY: the caller vouches for the source; the copy is as large as the elements.
-    unsafe { blocks::gather(py, place, from, &elements, copy.memory().pointer) }?;
+    unsafe { blocks::gather(py, place, from, &elements, to, operands) }?;
     Ok(copy)
 }
 

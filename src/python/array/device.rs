@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::python::dpctl::Dpctl;
+use crate::python::errors::Explain;
 use crate::python::place::Place;
 use crate::python::spot::Spot;
 use crate::python::syclobj::Target;
@@ -88,7 +89,7 @@ impl Numbered {
         };
         numbered.get_or_try_init(py, || {
             let queue = Dpctl::get(py)?.cached_queue(device.bind(py))?;
-            let target = Target::of_queue(&queue).map_err(|error| {
+            let target = Target::of_queue(&queue).explain(py, |error| {
                 PyBufferError::new_err(format!("device {number}: {}", error.value(py)))
             })?;
             Ok(Self {

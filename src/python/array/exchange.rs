@@ -18,9 +18,10 @@ pub(super) fn interface<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Boun
         true => None,
         false => Some(PyTuple::new(py, layout.element_strides())?),
     };
+    let address = memory.for_others(py)?;
     memory.reach.export();
     let dictionary = PyDict::new(py);
-    dictionary.set_item(intern!(py, "data"), (memory.pointer, memory.read_only))?;
+    dictionary.set_item(intern!(py, "data"), (address, memory.read_only))?;
     dictionary.set_item(intern!(py, "shape"), PyTuple::new(py, layout.shape())?)?;
     dictionary.set_item(intern!(py, "strides"), strides)?;
     dictionary.set_item(intern!(py, "offset"), array.offset_or_zero())?;

@@ -8,11 +8,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::device::{Numbered, Root};
-use super::memory::Base;
 use super::{UsmArray, create};
 use crate::dlpack::{self, Device, Form, Tensor, abi};
 use crate::python::dpctl::Dpctl;
-use crate::python::memory::PyMemory;
+use crate::python::memory::{Held, PyMemory};
 use crate::usm::UsmKind;
 
 /// The device of some memory, as `__dlpack_device__` tells it.
@@ -97,14 +96,15 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
         let spot = Arc::clone(&memory.spot);
         return create::copied(py, array, UsmKind::Host, spot, None).map(Some);
     }
-    memory.after_queue(py)?;
+    memory.for_host(py, array.extent())?;
     Ok(None)
 }
 
-/// Lets what was submitted to the array's queue come before what the consumer will submit to its own.
+/// Lets what was submitted to the array's queue come before what the consumer will submit to its own, by waiting for it: a
+/// barrier, when it is done already, would leave some bytes behind in SYCL.
 fn follow(py: Python<'_>, array: &UsmArray, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let memory = array.memory();
-    memory.after_queue(py)?;
+    memory.for_queue(py)?;
     let Some(stream) = stream.filter(|stream| !stream.is_none()) else {
         return Ok(());
     };
@@ -114,19 +114,11 @@ fn follow(py: Python<'_>, array: &UsmArray, stream: Option<&Bound<'_, PyAny>>) -
             stream.get_type().name()?
         )));
     }
-    match memory.spot.queue(py) {
-        Some(queue) if !queue.object().bind(py).eq(stream)? => {
-            let reached = queue.object().call_method0(py, "submit_barrier")?;
-            stream
-                .call_method1("submit_barrier", (vec![reached],))
-                .map(drop)
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Keeps the memory object until some thread calls the deleter.
-struct Owner(Option<Base>);
+struct Owner(Option<Held>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
@@ -153,9 +145,8 @@ fn capsule<'py>(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
     }
-    memory.reach.make_known();
     let tensor = Tensor {
-        pointer: memory.pointer,
+        pointer: memory.for_others(py)?,
         device,
         item: array.item,
         layout: array.layout.clone(),

@@ -19,9 +19,9 @@ pub(super) fn array_interface<'py>(
     array: &UsmArray,
 ) -> PyResult<Bound<'py, PyDict>> {
     let memory = array.memory();
-    memory.after_queue(py)?;
+    let first = array.first(memory.for_host(py, array.extent())?);
     let dictionary = PyDict::new(py);
-    dictionary.set_item("data", (array.first(), memory.read_only))?;
+    dictionary.set_item("data", (first, memory.read_only))?;
     dictionary.set_item("shape", PyTuple::new(py, array.layout.shape())?)?;
     dictionary.set_item("typestr", array.item.to_string())?;
     let strides = match array.layout.is_c_contiguous() {
@@ -111,11 +111,11 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
         }
     };
     let bytes = HostBuffer::readable(&bytes)?;
-    inner.memory().after_queue(py)?;
-    let memory = inner.memory();
-    let from = bytes.pointer().expose_provenance();
-    // SAFETY: `array` keeps the memory, in which the layout lies, and `bytes` as many bytes as the elements have.
-    unsafe { blocks::scatter(py, memory.place(), from, &elements, memory.pointer) }
+    let from = bytes.address();
+    let operands = (inner.in_use().share(py)?, bytes);
+    let (place, to) = (inner.memory().place(), inner.memory().for_queue(py)?);
+    // SAFETY: the operands are the memory, in which the layout lies, and as many bytes as the elements have.
+    unsafe { blocks::scatter(py, place, from, &elements, to, operands) }.map(drop)
 }
 
 /// The packed layout with the elements in the order in which those of a NumPy array lie.
@@ -143,10 +143,11 @@ fn fetched<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>
     let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
     let (bytes, view) = staging(py, array.item, &packed)?;
     let bytes = HostBuffer::writable(&bytes)?;
-    memory.after_queue(py)?;
-    let to = bytes.pointer().expose_provenance();
-    // SAFETY: the array keeps the memory, in which the layout lies, and `bytes` as many bytes as the elements have.
-    unsafe { blocks::gather(py, memory.place(), memory.pointer, &elements, to) }?;
+    let to = bytes.address();
+    let operands = (array.in_use().share(py)?, bytes);
+    let (place, from) = (memory.place(), memory.for_queue(py)?);
+    // SAFETY: the operands are the memory, in which the layout lies, and as many bytes as the elements have.
+    unsafe { blocks::gather(py, place, from, &elements, to, operands) }?;
     Ok(view)
 }
 

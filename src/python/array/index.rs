@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
 
+use crate::python::errors::Explain;
 use crate::suai::{Index, Layout};
 
 /// What `key` in `array[key]` selects, an entry for every dimension.
@@ -76,13 +77,16 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
     if entry.is_instance_of::<PyBool>() {
         return Err(wrong());
     }
-    entry.extract::<isize>().map(Index::At).map_err(|error| {
-        if error.is_instance_of::<PyOverflowError>(py) {
-            PyIndexError::new_err(format!(
-                "index {entry} is out of bounds for an axis of size {size}"
-            ))
-        } else {
-            wrong()
-        }
-    })
+    entry
+        .extract::<isize>()
+        .map(Index::At)
+        .explain(py, |error| {
+            if error.is_instance_of::<PyOverflowError>(py) {
+                PyIndexError::new_err(format!(
+                    "index {entry} is out of bounds for an axis of size {size}"
+                ))
+            } else {
+                wrong()
+            }
+        })
 }

@@ -1,43 +1,10 @@
-//! Memory objects as arrays: what they have to make one, or to be one of bytes; and who uses them.
+//! Memory objects as arrays: what they have to make one, or to be one of bytes.
 
 use pyo3::prelude::*;
 
 use super::{UsmArray, give};
 use crate::python::memory::PyMemory;
 use crate::suai::{ItemType, Layout};
-
-/// A memory object that is used, and so cannot be closed, until this is dropped.
-pub(super) struct Base(Py<PyMemory>);
-
-impl Base {
-    /// Begins the use.
-    ///
-    /// # Errors
-    /// `ValueError` once the memory was closed.
-    pub(super) fn new(memory: &Bound<'_, PyMemory>) -> PyResult<Self> {
-        memory.get().uses.begin()?;
-        Ok(Self(memory.clone().unbind()))
-    }
-
-    /// Another use of the same memory.
-    pub(super) fn share(&self, py: Python<'_>) -> PyResult<Self> {
-        Self::new(self.0.bind(py))
-    }
-
-    pub(super) fn memory(&self) -> &PyMemory {
-        self.0.get()
-    }
-
-    pub(super) fn object(&self) -> &Py<PyMemory> {
-        &self.0
-    }
-}
-
-impl Drop for Base {
-    fn drop(&mut self) {
-        self.0.get().uses.end();
-    }
-}
 
 #[pymethods]
 impl PyMemory {

@@ -181,9 +181,8 @@ impl UsmArray {
 
     /// Address of the element with all indices 0; of the memory when there are no elements.
     #[getter]
-    fn _pointer(&self) -> usize {
-        self.memory().reach.make_known();
-        self.first()
+    fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.first(self.memory().for_others(py)?))
     }
 
     /// The `dpctl.SyclContext` that the memory is bound to.

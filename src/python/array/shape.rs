@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use crate::python::errors::{Explain, passes};
 use crate::suai::Order;
 
 /// An integer, or a sequence of integers.
@@ -12,7 +13,7 @@ use crate::suai::Order;
 /// `TypeError` for anything else, `ValueError` for integers that no machine can count to.
 pub(super) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64>> {
     let integer = |value: &Bound<'_, PyAny>| {
-        value.extract::<i64>().map_err(|error| {
+        value.extract::<i64>().explain(value.py(), |error| {
             if error.is_instance_of::<PyOverflowError>(value.py()) {
                 PyValueError::new_err(format!("{role} has {value}, which is out of range"))
             } else {
@@ -27,6 +28,7 @@ pub(super) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64
     }
     match value.try_iter() {
         Ok(items) => items.map(|item| integer(&item?)).collect(),
+        Err(error) if passes(value.py(), &error) => Err(error),
         Err(_) => integer(value).map(|size| vec![size]),
     }
 }

@@ -14,7 +14,9 @@ use super::device::Numbered;
 use super::pointer::in_default_place;
 use super::{UsmArray, create, dtype, give};
 use crate::dlpack::{self, Device, Form, Managed, Tensor, abi};
-use crate::python::memory::Owner;
+use crate::python::dpctl::Dpctl;
+use crate::python::errors::Explain;
+use crate::python::memory::{Owner, PyMemory};
 use crate::python::place::Place;
 use crate::python::spot::{Spot, SyclQueue};
 use crate::suai::{self, Allocation};
@@ -84,7 +86,7 @@ pub(in crate::python) fn from_dlpack(
             )));
         }
     };
-    create::placed(py, array, None, spot, None, copy).map_err(|error| match copy {
+    create::placed(py, array, None, spot, None, copy).explain(py, |error| match copy {
         Some(false) => PyBufferError::new_err(error.value(py).to_string()),
         _ => error,
     })
@@ -96,7 +98,7 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<Spot>> {
     let Ok(pair) = device.cast::<PyTuple>() else {
         return Spot::read(device, "device");
     };
-    let (kind, id) = pair.extract::<(i32, i32)>().map_err(|_| {
+    let (kind, id) = pair.extract::<(i32, i32)>().explain(py, |_| {
         PyTypeError::new_err(format!(
             "a DLPack device is a pair of integers, not {device}"
         ))
@@ -126,7 +128,11 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     let keywords = PyDict::new(py);
     match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => {
-            stream.set_item("stream", Numbered::get(py, number)?.waiting(py)?)?;
+            let queue = match own_queue(x)? {
+                Some(queue) => queue,
+                None => Numbered::get(py, number)?.waiting(py)?,
+            };
+            stream.set_item("stream", queue)?;
             keywords.update(stream.as_mapping())?;
         }
         Device::Other(_) if copy != Some(false) => {
@@ -152,6 +158,20 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         }
     }
     give.call0()
+}
+
+/// The queue that arrays of dpctl's kind belong to. They leave it as it is when asked for it; another queue they would have
+/// wait by a barrier, which leaves some bytes behind in SYCL.
+fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = x.py();
+    // Ours wait by themselves, and may have no queue yet.
+    if x.is_instance_of::<UsmArray>() || x.is_instance_of::<PyMemory>() {
+        return Ok(None);
+    }
+    match x.getattr_opt(intern!(py, "sycl_queue"))? {
+        Some(queue) if queue.is_instance(Dpctl::get(py)?.queue.bind(py))? => Ok(Some(queue)),
+        _ => Ok(None),
+    }
 }
 
 /// A capsule that was offered and not taken yet: whatever is wrong with it, it stays its maker's.
@@ -237,7 +257,10 @@ struct TakenTensor(#[allow(dead_code)] Managed);
 fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
     let device = Numbered::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        return offer.array(py, UsmKind::Device, Arc::clone(device.spot()));
+        // Its kind is that of the memory it was made in, if there is any.
+        let found = Place::of_pointer(&device.context, offer.tensor.pointer);
+        let kind = found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind);
+        return offer.array(py, kind, Arc::clone(device.spot()));
     }
     let (place, attributes) =
         Place::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
@@ -293,10 +316,11 @@ fn copy_of_host(
     }
     let spot = spot.map_or_else(|| Spot::default_one(py), Ok)?;
     let tensor = &offer.tensor;
-    // Held until the copy is done; a copy is nobody's but ours, so that it may be written to.
-    let _taken = offer.take();
+    // A copy is nobody's but ours, so that it may be written to.
+    let taken = offer.take();
+    let (from, item) = (tensor.pointer, tensor.item);
     // SAFETY: the producer vouches for its memory until it gets the structure back.
-    unsafe { create::copied_from_host(py, tensor.pointer, tensor.item, &tensor.layout, spot) }
+    unsafe { create::copied_from_host(py, from, item, &tensor.layout, spot, taken) }
 }
 
 impl From<dlpack::Error> for PyErr {

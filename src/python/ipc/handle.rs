@@ -83,8 +83,7 @@ impl PyIpcHandle {
                 "USM memory object has a null pointer: of no bytes there is nothing to share",
             ));
         }
-        memory.reach.make_known();
-        let start = memory.pointer - allocation.as_ptr().addr();
+        let start = memory.for_others(py)? - allocation.as_ptr().addr();
         let range = start..start + memory.nbytes;
         let handle = py.detach(|| IpcHandle::new(&allocation, range))?;
         Ok(Self {

@@ -86,9 +86,12 @@ macro_rules! class {
 
             /// Address of the first byte in this process; 0 once closed.
             #[getter]
-            fn _pointer(slf: &Bound<'_, Self>) -> usize {
+            fn _pointer(slf: &Bound<'_, Self>) -> PyResult<usize> {
                 let memory = slf.as_super().as_super().get();
-                memory.uses.guard().map_or(0, |_use| memory.pointer)
+                match memory.uses.guard() {
+                    Ok(_use) => memory.for_others(slf.py()),
+                    Err(_) => Ok(0),
+                }
             }
         }
     };

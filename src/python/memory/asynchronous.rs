@@ -1,19 +1,21 @@
 //! Copies, fills and hints that are under way when the call returns.
 
-use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::PyMemory;
-use super::transfers::byte;
+use super::transfers::Byte;
+use super::{Held, PyMemory};
 use crate::python::buffer::HostBuffer;
+use crate::python::construct::Source;
 use crate::python::depends::Dependencies;
 use crate::python::event::{Fault, PyEvent};
+use crate::python::retain::retain;
 use crate::python::transfer::pointer;
-use crate::python::{construct, transfer, under_way};
+use crate::python::{transfer, under_way};
 use crate::usm::UsmKind;
 use crate::{Completion, Error, Event, Queue, sys};
 
@@ -85,10 +87,10 @@ impl PyMemory {
         let memory = slf.get();
         let buffer = HostBuffer::writable(obj)?;
         memory.check_holds(&buffer)?;
-        let (to, from, size) = (address(&buffer), memory.pointer, memory.nbytes);
+        let (to, size) = (buffer.address(), memory.nbytes);
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
-        operands.submit(slf.py(), depends, move |queue, _| unsafe {
+        operands.submit(slf.py(), depends, move |queue, from, _, _| unsafe {
             queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
@@ -134,10 +136,10 @@ impl PyMemory {
         let buffer = HostBuffer::readable(obj)?;
         memory.check_writable()?;
         memory.check_fits("source", buffer.size())?;
-        let (to, from, size) = (memory.pointer, address(&buffer), buffer.size());
+        let (from, size) = (buffer.address(), buffer.size());
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
-        operands.submit(slf.py(), depends, move |queue, _| unsafe {
+        operands.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
             queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
@@ -185,14 +187,13 @@ impl PyMemory {
         depends: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyEvent> {
         let memory = slf.get();
-        let source = construct::view_of(sycl_usm_ary)?;
+        let source = Source::of(sycl_usm_ary)?;
         memory.check_writable()?;
         memory.check_fits("source", source.nbytes)?;
-        let (to, from, size) = (memory.pointer, source.pointer, source.nbytes);
-        let there = Arc::clone(source.place());
+        let (there, size) = (Arc::clone(source.place()), source.nbytes);
         let operands = Operands::new(slf, Some(source), None)?;
         // SAFETY: the operands are kept until the copy is done, and large enough.
-        operands.submit(slf.py(), depends, move |queue, fault| unsafe {
+        operands.submit(slf.py(), depends, move |queue, to, from, fault| unsafe {
             transfer::begin_between(queue, to, there.queue()?, from, size, fault)
         })
     }
@@ -228,19 +229,21 @@ impl PyMemory {
     /// True
     /// >>> memory.tobytes()
     /// b'\t\t'
-    #[pyo3(signature = (val=None, *, depends=None))]
+    #[pyo3(
+        signature = (val=Byte(0), *, depends=None),
+        text_signature = "($self, val=0, *, depends=None)"
+    )]
     fn memset_async(
         slf: &Bound<'_, Self>,
-        val: Option<&Bound<'_, PyAny>>,
+        val: Byte,
         depends: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyEvent> {
-        let value = byte(val)?;
         let memory = slf.get();
         memory.check_writable()?;
-        let (to, size) = (memory.pointer, memory.nbytes);
+        let size = memory.nbytes;
         // SAFETY: the memory is kept until the fill is done.
-        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, _| unsafe {
-            queue.fill_raw(pointer(to), value, size, Completion::Event)
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
+            queue.fill_raw(pointer(to), val.0, size, Completion::Event)
         })
     }
 
@@ -270,11 +273,12 @@ impl PyMemory {
         } else {
             0
         };
-        let first = memory.pointer;
         // SAFETY: the memory is kept until the hint was given.
-        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, _| unsafe {
-            queue.prefetch_raw(pointer(first), size).map(Some)
-        })
+        Operands::new(slf, None, None)?.submit(
+            slf.py(),
+            depends,
+            move |queue, first, _, _| unsafe { queue.prefetch_raw(pointer(first), size).map(Some) },
+        )
     }
 
     /// Tells the device how the memory will be used. A hint, too.
@@ -315,33 +319,23 @@ impl PyMemory {
             )));
         };
         let memory = slf.get();
-        let (first, size) = (memory.pointer, memory.nbytes);
+        let size = memory.nbytes;
         // SAFETY: the memory is kept until the hint was given.
-        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, _| unsafe {
-            queue.advise_raw(pointer(first), size, advice).map(Some)
-        })
-    }
-}
-
-impl PyMemory {
-    /// What an in-order SYCL queue of the memory has to do first.
-    fn queued_before(&self, py: Python<'_>, dependencies: &mut Dependencies) -> PyResult<()> {
-        if let Some(queue) = self.spot.queue(py)
-            && queue.is_in_order()
-        {
-            let queue = queue.reference();
-            dependencies.add_sycl(py.detach(|| queue.barrier())?);
-        }
-        Ok(())
+        Operands::new(slf, None, None)?.submit(
+            slf.py(),
+            depends,
+            move |queue, first, _, _| unsafe {
+                queue.advise_raw(pointer(first), size, advice).map(Some)
+            },
+        )
     }
 }
 
 /// What an operation works on: alive, open and not resized until it is done.
 struct Operands {
-    /// Its uses count the operation.
-    memory: Py<PyMemory>,
-    source: Option<PyMemory>,
-    _buffer: Option<HostBuffer>,
+    memory: Held,
+    source: Option<Source>,
+    buffer: Option<HostBuffer>,
 }
 
 impl Operands {
@@ -349,67 +343,57 @@ impl Operands {
     /// `ValueError` when the memory is closed.
     fn new(
         memory: &Bound<'_, PyMemory>,
-        source: Option<PyMemory>,
+        source: Option<Source>,
         buffer: Option<HostBuffer>,
     ) -> PyResult<Self> {
-        memory.get().uses.begin()?;
         Ok(Self {
-            memory: memory.clone().unbind(),
+            memory: Held::new(memory)?,
             source,
-            _buffer: buffer,
+            buffer,
         })
     }
 
-    /// Submits an operation on them, and keeps them until it is done.
+    /// Submits an operation on them, given the addresses of the memory and of the source, and keeps them until it is done.
     fn submit(
         self,
         py: Python<'_>,
         depends: Option<&Bound<'_, PyAny>>,
-        operation: impl FnOnce(&Queue, &Fault) -> Result<Option<Event>, Error> + Send,
+        operation: impl FnOnce(&Queue, usize, usize, &Fault) -> Result<Option<Event>, Error> + Send,
     ) -> PyResult<PyEvent> {
-        let memory = self.memory.get();
+        let memory = self.memory.memory();
         let mut dependencies = Dependencies::read(depends)?;
-        memory.queued_before(py, &mut dependencies)?;
-        if let Some(source) = &self.source {
-            source.queued_before(py, &mut dependencies)?;
-        }
+        let address = memory.for_later(py, &mut dependencies)?;
+        let source = match &self.source {
+            Some(source) => source.for_later(py, &mut dependencies)?,
+            None => 0,
+        };
+        let touched = self.touched();
         under_way::prepare(py)?;
         let place = Arc::clone(memory.place());
+        transfer::order(py, &place, &touched)?;
         let submitted = Instant::now();
         let event = py.detach(move || -> Result<PyEvent, Error> {
             let queue = place.queue()?.clone();
             let fault = Fault::default();
             dependencies.go_before(&queue)?;
-            let event = match operation(&queue, &fault)? {
+            let event = match operation(&queue, address, source, &fault)? {
                 Some(event) => event,
                 None => queue.barrier(&[])?,
             };
-            queue.keep(&event, Attached(Some(self)));
-            under_way::watch(&queue);
+            retain(&place, &event, touched, self)?;
             Ok(PyEvent::new(event, queue, place, fault, submitted))
         })?;
         Ok(event)
     }
-}
 
-impl Drop for Operands {
-    fn drop(&mut self) {
-        self.memory.get().uses.end();
+    /// All bytes that it may read or write.
+    fn touched(&self) -> Vec<Range<usize>> {
+        let source = self.source.as_ref().map(|source| source.extent());
+        let buffer = self.buffer.as_ref();
+        let buffer = buffer.map(|buffer| transfer::range(buffer.address(), buffer.size()));
+        [Some(self.memory.memory().extent()), source, buffer]
+            .into_iter()
+            .flatten()
+            .collect()
     }
-}
-
-/// Python objects that are dropped with the interpreter attached, on whichever thread: that may run any Python code.
-struct Attached<T>(Option<T>);
-
-impl<T> Drop for Attached<T> {
-    fn drop(&mut self) {
-        if Python::try_attach(|_| drop(self.0.take())).is_none() {
-            // The interpreter has gone, and its objects with it.
-            mem::forget(self.0.take());
-        }
-    }
-}
-
-fn address(buffer: &HostBuffer) -> usize {
-    buffer.pointer().expose_provenance()
 }

@@ -8,8 +8,9 @@ use pyo3::types::PySlice;
 
 use std::sync::Arc;
 
-use super::{Owner, PyMemory};
+use super::{Address, Owner, PyMemory};
 use crate::python::kinds;
+use crate::python::uses::Close;
 
 #[pymethods]
 impl PyMemory {
@@ -35,10 +36,11 @@ impl PyMemory {
         part.nbytes = range.slicelength;
         part.alignment_bits = 0;
         // Without a byte there is nothing to point to, as in a new object of no bytes.
-        part.pointer = if part.nbytes == 0 {
-            0
+        part.address = if part.nbytes == 0 {
+            Address::new(0)
         } else {
-            memory.pointer + range.start.unsigned_abs()
+            let address = memory.address;
+            address.moved(address.number() + range.start.unsigned_abs())
         };
         kinds::object(slf.py(), part)
     }
@@ -79,16 +81,18 @@ impl PyMemory {
     /// >>> view.release()
     /// >>> memory.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.uses.close().map_err(|uses| {
-            PyBufferError::new_err(format!(
-                "the memory cannot be closed while {uses} memoryviews, arrays or operations use it"
-            ))
-        })?;
-        if let Err(reason) = self.check_unshared() {
-            self.uses.reopen();
-            return Err(PyBufferError::new_err(reason));
-        }
+        let closing = match self.uses.close() {
+            Close::Begun(closing) => closing,
+            Close::Closed => return Ok(()),
+            Close::Used(uses) => {
+                return Err(PyBufferError::new_err(format!(
+                    "the memory cannot be closed while {uses} memoryviews, arrays or operations use it"
+                )));
+            }
+        };
+        self.check_unshared().map_err(PyBufferError::new_err)?;
         let owner = self.owner.lock().take();
+        closing.finish();
         match owner {
             // Freeing may wait for the device.
             Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),

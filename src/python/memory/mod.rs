@@ -1,6 +1,8 @@
 //! `_Memory`: what the three classes of USM objects have in common.
 
 mod asynchronous;
+mod gate;
+mod held;
 mod lifetime;
 mod owner;
 mod pickling;
@@ -8,12 +10,10 @@ mod properties;
 mod reach;
 mod transfers;
 
-use std::ffi::c_int;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::buffer::HostBuffer;
@@ -23,6 +23,8 @@ use super::syclobj::Target;
 use super::uses::Uses;
 use crate::usm::UsmKind;
 
+pub(super) use gate::Address;
+pub(super) use held::Held;
 pub(super) use owner::Owner;
 pub(super) use pickling::from_pickle;
 pub(super) use reach::Reach;
@@ -40,7 +42,7 @@ pub(super) use reach::Reach;
     mapping
 )]
 pub(super) struct PyMemory {
-    pub(super) pointer: usize,
+    pub(super) address: Address,
     pub(super) nbytes: usize,
     pub(super) kind: UsmKind,
     pub(super) read_only: bool,
@@ -66,7 +68,7 @@ impl PyMemory {
         // Neither object sees who learns of the memory from the other one.
         self.reach.make_known();
         Ok(Self {
-            pointer: self.pointer,
+            address: self.address,
             nbytes: self.nbytes,
             kind: self.kind,
             read_only: self.read_only,
@@ -84,23 +86,6 @@ impl PyMemory {
         let (kept, shared) = owner.take()?.share(py);
         *owner = Some(kept);
         Some(shared)
-    }
-
-    /// Lets what was submitted to the memory's SYCL queue happen first: kernels on this memory, as far as can be known.
-    /// An out-of-order queue, like those of dpctl and dpnp, would not order a copy after them either.
-    pub(super) fn after_queue(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.reach.is_known() {
-            return Ok(());
-        }
-        self.spot.queue(py).map_or(Ok(()), |queue| queue.finish(py))
-    }
-
-    /// Notes that a buffer is given out. What a `memoryview` asks for, which NumPy goes through too, is for the host; any
-    /// other request comes from a program in C that may let a queue work on it: `dpctl.SyclQueue.memcpy_async` for one.
-    pub(super) fn lend(&self, flags: c_int) {
-        if flags != ffi::PyBUF_FULL_RO {
-            self.reach.make_known();
-        }
     }
 
     /// The alignment in bytes that was asked for; 0 for none.

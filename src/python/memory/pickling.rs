@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::PyMemory;
+use crate::python::errors::passes;
 use crate::python::kinds;
 use crate::usm::UsmKind;
 
@@ -36,7 +37,8 @@ impl PyMemory {
         let device = slf
             .getattr("sycl_device")
             .and_then(|device| device.getattr("filter_string"))
-            .ok();
+            .map(Some)
+            .or_else(|error| unless_it_passes(py, error, || Ok(None)))?;
         let arguments = (content, memory.alignment(), device, memory.kind.name());
         Ok((rebuild, arguments.into_pyobject(py)?))
     }
@@ -72,9 +74,22 @@ pub(in crate::python) fn from_pickle<'py>(
     };
     let memory = match device {
         // The device may not exist here; what else is wrong shows without it, too.
-        Some(_) => make(device).or_else(|_| make(None)),
+        Some(_) => make(device).or_else(|error| unless_it_passes(py, error, || make(None))),
         None => make(None),
     }?;
     memory.call_method1("copy_from_host", (content,))?;
     Ok(memory)
+}
+
+/// What else can be done about an error, unless it [passes].
+fn unless_it_passes<T>(
+    py: Python<'_>,
+    error: PyErr,
+    otherwise: impl FnOnce() -> PyResult<T>,
+) -> PyResult<T> {
+    if passes(py, &error) {
+        Err(error)
+    } else {
+        otherwise()
+    }
 }

@@ -39,10 +39,9 @@ impl PyMemory {
 
     /// Address of the first byte; 0 when there is none.
     #[getter]
-    fn _pointer(&self) -> PyResult<usize> {
+    fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
         let _use = self.uses.guard()?;
-        self.reach.make_known();
-        Ok(self.pointer)
+        self.for_others(py)
     }
 
     /// The object that owns the memory; None when zeusm does.
@@ -134,9 +133,10 @@ impl PyMemory {
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let _use = self.uses.guard()?;
         let syclobj = capsule::of(py, self.place().sycl()?)?;
+        let address = self.for_others(py)?;
         self.reach.export();
         let dictionary = template(py)?.copy()?;
-        dictionary.set_item(intern!(py, "data"), (self.pointer, self.read_only))?;
+        dictionary.set_item(intern!(py, "data"), (address, self.read_only))?;
         dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;
         dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
         Ok(dictionary)
@@ -188,7 +188,7 @@ impl PyMemory {
         };
         format!(
             "<zeusm USM-{} memory of {} bytes at {:#x}{closed}>",
-            self.kind, self.nbytes, self.pointer
+            self.kind, self.nbytes, self.address
         )
     }
 }

@@ -4,7 +4,9 @@ use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::PyMemory;
+use std::sync::Arc;
+
+use super::{Held, PyMemory};
 use crate::python::buffer::HostBuffer;
 use crate::python::construct::Source;
 use crate::python::transfer;
@@ -43,32 +45,24 @@ impl PyMemory {
     /// [97, 98, 99, 100]
     #[pyo3(signature = (obj=None))]
     fn copy_to_host<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         obj: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, memory) = (slf.py(), slf.get());
         let destination = match obj.filter(|obj| !obj.is_none()) {
             Some(obj) => obj,
             None => py
                 .import("numpy")?
-                .call_method1("empty", (self.nbytes, "|u1"))?,
+                .call_method1("empty", (memory.nbytes, "|u1"))?,
         };
         let buffer = HostBuffer::writable(&destination)?;
-        self.check_holds(&buffer)?;
-        let _use = self.uses.guard()?;
-        self.after_queue(py)?;
-        let to = buffer.pointer().expose_provenance();
-        // SAFETY: `self` keeps the source and `buffer` the destination, which is large enough.
-        unsafe {
-            transfer::copy(
-                py,
-                self.place(),
-                to,
-                self.pointer,
-                self.nbytes,
-                self.is_hosts(),
-            )
-        }?;
+        memory.check_holds(&buffer)?;
+        let to = buffer.address();
+        let operands = (Held::new(slf)?, buffer);
+        let (from, size) = (memory.for_queue(py)?, memory.nbytes);
+        let (place, by_host) = (memory.place(), memory.is_hosts());
+        // SAFETY: the operands keep both sides, and the destination is large enough.
+        unsafe { transfer::copy(py, place, to, from, size, by_host, operands) }?;
         Ok(destination)
     }
 
@@ -96,24 +90,17 @@ impl PyMemory {
     /// >>> memory.copy_from_host(array("d", [1.5, 2.5]))
     /// >>> memory.copy_to_host(array("d", [0, 0]))
     /// array('d', [1.5, 2.5])
-    fn copy_from_host(&self, py: Python<'_>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn copy_from_host(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, memory) = (slf.py(), slf.get());
         let buffer = HostBuffer::readable(obj)?;
-        self.check_writable()?;
-        self.check_fits("source", buffer.size())?;
-        let _use = self.uses.guard()?;
-        self.after_queue(py)?;
-        let from = buffer.pointer().expose_provenance();
-        // SAFETY: `self` keeps the destination, which is large enough, and `buffer` the source.
-        unsafe {
-            transfer::copy(
-                py,
-                self.place(),
-                self.pointer,
-                from,
-                buffer.size(),
-                self.is_hosts(),
-            )
-        }
+        memory.check_writable()?;
+        memory.check_fits("source", buffer.size())?;
+        let (from, size) = (buffer.address(), buffer.size());
+        let operands = (Held::new(slf)?, buffer);
+        let to = memory.for_queue(py)?;
+        let (place, by_host) = (memory.place(), memory.is_hosts());
+        // SAFETY: the operands keep both sides, and the destination is large enough.
+        unsafe { transfer::copy(py, place, to, from, size, by_host, operands) }.map(drop)
     }
 
     /// Copies USM to the beginning of the memory, from any context.
@@ -139,26 +126,20 @@ impl PyMemory {
     /// >>> memory.copy_from_device(source)
     /// >>> memory.tobytes()
     /// b'\x07\x07\x07'
-    fn copy_from_device(&self, py: Python<'_>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn copy_from_device(slf: &Bound<'_, Self>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, memory) = (slf.py(), slf.get());
         let source = Source::of(sycl_usm_ary)?;
-        let _read = source.uses.guard()?;
-        self.check_writable()?;
-        self.check_fits("source", source.nbytes)?;
-        let _use = self.uses.guard()?;
-        source.after_queue(py)?;
-        self.after_queue(py)?;
-        // SAFETY: `self` and `source` keep both sides, and the destination is large enough.
-        unsafe {
-            transfer::copy_between(
-                py,
-                self.place(),
-                self.pointer,
-                source.place(),
-                source.pointer,
-                source.nbytes,
-                self.is_hosts() && source.is_hosts(),
-            )
-        }
+        memory.check_writable()?;
+        memory.check_fits("source", source.nbytes)?;
+        let held = Held::new(slf)?;
+        let (from, size) = (source.for_queue(py)?, source.nbytes);
+        let to = memory.for_queue(py)?;
+        let by_host = memory.is_hosts() && source.is_hosts();
+        let (here, there) = (memory.place(), &Arc::clone(source.place()));
+        let operands = (held, source);
+        // SAFETY: the operands keep both sides, and the destination is large enough.
+        unsafe { transfer::copy_between(py, here, to, there, from, size, by_host, operands) }
+            .map(drop)
     }
 
     /// Sets every byte.
@@ -182,23 +163,15 @@ impl PyMemory {
     /// >>> memory.memset(255)
     /// >>> memory.tobytes()
     /// b'\xff\xff\xff'
-    #[pyo3(signature = (val=None))]
-    fn memset(&self, py: Python<'_>, val: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let byte = byte(val)?;
-        self.check_writable()?;
-        let _use = self.uses.guard()?;
-        self.after_queue(py)?;
-        // SAFETY: `self` keeps the memory.
-        unsafe {
-            transfer::fill(
-                py,
-                self.place(),
-                self.pointer,
-                byte,
-                self.nbytes,
-                self.is_hosts(),
-            )
-        }
+    #[pyo3(signature = (val=Byte(0)), text_signature = "($self, val=0)")]
+    fn memset(slf: &Bound<'_, Self>, val: Byte) -> PyResult<()> {
+        let (py, memory) = (slf.py(), slf.get());
+        memory.check_writable()?;
+        let held = Held::new(slf)?;
+        let (to, size) = (memory.for_queue(py)?, memory.nbytes);
+        let (place, by_host) = (memory.place(), memory.is_hosts());
+        // SAFETY: `held` keeps the memory.
+        unsafe { transfer::fill(py, place, to, val.0, size, by_host, held) }.map(drop)
     }
 
     /// A copy of the memory as bytes.
@@ -210,43 +183,42 @@ impl PyMemory {
     /// >>> memory.copy_from_host(b"abcd")
     /// >>> memory.tobytes()
     /// b'abcd'
-    fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let _use = self.uses.guard()?;
-        self.after_queue(py)?;
-        PyBytes::new_with(py, self.nbytes, |bytes| {
-            let to = bytes.as_mut_ptr().expose_provenance();
-            // SAFETY: `self` keeps the source; the destination, new and as large, is nobody else's yet.
-            unsafe {
-                transfer::copy(
-                    py,
-                    self.place(),
-                    to,
-                    self.pointer,
-                    bytes.len(),
-                    self.is_hosts(),
-                )
-            }
-        })
+    fn tobytes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
+        let (py, memory) = (slf.py(), slf.get());
+        let held = Held::new(slf)?;
+        let mut to = 0;
+        let bytes = PyBytes::new_with(py, memory.nbytes, |bytes| {
+            to = bytes.as_mut_ptr().expose_provenance();
+            Ok(())
+        })?;
+        let (from, size) = (memory.for_queue(py)?, memory.nbytes);
+        let (place, by_host) = (memory.place(), memory.is_hosts());
+        let operands = (held, bytes.clone().unbind());
+        // SAFETY: the operands keep both sides; nothing else has seen the destination, which is as large.
+        unsafe { transfer::copy(py, place, to, from, size, by_host, operands) }?;
+        Ok(bytes)
     }
 
-    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.tobytes(py)
+    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
+        Self::tobytes(slf)
     }
 }
 
-/// The value to set every byte to; 0 by default.
-///
-/// # Errors
-/// `ValueError` when it is not a byte, `TypeError` when it is no integer.
-pub(super) fn byte(val: Option<&Bound<'_, PyAny>>) -> PyResult<u8> {
-    let Some(val) = val else {
-        return Ok(0);
-    };
-    val.extract::<u8>().map_err(|error| {
-        if error.is_instance_of::<PyOverflowError>(val.py()) {
-            PyValueError::new_err(format!("val must be a byte, 0 to 255, not {val}"))
-        } else {
-            error
-        }
-    })
+/// The value to set every byte to.
+pub(super) struct Byte(pub(super) u8);
+
+impl<'py> FromPyObject<'_, 'py> for Byte {
+    type Error = PyErr;
+
+    /// # Errors
+    /// `ValueError` when it is not a byte, `TypeError` when it is no integer.
+    fn extract(val: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        val.extract::<u8>().map(Self).map_err(|error| {
+            if error.is_instance_of::<PyOverflowError>(val.py()) {
+                PyValueError::new_err(format!("val must be a byte, 0 to 255, not {}", &*val))
+            } else {
+                error
+            }
+        })
+    }
 }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use super::{PyPoolScope, PyPoolStatistics, Supply};
 use crate::Error;
 use crate::pool::{Growth, LevelZero, Options, Pool};
+use crate::process::Mutex;
 use crate::python::construct;
+use crate::python::errors::Explain;
 use crate::python::kinds;
 use crate::python::spot::Spot;
 use crate::usm::UsmKind;
@@ -46,13 +50,14 @@ use crate::usm::UsmKind;
 pub(in crate::python) struct PyMemoryPool {
     spot: Arc<Spot>,
     pool: Pool<LevelZero>,
+    /// The failure callback of a pool that is this object's alone, where the garbage collector finds it. A default pool
+    /// has many handles and keeps its callback by itself.
+    callback: Option<Arc<Callback>>,
 }
 
-impl PyMemoryPool {
-    fn new(spot: Arc<Spot>, pool: Pool<LevelZero>) -> Self {
-        Self { spot, pool }
-    }
+type Callback = Mutex<Option<Py<PyAny>>>;
 
+impl PyMemoryPool {
     pub(super) fn kind(&self) -> UsmKind {
         self.pool.provider().kind()
     }
@@ -96,7 +101,11 @@ impl PyMemoryPool {
         };
         let spot = spot(py, queue)?;
         let provider = LevelZero::new(spot.place().context(), spot.place().device(), kind);
-        Ok(Self::new(spot, Pool::new(provider, options)))
+        Ok(Self {
+            spot,
+            pool: Pool::new(provider, options),
+            callback: Some(Arc::default()),
+        })
     }
 
     /// Kind of the memory: 'shared', 'device' or 'host'.
@@ -300,7 +309,7 @@ impl PyMemoryPool {
 
     /// Sets what is called with the number of bytes before an allocation fails, None for nothing. If it returns True,
     /// the allocation is tried once more; if it raises, the allocation fails with that as the cause. It may use the
-    /// pool. The pool keeps it until another takes its place.
+    /// pool. It is kept until another takes its place, or the pool ends.
     ///
     /// Examples
     /// --------
@@ -315,6 +324,7 @@ impl PyMemoryPool {
     fn set_failure_callback(&self, callback: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let Some(callback) = callback else {
             self.pool.clear_failure_callback();
+            self.__clear__();
             return Ok(());
         };
         if !callback.is_callable() {
@@ -324,11 +334,41 @@ impl PyMemoryPool {
             )));
         }
         let callback = callback.unbind();
+        let Some(own) = &self.callback else {
+            self.pool
+                .set_failure_callback(move |failure| called(&callback, failure.size));
+            return Ok(());
+        };
+        let before = own.lock().replace(callback);
+        // It may run any code.
+        drop(before);
+        // While there is no object, there is nobody to allocate from the pool either.
+        let known = Arc::downgrade(own);
         self.pool.set_failure_callback(move |failure| {
-            Python::attach(|py| callback.call1(py, (failure.size,))?.is_truthy(py))
-                .map_err(|error| Error::Callback(Box::new(error)))
+            let own = known.upgrade();
+            let callback =
+                own.and_then(|own| Python::attach(|py| Some(own.lock().as_ref()?.clone_ref(py))));
+            callback.map_or(Ok(false), |callback| called(&callback, failure.size))
         });
         Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self
+            .callback
+            .as_ref()
+            .and_then(|own| own.try_lock())
+            .as_deref()
+        {
+            Some(Some(callback)) => visit.call(callback),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let callback = self.callback.as_ref().and_then(|own| own.lock().take());
+        // Outside of the lock: it may run any code.
+        drop(callback);
     }
 
     fn __repr__(&self) -> String {
@@ -340,6 +380,12 @@ impl PyMemoryPool {
             statistics.total_bytes
         )
     }
+}
+
+/// What a failure callback answers.
+fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
+    Python::attach(|py| callback.call1(py, (size,))?.is_truthy(py))
+        .map_err(|error| Error::Callback(Box::new(error)))
 }
 
 /// The pool behind ordinary allocations.
@@ -371,7 +417,11 @@ pub(in crate::python) fn get_pool(
     let kind = kinds::named(usm_type)?;
     let spot = spot(py, queue)?;
     let pool = spot.place().pool(kind)?;
-    Ok(PyMemoryPool::new(spot, pool))
+    Ok(PyMemoryPool {
+        spot,
+        pool,
+        callback: None,
+    })
 }
 
 fn spot(py: Python<'_>, queue: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Spot>> {
@@ -390,9 +440,8 @@ fn number(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize
             value.get_type().name()?
         )));
     }
-    let number = value.extract::<isize>().ok();
-    let number = number.and_then(|number| usize::try_from(number).ok());
-    number.map(Some).ok_or_else(|| {
-        PyValueError::new_err(format!("{name} must be 0 to {}, not {value}", isize::MAX))
-    })
+    let wrong =
+        || PyValueError::new_err(format!("{name} must be 0 to {}, not {value}", isize::MAX));
+    let number = value.extract::<isize>().explain(value.py(), |_| wrong())?;
+    usize::try_from(number).map(Some).map_err(|_| wrong())
 }

@@ -1,14 +1,14 @@
 //! Small memory, cut from blocks. What is free is written down beside a block and not in it, so that nobody who maps
 //! the block, or writes past the end of an allocation, can lead the allocator astray.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use offset_allocator::{Allocation, Allocator};
 
 use super::block::Block;
 use super::{LEAST_ALIGNMENT, PAGE};
+use crate::sync::{Held, Mutex, MutexGuard};
 
 /// Bytes of a block that small memory is cut from: room for several of the largest, little to move when exported.
 const LENGTH: usize = 2 << 20;
@@ -34,15 +34,10 @@ struct Arenas {
     latest: usize,
 }
 
-/// The standard library's lock, for it is all in one word; see the map of live allocations.
 static ARENAS: Mutex<Arenas> = Mutex::new(Arenas {
     all: BTreeMap::new(),
     latest: 0,
 });
-
-fn all() -> MutexGuard<'static, Arenas> {
-    ARENAS.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Piece {
     /// `size` bytes, aligned to a power of two of at most a page; `None` when there are none.
@@ -50,7 +45,7 @@ impl Piece {
         debug_assert!(alignment <= PAGE);
         let slack = alignment.saturating_sub(LEAST_ALIGNMENT);
         let units = u32::try_from((size + slack).div_ceil(LEAST_ALIGNMENT)).ok()?;
-        let mut arenas = all();
+        let mut arenas = ARENAS.lock();
         let (block, cut) = match arenas.cut(units) {
             Some(found) => found,
             None => {
@@ -129,24 +124,24 @@ impl Arena {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        let needless = all().take_back(self);
+        let needless = ARENAS.lock().take_back(self);
         drop(needless);
     }
 }
 
-thread_local! {
-    static HELD: Cell<Option<MutexGuard<'static, Arenas>>> = const { Cell::new(None) };
-}
+static HELD: Held<MutexGuard<'static, Arenas>> = Held::new();
 
 /// Keeps every other thread from cutting and freeing until this one calls [`release`], so that a fork in between does
 /// not copy an arena half changed.
 pub fn hold() {
-    HELD.set(Some(all()));
+    // SAFETY: `HELD` goes with the arenas' lock.
+    unsafe { HELD.put(ARENAS.lock()) };
 }
 
 /// Ends what [`hold`] began on this thread, or on the one that this one is a copy of.
 pub fn release() {
-    HELD.set(None);
+    // SAFETY: this thread took the lock in `hold`, or is a copy of the one that did.
+    drop(unsafe { HELD.take() });
 }
 
 impl std::fmt::Debug for Piece {

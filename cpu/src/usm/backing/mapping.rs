@@ -83,6 +83,25 @@ impl Mapping {
         Ok(())
     }
 
+    /// Puts the beginning of `file` in the place of `length` bytes of ours at `address`, so that no write goes back to it.
+    pub fn replace_privately(address: usize, length: usize, file: &File) -> std::io::Result<()> {
+        // SAFETY: the range is ours; that its content changes is what the caller asks for.
+        let answer = unsafe {
+            libc::mmap(
+                address as *mut _,
+                length,
+                READ_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if answer == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
     /// Moves the pages elsewhere in one step and leaves the addresses mapped, with nothing behind them.
     pub fn set_aside(&self) -> std::io::Result<Self> {
         // SAFETY: the range is ours; the new place is of the system's choice.
@@ -104,8 +123,9 @@ impl Mapping {
         })
     }
 
-    /// Undoes [`set_aside`](Self::set_aside): the pages go back to `home` in one step.
-    pub fn put_back(self, home: &Self) -> std::io::Result<()> {
+    /// Moves the pages to `address` in one step, in the place of what is mapped there, which is a mapping of ours of the
+    /// same length.
+    pub fn put_at(self, address: usize) -> std::io::Result<()> {
         // SAFETY: both ranges are ours and of one length.
         let moved = unsafe {
             libc::mremap(
@@ -113,7 +133,7 @@ impl Mapping {
                 self.length,
                 self.length,
                 libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
-                home.address,
+                address,
             )
         };
         if moved == libc::MAP_FAILED {

@@ -3,17 +3,22 @@
 
 mod arena;
 mod block;
+pub mod exports;
 mod mapping;
 mod record;
+mod refusal;
 mod share;
 #[cfg(test)]
 mod tests;
 
 use arena::Piece;
 pub use arena::{hold, release};
-pub use block::{Block, Export};
+pub use block::Block;
+pub use exports::Export;
 pub use mapping::Mapping;
 pub use record::Record;
+pub use refusal::Refusal;
+pub use share::FILE_NAME;
 
 /// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
 const OWN_BLOCK_FROM: usize = 256 << 10;
@@ -72,13 +77,9 @@ impl Backing {
     }
 }
 
-/// Whether memory of this process can be exported at all.
+/// Whether memory of this process can be exported at all. A shortage that passes does not count.
 pub fn can_be_exported() -> bool {
-    let page = Record {
-        id: 1,
-        offset: 0,
-        size: PAGE as u64,
-        kind: level_zero_sys::ZE_MEMORY_TYPE_HOST,
-    };
-    Block::new(PAGE, PAGE).is_some_and(|block| block.export(&page).is_ok())
+    share::memory_file(PAGE as u64)
+        .and_then(|file| exports::reopen(&file, 0))
+        .map_or_else(Refusal::is_passing, |_| true)
 }

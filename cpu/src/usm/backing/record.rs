@@ -38,11 +38,18 @@ impl Record {
             return None;
         };
         let tail = u64::from_le_bytes(*tail);
-        ((tail >> 32) as u32 == Self::MAGIC).then(|| Self {
+        let kind = sys::ze_memory_type_t(tail as u32);
+        let kinds = [
+            sys::ZE_MEMORY_TYPE_HOST,
+            sys::ZE_MEMORY_TYPE_DEVICE,
+            sys::ZE_MEMORY_TYPE_SHARED,
+        ];
+        let is_record = (tail >> 32) as u32 == Self::MAGIC && kinds.contains(&kind);
+        is_record.then(|| Self {
             id: u64::from_le_bytes(*id),
             offset: u64::from_le_bytes(*offset),
             size: u64::from_le_bytes(*size),
-            kind: sys::ze_memory_type_t(tail as u32),
+            kind,
         })
     }
 }

@@ -11,53 +11,92 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::sync::OnceLock;
 
 use linux_raw_sys::{general, ioctl};
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::mm::UserfaultfdFlags;
 
 use super::mapping::Mapping;
+use super::refusal::Refusal;
 use super::{HUGE_PAGE, PAGE};
+use crate::sync::Lazy;
+
+/// The name of a memory file, by which an importer knows it for one of this runtime's.
+pub const FILE_NAME: &str = "zeusm";
 
 /// A new memory file that can neither shrink nor grow, so that a mapping of it never loses its ground.
-pub fn memory_file(length: u64) -> io::Result<File> {
+pub fn memory_file(length: u64) -> Result<File, Refusal> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = File::from(rustix::fs::memfd_create("zeusm", flags)?);
-    file.set_len(length)?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    let file = rustix::fs::memfd_create(FILE_NAME, flags).map_err(Refusal::of("memfd_create"))?;
+    let file = File::from(file);
+    // The system would end the process by a signal that few programs expect.
+    let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if most.is_some_and(|most| most < length) {
+        return Err(Refusal::new("ftruncate of a memory file", libc::EFBIG));
+    }
+    file.set_len(length)
+        .map_err(Refusal::of("ftruncate of a memory file"))?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+        .map_err(Refusal::of("sealing a memory file"))?;
     Ok(file)
 }
 
-/// Whether the system lets private memory be moved into a file: tried once, on a page.
-pub fn can_move() -> bool {
-    static CAN: OnceLock<bool> = OnceLock::new();
-    *CAN.get_or_init(|| {
-        let page = Mapping::anonymous(PAGE, PAGE);
-        let file = memory_file(PAGE as u64);
-        matches!((page, file), (Some(page), Ok(file)) if move_to(&page, &file).is_ok())
-    })
+/// Whether the system lets private memory be moved into a file: tried on a page. What will not change is remembered.
+pub fn can_move() -> Result<(), Refusal> {
+    static KNOWN: Lazy<Result<(), Refusal>> = Lazy::new();
+    if let Some(known) = KNOWN.get() {
+        return *known;
+    }
+    let tried = try_to_move();
+    match tried {
+        Err(refusal) if refusal.is_passing() => tried,
+        _ => *KNOWN.get_or_make(|| tried),
+    }
+}
+
+fn try_to_move() -> Result<(), Refusal> {
+    let page = Mapping::anonymous(PAGE, PAGE).ok_or(Refusal::new("mmap", libc::ENOMEM))?;
+    move_to(&page, &memory_file(PAGE as u64)?)
 }
 
 /// Moves what `memory` holds into the beginning of `file` and maps that at the same addresses.
 ///
 /// # Errors
 /// What the system answered; the memory is as it was then.
-pub fn move_to(memory: &Mapping, file: &File) -> io::Result<()> {
+pub fn move_to(memory: &Mapping, file: &File) -> Result<(), Refusal> {
     let catch = Catch::new(memory)?;
-    let aside = memory.set_aside()?;
-    match write(&aside, file).and_then(|()| memory.replace(file)) {
-        Ok(()) => {
-            drop(catch);
-            Ok(())
-        }
-        Err(error) => {
-            aside.put_back(memory)?;
-            Err(error)
-        }
+    let aside = memory.set_aside().map_err(Refusal::of("mremap"))?;
+    let moved = write(&aside, file)
+        .map_err(Refusal::of("pwrite to a memory file"))
+        .and_then(|()| memory.replace(file).map_err(Refusal::of("mmap")));
+    if moved.is_err() {
+        aside
+            .put_at(memory.address())
+            .map_err(Refusal::of("mremap"))?;
     }
+    drop(catch);
+    moved
+}
+
+/// The parts of the first `length` bytes of a file that hold data; the rest is zero.
+pub fn extents(file: &File, length: u64) -> Vec<Range<u64>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while from < length {
+        // An error means that there is no more data.
+        let Ok(start) = rustix::fs::seek(file, SeekFrom::Data(from)) else {
+            break;
+        };
+        let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(length);
+        if start < length {
+            found.push(start..end.min(length));
+        }
+        from = end.max(start + 1);
+    }
+    found
 }
 
 /// Writes all that is not zero; a new file is zero everywhere, and takes memory only where it was written.
@@ -80,14 +119,14 @@ struct Catch {
 }
 
 impl Catch {
-    fn new(memory: &Mapping) -> io::Result<Self> {
-        let faults = open()?;
+    fn new(memory: &Mapping) -> Result<Self, Refusal> {
+        let faults = open().map_err(Refusal::of("userfaultfd"))?;
         let mut api = general::uffdio_api {
             api: u64::from(general::UFFD_API),
             features: 0,
             ioctls: 0,
         };
-        control(&faults, ioctl::UFFDIO_API, &mut api)?;
+        control(&faults, ioctl::UFFDIO_API, &mut api).map_err(Refusal::of("UFFDIO_API"))?;
         let range = general::uffdio_range {
             start: memory.address() as u64,
             len: memory.length() as u64,
@@ -97,7 +136,8 @@ impl Catch {
             mode: u64::from(general::UFFDIO_REGISTER_MODE_MISSING),
             ioctls: 0,
         };
-        control(&faults, ioctl::UFFDIO_REGISTER, &mut register)?;
+        control(&faults, ioctl::UFFDIO_REGISTER, &mut register)
+            .map_err(Refusal::of("UFFDIO_REGISTER"))?;
         Ok(Self { faults, range })
     }
 }

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+use std::fs::File;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -8,10 +10,11 @@ use level_zero_sys as sys;
 
 use super::arena::Piece;
 use super::*;
+use crate::usm::allocate::next_id;
 
-fn record(id: u64, offset: usize, size: usize) -> Record {
+fn record(offset: usize, size: usize) -> Record {
     Record {
-        id,
+        id: next_id(),
         offset: offset as u64,
         size: size as u64,
         kind: sys::ZE_MEMORY_TYPE_SHARED,
@@ -22,9 +25,14 @@ fn words(address: usize, count: usize) -> &'static [AtomicU64] {
     unsafe { std::slice::from_raw_parts(address as *const AtomicU64, count) }
 }
 
+fn file(export: &Export) -> File {
+    let descriptor = unsafe { BorrowedFd::borrow_raw(export.descriptor) };
+    File::from(descriptor.try_clone_to_owned().unwrap())
+}
+
 fn read(export: &Export, offset: u64) -> u64 {
     let mut bytes = [0; 8];
-    export.file.read_exact_at(&mut bytes, offset).unwrap();
+    file(export).read_exact_at(&mut bytes, offset).unwrap();
     u64::from_le_bytes(bytes)
 }
 
@@ -55,7 +63,7 @@ fn what_is_exported_keeps_its_bytes_and_shares_them() {
         for index in (0..all.len()).filter(|index| index / 512 % 3 == 0) {
             all[index].store(index as u64 ^ 0xabcd, Ordering::Relaxed);
         }
-        let export = block.export(&record(7, 0, length)).unwrap();
+        let export = exports::export(&block, &record(0, length)).unwrap();
         for (index, word) in all.iter().enumerate() {
             let expected = if index / 512 % 3 == 0 {
                 index as u64 ^ 0xabcd
@@ -64,7 +72,7 @@ fn what_is_exported_keeps_its_bytes_and_shares_them() {
             };
             assert_eq!(word.load(Ordering::Relaxed), expected);
         }
-        let other = Mapping::of_file(&export.file, 0, length).unwrap();
+        let other = Mapping::of_file(&file(&export), 0, length).unwrap();
         let there = words(other.address(), length / 8);
         all[1].store(1, Ordering::Relaxed);
         there[2].store(2, Ordering::Relaxed);
@@ -97,7 +105,7 @@ fn no_write_is_lost_while_the_block_moves() {
                 })
                 .collect();
             thread::sleep(std::time::Duration::from_millis(5));
-            block.export(&record(1, 0, LENGTH)).unwrap();
+            exports::export(&block, &record(0, LENGTH)).unwrap();
             thread::sleep(std::time::Duration::from_millis(5));
             done.store(true, Ordering::Relaxed);
             writers.into_iter().map(|it| it.join().unwrap()).collect()
@@ -110,15 +118,81 @@ fn no_write_is_lost_while_the_block_moves() {
 #[test]
 fn a_record_says_until_it_is_struck_out_what_there_is() {
     let block = Block::new(PAGE, PAGE).unwrap();
-    let exported = record(42, 128, 200);
-    let export = block.export(&exported).unwrap();
-    let mut bytes = [0; Record::LENGTH];
-    export.file.read_exact_at(&mut bytes, export.place).unwrap();
-    assert_eq!(Record::decode(&bytes), Some(exported));
-    block.strike(&export);
-    export.file.read_exact_at(&mut bytes, export.place).unwrap();
-    assert_eq!(bytes, [0; Record::LENGTH]);
-    assert_eq!(Record::decode(&bytes), None);
+    let exported = record(128, 200);
+    let export = exports::export(&block, &exported).unwrap();
+    let file = file(&export);
+    assert_eq!(
+        exports::read_record(&file, export.place),
+        Some(Some(exported))
+    );
+    exports::strike(exported.id);
+    assert_eq!(exports::read_record(&file, export.place), Some(None));
+}
+
+#[test]
+fn what_a_program_writes_is_no_record() {
+    let block = Block::new(PAGE, PAGE).unwrap();
+    let honest = record(128, 200);
+    let export = exports::export(&block, &honest).unwrap();
+    let file = file(&export);
+    let forged = Record {
+        size: PAGE as u64,
+        offset: 0,
+        ..honest
+    };
+    file.write_all_at(&forged.encode(), 256).unwrap();
+    assert_eq!(
+        exports::read_record(&file, 256),
+        None,
+        "the program's own bytes"
+    );
+    // Behind them, only what belongs to the place and lies in the block counts.
+    let at = |offset: usize| (PAGE + offset / 64 * 32) as u64;
+    for (place, wrong) in [
+        (
+            at(128),
+            Record {
+                offset: 64,
+                ..honest
+            },
+        ),
+        (
+            at(0),
+            Record {
+                size: PAGE as u64 + 1,
+                ..forged
+            },
+        ),
+        (
+            at(64),
+            Record {
+                offset: 64,
+                size: u64::MAX,
+                ..honest
+            },
+        ),
+        (
+            at(192),
+            Record {
+                offset: 192,
+                size: 0,
+                ..honest
+            },
+        ),
+        (
+            at(0),
+            Record {
+                kind: sys::ze_memory_type_t(9),
+                ..forged
+            },
+        ),
+    ] {
+        file.write_all_at(&wrong.encode(), place).unwrap();
+        assert_eq!(exports::read_record(&file, place), None, "{wrong:?}");
+    }
+    assert_eq!(exports::read_record(&file, export.place + 1), None);
+    assert_eq!(exports::read_record(&file, u64::MAX), None);
+    exports::strike(honest.id);
 }
 
 #[test]
@@ -127,7 +201,7 @@ fn nothing_new_comes_into_an_exported_block() {
     let block = first.block().address();
     let offset = first.address() - block;
     words(first.address(), 1)[0].store(99, Ordering::Relaxed);
-    let export = first.block().export(&record(1, offset, 64)).unwrap();
+    let export = exports::export(first.block(), &record(offset, 64)).unwrap();
     assert_eq!(read(&export, offset as u64), 99);
     let later: Vec<_> = (0..100).map(|_| Piece::new(64, 0).unwrap()).collect();
     assert!(later.iter().all(|it| it.block().address() != block));
@@ -136,10 +210,10 @@ fn nothing_new_comes_into_an_exported_block() {
 #[test]
 fn memory_that_is_shared_from_the_beginning_can_be_exported() {
     let block = Block::new(1 << 20, PAGE).unwrap();
-    block.share_from_the_beginning();
+    exports::share_from_the_beginning(&block);
     let all = words(block.address(), 100);
     all[3].store(5, Ordering::Relaxed);
-    let export = block.export(&record(1, 0, 800)).unwrap();
+    let export = exports::export(&block, &record(0, 800)).unwrap();
     assert_eq!(read(&export, 24), 5);
     assert_eq!(all[3].load(Ordering::Relaxed), 5);
 }

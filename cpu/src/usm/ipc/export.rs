@@ -1,8 +1,6 @@
 //! `zeMemGetIpcHandle`, `zeMemPutIpcHandle` and `zeMemGetFileDescriptorFromIpcHandleExp`.
 
 use std::ffi::c_void;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 
 use level_zero_sys as sys;
 
@@ -34,14 +32,10 @@ pub unsafe fn get(
         .filter(|it| it.base() == pointer as usize && it.context() == context.id())
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let export = allocation.export()?;
-    let about = export
-        .file
-        .metadata()
-        .map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
     *handle = Handle {
-        descriptor: export.file.as_raw_fd(),
+        descriptor: export.descriptor,
         process: std::process::id(),
-        inode: about.ino(),
+        inode: export.inode,
         place: export.place,
         id: allocation.id(),
     }

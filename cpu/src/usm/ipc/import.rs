@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Seek;
-use std::os::fd::FromRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
@@ -19,7 +19,8 @@ use crate::handle::{Kind, expect_singleton, resolve};
 use crate::newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use crate::usm::allocate::next_id;
 use crate::usm::allocation::Allocation;
-use crate::usm::backing::{Backing, Mapping, PAGE, Record};
+use crate::usm::backing::exports::read_record;
+use crate::usm::backing::{Backing, FILE_NAME, Mapping, PAGE, Record};
 use crate::usm::map;
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
@@ -136,32 +137,32 @@ fn fetch(handle: &Handle) -> Option<File> {
     Some(File::from(file))
 }
 
-/// Whether it is the handle's file, one of ours that cannot shrink under a mapping.
+/// Whether it is the handle's file, and one of this runtime's: such a file has a name and seals of its own, and cannot
+/// shrink under a mapping. A number in a forged handle leads to no other file.
 pub(super) fn is(file: &File, handle: &Handle) -> bool {
-    let sealed = rustix::fs::fcntl_get_seals(file)
-        .is_ok_and(|seals| seals.contains(SealFlags::SHRINK | SealFlags::GROW));
-    sealed && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    let sealed = rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals == all);
+    sealed && file.metadata().is_ok_and(|it| it.ino() == handle.inode) && has_name(file)
 }
 
+/// Whether a memory file has this runtime's name; where there is no /proc to ask, its seals have to do.
+fn has_name(file: &File) -> bool {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let expected = format!("/memfd:{FILE_NAME} (deleted)");
+    link.map_or(true, |name| name.as_os_str() == expected.as_str())
+}
+
+/// What the exporter says of the allocation at `place`: its size above all, which no handle has.
 fn record(file: &File, place: u64) -> Answer<Record> {
-    let mut bytes = [0; Record::LENGTH];
-    file.read_exact_at(&mut bytes, place)
-        .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    ensure(
-        bytes.iter().any(|&byte| byte != 0),
-        ZE_RESULT_ERROR_ADDRESS_NOT_FOUND,
-    )?;
-    Record::decode(&bytes).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+    read_record(file, place)
+        .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?
+        .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)
 }
 
 /// Maps the pages that hold an allocation.
 fn import(file: &File, record: &Record) -> Option<Backing> {
-    let end = record.offset.checked_add(record.size)?;
-    if record.size == 0 || end > file.metadata().ok()?.len() {
-        return None;
-    }
     let start = record.offset / PAGE as u64 * PAGE as u64;
-    let length = usize::try_from(end - start).ok()?;
+    let length = usize::try_from(record.offset + record.size - start).ok()?;
     let mapping = Mapping::of_file(file, start, length.checked_next_multiple_of(PAGE)?)?;
     let offset = (record.offset - start) as usize;
     Some(Backing::Import { mapping, offset })

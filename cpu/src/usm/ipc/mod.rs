@@ -14,10 +14,4 @@ mod import;
 pub use export::{get, put, to_descriptor};
 pub use import::{close, from_descriptor, open};
 
-use super::backing;
-
-/// Whether this process can export memory; tried once.
-pub fn is_supported() -> bool {
-    static SUPPORTED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *SUPPORTED.get_or_init(backing::can_be_exported)
-}
+pub use super::backing::can_be_exported as is_supported;

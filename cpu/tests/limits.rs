@@ -1,0 +1,277 @@
+//! A system that allows little: control groups, descriptors, file sizes, filters of system calls, no /proc.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
+
+mod common;
+#[allow(dead_code)]
+#[path = "kernels/programs.rs"]
+mod programs;
+#[allow(dead_code, unused_imports)]
+#[path = "kernels/runtime.rs"]
+mod runtime;
+#[path = "common/seccomp.rs"]
+mod seccomp;
+
+use std::ffi::{CStr, c_char};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::ptr;
+
+use common::{Context, Kind, MIB, Memory, OK, bytes_mut};
+use level_zero_sys as sys;
+
+/// Runs one ignored test of this file in a process of its own.
+fn alone(test: &str) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            test,
+            "--ignored",
+            "--test-threads=1",
+            "--nocapture",
+        ])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    let passed = output.status.success() && told.contains("1 passed");
+    assert!(passed, "{}\n{told}\n{wrong}", output.status);
+    eprint!("{wrong}");
+}
+
+/// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
+fn group() -> Option<PathBuf> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let folders = own.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let (mounted, limit) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        // A container may see its own group as the root.
+        let paths = [path.trim_start_matches('/'), ""];
+        let parent = paths.map(|path| Path::new(mounted).join(path)).into_iter();
+        Some(
+            parent
+                .filter(move |parent| parent.join(limit).is_file())
+                .map(move |parent| (parent, limit)),
+        )
+    });
+    folders.flatten().find_map(|(parent, limit)| {
+        // The outer one has the limit, and the process is in the inner one.
+        let outer = parent.join(format!(
+            "zeusm-test-{}",
+            std::os::unix::process::parent_id()
+        ));
+        let inner = outer.join("inner");
+        fs::create_dir_all(&inner).ok()?;
+        let ready = fs::write(outer.join(limit), (300 * MIB).to_string()).is_ok()
+            && fs::write(inner.join("cgroup.procs"), std::process::id().to_string()).is_ok();
+        if !ready {
+            remove(&outer);
+        }
+        ready.then_some(outer)
+    })
+}
+
+fn remove(outer: &Path) {
+    let _ = fs::remove_dir(outer.join("inner"));
+    let _ = fs::remove_dir(outer);
+}
+
+#[test]
+fn a_control_group_s_memory_is_promised_once_and_again_when_freed() {
+    alone("in_a_control_group");
+}
+
+#[test]
+#[ignore = "run by a_control_group_s_memory_is_promised_once_and_again_when_freed"]
+fn in_a_control_group() {
+    let Some(group) = group() else {
+        eprintln!("skipped: this process cannot make a control group");
+        return;
+    };
+    let context = Context::new();
+    let take = |size: usize| {
+        let memory = context.try_alloc(Kind::Device, size, 0)?;
+        bytes_mut(memory, size).fill(1);
+        Ok::<Memory, sys::ze_result_t>(memory)
+    };
+    for _ in 0..3 {
+        let mut pieces = Vec::new();
+        let refused = loop {
+            match take(MIB) {
+                Ok(memory) => pieces.push(memory),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused, sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
+        assert!((200..300).contains(&pieces.len()), "{}", pieces.len());
+        // Freed memory is there at once, in one piece too.
+        pieces.drain(..150).for_each(|memory| context.free(memory));
+        let large = take(140 * MIB).unwrap();
+        context.free(large);
+        let again: Vec<Memory> = (0..140).map(|_| take(MIB).unwrap()).collect();
+        again
+            .into_iter()
+            .chain(pieces)
+            .for_each(|memory| context.free(memory));
+    }
+    // What is not touched is promised once, too.
+    let untouched: Vec<Memory> =
+        std::iter::from_fn(|| context.try_alloc(Kind::Host, MIB, 0).ok()).collect();
+    assert!((200..300).contains(&untouched.len()), "{}", untouched.len());
+    for memory in &untouched {
+        bytes_mut(*memory, MIB).fill(2);
+    }
+    untouched
+        .into_iter()
+        .for_each(|memory| context.free(memory));
+    let parent = group.parent().unwrap();
+    fs::write(parent.join("cgroup.procs"), std::process::id().to_string()).unwrap();
+    remove(&group);
+}
+
+fn export(context: &Context, memory: Memory) -> sys::ze_result_t {
+    let mut handle = sys::ze_ipc_mem_handle_t::default();
+    ze!(zeMemGetIpcHandle(context.0, memory, &raw mut handle))
+}
+
+/// What the runtime says of the last error of this thread.
+fn description() -> String {
+    type Describe =
+        unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> sys::ze_result_t;
+    let describe: Describe = common::newer(c"zeDriverGetLastErrorDescription").unwrap();
+    let mut text = ptr::null();
+    assert_eq!(unsafe { describe(common::driver(), &raw mut text) }, OK);
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
+}
+
+/// Expects that memory cannot be exported, for a reason that is told with these words.
+fn expect_refusal(context: &Context, expected: sys::ze_result_t, words: &[&str]) {
+    let memory = context.alloc(Kind::Shared, 4096);
+    assert_eq!(export(context, memory), expected);
+    if common::direct() {
+        let told = description();
+        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+    }
+    context.free(memory);
+}
+
+fn limit(which: libc::__rlimit_resource_t, most: Option<u64>) -> u64 {
+    let mut limits = unsafe { std::mem::zeroed::<libc::rlimit>() };
+    assert_eq!(unsafe { libc::getrlimit(which, &raw mut limits) }, 0);
+    let before = limits.rlim_cur;
+    limits.rlim_cur = most.unwrap_or(limits.rlim_max);
+    assert_eq!(unsafe { libc::setrlimit(which, &raw const limits) }, 0);
+    before
+}
+
+#[test]
+fn a_shortage_of_descriptors_passes() {
+    alone("without_descriptors");
+}
+
+#[test]
+#[ignore = "run by a_shortage_of_descriptors_passes"]
+fn without_descriptors() {
+    let context = Context::new();
+    limit(libc::RLIMIT_NOFILE, Some(64));
+    let all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    expect_refusal(
+        &context,
+        sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+        &["memfd_create", "EMFILE", "ulimit -n"],
+    );
+    drop(all);
+    assert_eq!(export(&context, context.alloc(Kind::Shared, 4096)), OK);
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_told_and_does_not_end_the_process() {
+    alone("without_files");
+}
+
+#[test]
+#[ignore = "run by a_limit_of_file_sizes_is_told_and_does_not_end_the_process"]
+fn without_files() {
+    let context = Context::new();
+    limit(libc::RLIMIT_FSIZE, Some(0));
+    expect_refusal(
+        &context,
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+        &["EFBIG", "ulimit -f"],
+    );
+    limit(libc::RLIMIT_FSIZE, None);
+    assert_eq!(export(&context, context.alloc(Kind::Shared, 4096)), OK);
+}
+
+#[test]
+fn a_filter_of_system_calls_is_told() {
+    alone("without_memory_files");
+}
+
+#[test]
+#[ignore = "run by a_filter_of_system_calls_is_told"]
+fn without_memory_files() {
+    let context = Context::new();
+    // So far modules can be built.
+    let runtime = runtime::Runtime::with_compiler();
+    seccomp::refuse(libc::SYS_memfd_create, libc::EPERM);
+    let permission = sys::ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS;
+    expect_refusal(&context, permission, &["memfd_create", "EPERM", "seccomp"]);
+    let Some(runtime) = runtime else { return };
+    // A child needs a compiling process of its own.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        unsafe { libc::alarm(30) };
+        let (code, log) = runtime.build(&programs::module(), &[]).unwrap_err();
+        let told = ["memfd_create", "EPERM", "seccomp"]
+            .iter()
+            .all(|word| log.contains(word));
+        eprintln!("{code:?}: {log}");
+        unsafe { libc::_exit(i32::from(!told)) };
+    }
+    let mut status = 1;
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn a_system_without_proc_is_told() {
+    alone("without_proc");
+}
+
+#[test]
+#[ignore = "run by a_system_without_proc_is_told"]
+fn without_proc() {
+    let context = Context::new();
+    let none = c"none".as_ptr();
+    let hidden = unsafe {
+        libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(
+                none,
+                c"/".as_ptr(),
+                ptr::null(),
+                libc::MS_REC | libc::MS_PRIVATE,
+                ptr::null(),
+            ) == 0
+            && libc::mount(none, c"/proc".as_ptr(), c"tmpfs".as_ptr(), 0, ptr::null()) == 0
+    };
+    if !hidden {
+        eprintln!("skipped: this process cannot hide /proc");
+        return;
+    }
+    expect_refusal(
+        &context,
+        sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE,
+        &["ENOENT", "/proc"],
+    );
+}

@@ -1,0 +1,336 @@
+"""Every way out of zeusm comes after what zeusm has under way on the memory: the host waits, and others find it done."""
+
+import gc
+import os
+import pickle
+import signal
+import threading
+import time
+import weakref
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory as zm
+from conftest import CLASSES
+
+N = 1000
+BEFORE, PENDING = 1, 7
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Memory that takes a while to fill."""
+    return zm.MemoryUSMDevice(256 << 20)
+
+
+@pytest.fixture
+def busy(large):
+    """Has the default place work for a good while; gives the end of that."""
+
+    def submit(turns=4):
+        for value in range(turns):
+            end = large.memset_async(value)
+        assert not end.is_complete
+        return end
+
+    yield submit
+    large.memset_async().wait()
+
+
+def dlpack_of_dpnp(x):
+    return pytest.importorskip("dpnp").from_dlpack(x)
+
+
+def through_dpctl(memory):
+    theirs = dpctl.memory.as_usm_memory(memory)
+    return np.asarray(theirs.copy_to_host())
+
+
+def interface(x):
+    class Described:
+        __array_interface__ = x.__array_interface__
+
+    return np.asarray(Described())
+
+
+def out_of_band(memory):
+    buffers = []
+    pickle.dumps(memory, 5, buffer_callback=buffers.append)
+    return np.frombuffer(buffers[0], "u1")
+
+
+def by_pointer(x):
+    """As a library in C would, which is told the address."""
+    return np.ctypeslib.as_array((np.ctypeslib.ctypes.c_ubyte * N).from_address(x._pointer))
+
+
+HOSTS = {
+    "memoryview": lambda m: np.asarray(memoryview(m)),
+    "numpy": np.asarray,
+    "bytes": lambda m: np.frombuffer(bytes(m), "u1"),
+    "a slice": lambda m: np.asarray(m[0:]),
+    "numpy of an array": lambda m: np.asarray(m.view("u1")),
+    "__array__, a copy": lambda m: m.view("u1").__array__(copy=True),
+    "__array_interface__": lambda m: interface(m.view("u1")),
+    "memoryview of an array": lambda m: np.asarray(memoryview(m.view("u1")[:])),
+    "part of an array": lambda m: np.asarray(m.view("u1", (10,), (100,), 0)),
+    "an array imported again": lambda m: np.asarray(zeusm.from_dlpack(m.view("u1"))),
+    "a dictionary imported again": lambda m: np.asarray(zeusm.as_usm_array(m)),
+    "pickled out of band": out_of_band,
+    "the address": by_pointer,
+    "the array's address": lambda m: by_pointer(m.view("u1")),
+}
+if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # It knows the keywords since.
+    HOSTS |= {
+        "DLPack to the host": lambda m: np.from_dlpack(m.view("u1"), device="cpu"),
+        "DLPack, a copy": lambda m: np.from_dlpack(m.view("u1"), device="cpu", copy=True),
+    }
+ANY = {
+    "copy_to_host": lambda m: m.copy_to_host(),
+    "copy_to_host of an array": lambda m: m.view("u1").copy_to_host(),
+    "copy_to_host of rows": lambda m: m.view("u1", (10, 5), (100, 1), 0).copy_to_host(),
+    "tobytes": lambda m: np.frombuffer(m.tobytes(), "u1"),
+    "pickled": lambda m: pickle.loads(pickle.dumps(m, 2)).copy_to_host(),
+    "pickled in band": lambda m: pickle.loads(pickle.dumps(m, 5)).copy_to_host(),
+    "a copy": lambda m: CLASSES["host"](m, copy=True).copy_to_host(),
+    "asarray": lambda m: zeusm.asarray(m, usm_type="host", copy=True).copy_to_host(),
+    "copy_from_device": lambda m: copied(m),
+    "dpctl": through_dpctl,
+    "dpnp": lambda m: np.asarray(pytest.importorskip("dpnp").asarray(m.view("u1")).asnumpy()),
+    "another process's handle": lambda m: opened(m),
+}
+if dpctl.__version__ >= "0.19":  # dpnp 0.15 takes DLPack tensors of dpctl's arrays only.
+    ANY["dpnp by DLPack"] = lambda m: np.asarray(dlpack_of_dpnp(m.view("u1")).asnumpy())
+
+
+def copied(memory):
+    other = zm.MemoryUSMHost(N)
+    other.copy_from_device(memory)
+    return other.copy_to_host()
+
+
+def opened(memory):
+    with zm.IPCMemoryHandle.open(memory.ipc_handle()) as there:
+        return there.copy_to_host()
+
+
+@pytest.mark.parametrize("way", HOSTS)
+def test_the_host_sees_what_was_pending(host_class, busy, way):
+    m = host_class(N)
+    m.memset(BEFORE)
+    end = busy()
+    m.memset_async(PENDING)
+    assert not end.is_complete
+    assert np.all(HOSTS[way](m) == PENDING)
+
+
+@pytest.mark.parametrize("way", ANY)
+def test_any_way_out_comes_after_what_was_pending(memory_class, busy, way):
+    m = memory_class(N)
+    m.memset(BEFORE)
+    busy()
+    m.memset_async(PENDING)
+    assert np.all(ANY[way](m) == PENDING)
+
+
+def write_by_numpy(m):
+    np.asarray(m)[:] = 9
+
+
+def write_by_dpctl(m):
+    dpctl.memory.as_usm_memory(m).copy_from_host(np.full(N, 9, "u1"))
+
+
+WRITES = {
+    "copy_from_host": lambda m: m.copy_from_host(np.full(N, 9, "u1")),
+    "copy_from_host of an array": lambda m: m.view("u1").copy_from_host(np.full(N, 9, "u1")),
+    "copy_from_host of rows": lambda m: m.view("u1", (N // 2, 2), (1, N // 2)).copy_from_host(
+        np.full((N // 2, 2), 9, "u1")
+    ),
+    "memset": lambda m: m.memset(9),
+    "dpctl": write_by_dpctl,
+    "numpy": write_by_numpy,
+}
+
+
+@pytest.mark.parametrize("way", WRITES)
+def test_what_is_written_is_not_overwritten_by_what_was_pending(memory_class, busy, way):
+    if way == "numpy" and memory_class is CLASSES["device"]:
+        memory_class = CLASSES["shared"]
+    m = memory_class(N)
+    busy()
+    m.memset_async(PENDING)
+    WRITES[way](m)
+    assert m.tobytes() == b"\x09" * N
+
+
+def test_a_host_buffer_in_usm_is_waited_for(host_class, busy):
+    """The destination of an asynchronous copy to the host is memory of zeusm's, too."""
+    source, target = zm.MemoryUSMDevice(N), host_class(N)
+    target.memset(BEFORE)
+    source.memset(PENDING)
+    view = np.asarray(target)
+    busy()
+    source.copy_to_host_async(view)
+    assert np.all(target.view("u1").copy_to_host() == PENDING)
+    assert bytes(memoryview(target)) == bytes([PENDING]) * N
+
+
+def test_a_slice_a_view_and_an_import_share_what_is_pending(host_class, busy):
+    m = host_class(N)
+    m.memset(BEFORE)
+    array, part = m.view("u1"), m[100:200]
+    again = zm.as_usm_memory(array)
+    busy()
+    again.memset_async(PENDING)
+    assert bytes(memoryview(part)) == bytes([PENDING]) * 100
+    busy()
+    part.memset_async(3)
+    assert np.all(np.asarray(array)[100:200] == 3)
+
+
+def test_what_is_not_touched_is_not_waited_for(host_class, busy):
+    m = host_class(N)
+    other = host_class(N)
+    end = busy()
+    m[:500].memset_async(PENDING)
+    memoryview(other)
+    memoryview(m[500:])
+    np.asarray(m.view("u1")[500:])
+    assert not end.is_complete
+
+
+def test_what_runs_in_another_context_is_waited_for(busy, host_class):
+    """The copy is submitted to the queue of its destination, in another context."""
+    context = dpctl.SyclContext(dpctl.SyclDevice("level_zero:gpu"))
+    far = zm.MemoryUSMDevice(N, queue=dpctl.SyclQueue(context, context.get_devices()[0]))
+    source = host_class(N)
+    source.memset(PENDING)
+    busy()
+    far.copy_from_device_async(source)
+    source.view("u1").copy_from_host(np.full(N, 9, "u1"))
+    assert far.tobytes() == bytes([PENDING]) * N
+
+
+def test_after_an_export_zeusms_own_ways_out_are_still_in_order(host_class, busy):
+    """An exported pointer is others' business; what zeusm does by itself is not."""
+    m = host_class(N)
+    theirs = dpctl.memory.as_usm_memory(m)
+    busy()
+    done = m.memset_async(PENDING)
+    assert np.all(np.asarray(m) == PENDING)
+    busy()
+    done = m.memset_async(PENDING + 1)
+    done.wait()
+    assert theirs.tobytes() == bytes([PENDING + 1]) * N
+
+
+# --- interrupts ------------------------------------------------------------------------------------
+
+
+class Stop(Exception):
+    """What the handler of the tests' signal raises."""
+
+
+@pytest.fixture
+def interrupt():
+    """Sends a signal to this process a moment later."""
+
+    def handler(*_):
+        raise Stop
+
+    usual = signal.signal(signal.SIGUSR1, handler)
+    timers = []
+
+    def soon(seconds=0.05):
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGUSR1))
+        timers.append(timer)
+        timer.start()
+
+    yield soon
+    for timer in timers:
+        timer.join()
+    signal.signal(signal.SIGUSR1, usual)
+
+
+WAITS = {
+    "memset": lambda m: m.memset(9),
+    "memset of much": lambda m: zm.MemoryUSMDevice(1 << 20).memset(9),
+    "copy_to_host": lambda m: m.copy_to_host(),
+    "tobytes": lambda m: m.tobytes(),
+    "copy_from_host": lambda m: m.copy_from_host(bytes(N)),
+    "copy_from_device": lambda m: m.copy_from_device(CLASSES["host"](N)),
+    "a copy": lambda m: CLASSES["host"](m, copy=True),
+    "rows": lambda m: zeusm.asarray(m.view("u1", (10, 5), (100, 1), 0), copy=True),
+    "the address": lambda m: m._pointer,
+    "the dictionary": lambda m: m.__sycl_usm_array_interface__,
+    "DLPack": lambda m: m.__dlpack__(),
+}
+
+
+@pytest.mark.parametrize("way", WAITS)
+def test_a_wait_is_interrupted(busy, interrupt, way):
+    """The work goes on, and its operands are kept until it is done."""
+    m = zm.MemoryUSMShared(N)
+    m.memset(BEFORE)
+    end = busy(20)
+    m.memset_async(PENDING)
+    interrupt()
+    started = time.monotonic()
+    with pytest.raises(Stop):
+        WAITS[way](m)
+    taken = time.monotonic() - started
+    assert not end.is_complete, f"{taken} s were not cut short"
+    del m
+    end.wait()
+
+
+@pytest.mark.parametrize("way", [memoryview, np.asarray, lambda m: np.asarray(m.view("u1"))])
+def test_a_buffer_comes_before_an_interrupt(busy, interrupt, way):
+    """NumPy would take an error for an object without a buffer, and make an array of that object."""
+    m = zm.MemoryUSMShared(N)
+    end = busy(8)
+    m.memset_async(PENDING)
+    interrupt(0.02)
+    seen = []
+
+    def look():
+        seen.append(way(m))
+        time.sleep(5)
+
+    with pytest.raises(Stop):
+        look()
+    assert end.is_complete
+    assert all(np.asarray(view).dtype == np.uint8 for view in seen)
+
+
+def test_what_an_interrupted_copy_writes_to_is_kept(busy, interrupt):
+    class Array(np.ndarray):
+        pass
+
+    m = zm.MemoryUSMDevice(N)
+    m.memset(PENDING)
+    target = np.zeros(N, "u1").view(Array)
+    end = busy(20)
+    interrupt()
+    with pytest.raises(Stop):
+        m.copy_to_host(target)
+    gone = weakref.ref(target)
+    with pytest.raises(BufferError):
+        m.close()
+    view = np.asarray(target)
+    del target
+    gc.collect()
+    assert gone() is not None or end.is_complete
+    end.wait()
+    m.memset_async().wait()
+    assert np.all(view == PENDING)
+    deadline = time.monotonic() + 5
+    del view
+    while gone() is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert gone() is None
+    m.close()

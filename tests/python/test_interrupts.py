@@ -1,0 +1,243 @@
+"""What has nothing to do with an argument passes unchanged, wherever Python code is asked for one."""
+
+import ctypes
+import gc
+import numbers
+import signal
+import subprocess
+import sys
+import time
+import weakref
+
+import pytest
+import zeusm
+import zeusm.memory as zm
+
+N = 64
+PASSING = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError]
+
+
+@pytest.fixture(params=PASSING)
+def error(request):
+    return request.param
+
+
+def raising(error):
+    """An object each of whose ways to be read raises."""
+
+    def fail(*_, **__):
+        raise error("passes")
+
+    class Raising:
+        __index__ = __int__ = __iter__ = __len__ = __getitem__ = __lt__ = fail
+        _get_capsule = __dlpack__ = fail
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+        @property
+        def __sycl_usm_array_interface__(self):
+            raise error("passes")
+
+    numbers.Integral.register(Raising)
+    return Raising()
+
+
+class Sequence:
+    """With one such item."""
+
+    def __init__(self, item):
+        self.item = item
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return self.item
+
+    def __iter__(self):
+        return iter([self.item])
+
+
+def described(**fields):
+    memory = zm.MemoryUSMShared(N)
+
+    class Described:
+        __sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__ | fields
+
+    return Described()
+
+
+class Place:
+    def __init__(self, bad):
+        self._get_capsule = bad._get_capsule
+
+
+READ = {
+    "size": lambda bad: zm.MemoryUSMShared(bad),
+    "alignment": lambda bad: zm.MemoryUSMShared(N, alignment=bad),
+    "copy": lambda bad: zm.MemoryUSMShared(zm.MemoryUSMShared(N), copy=bad),
+    "queue": lambda bad: zm.MemoryUSMShared(N, queue=Place(bad)),
+    "syclobj": lambda bad: zm.as_usm_memory(described(syclobj=Place(bad))),
+    "interface": lambda bad: zm.as_usm_memory(bad),
+    "shape of a dictionary": lambda bad: zm.as_usm_memory(described(shape=Sequence(bad))),
+    "shape that is none": lambda bad: zm.as_usm_memory(described(shape=bad)),
+    "strides of a dictionary": lambda bad: zm.as_usm_memory(described(strides=Sequence(bad))),
+    "offset of a dictionary": lambda bad: zm.as_usm_memory(described(offset=bad)),
+    "data": lambda bad: zm.as_usm_memory(described(data=(bad, False))),
+    "data that is no pair": lambda bad: zm.as_usm_memory(described(data=bad)),
+    "descr": lambda bad: zm.as_usm_memory(described(descr=[("x", "|u1", bad)])),
+    "pool": lambda bad: zm.MemoryPool("shared", limit=bad),
+    "memset": lambda bad: zm.MemoryUSMShared(N).memset(bad),
+    "shape": lambda bad: zeusm.empty(bad),
+    "item of a shape": lambda bad: zeusm.empty(Sequence(bad)),
+    "index": lambda bad: zeusm.empty(3)[bad],
+    "depends": lambda bad: zm.MemoryUSMShared(N).memset_async(1, depends=bad),
+    "tensor": lambda bad: zeusm.from_dlpack(bad),
+    "device": lambda bad: zeusm.from_dlpack(zeusm.empty(3), device=(bad, 0)),
+}
+
+
+@pytest.mark.parametrize("way", READ)
+def test_errors_that_pass(error, way):
+    with pytest.raises(error, match="passes"):
+        READ[way](raising(error))
+
+
+@pytest.mark.parametrize("way", ["malloc", "constructor"])
+def test_errors_that_pass_in_a_callback(error, way):
+    pool = zm.MemoryPool("shared", limit=1 << 20)
+
+    def callback(nbytes):
+        raise error("passes")
+
+    pool.set_failure_callback(callback)
+    ways = {"malloc": pool.malloc, "constructor": lambda size: zm.MemoryUSMShared(size, pool=pool)}
+    with pytest.raises(error, match="passes") as raised:
+        ways[way](1 << 22)
+    assert raised.type is error
+
+
+def test_other_errors_of_a_callback_are_the_cause():
+    pool = zm.MemoryPool("shared", limit=1 << 20)
+    pool.set_failure_callback(lambda nbytes: 1 / 0)
+    with pytest.raises(zm.USMAllocationError) as raised:
+        pool.malloc(1 << 22)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_control_c_ends_a_copy_behind_queued_work():
+    program = """
+import time
+import zeusm.memory as zm
+large, m = zm.MemoryUSMDevice(256 << 20), zm.MemoryUSMShared(1 << 20)
+for _ in range(200):
+    end = large.memset_async(1)
+print("ready", flush=True)
+started = time.monotonic()
+try:
+    m.copy_to_host()
+except KeyboardInterrupt:
+    print("interrupted", end.is_complete, flush=True)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted False\n"
+        assert child.wait(timeout=120) == 0
+
+
+# --- what is left behind -----------------------------------------------------------------------------
+
+
+def test_a_pool_and_its_callback_are_collected():
+    """The callback refers to the pool, as one that frees something does."""
+
+    class Callback:
+        def __init__(self, pool):
+            self.pool, self.ballast = pool, bytearray(1 << 10)
+
+        def __call__(self, nbytes):
+            return False
+
+    pools, callbacks = [], []
+    for _ in range(200):
+        pool = zm.MemoryPool("shared")
+        callback = Callback(pool)
+        pool.set_failure_callback(callback)
+        pools.append(weakref.ref(pool))
+        callbacks.append(weakref.ref(callback))
+        memory = pool.malloc(64)
+    del pool, callback, memory
+    gc.collect()
+    assert not any(pool() for pool in pools)
+    assert not any(callback() for callback in callbacks)
+
+
+class Heap(ctypes.Structure):
+    """`struct mallinfo2`."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+        ]
+    ] + [("keepcost", ctypes.c_size_t)]
+
+
+def heap_in_use():
+    gc.collect()
+    told = ctypes.CDLL(None).mallinfo2
+    told.restype = Heap
+    return told().uordblks
+
+
+@pytest.mark.parametrize("package", ["zeusm", "dpctl"])
+def test_importing_a_tensor_leaves_nothing(package):
+    """A barrier, which dpctl's exporter makes for another queue than its own, would leave 64 bytes each time."""
+    if package == "zeusm":
+        array = zeusm.empty(10, dtype="int32", usm_type="shared")
+    else:
+        array = pytest.importorskip("dpnp").zeros(10, dtype="int32", usm_type="shared")
+    if not hasattr(array, "__dlpack__"):
+        array = array.get_array()
+    calls = 2000
+    for _ in range(calls):
+        zeusm.from_dlpack(array)
+    before = heap_in_use()
+    for _ in range(calls):
+        zeusm.from_dlpack(array)
+    assert heap_in_use() - before < 8 * calls
+
+
+def test_the_callback_of_a_default_pool_outlives_its_handle():
+    asked = []
+    zm.get_pool("host").set_failure_callback(lambda nbytes: asked.append(nbytes))
+    gc.collect()
+    try:
+        with pytest.raises(zm.USMAllocationError):
+            zm.MemoryUSMHost(1 << 60)
+    finally:
+        zm.get_pool("host").set_failure_callback(None)
+    assert asked == [1 << 60]
+
+
+def test_memory_that_outlives_its_pool():
+    pool = zm.MemoryPool("shared")
+    pool.set_failure_callback(lambda nbytes: False)
+    memory = pool.malloc(N)
+    del pool
+    gc.collect()
+    memory.memset(1)
+    assert memory.tobytes() == b"\x01" * N

@@ -1,0 +1,323 @@
+"""Random programs over all that a memory object can do, compared with plain bytes.
+
+Each allocation has a bytearray beside it that is changed at each call, as if nothing were asynchronous. What zeusm has
+under way behind a large fill shows in whatever does not come after it.
+
+`ZEUSM_TEST_MODEL` is how many programs are tried, 25 by default; 3000 take an hour. More than usual are also made smaller
+when one of them fails, which takes a while.
+"""
+
+import contextlib
+import gc
+import os
+import pickle
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory as zm
+from conftest import CLASSES
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    multiple,
+    rule,
+)
+
+try:
+    import dpnp
+except ImportError:
+    dpnp = None
+
+USUAL = 25
+PROGRAMS = int(os.environ.get("ZEUSM_TEST_MODEL", USUAL))
+LARGEST = 300
+KINDS = st.sampled_from(sorted(CLASSES))
+BYTES = st.integers(0, 255)
+TURNS = st.integers(0, 3)
+
+
+class Model:
+    """An allocation's bytes as they should be."""
+
+    def __init__(self, size, where=0):
+        self.bytes, self.where = bytearray(size), where
+
+
+class Piece:
+    """A memory object, and which bytes of which allocation it should have."""
+
+    def __init__(self, memory, model, start, stop):
+        self.memory, self.model, self.start, self.stop = memory, model, start, stop
+
+    @property
+    def expected(self):
+        return bytes(self.model.bytes[self.start : self.stop])
+
+    def write(self, content):
+        self.model.bytes[self.start : self.start + len(content)] = content
+
+    def __len__(self):
+        return self.stop - self.start
+
+    @property
+    def is_hosts(self):
+        return self.memory.get_usm_type() != "device"
+
+
+def check(piece, content):
+    assert bytes(content) == piece.expected
+
+
+class Programs(RuleBasedStateMachine):
+    """Whole programs; `pieces` are objects of memory, `arrays` views, `events` what was begun."""
+
+    pieces = Bundle("pieces")
+    arrays = Bundle("arrays")
+    events = Bundle("events")
+    looks = Bundle("looks")
+    pickles = Bundle("pickles")
+
+    large = None
+
+    @initialize()
+    def places(self):
+        device = dpctl.SyclDevice("level_zero:gpu")
+        context = dpctl.SyclContext(device)
+        self.queues = [None, dpctl.SyclQueue(context, device)]
+        if Programs.large is None:
+            Programs.large = [zm.MemoryUSMDevice(100 << 20, queue=queue) for queue in self.queues]
+            # It must outlive the programs, whose places come and go.
+            Programs.kept = self.queues
+        self.queues = Programs.kept
+        self.host = []
+
+    # --- making ------------------------------------------------------------------------------------
+
+    @rule(
+        target=pieces, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
+    )
+    def allocate(self, kind, size, where, val):
+        piece = Piece(CLASSES[kind](size, queue=self.queues[where]), Model(size, where), 0, size)
+        piece.memory.memset(val)
+        piece.write(bytes([val]) * size)
+        return piece
+
+    @rule(target=pieces, piece=pieces, start=st.integers(0, LARGEST), stop=st.integers(0, LARGEST))
+    def cut(self, piece, start, stop):
+        part = piece.memory[start:stop]
+        first = min(start, len(piece))
+        last = max(first, min(stop, len(piece)))
+        if first == last:
+            return multiple()
+        return Piece(part, piece.model, piece.start + first, piece.start + last)
+
+    @rule(target=pieces, piece=pieces, way=st.integers(0, 2))
+    def import_again(self, piece, way):
+        if way == 0:
+            again = zm.as_usm_memory(piece.memory)
+        elif way == 1:
+            again = zm.as_usm_memory(piece.memory.view("u1"))
+        else:
+            again = zm.as_usm_memory(dpctl.memory.as_usm_memory(piece.memory))
+        return Piece(again, piece.model, piece.start, piece.stop)
+
+    @rule(target=pieces, piece=pieces, kind=KINDS, where=st.integers(0, 1))
+    def copy(self, piece, kind, where):
+        copy = CLASSES[kind](piece.memory, copy=True, queue=self.queues[where])
+        copied = Piece(copy, Model(len(piece), where), 0, len(piece))
+        copied.write(piece.expected)
+        return copied
+
+    @rule(target=arrays, piece=pieces, step=st.sampled_from([1, 2, -1]))
+    def view(self, piece, step):
+        return piece, piece.memory.view("u1")[::step], step
+
+    @rule(target=arrays, array=arrays)
+    def by_dlpack(self, array):
+        piece, view, step = array
+        if piece.model.where == 1:
+            with pytest.raises(BufferError, match="default"):  # DLPack has no other context.
+                zeusm.from_dlpack(view)
+            return multiple()
+        return piece, zeusm.from_dlpack(view), step
+
+    # --- working -----------------------------------------------------------------------------------
+
+    def keep_busy(self, piece, turns):
+        """What is begun next on the memory is not over before the program goes on."""
+        for turn in range(turns):
+            self.large[piece.model.where].memset_async(turn)
+
+    @rule(target=events, piece=pieces, val=BYTES, turns=TURNS, before=st.none() | events)
+    def fill_later(self, piece, val, turns, before):
+        self.keep_busy(piece, turns)
+        event = piece.memory.memset_async(val, depends=before)
+        piece.write(bytes([val]) * len(piece))
+        return event
+
+    @rule(target=events, piece=pieces, seed=BYTES, turns=TURNS, before=st.none() | events)
+    def write_later(self, piece, seed, turns, before):
+        self.keep_busy(piece, turns)
+        content = bytearray((seed + at) % 256 for at in range(len(piece)))
+        event = piece.memory.copy_from_host_async(content, depends=before)
+        piece.write(content)
+        return event
+
+    @rule(target=events, piece=pieces, turns=TURNS, before=st.none() | events)
+    def read_later(self, piece, turns, before):
+        self.keep_busy(piece, turns)
+        content = bytearray(len(piece))
+        event = piece.memory.copy_to_host_async(content, depends=before)
+        self.host.append((event, content, piece.expected))
+        return event
+
+    @rule(target=events, to=pieces, source=pieces, turns=TURNS, before=st.none() | events)
+    def copy_later(self, to, source, turns, before):
+        if len(source) > len(to) or to.model is source.model:
+            return multiple()
+        self.keep_busy(to, turns)
+        event = to.memory.copy_from_device_async(source.memory, depends=before)
+        to.write(source.expected)
+        return event
+
+    @rule(to=pieces, source=pieces)
+    def copy_now(self, to, source):
+        if len(source) <= len(to) and to.model is not source.model:
+            to.memory.copy_from_device(source.memory)
+            to.write(source.expected)
+
+    @rule(piece=pieces, val=BYTES)
+    def fill_now(self, piece, val):
+        piece.memory.memset(val)
+        piece.write(bytes([val]) * len(piece))
+
+    @rule(piece=pieces, seed=BYTES)
+    def write_now(self, piece, seed):
+        content = bytes((seed - at) % 256 for at in range(len(piece)))
+        piece.memory.copy_from_host(content)
+        piece.write(content)
+
+    @rule(array=arrays, val=BYTES)
+    def write_array(self, array, val):
+        piece, view, step = array
+        content = np.full(view.shape, val, "u1")
+        view.copy_from_host(content)
+        expected = np.frombuffer(piece.expected, "u1").copy()
+        expected[::step] = val
+        piece.write(expected.tobytes())
+
+    @rule(piece=pieces, val=BYTES)
+    def write_by_others(self, piece, val):
+        dpctl.memory.as_usm_memory(piece.memory).copy_from_host(np.full(len(piece), val, "u1"))
+        piece.write(bytes([val]) * len(piece))
+
+    @rule(piece=pieces, val=BYTES)
+    def write_in_place(self, piece, val):
+        if piece.is_hosts:
+            np.asarray(piece.memory)[...] = val
+            piece.write(bytes([val]) * len(piece))
+
+    @rule(event=events)
+    def wait(self, event):
+        assert event.wait(timeout=60)
+
+    # --- looking -----------------------------------------------------------------------------------
+
+    @rule(piece=pieces)
+    def read(self, piece):
+        check(piece, piece.memory.tobytes())
+
+    @rule(piece=pieces)
+    def read_to_host(self, piece):
+        check(piece, piece.memory.copy_to_host(bytearray(len(piece))))
+
+    @rule(piece=pieces)
+    def read_by_others(self, piece):
+        check(piece, dpctl.memory.as_usm_memory(piece.memory).copy_to_host())
+
+    @rule(array=arrays)
+    def read_array(self, array):
+        piece, view, step = array
+        assert bytes(view.copy_to_host()) == piece.expected[::step]
+        if piece.is_hosts:
+            assert np.asarray(view).tobytes() == piece.expected[::step]
+
+    @rule(array=arrays)
+    def read_array_by_others(self, array):
+        piece, view, step = array
+        if dpnp is not None and step > 0:  # It refuses the dictionary of a reversed array.
+            taken = dpnp.asarray(view)
+            assert dpnp.asnumpy(taken).tobytes() == piece.expected[::step]
+
+    @rule(target=looks, piece=pieces)
+    def look(self, piece):
+        if not piece.is_hosts:
+            return multiple()
+        view = memoryview(piece.memory)
+        check(piece, view)
+        return piece, view
+
+    @rule(look=looks)
+    def look_again(self, look):
+        """What was begun since has to be waited for, by an event or as here by another look."""
+        piece, view = look
+        memoryview(piece.memory).release()
+        check(piece, view)
+
+    @rule(target=pickles, piece=pieces, protocol=st.integers(2, 5), aside=st.booleans())
+    def pickle(self, piece, protocol, aside):
+        buffers = [] if aside and protocol == 5 else None
+        keywords = {} if buffers is None else {"buffer_callback": buffers.append}
+        content = pickle.dumps(piece.memory, protocol, **keywords)
+        if buffers is not None:
+            buffers = [bytes(buffer) for buffer in buffers]
+        return content, buffers, piece.expected
+
+    @rule(target=pieces, kept=pickles)
+    def unpickle(self, kept):
+        content, buffers, expected = kept
+        memory = pickle.loads(content, buffers=buffers)
+        piece = Piece(memory, Model(len(expected)), 0, len(expected))
+        piece.write(expected)
+        check(piece, memory.tobytes())
+        return piece
+
+    # --- letting go --------------------------------------------------------------------------------
+
+    @rule(piece=consumes(pieces))
+    def let_go(self, piece):
+        del piece
+
+    @rule(size=st.integers(1, LARGEST), val=BYTES)
+    def close(self, size, val):
+        memory = zm.MemoryUSMShared(size)
+        event = memory.memset_async(val)
+        with contextlib.suppress(BufferError):  # While the operation is under way.
+            memory.close()
+        event.wait()
+        memory.close()
+        assert memory.closed
+
+    def teardown(self):
+        for event, content, expected in getattr(self, "host", []):
+            event.wait()
+            assert content == expected
+        gc.collect()
+
+
+Programs.TestCase.settings = settings(
+    max_examples=PROGRAMS,
+    stateful_step_count=40,
+    deadline=None,
+    database=None,
+    phases=list(Phase) if PROGRAMS > USUAL else [Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+TestPrograms = Programs.TestCase
