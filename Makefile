@@ -140,8 +140,8 @@ test-python: venvs ## The Python tests, in both environments
 # How many cases each fuzzing test tries.
 FUZZ := 100000
 
-.PHONY: test-long test-faults test-fuzz test-miri test-sanitized mutants
-test-long: test-faults test-fuzz test-miri test-sanitized ## The nets whole: an hour and more
+.PHONY: test-long test-faults test-fuzz test-miri test-sanitized test-threads mutants
+test-long: test-faults test-fuzz test-miri test-sanitized test-threads ## The nets whole: an hour and more
 
 test-faults: build venvs ## Every Level Zero call made to fail, with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults
@@ -167,6 +167,13 @@ test-sanitized: build ## The Rust tests of memory, queues and the pool with Addr
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
 		CARGO_TARGET_DIR=$(TARGET)/sanitized ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --target $(HOST) \
 		--lib --test memory --test queue --test asynchronous --test pool -- --skip a_million --skip mixes_fragment
+
+# The standard library has to be instrumented, too: `rustup component add rust-src --toolchain nightly`. What goes through
+# the CPU runtime, which is not instrumented, would be reported without a cause.
+test-threads: ## The pool's tests with ThreadSanitizer
+	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(TARGET)/threads $(RUNNER)="setarch -R" \
+		cargo +nightly test --locked -Zbuild-std --target $(HOST) --test pool -- \
+		--skip level_zero --skip every_byte --skip a_million --skip mixes --skip a_child
 
 # `cargo install --locked cargo-mutants` first; SHARD=0/10 takes every tenth mutant.
 MUTANTS := pool suai dlpack queue ipc usm
