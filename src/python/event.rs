@@ -51,6 +51,10 @@ pub(super) type Fault = Arc<OnceLock<String>>;
 /// # Errors
 /// What the handler of a signal raises, `KeyboardInterrupt` for one; `LevelZeroError` when the device is lost.
 pub(super) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> PyResult<bool> {
+    // Letting go of the GIL and taking it again costs more than little work.
+    if matches!(event.is_complete(), Ok(true)) {
+        return Ok(true);
+    }
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
     loop {
         let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
@@ -99,10 +103,17 @@ impl PyEvent {
     fn wait_for(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<bool> {
         let done = wait(py, &self.event, limit)?;
         if done {
-            py.detach(|| self.queue.collect());
+            self.collect(py);
             check(&self.fault)?;
         }
         Ok(done)
+    }
+
+    /// Has the queue let go of what finished operations held.
+    fn collect(&self, py: Python<'_>) {
+        if !self.queue.is_idle() {
+            py.detach(|| self.queue.collect());
+        }
     }
 
     fn timing(&self) -> PyResult<Timing> {
@@ -208,7 +219,7 @@ impl PyEvent {
     fn is_complete(&self, py: Python<'_>) -> PyResult<bool> {
         let done = self.event.is_complete()?;
         if done {
-            py.detach(|| self.queue.collect());
+            self.collect(py);
         }
         Ok(done)
     }

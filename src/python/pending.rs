@@ -66,26 +66,35 @@ impl Drop for Listed {
     }
 }
 
-/// The ends of the operations under way that touch `range`, but for those on the queue of `here`, which are in order with
-/// what else goes there.
-pub(super) fn touching(range: &Range<usize>, here: Option<&Place>) -> Vec<Event> {
-    let Some(table) = TABLE.get() else {
-        return Vec::new();
-    };
-    if range.is_empty() || table.count.load(Ordering::Acquire) == 0 {
-        return Vec::new();
+/// The ends of the operations under way that touch one of `ranges`, but for those on the queue of `here`, which are in
+/// order with what else goes there.
+#[inline]
+pub(super) fn touching(ranges: &[Range<usize>], here: Option<&Place>) -> Vec<Event> {
+    match TABLE.get() {
+        Some(table) if table.count.load(Ordering::Acquire) > 0 => table.touching(ranges, here),
+        _ => Vec::new(),
     }
-    let is_elsewhere = |entry: &&Entry| here.is_none_or(|here| !std::ptr::eq(here, &*entry.place));
-    let touches = |entry: &&Entry| {
-        let mut touched = entry.touched.iter();
-        touched.any(|touched| touched.start < range.end && range.start < touched.end)
-    };
-    let entries = table.entries.lock();
-    entries
-        .iter()
-        .filter(is_elsewhere)
-        .filter(touches)
-        .filter(|entry| !matches!(entry.event.is_complete(), Ok(true)))
-        .map(|entry| entry.event.clone())
-        .collect()
+}
+
+impl Table {
+    #[cold]
+    fn touching(&self, ranges: &[Range<usize>], here: Option<&Place>) -> Vec<Event> {
+        let is_elsewhere =
+            |entry: &&Entry| here.is_none_or(|here| !std::ptr::eq(here, &*entry.place));
+        let meet = |one: &Range<usize>, other: &Range<usize>| {
+            !one.is_empty() && one.start < other.end && other.start < one.end
+        };
+        let touches = |entry: &&Entry| {
+            let mut ranges = ranges.iter();
+            ranges.any(|range| entry.touched.iter().any(|touched| meet(range, touched)))
+        };
+        let entries = self.entries.lock();
+        entries
+            .iter()
+            .filter(is_elsewhere)
+            .filter(touches)
+            .filter(|entry| !matches!(entry.event.is_complete(), Ok(true)))
+            .map(|entry| entry.event.clone())
+            .collect()
+    }
 }

@@ -11,22 +11,25 @@ use super::place::Place;
 use super::under_way;
 use crate::{Error, Event};
 
-/// Keeps `operands` until an operation on the queue of `place` is complete, and lists what it touches until then. Without
-/// the GIL.
+/// Keeps `operands` until an operation on the queue of `place` is complete, and lists what it touches until then; gives
+/// them back if it is complete already. Without the GIL.
 ///
 /// # Errors
 /// [`Error::Call`] when the place has no queue, so that nothing can be under way there.
-pub(super) fn retain(
+pub(super) fn retain<T: Send + 'static>(
     place: &Arc<Place>,
     event: &Event,
     touched: Vec<Range<usize>>,
-    operands: impl Send + 'static,
-) -> Result<(), Error> {
+    operands: T,
+) -> Result<Option<T>, Error> {
+    if matches!(event.is_complete(), Ok(true)) {
+        return Ok(Some(operands));
+    }
     let queue = place.queue()?;
     let retained = (Listed::new(place, event, touched), Attached(Some(operands)));
     queue.keep(event, retained);
     under_way::watch(queue);
-    Ok(())
+    Ok(None)
 }
 
 /// Python objects that are dropped with the interpreter attached, on whichever thread: that may run any Python code.

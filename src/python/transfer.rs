@@ -205,10 +205,7 @@ pub(super) fn order(
     place: &Arc<Place>,
     touched: &[Range<usize>],
 ) -> PyResult<bool> {
-    let before: Vec<Event> = touched
-        .iter()
-        .flat_map(|touched| pending::touching(touched, Some(place)))
-        .collect();
+    let before = pending::touching(touched, Some(place));
     if before.is_empty() {
         return Ok(false);
     }
@@ -258,7 +255,7 @@ pub(super) fn finish<T: Send + 'static>(
         }
     };
     under_way::prepare(py)?;
-    py.detach(|| retain(place, &event, touched.to_vec(), operands))?;
+    drop(py.detach(|| retain(place, &event, touched.to_vec(), operands))?);
     Err(interrupted)
 }
 

@@ -141,6 +141,12 @@ impl List {
         Ok(())
     }
 
+    /// Whether there is nothing that a collection could find, or wait for.
+    pub(super) fn is_idle(&self) -> bool {
+        // In this order, as a collection takes its turn before it takes things out.
+        self.state.lock().in_flight.is_empty() && self.collector.lock().is_none()
+    }
+
     /// Drops what finished operations held. What another call is just dropping is gone, too, when this returns, unless
     /// that takes long.
     pub(super) fn collect(&self) {

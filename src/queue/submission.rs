@@ -184,11 +184,10 @@ impl RawQueue {
         self.0.list.get().is_none_or(state)
     }
 
-    /// Whether nothing is kept for an operation any more.
+    /// Whether nothing is kept for an operation any more, nor is just being dropped.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let is_idle = |list: &List| list.state.lock().in_flight.is_empty();
-        self.0.list.get().is_none_or(is_idle)
+        self.0.list.get().is_none_or(List::is_idle)
     }
 
     /// Waits for everything that was submitted so far.

@@ -372,7 +372,7 @@ impl Operands {
         let place = Arc::clone(memory.place());
         transfer::order(py, &place, &touched)?;
         let submitted = Instant::now();
-        let event = py.detach(move || -> Result<PyEvent, Error> {
+        let (event, done_with) = py.detach(move || -> Result<_, Error> {
             let queue = place.queue()?.clone();
             let fault = Fault::default();
             dependencies.go_before(&queue)?;
@@ -380,9 +380,11 @@ impl Operands {
                 Some(event) => event,
                 None => queue.barrier(&[])?,
             };
-            retain(&place, &event, touched, self)?;
-            Ok(PyEvent::new(event, queue, place, fault, submitted))
+            let done_with = retain(&place, &event, touched, self)?;
+            let event = PyEvent::new(event, queue, place, fault, submitted);
+            Ok((event, done_with))
         })?;
+        drop(done_with);
         Ok(event)
     }
 

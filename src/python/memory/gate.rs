@@ -140,7 +140,7 @@ impl PyMemory {
         } else {
             touched
         };
-        pending::touching(&touched, None)
+        pending::touching(&[touched], None)
     }
 
     /// Lets what was submitted to the memory's SYCL queue happen first: kernels on this memory, as far as can be known.
