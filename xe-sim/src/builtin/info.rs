@@ -14,15 +14,8 @@ struct Module {
 #[derive(Debug, Deserialize)]
 struct Entry {
     name: String,
-    execution_env: Environment,
     #[serde(default)]
     payload_arguments: Vec<Piece>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Environment {
-    #[serde(default)]
-    offset_to_skip_per_thread_data_load: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -43,8 +36,6 @@ pub(super) struct Slot {
 /// Where one kernel's arguments lie.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Info {
-    /// The entry for walkers that make the local ids themselves lies so many bytes into the code.
-    pub(super) skip: usize,
     /// The number of work items in a group, three numbers, where the kernel asks for them.
     pub(super) local_size: Option<Slot>,
     arguments: BTreeMap<u32, Slot>,
@@ -59,10 +50,7 @@ impl Info {
             .into_iter()
             .find(|entry| entry.name == kernel)
             .ok_or("it is not listed")?;
-        let mut info = Self {
-            skip: entry.execution_env.offset_to_skip_per_thread_data_load,
-            ..Self::default()
-        };
+        let mut info = Self::default();
         for piece in entry.payload_arguments {
             let (offset, size) = (piece.offset, piece.size);
             match (piece.arg_type.as_str(), piece.arg_index) {
@@ -96,8 +84,6 @@ kernels:
     execution_env:
       simd_size:       32
   - name:            Rect
-    execution_env:
-      offset_to_skip_per_thread_data_load: 128
     payload_arguments:
       - arg_type:        enqueued_local_size
         offset:          28
@@ -121,7 +107,6 @@ kernels:
     #[test]
     fn arguments_by_index() {
         let info = Info::of("Rect", TABLE).unwrap();
-        assert_eq!(info.skip, 128);
         assert_eq!(
             info.argument(0),
             Some(Slot {

@@ -1,10 +1,9 @@
 //! The kernels in the driver's library: ELF files of their own ("zebin"), one for each module and each model of GPU.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use memchr::memmem;
 use object::elf::FileHeader64;
@@ -15,6 +14,7 @@ use parking_lot::Mutex;
 use super::KernelError;
 use super::info::Info;
 use super::kernels::{self, Operation};
+use crate::memory::AddressSpace;
 
 /// The library's name starts with this.
 const DRIVER: &str = "libze_intel_gpu.so";
@@ -22,29 +22,53 @@ const DRIVER: &str = "libze_intel_gpu.so";
 const MACHINE: u16 = 205;
 const CODE: &str = ".text.";
 const TABLE: &str = ".ze_info";
-/// So much of the code tells a kernel.
-pub(super) const SIGNATURE: usize = 256;
-
+/// Where code may start in its section: the loading of the local ids takes this many bytes
+/// (`offset_to_skip_per_thread_data_load`), and is left out where the walker makes them.
+const STARTS: [usize; 2] = [0, 128];
+/// No kernel is shorter: two cache lines.
+const BEGIN: usize = 128;
 /// A kernel that is known.
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) name: String,
     pub(super) operation: Operation,
     pub(super) info: Info,
+    /// The code, from where the driver starts it.
+    code: Vec<u8>,
 }
 
-type Signature = [u8; SIGNATURE];
+/// The code in the GPU's memory from one address on.
+struct Code<'a> {
+    space: &'a AddressSpace,
+    at: u64,
+    /// Its first bytes, for a quick look.
+    begin: [u8; BEGIN],
+}
 
-/// The kernel whose code starts like this; asked once for each.
-pub(super) fn kernel(at: u64, code: &Signature) -> Result<Arc<Kernel>, KernelError> {
-    static KNOWN: OnceLock<Mutex<HashMap<Signature, Arc<Kernel>>>> = OnceLock::new();
-    let mut known = KNOWN.get_or_init(Mutex::default).lock();
-    if let Some(kernel) = known.get(code) {
+impl Code<'_> {
+    /// Whether all of this lies there. Kernels often begin alike, so the whole counts.
+    fn is(&self, text: &[u8]) -> bool {
+        if !text.starts_with(&self.begin) {
+            return false;
+        }
+        let mut found = vec![0; text.len()];
+        self.space.read(self.at, &mut found).is_ok() && found == text
+    }
+}
+
+/// The kernel whose code lies at this address; searched for once.
+pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, KernelError> {
+    static KNOWN: Mutex<Vec<Arc<Kernel>>> = Mutex::new(Vec::new());
+    let mut begin = [0; BEGIN];
+    space.read(at, &mut begin)?;
+    let code = Code { space, at, begin };
+    let mut known = KNOWN.lock();
+    if let Some(kernel) = known.iter().find(|kernel| code.is(&kernel.code)) {
         return Ok(Arc::clone(kernel));
     }
     let library = driver()?;
-    let kernel = Arc::new(find(&library, code).unwrap_or(Err(KernelError::Unknown(at)))?);
-    known.insert(*code, Arc::clone(&kernel));
+    let kernel = Arc::new(find(&library, &code).unwrap_or(Err(KernelError::Unknown(at)))?);
+    known.push(Arc::clone(&kernel));
     Ok(kernel)
 }
 
@@ -64,7 +88,7 @@ fn driver() -> io::Result<Vec<u8>> {
 }
 
 /// Goes through the library's modules until one holds this code.
-fn find(library: &[u8], code: &Signature) -> Option<Result<Kernel, KernelError>> {
+fn find(library: &[u8], code: &Code<'_>) -> Option<Result<Kernel, KernelError>> {
     memmem::find_iter(library, &elf::ELFMAG)
         .skip(1)
         .find_map(|at| find_in_module(&library[at..], code).ok().flatten())
@@ -72,7 +96,7 @@ fn find(library: &[u8], code: &Signature) -> Option<Result<Kernel, KernelError>>
 
 fn find_in_module(
     module: &[u8],
-    code: &Signature,
+    code: &Code<'_>,
 ) -> object::read::Result<Option<Result<Kernel, KernelError>>> {
     let header = FileHeader64::<Endianness>::parse(module)?;
     let endian = header.endian()?;
@@ -86,40 +110,32 @@ fn find_in_module(
             continue;
         };
         let text = section.data(endian, module)?;
-        if memmem::find(text, &code[..SIGNATURE.min(text.len())]).is_none() {
+        // The driver starts a kernel at its first instruction, or behind the loading of the local ids.
+        let Some(start) = STARTS
+            .into_iter()
+            .find(|&start| text.get(start..).is_some_and(|text| code.is(text)))
+        else {
             continue;
-        }
+        };
         let Some((_, table)) = sections.section_by_name(endian, TABLE.as_bytes()) else {
             continue;
         };
         let table = String::from_utf8_lossy(table.data(endian, module)?);
-        let error = |why| KernelError::Table {
-            name: name.to_owned(),
-            why,
-        };
-        let info = match Info::of(name, &table).map_err(error) {
-            Ok(info) => info,
-            Err(error) => return Ok(Some(Err(error))),
-        };
-        // The driver starts a kernel at its first instruction, or behind the loading of the local ids.
-        if !starts_at(text, 0, code) && !starts_at(text, info.skip, code) {
-            continue;
-        }
-        let kernel = kernels::named(name).map(|operation| Kernel {
-            name: name.to_owned(),
-            operation,
-            info,
-        });
-        return Ok(Some(
-            kernel.ok_or_else(|| KernelError::NotSimulated(name.to_owned())),
-        ));
+        return Ok(Some(describe(name, &text[start..], &table)));
     }
     Ok(None)
 }
 
-fn starts_at(text: &[u8], skip: usize, code: &Signature) -> bool {
-    text.get(skip..).is_some_and(|text| {
-        let length = text.len().min(SIGNATURE);
-        length > 0 && text[..length] == code[..length]
+fn describe(name: &str, code: &[u8], table: &str) -> Result<Kernel, KernelError> {
+    let unknown = || KernelError::NotSimulated(name.to_owned());
+    let not_understood = |why| KernelError::Table {
+        name: name.to_owned(),
+        why,
+    };
+    Ok(Kernel {
+        name: name.to_owned(),
+        operation: kernels::named(name).ok_or_else(unknown)?,
+        info: Info::of(name, table).map_err(not_understood)?,
+        code: code.to_vec(),
     })
 }

@@ -5,6 +5,7 @@
 mod info;
 mod kernels;
 mod library;
+mod skipped;
 mod walker;
 
 use std::io;

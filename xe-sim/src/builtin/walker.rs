@@ -5,7 +5,8 @@
 
 use super::KernelError;
 use super::info::{Info, Slot};
-use super::library::{self, SIGNATURE};
+use super::library;
+use super::skipped;
 use crate::memory::AddressSpace;
 use crate::report::{log, not_simulated};
 
@@ -77,9 +78,13 @@ pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Resul
     }
     // The interface descriptor begins at dword 19, with the address of the code.
     let code_at = bases.instruction + u64::from(dwords[19] & !63);
-    let mut code = [0; SIGNATURE];
-    space.read(code_at, &mut code)?;
-    let kernel = library::kernel(code_at, &code)?;
+    let kernel = match library::kernel(space, code_at) {
+        Err(KernelError::Unknown(at)) if skipped::skips() => {
+            skipped::note(at);
+            return Ok(());
+        }
+        known => known?,
+    };
     let payload = payload(space, bases, dwords)?;
 
     let groups = [dwords[7], dwords[8], dwords[9]].map(u64::from);
