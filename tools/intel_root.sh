@@ -21,7 +21,7 @@ printf 'path-exclude /usr/share/doc/*\npath-exclude /usr/share/man/*\npath-exclu
 export DEBIAN_FRONTEND=noninteractive
 chroot "$root" apt-get update -q
 # The driver and the loader; the header drm/xe_drm.h; Python for zeusm's tests, a C compiler for those of its C functions.
-chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigdfcl2 linux-libc-dev python3-venv gcc libc6-dev
+chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigdfcl2 linux-libc-dev python3-venv python3-dev g++
 chroot "$root" apt-get clean
 rm -rf "$root"/var/lib/apt/lists/*
 touch "$root/.complete"

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, unmount,
 };
-use rustix::process::chroot;
+use rustix::process::pivot_root;
 use rustix::thread::UnshareFlags;
 
 use crate::machine::{self, MACHINES, Machine};
@@ -98,6 +99,15 @@ fn enter(request: &Request) -> io::Result<()> {
         MountFlags::empty(),
         None,
     )?;
+    // Only what is mounted can become a root.
+    mount_bind_recursive(root, root)?;
+    mount(
+        "proc",
+        folder(root, "proc")?,
+        "proc",
+        MountFlags::empty(),
+        None,
+    )?;
     for place in ["sys", "dev/dri", "dev/shm", OWN] {
         mount(
             "tmpfs",
@@ -117,7 +127,14 @@ fn enter(request: &Request) -> io::Result<()> {
         let inside = bind.strip_prefix("/").map_err(io::Error::other)?;
         mount_bind_recursive(bind, folder(root, inside)?)?;
     }
-    chroot(root)?;
+    pivot(root)
+}
+
+/// Makes the root the namespace's own, where chroot would forbid user namespaces to the programs in it.
+fn pivot(root: &Path) -> io::Result<()> {
+    env::set_current_dir(root)?;
+    pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
     env::set_current_dir("/")
 }
 
