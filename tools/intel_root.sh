@@ -5,7 +5,6 @@
 # that apt uses on this machine.
 set -eu
 root=$1
-[ -e "$root/.complete" ] && exit 0
 command -v debootstrap >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends debootstrap; }
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep '/debian/\?$' | head -n 1)
 [ -n "$mirror" ] || { echo "apt has no Debian mirror configured" >&2; exit 1; }
@@ -14,6 +13,8 @@ rm -rf "$root"
 mkdir -p "$root"
 debootstrap --variant=minbase sid "$root" "$mirror"
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
+mkdir -p "$root/etc/ssl/certs"
+cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 # A mirror may be a snapshot, whose signatures are right and whose lists are past their date.
 printf 'APT::Install-Recommends "false";\nAcquire::Check-Valid-Until "false";\n' > "$root/etc/apt/apt.conf.d/90zeusm"
 printf 'path-exclude /usr/share/doc/*\npath-exclude /usr/share/man/*\npath-exclude /usr/share/locale/*\n' \

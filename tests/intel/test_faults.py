@@ -32,14 +32,14 @@ def test_a_stopped_engine_is_a_lost_device(program, stop):
 def test_a_full_device_gives_way_again(program):
     out = program(
         """
-        from zeusm.memory import MemoryUSMDevice
-        import dpctl, zeusm
+        from zeusm.memory import MemoryUSMDevice, USMAllocationError
+        import dpctl
 
         kept = []
         try:
             while len(kept) < 12:
                 kept.append(MemoryUSMDevice(64 << 20))
-        except zeusm.USMAllocationError as error:
+        except USMAllocationError as error:
             print("full")
         else:
             print("integrated" if "B580" not in dpctl.SyclDevice().name else "never full")
