@@ -14,14 +14,14 @@ failed=
 in_root() { # in_root <machine> <command>...
 	machine=$1
 	shift
-	XE_SIM_KERNELS=skip timeout -k 10 900 "$launcher" "$root" "$machine" --bind "$here" -- \
+	XE_SIM_KERNELS=skip timeout -k 10 300 "$launcher" "$root" "$machine" --bind "$here" -- \
 		env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root "$@"
 }
 
 python_tests() { # python_tests <machine> <file>
 	echo "--- $1: $2"
 	in_root "$1" PYTHONPATH="$here/tests/intel" $python -m pytest -c "$here/pyproject.toml" -p on_the_simulator \
-		-p no:cacheprovider -q --timeout 120 "$here/$2"
+		-p no:cacheprovider -q --tb short --timeout 120 "$here/$2"
 	code=$?
 	# 5: no test in it can run here.
 	[ $code = 0 ] || [ $code = 5 ] || failed="$failed $1:$2($code)"
