@@ -30,7 +30,7 @@ python_tests() { # python_tests <machine> <file>
 # What Intel's driver does not survive, or answers in another way:
 # too_much_is_an_error...: host sizes from 2**46 on end the process.
 # a_failed_operation...: a null pointer is not refused but used.
-# a_handle..., another_process..., what_is_freed..., where_tracing...: an opened host handle is closed by the driver as
+# a_handle..., a_pools_memory..., another_process..., what_is_freed..., where_tracing...: an opened host handle is closed by the driver as
 #   well, and opened shared memory is device memory.
 # a_pointer_is_known..., allocations_outlive...: pointers are known in every context.
 rust_tests() { # rust_tests <machine> <program>
@@ -39,6 +39,7 @@ rust_tests() { # rust_tests <machine> <program>
 		--skip too_much_is_an_error_that_says_what_was_asked \
 		--skip a_failed_operation_says_what_it_was \
 		--skip a_handle_says_what_it_is_of \
+		--skip a_pools_memory_is_shared_and_freed_piece_by_piece \
 		--skip another_process_sees_and_changes_a_range \
 		--skip what_is_freed_opens_no_more \
 		--skip where_tracing_is_forbidden_the_socket_serves \
