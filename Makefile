@@ -85,7 +85,8 @@ demo: venvs ## Real data through every handoff, in both environments
 test: lint test-rust test-sycl test-valgrind test-python ## Everything that CI runs
 
 .PHONY: lint
-lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
+lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
+	$(PY) tools/layers.py src
 	cargo fmt --all --check
 	cargo clippy $(WORKSPACE) --all-targets --locked -- -D warnings
 	cargo clippy --all-targets --features python --locked -- -D warnings

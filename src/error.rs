@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use level_zero_sys as sys;
 
-use crate::usm::UsmKind;
+use crate::kind::UsmKind;
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Every failure of this crate.
 ///
