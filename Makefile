@@ -24,6 +24,9 @@ VENV_FIGURE := .venv-figure
 PY := $(VENV)/bin/python
 PY_NUMBA_DPEX := LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib $(VENV_NUMBA_DPEX)/bin/python
 
+# The simulated GPU builds against a header of a newer kernel than Debian 12's, by its own target only.
+WORKSPACE := --workspace --exclude xe-sim
+
 SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py \
 	build.rs src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
 
@@ -38,7 +41,7 @@ setup: ## Look for what the build needs and install what is missing (apt)
 
 .PHONY: build
 build: | setup ## The crates, for development
-	cargo build --workspace --locked
+	cargo build $(WORKSPACE) --locked
 
 # --- the Python package --------------------------------------------------------------------------
 
@@ -82,11 +85,12 @@ demo: venvs ## Real data through every handoff, in both environments
 test: lint test-rust test-sycl test-valgrind test-python ## Everything that CI runs
 
 .PHONY: lint
-lint: $(VENV)/.zeusm ## Format, clippy, rustdoc, ruff, type stubs
+lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
+	$(PY) tools/layers.py src
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy $(WORKSPACE) --all-targets --locked -- -D warnings
 	cargo clippy --all-targets --features python --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features python --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --features python --locked
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_numba
@@ -101,17 +105,17 @@ test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)
 test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
 
 test-direct: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --workspace --locked
+	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
 
 # These bring a library of their own, whatever the mode: once is enough.
 ONCE := -- --skip every_call_may_fail --skip every_call_of_the_start_may_fail
 LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 test-loader: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked --tests $(ONCE)
+	ZEUSM_TEST_MODE=loader $(LOADER) cargo test $(WORKSPACE) --locked --tests $(ONCE)
 
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
 test-validated: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked --tests $(ONCE)
+	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test $(WORKSPACE) --locked --tests $(ONCE)
 
 # Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
@@ -181,6 +185,37 @@ mutants: build ## Mutants of src/ that no test catches; hours
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo mutants -j1 --cap-lints true --timeout 60 --build-timeout 600 \
 		$(if $(SHARD),--shard $(SHARD) --sharding round-robin) $(MUTANTS:%=-f 'src/%/*.rs') -o $(TARGET) \
 		-- --locked --lib --test pool --test memory --test queue --test asynchronous --test between --test ipc
+# On Intel's own driver, over a simulated GPU: a Debian sid root has the driver, the kernel's header and its own Python.
+INTEL_ROOT := $(CURDIR)/.cache/intel-root
+INTEL_VENV := $(INTEL_ROOT)/opt/venv
+INTEL_MACHINES ?= lnl bmg bmg2
+XE_SIM := $(TARGET)/debug/xe-sim
+IN_INTEL_ROOT := $(XE_SIM) $(INTEL_ROOT) lnl --bind $(CURDIR) -- env -i PATH=/usr/bin:/bin HOME=/root \
+	PIP_CERT=/etc/ssl/certs/ca-certificates.crt
+
+$(INTEL_ROOT)/.complete: tools/intel_root.sh
+	tools/intel_root.sh $(INTEL_ROOT)
+
+.PHONY: xe-sim
+xe-sim: export XE_DRM_INCLUDE_DIR := $(INTEL_ROOT)/usr/include
+xe-sim: $(INTEL_ROOT)/.complete ## The simulated GPU: builds it, and lints and tests it alone
+	CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo build --locked -p xe-sim
+	cargo clippy --locked -p xe-sim --all-targets -- -D warnings
+	cargo test --locked -p xe-sim --lib
+
+$(INTEL_VENV)/.requirements: requirements/venv-intel.txt | xe-sim
+	$(IN_INTEL_ROOT) python3 -m venv /opt/venv
+	$(IN_INTEL_ROOT) /opt/venv/bin/pip install -q --no-cache-dir -r $(CURDIR)/$<
+	@! command -v hardlink >/dev/null || hardlink -q -c $(INTEL_VENV)
+	@touch $@
+
+$(INTEL_VENV)/.zeusm: $(INTEL_VENV)/.requirements dist/.built
+	$(IN_INTEL_ROOT) sh -c '/opt/venv/bin/pip install -q --no-deps --force-reinstall $(CURDIR)/dist/*.whl'
+	@touch $@
+
+.PHONY: test-intel
+test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over a simulated GPU (root; not in `test`)
+	tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
 
 .PHONY: bench bench-quick
 bench bench-quick: venvs $(VENV_FIGURE)/.requirements

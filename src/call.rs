@@ -2,8 +2,7 @@
 
 use level_zero_sys as sys;
 
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Calls a function of a [`sys::Library`] and turns its result code into a `Result`. In a fork's child it does so only
 /// where the driver works there.
@@ -15,10 +14,10 @@ macro_rules! call {
             Some(function) if $crate::process::has_driver() => {
                 $crate::call::check(stringify!($function), function($($argument),*))
             }
-            Some(_) => Err($crate::Error::Forked {
+            Some(_) => Err($crate::error::Error::Forked {
                 function: stringify!($function),
             }),
-            None => Err($crate::Error::from($library.missing(stringify!($function)))),
+            None => Err($crate::error::Error::from($library.missing(stringify!($function)))),
         }
     };
 }

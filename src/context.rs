@@ -6,14 +6,11 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
+use once_cell::race::OnceBox;
 
-use crate::Result;
-use crate::device::Device;
-use crate::driver::Driver;
-use crate::error::Error;
-use crate::pool::{self, DefaultPools, Found, LevelZero, Pool};
+use crate::device::Driver;
+use crate::error::Result;
 use crate::process::Own;
-use crate::usm::{PointerAttributes, UsmKind, origin};
 
 /// A Level Zero context, either this crate's own or one that somebody else made (a SYCL runtime, for instance).
 ///
@@ -25,15 +22,19 @@ use crate::usm::{PointerAttributes, UsmKind, origin};
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<Own<Inner>>,
-    pools: Pools,
+    attachment: Attachment,
 }
 
-/// The context's pools. What belongs to a pool has the context too, but must not keep the pools alive.
+/// What a layer above keeps with a context, its pools for instance. What belongs to such a pool has the context too, but
+/// must not keep the pool alive.
 #[derive(Clone)]
-enum Pools {
-    Kept(Arc<DefaultPools>),
-    Known(Weak<DefaultPools>),
+enum Attachment {
+    Owned(Arc<Slot>),
+    Seen(Weak<Slot>),
 }
+
+/// Made without a lock, which a fork's child might inherit locked.
+type Slot = OnceBox<Box<dyn Any + Send + Sync>>;
 
 struct Inner {
     driver: Driver,
@@ -51,7 +52,7 @@ impl Context {
     /// Makes a context over all devices of `driver`.
     ///
     /// # Errors
-    /// [`Error::Call`] with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
     pub fn new(driver: &Driver) -> Result<Self> {
         let description = sys::ze_context_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC,
@@ -75,7 +76,7 @@ impl Context {
     fn of(inner: Inner) -> Self {
         Self {
             inner: Arc::new(Own::new(inner)),
-            pools: Pools::Kept(Arc::default()),
+            attachment: Attachment::Owned(Arc::default()),
         }
     }
 
@@ -95,107 +96,27 @@ impl Context {
         })
     }
 
-    /// What is known of the allocation that `pointer` points into: Level Zero's word, or where a pool has divided
-    /// Level Zero's memory, the pool's. Some drivers answer for pointers of all their contexts; of zeusm's own
-    /// allocations it is known which context they are of, of others it is not.
-    ///
-    /// # Errors
-    /// [`Error::UnknownPointer`] when it is not USM of this context.
-    pub fn pointer_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
-        let whole = self.driver_attributes(pointer)?;
-        match pool::find(pointer) {
-            Found::Elsewhere => Ok(whole),
-            Found::Used(range) if range.contains(&pointer) => Ok(PointerAttributes {
-                base: range.start,
-                size: range.len(),
-                ..whole
-            }),
-            Found::Used(_) | Found::Unused => Err(Error::UnknownPointer { pointer }),
-        }
-    }
-
-    /// What Level Zero knows of its allocation that `pointer` points into, which a pool may have divided.
-    ///
-    /// # Errors
-    /// [`Error::UnknownPointer`] when it is not USM of this context.
-    pub(crate) fn driver_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
-        if pointer == 0 || origin::is_elsewhere(pointer, self.handle()) {
-            return Err(Error::UnknownPointer { pointer });
-        }
-        let mut properties = sys::ze_memory_allocation_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
-            ..Default::default()
-        };
-        let mut device = ptr::null_mut();
-        // SAFETY: the context is alive; Level Zero looks the pointer up and does not follow it.
-        unsafe {
-            call!(
-                self.library(),
-                zeMemGetAllocProperties(
-                    self.handle(),
-                    ptr::without_provenance(pointer),
-                    &mut properties,
-                    &mut device
-                )
-            )
-        }?;
-        let kind =
-            UsmKind::from_level_zero(properties.type_).ok_or(Error::UnknownPointer { pointer })?;
-        let (mut base, mut size) = (ptr::null_mut(), 0);
-        // SAFETY: the context is alive; Level Zero looks the pointer up and does not follow it.
-        unsafe {
-            call!(
-                self.library(),
-                zeMemGetAddressRange(
-                    self.handle(),
-                    ptr::without_provenance(pointer),
-                    &mut base,
-                    &mut size
-                )
-            )
-        }?;
-        Ok(PointerAttributes {
-            kind,
-            base: base.addr(),
-            size,
-            id: properties.id,
-            device: if device.is_null() {
-                None
-            } else {
-                // SAFETY: the driver gave the handle.
-                Some(unsafe { self.driver().device(device) }?)
-            },
-        })
-    }
-
-    /// Hands the context's pool for `device` and `kind` to `then`; `None` when the pools went with the context's
-    /// last owner, and only allocations have it any more.
-    pub(crate) fn with_pool<T>(
+    /// Hands what the layer above keeps with the context to `then`, with a maker of clones that do not keep it alive. It
+    /// is made when first needed, and shared by all clones; `None` once the last clone that keeps it alive is gone. One
+    /// layer may attach one type.
+    pub(crate) fn with_attachment<A: Any + Send + Sync + Default, T>(
         &self,
-        device: &Device,
-        kind: UsmKind,
-        then: impl FnOnce(&Pool<LevelZero>) -> T,
+        then: impl FnOnce(&A, &dyn Fn() -> Self) -> T,
     ) -> Option<T> {
-        let known = |pools| Self {
-            inner: Arc::clone(&self.inner),
-            pools: Pools::Known(pools),
+        let upgraded;
+        let (slot, weak) = match &self.attachment {
+            Attachment::Owned(slot) => (slot, Arc::downgrade(slot)),
+            Attachment::Seen(weak) => {
+                upgraded = weak.upgrade()?;
+                (&upgraded, Weak::clone(weak))
+            }
         };
-        match &self.pools {
-            Pools::Kept(pools) => {
-                let context = || known(Arc::downgrade(pools));
-                Some(then(pools.get(context, device, kind)))
-            }
-            Pools::Known(weak) => {
-                let context = || known(Weak::clone(weak));
-                Some(then(weak.upgrade()?.get(context, device, kind)))
-            }
-        }
-    }
-
-    /// The pool that ordinary allocations of `kind` for `device` come from.
-    #[must_use]
-    pub fn pool(&self, device: &Device, kind: UsmKind) -> Option<Pool<LevelZero>> {
-        self.with_pool(device, kind, Pool::clone)
+        let attached = slot.get_or_init(|| Box::new(Box::<A>::default()));
+        let unattached = || Self {
+            inner: Arc::clone(&self.inner),
+            attachment: Attachment::Seen(Weak::clone(&weak)),
+        };
+        Some(then(attached.downcast_ref()?, &unattached))
     }
 
     /// The driver it belongs to.

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use level_zero_sys as sys;
 
-use crate::usm::UsmKind;
+use crate::kind::UsmKind;
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Every failure of this crate.
 ///
@@ -151,8 +154,8 @@ pub enum Error {
         /// What Level Zero answered.
         cause: Box<Error>,
     },
-    /// Neither the machine nor the device can hold so much.
-    #[error("{size} bytes are more than the {of}, {limit} bytes")]
+    /// Neither the machine nor the device can hold so much. The driver was not asked; this is the result that it has for it.
+    #[error("{size} bytes are more than the {of}, {limit} bytes: ZE_RESULT_ERROR_UNSUPPORTED_SIZE")]
     TooLarge {
         /// How many bytes were asked for.
         size: usize,
@@ -253,6 +256,7 @@ impl Error {
         match self {
             Self::Call { result, .. } => Some(*result),
             Self::NullPointer => Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER),
+            Self::TooLarge { .. } => Some(sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE),
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
-use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::process::{Mutex, Own};
 
 /// How many events are made at a time.

@@ -29,10 +29,10 @@ mod call;
 mod context;
 mod device;
 pub mod dlpack;
-mod driver;
 mod error;
 mod event;
 pub mod ipc;
+mod kind;
 pub mod pool;
 mod process;
 #[cfg(feature = "python")]
@@ -44,17 +44,13 @@ pub mod sycl;
 pub mod usm;
 
 pub use context::Context;
-pub use device::Device;
-pub use driver::Driver;
-pub use error::Error;
+pub use device::{Device, Driver};
+pub use error::{Error, Result};
 pub use event::{Event, Timing};
 pub use ipc::IpcHandle;
 pub use queue::{Completion, Operation, Queue, RawQueue, Rows};
 pub use runtime::Runtime;
 pub use usm::{DeviceMemory, HostMemory, Memory, SharedMemory, UsmKind};
-
-/// What every fallible call of this crate returns.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The Rust of the README, so that it is tested.
 #[cfg(doctest)]

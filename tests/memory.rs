@@ -4,6 +4,7 @@
 use zeusm::usm::{Allocation, LARGEST_ALIGNMENT};
 use zeusm::{
     Context, Device, DeviceMemory, Error, HostMemory, IpcHandle, Runtime, SharedMemory, UsmKind,
+    sys,
 };
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
@@ -104,8 +105,8 @@ fn too_much_is_an_error_that_says_what_was_asked() {
             for part in [&size.to_string(), kind.name(), device.name()] {
                 assert!(message.contains(part), "{part:?} in {message}");
             }
-            // No driver was asked.
-            assert_eq!(error.result(), None, "{message}");
+            let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
+            assert_eq!(error.result(), Some(unsupported), "{message}");
             let mut cause = &error;
             while let Error::Allocation { cause: next, .. } | Error::Pool { cause: next, .. } =
                 cause

@@ -15,15 +15,15 @@ use super::identity::File;
 use super::lent::Lent;
 use crate::context::Context;
 use crate::device::Device;
-use crate::driver::Driver;
+use crate::device::Driver;
 
 /// Whether a driver passes memory between processes.
 ///
 /// # Errors
-/// [`crate::Error::Call`] with the driver's answer.
+/// [`crate::error::Error::Call`] with the driver's answer.
 ///
 /// Source: Level Zero specification, `zeDriverGetIpcProperties`.
-pub fn is_supported(driver: &Driver) -> crate::Result<bool> {
+pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
     let mut properties = sys::ze_driver_ipc_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
         ..Default::default()
@@ -44,7 +44,7 @@ pub struct Raw(pub [u8; 64]);
 
 impl Raw {
     /// Of the allocation that begins at `base`.
-    pub fn get(context: &Context, base: usize) -> crate::Result<Self> {
+    pub fn get(context: &Context, base: usize) -> crate::error::Result<Self> {
         let mut handle = sys::ze_ipc_mem_handle_t::default();
         let base = ptr::without_provenance(base);
         // SAFETY: the context is alive, the address is looked up and not followed.
@@ -149,7 +149,7 @@ pub fn close(context: &Context, pointer: usize) {
 
 /// What a driver's refusal of an allocation of `size` bytes means: drivers answer a few codes to everything, so the kernel
 /// is asked what may be the reason.
-pub fn explain(device: &Device, size: usize, cause: crate::Error) -> Error {
+pub fn explain(device: &Device, size: usize, cause: crate::error::Error) -> Error {
     // Asked first, as the driver has words for its last failure only.
     let description = description(device.driver());
     if let Some(cause) = shortage(size) {

@@ -120,7 +120,7 @@ pub enum Error {
     #[error("{cause}{}", more(.description))]
     Refused {
         /// Its answer.
-        cause: crate::Error,
+        cause: crate::error::Error,
         /// What it has to say, if anything.
         description: String,
     },
@@ -134,7 +134,7 @@ pub enum Error {
     },
     /// Level Zero refused.
     #[error(transparent)]
-    LevelZero(#[from] crate::Error),
+    LevelZero(#[from] crate::error::Error),
 }
 
 fn more(description: &str) -> String {

@@ -13,7 +13,7 @@ use crate::usm::{Allocation, Kind, Memory, UsmKind};
 /// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
 /// child makes its own.
 #[derive(Debug)]
-pub(crate) struct Export {
+pub(super) struct Export {
     context: Context,
     raw: Raw,
     file: Option<identity::File>,
@@ -28,7 +28,7 @@ pub(crate) struct Export {
 
 impl Export {
     /// Gets the driver's handle, and enters it in the ledger.
-    pub(crate) fn new(allocation: &Allocation) -> Result<Self, Error> {
+    fn new(allocation: &Allocation) -> Result<Self, Error> {
         let context = allocation.context().clone();
         // A pool's allocation is a part of the driver's, whose handle can be had of its beginning only.
         let whole = context.driver_attributes(allocation.as_ptr().addr())?;
@@ -54,12 +54,7 @@ impl Export {
     }
 
     /// The handle of a range of the allocation.
-    pub(crate) fn handle(
-        &self,
-        allocation: &Allocation,
-        range: &Range<usize>,
-        boot: [u8; 16],
-    ) -> IpcHandle {
+    fn handle(&self, allocation: &Allocation, range: &Range<usize>, boot: [u8; 16]) -> IpcHandle {
         IpcHandle {
             boot,
             device: allocation.device().uuid(),
@@ -98,7 +93,11 @@ impl IpcHandle {
             return Err(Error::NothingToShare { reason });
         }
         let boot = identity::boot()?;
-        Ok(allocation.export()?.handle(allocation, &range, boot))
+        let export = allocation.export(|| Export::new(allocation))?;
+        let export: &Export = export.ok_or(Error::NothingToShare {
+            reason: "been exported in another way",
+        })?;
+        Ok(export.handle(allocation, &range, boot))
     }
 
     /// Makes a handle of a range of a typed owner's memory, which gives no slices from then on.

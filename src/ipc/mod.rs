@@ -43,6 +43,5 @@ mod tests;
 
 pub use driver::is_supported;
 pub use error::Error;
-pub(crate) use export::Export;
 pub use handle::IpcHandle;
 pub use mapping::Mapping;

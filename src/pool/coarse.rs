@@ -10,8 +10,7 @@ use super::options::Options;
 use super::provider::{Chunk, Provider};
 use super::ranges;
 use super::slab::{LARGEST_SPARE, Slab, Use};
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::process::Mutex;
 
 /// The provider, and the chunks that came from it.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Result;
+use crate::error::Result;
 use crate::process::Mutex;
 
 /// An allocation that failed although everything unused went back to the provider.

@@ -11,8 +11,7 @@ use super::shard::{Shard, capacity};
 use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
 use super::slab::{Piece, Slab, Use};
 use super::statistics::{Statistics, Sum, total};
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::process::Mutex;
 
 /// A lock on a cache line of its own, so that threads with different shards share nothing.

@@ -22,10 +22,8 @@
 
 mod class;
 mod coarse;
-mod default;
 mod failure;
 mod inner;
-mod level_zero;
 mod nearby;
 mod options;
 mod provider;
@@ -41,23 +39,18 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-pub(crate) use default::DefaultPools;
-pub use default::{POOL_VARIABLE, is_default};
 pub use failure::Failure;
-pub use level_zero::LevelZero;
 pub use options::{Growth, Options};
 pub use provider::Provider;
 pub use ranges::{Found, find};
-pub use sizes::{LARGEST_CLASS, SMALLEST_ALIGNMENT};
+pub use sizes::{LARGEST_ALIGNMENT, LARGEST_CLASS, SMALLEST_ALIGNMENT};
 pub use statistics::{Report, Statistics};
 
 use self::coarse::Coarse;
 use self::inner::Inner;
 use self::slab::Piece;
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::process::{Local, Own};
-use crate::usm::LARGEST_ALIGNMENT;
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
 ///

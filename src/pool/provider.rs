@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use crate::Result;
+use crate::error::Result;
 
 /// A source of memory in large pieces, which a pool divides.
 ///

@@ -3,6 +3,9 @@
 /// The alignment in bytes that every block has, asked for or not: a cache line.
 pub const SMALLEST_ALIGNMENT: usize = 64;
 
+/// The largest alignment in bytes that a pool asks of its provider: 2 MiB, a large page of every Intel GPU.
+pub const LARGEST_ALIGNMENT: usize = 2 << 20;
+
 /// The largest block in bytes that shares a slab with others.
 pub const LARGEST_CLASS: usize = 1 << 20;
 

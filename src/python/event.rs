@@ -157,6 +157,7 @@ impl PyEvent {
 
     /// A `dpctl.SyclEvent` that is complete when this one is.
     fn make_sycl_event(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.place.sycl()?;
         let class = Dpctl::get(py)?.event.bind(py);
         if !self.event.is_complete()?
             && let Some(event) = self.chained(py)?

@@ -10,8 +10,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::array::Root;
-use crate::pool::{LevelZero, Pool};
+use crate::pool::Pool;
 use crate::sycl::{ContextRef, DeviceRef, RawRef};
+use crate::usm::LevelZero;
 use crate::usm::{PointerAttributes, UsmKind};
 use crate::{Context, Device, Driver, Error, Queue, Runtime, sys};
 

@@ -3,10 +3,9 @@
 use std::ops::Deref;
 
 use super::{Completion, Operation, RawQueue};
-use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::usm::{Kind, Memory, UsmKind};
 

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 
 use super::RawQueue;
 use super::transfer::not_null;
-use crate::Result;
+use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {

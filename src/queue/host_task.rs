@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::RawQueue;
-use crate::Result;
+use crate::error::Result;
 use crate::event::Event;
 use crate::process::Mutex;
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use level_zero_sys as sys;
 
 use super::host_task::Worker;
-use crate::Result;
 use crate::call::{check, enumerate};
 use crate::context::Context;
 use crate::device::Device;
+use crate::error::Result;
 use crate::event::{Event, EventPool};
 use crate::process::{Condvar, Mutex};
 

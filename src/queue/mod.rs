@@ -24,10 +24,9 @@ pub use submission::Completion;
 pub use transfer::Rows;
 
 use self::list::List;
-use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process::Local;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::RawQueue;
-use crate::Result;
+use crate::error::Result;
 use crate::event::Event;
 
 /// An operation that was submitted, with the operands it owns until it is done.

@@ -3,7 +3,7 @@
 use level_zero_sys as sys;
 
 use super::RawQueue;
-use crate::Result;
+use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {

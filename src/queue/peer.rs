@@ -5,8 +5,8 @@ use std::ptr;
 
 use super::transfer::not_null;
 use super::{Completion, RawQueue};
-use crate::Result;
 use crate::context::Context;
+use crate::error::Result;
 use crate::event::Event;
 use crate::usm::{Allocation, UsmKind};
 

@@ -9,8 +9,7 @@ use level_zero_sys as sys;
 
 use super::RawQueue;
 use super::list::List;
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::event::Event;
 
 /// For how long a spin wait looks for the end: a GPU needs some ten microseconds for little work.

@@ -6,8 +6,7 @@ use level_zero_sys as sys;
 
 use super::RawQueue;
 use super::submission::Completion;
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::event::Event;
 
 /// Rows in memory, for [`RawQueue::copy_rows_raw`].

@@ -5,8 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// The environment variable that chooses the runtime.
 pub const RUNTIME_VARIABLE: &str = "ZEUSM_RUNTIME";

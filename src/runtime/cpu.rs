@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use level_zero_sys as sys;
 
 use super::place::file_of;
-use crate::Result;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// The environment variable that names the CPU runtime's library, when it does not lie where it should.
 pub const CPU_LIBRARY_VARIABLE: &str = "ZEUSM_CPU_LIBRARY";

@@ -12,7 +12,7 @@ use level_zero_sys as sys;
 use super::place;
 use super::probe::{self, Death};
 use super::remembered::Remembered;
-use crate::driver::Driver;
+use crate::device::Driver;
 
 /// Intel's PCI vendor number as sysfs writes it.
 const VENDOR_INTEL: &str = "0x8086";

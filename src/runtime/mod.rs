@@ -20,10 +20,9 @@ use parking_lot::Mutex;
 pub use choice::{Choice, RUNTIME_VARIABLE};
 pub use cpu::CPU_LIBRARY_VARIABLE;
 
-use crate::Result;
 use crate::device::Device;
-use crate::driver::Driver;
-use crate::error::Error;
+use crate::device::Driver;
+use crate::error::{Error, Result};
 use crate::process;
 
 /// Whose Level Zero serves.

@@ -1,20 +1,17 @@
 //! One allocation, owned: freed once, when its last owner lets go.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-use super::UsmKind;
-use crate::Result;
+use super::{LevelZero, is_default};
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Error;
-use crate::ipc::{self, Export};
-use crate::pool::{self, Block, LevelZero, Pool, Provider};
+use crate::error::{Error, Result};
+use crate::kind::UsmKind;
+use crate::pool::{self, Block, Pool, Provider};
 use crate::process::{Local, Own};
-
-/// The largest alignment in bytes that zeusm asks of Level Zero: 2 MiB, a large page of every Intel GPU.
-pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 
 /// An allocation of USM whose kind is known at run time only.
 ///
@@ -23,8 +20,8 @@ pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 pub struct Allocation {
     size: usize,
     source: Source,
-    /// What other processes open it by, once a handle of it was asked for.
-    export: Local<Export>,
+    /// What a layer above keeps with it: its export to other processes, once a handle of it was asked for.
+    export: Local<Box<dyn Any + Send + Sync>>,
 }
 
 /// Where the memory goes back to.
@@ -50,10 +47,10 @@ unsafe impl Sync for Allocation {}
 
 impl Allocation {
     /// Allocates `size` bytes in `context` for `device`, at an alignment of 0 (the runtime's choice) or a power of
-    /// two: from the context's own pool where [`pool::is_default`] says so, else directly.
+    /// two: from the context's own pool where [`is_default`] says so, else directly.
     ///
     /// # Errors
-    /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`]; [`Error::Allocation`] with
+    /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`](pool::LARGEST_ALIGNMENT); [`Error::Allocation`] with
     /// Level Zero's answer when there is no such memory.
     pub fn new(
         context: &Context,
@@ -62,7 +59,7 @@ impl Allocation {
         size: usize,
         alignment: usize,
     ) -> Result<Self> {
-        if size > 0 && pool::is_default() {
+        if size > 0 && is_default() {
             let pooled = |pool: &_| Self::in_pool(pool, size, alignment);
             if let Some(answer) = context.with_pool(device, kind, pooled) {
                 return answer;
@@ -195,9 +192,16 @@ impl Allocation {
         }
     }
 
-    /// What other processes open it by, made when first asked for.
-    pub(crate) fn export(&self) -> Result<&Export, ipc::Error> {
-        self.export.get_or_try_init(|| Export::new(self))
+    /// What other processes open it by, made when first asked for and dropped before the memory is freed. `None` when it
+    /// was made as another type, which it never is.
+    pub(crate) fn export<X: Any + Send + Sync, E>(
+        &self,
+        make: impl FnOnce() -> Result<X, E>,
+    ) -> Result<Option<&X>, E> {
+        let export = self
+            .export
+            .get_or_try_init(|| make().map(|export| Box::new(export) as _))?;
+        Ok(export.downcast_ref())
     }
 
     /// The first byte, or a dangling pointer when there is none: what slices begin with.

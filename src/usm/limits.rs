@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::UsmKind;
-use crate::Result;
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Refuses what neither the machine nor the device can hold.
 ///

@@ -5,10 +5,9 @@ use std::marker::PhantomData;
 use std::slice;
 
 use super::{Allocation, Host, HostAccessible, Kind, Shared};
-use crate::Result;
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// USM that the host owns and every device of the context may reach.
 pub type HostMemory = Memory<Host>;

@@ -7,12 +7,17 @@
 
 mod allocation;
 mod attributes;
-mod kind;
-pub(crate) mod limits;
+mod limits;
 mod memory;
-pub(crate) mod origin;
+mod origin;
+mod pools;
+mod provider;
 
-pub use allocation::{Allocation, LARGEST_ALIGNMENT};
+pub use allocation::Allocation;
 pub use attributes::PointerAttributes;
-pub use kind::{Device, Host, HostAccessible, Kind, Shared, UsmKind};
 pub use memory::{DeviceMemory, HostMemory, Memory, SharedMemory};
+pub use pools::{POOL_VARIABLE, is_default};
+pub use provider::LevelZero;
+
+pub use crate::kind::{Device, Host, HostAccessible, Kind, Shared, UsmKind};
+pub use crate::pool::LARGEST_ALIGNMENT;

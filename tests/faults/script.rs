@@ -4,8 +4,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use zeusm::ipc::{self, is_supported};
-use zeusm::pool::{LevelZero, Options, Pool};
+use zeusm::pool::{Options, Pool};
 use zeusm::usm::Allocation;
+use zeusm::usm::LevelZero;
 use zeusm::{
     Completion, Context, Device, DeviceMemory, HostMemory, IpcHandle, Queue, SharedMemory, UsmKind,
     sys,

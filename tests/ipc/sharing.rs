@@ -3,8 +3,8 @@
 use std::{fs, thread};
 
 use zeusm::ipc::Error;
-use zeusm::pool::{LevelZero, Options, Pool};
-use zeusm::usm::Allocation;
+use zeusm::pool::{Options, Pool};
+use zeusm::usm::{Allocation, LevelZero};
 use zeusm::{Completion, Context, Device, IpcHandle, Queue, UsmKind};
 
 use super::common::{

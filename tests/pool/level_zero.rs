@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use zeusm::pool::{LevelZero, Options, Pool};
-use zeusm::usm::Allocation;
+use zeusm::pool::{Options, Pool};
+use zeusm::usm::{Allocation, LevelZero};
 use zeusm::{Completion, Context, Device, Error, IpcHandle, Queue, Runtime, UsmKind};
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];

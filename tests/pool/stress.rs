@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use parking_lot::Mutex;
-use zeusm::pool::{Block, Found, Growth, LevelZero, Options, Pool, find};
+use zeusm::pool::{Block, Found, Growth, Options, Pool, find};
+use zeusm::usm::LevelZero;
 use zeusm::{Context, Device, Runtime, UsmKind};
 
 use crate::provider::{Ledger, Watched};

@@ -94,7 +94,8 @@ def test_a_matrix_product_is_right_or_refused_in_words(dtype):
     for product in [product_or_refusal(x, y) for _ in range(3)]:
         if isinstance(product, str):
             assert "oneapi::mkl" in product
-            assert "unknown GPU architecture" in product
+            # Which one depends on the processor: a version that does not know it finds no kernels to build.
+            assert any(why in product for why in ["unknown GPU architecture", "Level-Zero error"])
         else:
             assert np.array_equal(product, left @ right)
 

@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 
 use super::{PyPoolScope, PyPoolStatistics, Supply};
 use crate::Error;
-use crate::pool::{Growth, LevelZero, Options, Pool};
+use crate::pool::{Growth, Options, Pool};
 use crate::process::Mutex;
 use crate::python::construct;
 use crate::python::errors::Explain;
 use crate::python::kinds;
 use crate::python::spot::Spot;
+use crate::usm::LevelZero;
 use crate::usm::UsmKind;
 
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)

@@ -4,7 +4,8 @@ use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::pool::{LevelZero, Pool, Report, Scope, Statistics};
+use crate::pool::{Pool, Report, Scope, Statistics};
+use crate::usm::LevelZero;
 
 /// As Python writes it.
 trait Shown {

@@ -8,9 +8,9 @@ use pyo3::types::PyBool;
 
 use super::PyMemoryPool;
 use crate::Error;
-use crate::pool::{self, LevelZero, Pool};
+use crate::pool::Pool;
 use crate::python::spot::Spot;
-use crate::usm::{Allocation, UsmKind};
+use crate::usm::{self, Allocation, LevelZero, UsmKind};
 
 /// Where an allocation's memory comes from.
 pub(in crate::python) enum Supply {
@@ -73,7 +73,7 @@ impl Supply {
     ) -> Result<Allocation, Error> {
         let kept = |pool: &_| Allocation::kept_in_pool(pool, size, alignment);
         let ready = match self {
-            Self::Usual if pool::is_default() => spot
+            Self::Usual if usm::is_default() => spot
                 .place()
                 .context()
                 .with_pool(spot.place().device(), kind, kept)

@@ -1,4 +1,6 @@
-//! A device, and the facts about it that allocations need.
+//! Drivers and their devices, and the facts about a device that allocations need.
+
+mod driver;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -6,9 +8,11 @@ use std::time::Duration;
 
 use level_zero_sys as sys;
 
-use crate::Result;
 use crate::call::enumerate;
-use crate::driver::{Driver, text};
+use crate::error::Result;
+
+pub use self::driver::Driver;
+use self::driver::text;
 
 /// Intel's PCI vendor number.
 const VENDOR_INTEL: u32 = 0x8086;

@@ -5,12 +5,12 @@ use std::ptr::{self, NonNull};
 
 use level_zero_sys as sys;
 
-use super::Provider;
-use crate::Result;
+use super::{limits, origin};
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Error;
-use crate::usm::{UsmKind, limits, origin};
+use crate::error::{Error, Result};
+use crate::kind::UsmKind;
+use crate::pool::Provider;
 
 /// USM of one kind, in one context, for one device.
 ///

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use level_zero_sys as sys;
 
-use crate::Result;
+use super::Device;
 use crate::call::enumerate;
-use crate::device::Device;
+use crate::error::Result;
 
 /// A Level Zero driver. Cheap to clone; lives as long as the process, as the specification has it.
 ///

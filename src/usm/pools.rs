@@ -3,11 +3,12 @@
 use std::env;
 use std::sync::OnceLock;
 
-use super::{LevelZero, Options, Pool};
+use super::LevelZero;
 use crate::context::Context;
 use crate::device::Device;
+use crate::kind::UsmKind;
+use crate::pool::{Options, Pool};
 use crate::process::Local;
-use crate::usm::UsmKind;
 
 /// The environment variable that turns the pools off: with `0`; anything else leaves them on.
 pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
@@ -21,7 +22,7 @@ pub fn is_default() -> bool {
 
 /// A context's pools in this process, by device and kind: a list that only grows, so that it is read without a lock.
 #[derive(Debug, Default)]
-pub(crate) struct DefaultPools(Local<Node>);
+struct DefaultPools(Local<Node>);
 
 #[derive(Debug)]
 struct Node {
@@ -32,7 +33,7 @@ struct Node {
 
 impl DefaultPools {
     /// The pool for `device` and `kind`, made if need be. `context` must not keep these pools alive.
-    pub(crate) fn get(
+    fn get(
         &self,
         context: impl FnOnce() -> Context,
         device: &Device,
@@ -52,5 +53,26 @@ impl DefaultPools {
             }
             list = &node.others;
         }
+    }
+}
+
+impl Context {
+    /// Hands the context's pool for `device` and `kind` to `then`; `None` when the pools went with the context's
+    /// last owner, and only allocations have it any more.
+    pub(crate) fn with_pool<T>(
+        &self,
+        device: &Device,
+        kind: UsmKind,
+        then: impl FnOnce(&Pool<LevelZero>) -> T,
+    ) -> Option<T> {
+        self.with_attachment(|pools: &DefaultPools, unattached| {
+            then(pools.get(unattached, device, kind))
+        })
+    }
+
+    /// The pool that ordinary allocations of `kind` for `device` come from.
+    #[must_use]
+    pub fn pool(&self, device: &Device, kind: UsmKind) -> Option<Pool<LevelZero>> {
+        self.with_pool(device, kind, Pool::clone)
     }
 }

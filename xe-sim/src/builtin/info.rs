@@ -1,0 +1,134 @@
+//! `.ze_info`: the table, in YAML, of a module's kernels and of where their arguments lie.
+//!
+//! Format: "ZEBIN" in the documentation of Intel's graphics compiler.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+struct Module {
+    kernels: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    name: String,
+    #[serde(default)]
+    payload_arguments: Vec<Piece>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Piece {
+    arg_type: String,
+    offset: usize,
+    size: usize,
+    arg_index: Option<u32>,
+}
+
+/// A stretch of the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) offset: usize,
+    pub(super) size: usize,
+}
+
+/// Where one kernel's arguments lie.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Info {
+    /// The number of work items in a group, three numbers, where the kernel asks for them.
+    pub(super) local_size: Option<Slot>,
+    arguments: BTreeMap<u32, Slot>,
+}
+
+impl Info {
+    /// The table of the kernel with this name.
+    pub(super) fn of(kernel: &str, yaml: &str) -> Result<Self, String> {
+        let module: Module = serde_yaml_ng::from_str(yaml).map_err(|error| error.to_string())?;
+        let entry = module
+            .kernels
+            .into_iter()
+            .find(|entry| entry.name == kernel)
+            .ok_or("it is not listed")?;
+        let mut info = Self::default();
+        for piece in entry.payload_arguments {
+            let (offset, size) = (piece.offset, piece.size);
+            match (piece.arg_type.as_str(), piece.arg_index) {
+                ("arg_bypointer" | "arg_byvalue", Some(index)) => {
+                    // A vector comes in several pieces, one after the other.
+                    let slot = info.arguments.entry(index).or_insert(Slot { offset, size });
+                    slot.size = offset + size - slot.offset;
+                }
+                ("enqueued_local_size", _) => info.local_size = Some(Slot { offset, size }),
+                _ => {}
+            }
+        }
+        Ok(info)
+    }
+
+    pub(super) fn argument(&self, index: u32) -> Option<Slot> {
+        self.arguments.get(&index).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const TABLE: &str = "
+version:         '1.73'
+kernels:
+  - name:            Other
+    execution_env:
+      simd_size:       32
+  - name:            Rect
+    payload_arguments:
+      - arg_type:        enqueued_local_size
+        offset:          28
+        size:            12
+      - arg_type:        arg_bypointer
+        offset:          40
+        size:            8
+        arg_index:       0
+        addrmode:        stateless
+      - arg_type:        arg_byvalue
+        offset:          48
+        size:            4
+        arg_index:       2
+      - arg_type:        arg_byvalue
+        offset:          52
+        size:            4
+        source_offset:   4
+        arg_index:       2
+";
+
+    #[test]
+    fn arguments_by_index() {
+        let info = Info::of("Rect", TABLE).unwrap();
+        assert_eq!(
+            info.argument(0),
+            Some(Slot {
+                offset: 40,
+                size: 8
+            })
+        );
+        assert_eq!(
+            info.argument(2),
+            Some(Slot {
+                offset: 48,
+                size: 8
+            })
+        );
+        assert_eq!(info.argument(1), None);
+        assert_eq!(
+            info.local_size,
+            Some(Slot {
+                offset: 28,
+                size: 12
+            })
+        );
+        assert!(Info::of("None", TABLE).is_err());
+    }
+}

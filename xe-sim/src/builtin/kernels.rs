@@ -1,0 +1,112 @@
+//! What the driver's kernels do to memory. Their sources are public: `shared/source/built_ins/kernels` of Intel's compute
+//! runtime; the names and the order of the arguments are those.
+
+use super::walker::Launch;
+use crate::memory::PageFault;
+
+/// A kernel's effect, over all of its work items.
+pub(super) type Operation = fn(&Launch<'_>) -> Result<(), PageFault>;
+
+/// Work items of the wide kernels move four words each.
+const WIDE: u64 = 16;
+/// Patterns are at most as long as Level Zero allows.
+const LONGEST_PATTERN: u64 = 4096;
+
+/// The operation of a kernel.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    Some(match name {
+        "CopyBufferToBufferSideRegion" => |launch| copy_region(launch, 1),
+        "CopyBufferToBufferMiddleRegion" => |launch| copy_region(launch, WIDE),
+        "copyBufferToBufferBytesSingle" => copy_single,
+        "CopyBufferToBufferBytes"
+        | "CopyBufferToBufferLeftLeftover"
+        | "CopyBufferToBufferRightLeftover" => |launch| copy_from_offsets(launch, 1),
+        "CopyBufferToBufferMiddle" => |launch| copy_from_offsets(launch, WIDE),
+        "FillBufferImmediate" => |launch| fill_value(launch, 4, WIDE),
+        "FillBufferImmediateLeftOver" => |launch| fill_value(launch, 1, 1),
+        "FillBufferMiddle" => |launch| fill_pattern(launch, 4),
+        "FillBufferLeftLeftover" | "FillBufferRightLeftover" => |launch| fill_pattern(launch, 1),
+        "FillBufferSSHOffset" => fill_group,
+        "CopyBufferRectBytes2d" => |launch| copy_rectangles(launch, 2, 1),
+        "CopyBufferRectBytesMiddle2d" => |launch| copy_rectangles(launch, 2, WIDE),
+        "CopyBufferRectBytes3d" => |launch| copy_rectangles(launch, 3, 1),
+        "CopyBufferRectBytesMiddle3d" => |launch| copy_rectangles(launch, 3, WIDE),
+        _ => return None,
+    })
+}
+
+/// Arguments: destination, source, number of elements, offset of the one, of the other.
+fn copy_region(launch: &Launch<'_>, unit: u64) -> Result<(), PageFault> {
+    let items = launch.argument(2).min(launch.global[0]);
+    let (to, from) = (
+        launch.argument(0) + launch.argument(3),
+        launch.argument(1) + launch.argument(4),
+    );
+    launch.space.copy(to, from, items * unit)
+}
+
+/// Arguments: destination, source.
+fn copy_single(launch: &Launch<'_>) -> Result<(), PageFault> {
+    launch
+        .space
+        .copy(launch.argument(0), launch.argument(1), launch.global[0])
+}
+
+/// Arguments: source, destination, offset in the one, in the other.
+fn copy_from_offsets(launch: &Launch<'_>, unit: u64) -> Result<(), PageFault> {
+    let (from, to) = (
+        launch.argument(0) + launch.argument(2),
+        launch.argument(1) + launch.argument(3),
+    );
+    launch.space.copy(to, from, launch.global[0] * unit)
+}
+
+/// Arguments: destination, offset, value.
+fn fill_value(launch: &Launch<'_>, size: usize, unit: u64) -> Result<(), PageFault> {
+    let value = launch.argument(2).to_le_bytes();
+    let to = launch.argument(0) + launch.argument(1);
+    launch
+        .space
+        .fill(to, &value[..size], launch.global[0] * unit)
+}
+
+/// Arguments: destination, offset, pattern, its length in elements.
+fn fill_pattern(launch: &Launch<'_>, element: u64) -> Result<(), PageFault> {
+    let length = (launch.argument(3) * element).clamp(1, LONGEST_PATTERN);
+    let mut pattern = vec![0; length as usize];
+    launch.space.read(launch.argument(2), &mut pattern)?;
+    let to = launch.argument(0) + launch.argument(1);
+    launch.space.fill(to, &pattern, launch.global[0] * element)
+}
+
+/// Arguments: destination, offset, pattern, offset of that; the pattern is as long as a group has work items.
+fn fill_group(launch: &Launch<'_>) -> Result<(), PageFault> {
+    let mut pattern = vec![0; launch.local[0] as usize];
+    launch
+        .space
+        .read(launch.argument(2) + launch.argument(3), &mut pattern)?;
+    let to = launch.argument(0) + launch.argument(1);
+    launch.space.fill(to, &pattern, launch.global[0])
+}
+
+/// Arguments: source, destination, origin in the one, in the other, pitches of the one, of the other.
+fn copy_rectangles(launch: &Launch<'_>, dimensions: usize, unit: u64) -> Result<(), PageFault> {
+    // Origins are vectors of two, or of four in three dimensions; pitches are numbers, or vectors of two.
+    let (origins, pitches) = if dimensions == 3 { (4, 2) } else { (2, 1) };
+    let start = |origin: u32, pitch: u32, row: u64, plane: u64| {
+        let mut at = launch.part(origin, 0, origins);
+        at += (row + launch.part(origin, 1, origins)) * launch.part(pitch, 0, pitches);
+        if dimensions == 3 {
+            at += (plane + launch.part(origin, 2, origins)) * launch.part(pitch, 1, pitches);
+        }
+        at
+    };
+    for plane in 0..launch.global[2] {
+        for row in 0..launch.global[1] {
+            let from = launch.argument(0) + start(2, 4, row, plane);
+            let to = launch.argument(1) + start(3, 5, row, plane);
+            launch.space.copy(to, from, launch.global[0] * unit)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The driver's own copy and fill kernels, run without execution units: a kernel is recognised by its machine code, its
+//! arguments are read by the table that lies beside the code in the driver's library, and what it does to memory is done
+//! here.
+
+mod info;
+mod kernels;
+mod library;
+mod skipped;
+mod walker;
+
+use std::io;
+
+pub(crate) use walker::{Bases, walk};
+
+use crate::memory::PageFault;
+
+/// Why a walker's kernel did not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KernelError {
+    #[error(transparent)]
+    Fault(#[from] PageFault),
+    #[error("the kernel at {0:#x} is none of the driver's own: no execution unit is simulated")]
+    Unknown(u64),
+    #[error("the driver's own kernel {0} is not simulated")]
+    NotSimulated(String),
+    #[error("the driver's library cannot be read: {0}")]
+    Library(#[from] io::Error),
+    #[error("the driver's own kernel {name} has a table that is not understood: {why}")]
+    Table { name: String, why: String },
+}

@@ -1,0 +1,31 @@
+//! Kernels of users', where they are to do nothing instead of stopping their queue: `XE_SIM_KERNELS=skip`. Each one that
+//! is skipped is noted in a file, by which a test run tells the tests that cannot pass.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::process;
+use std::sync::OnceLock;
+
+use crate::report::{not_simulated, say};
+use crate::settings;
+
+const VARIABLE: &str = "XE_SIM_KERNELS";
+const FILE: &str = "/run/xe-sim/kernels";
+
+pub(super) fn skips() -> bool {
+    static SKIPS: OnceLock<bool> = OnceLock::new();
+    *SKIPS.get_or_init(|| match settings::get(VARIABLE).as_deref() {
+        None => false,
+        Some("skip") => true,
+        Some(other) => not_simulated(format_args!("{VARIABLE}={other}")),
+    })
+}
+
+pub(super) fn note(at: u64) {
+    say(format_args!("the kernel at {at:#x} is skipped"));
+    let file = OpenOptions::new().append(true).create(true).open(FILE);
+    let noted = file.and_then(|mut file| writeln!(file, "{} {at:#x}", process::id()));
+    if let Err(error) = noted {
+        not_simulated(format_args!("a note in {FILE}: {error}"));
+    }
+}

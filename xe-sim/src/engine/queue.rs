@@ -1,0 +1,164 @@
+//! Exec queues: batches wait in line for the thread that runs them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::streamer::{Halt, Streamer};
+use crate::machine::Model;
+use crate::memory::{AddressSpace, write_user};
+use crate::report::{log, say};
+
+/// The kernel gives up on a job after seconds; nothing else is to be waited for here.
+const HANG_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// A value that the kernel writes into the program's memory when a batch has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UserFence {
+    pub(crate) address: u64,
+    pub(crate) value: u64,
+}
+
+impl UserFence {
+    pub(crate) fn signal(self) {
+        if !write_user(self.address, &self.value.to_le_bytes()) {
+            say(format_args!(
+                "a user fence at {:#x} is not writable",
+                self.address
+            ));
+        }
+    }
+}
+
+/// A batch to run.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) batch: u64,
+    pub(crate) fences: Vec<UserFence>,
+}
+
+/// What the thread and the kernel interface share.
+pub(super) struct Shared {
+    pub(super) space: Arc<AddressSpace>,
+    pub(super) model: &'static Model,
+    jobs: Mutex<VecDeque<Job>>,
+    came: Condvar,
+    stopping: AtomicBool,
+    banned: AtomicBool,
+    /// The device's, over all of its queues.
+    lost: Arc<AtomicBool>,
+}
+
+impl Shared {
+    /// Whether the queue is to be given back, banned, or its device gone.
+    pub(super) fn stops(&self) -> bool {
+        self.stopping.load(Ordering::Acquire) || self.is_banned()
+    }
+
+    fn is_banned(&self) -> bool {
+        self.banned.load(Ordering::Acquire) || self.lost.load(Ordering::Acquire)
+    }
+}
+
+/// One exec queue. Dropping it stops its thread, at a command's end.
+pub(crate) struct ExecQueue {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ExecQueue {
+    pub(crate) fn new(
+        space: Arc<AddressSpace>,
+        model: &'static Model,
+        lost: Arc<AtomicBool>,
+    ) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            space,
+            model,
+            jobs: Mutex::default(),
+            came: Condvar::new(),
+            stopping: AtomicBool::new(false),
+            banned: AtomicBool::new(false),
+            lost,
+        });
+        let engine = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("xe-sim engine".to_owned())
+            .spawn(move || run(&engine))?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn submit(&self, job: Job) {
+        self.shared.jobs.lock().push_back(job);
+        self.shared.came.notify_one();
+    }
+
+    pub(crate) fn is_banned(&self) -> bool {
+        self.shared.is_banned()
+    }
+}
+
+impl Drop for ExecQueue {
+    fn drop(&mut self) {
+        // Under the lock, so that the thread does not go to sleep between its look and this.
+        let jobs = self.shared.jobs.lock();
+        self.shared.stopping.store(true, Ordering::Release);
+        drop(jobs);
+        self.shared.came.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn next(shared: &Shared) -> Option<Job> {
+    let mut jobs = shared.jobs.lock();
+    while jobs.is_empty() {
+        if shared.stopping.load(Ordering::Acquire) {
+            return None;
+        }
+        shared.came.wait(&mut jobs);
+    }
+    jobs.pop_front()
+}
+
+fn run(shared: &Shared) {
+    let mut streamer = Streamer::new(shared);
+    while let Some(job) = next(shared) {
+        if !shared.is_banned() {
+            log(format_args!("batch at {:#x}", job.batch));
+            halt(shared, streamer.run(job.batch));
+        }
+        // The kernel signals fences of banned queues, too; who waits asks for the ban.
+        for fence in job.fences {
+            fence.signal();
+        }
+    }
+}
+
+fn halt(shared: &Shared, end: Result<(), Halt>) {
+    let ban = |why: &dyn std::fmt::Display| {
+        say(format_args!("{why}: the queue is banned"));
+        shared.banned.store(true, Ordering::Release);
+    };
+    match end {
+        Ok(()) | Err(Halt::Stopped) => {}
+        Err(Halt::Hung) => {
+            thread::sleep(HANG_TIMEOUT);
+            ban(&"the engine hangs");
+        }
+        Err(Halt::Lost) => {
+            say(format_args!("the device is lost"));
+            shared.lost.store(true, Ordering::Release);
+        }
+        Err(Halt::Fault(fault)) => ban(&fault),
+        Err(Halt::UnknownKernel(error)) => ban(&error),
+    }
+}

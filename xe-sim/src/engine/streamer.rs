@@ -1,0 +1,345 @@
+//! The command streamer: reads commands from the GPU's memory and runs them, one after the other.
+
+use std::thread;
+use std::time::Duration;
+
+use super::command::{Command, Entry, LONGEST, decode};
+use super::queue::Shared;
+use super::registers::{Registers, timestamp};
+use super::{alu, blitter};
+use crate::builtin::{self, Bases, KernelError};
+use crate::faults::{self, Stop};
+use crate::memory::{AddressSpace, PageFault};
+use crate::report::{log, not_simulated};
+
+/// Batches may call batches this deep.
+const DEEPEST: usize = 8;
+/// How often a semaphore is looked at before its thread sleeps between two looks, and how long it then sleeps at most.
+const SPINS: u32 = 200;
+const LONGEST_SLEEP_US: u32 = 200;
+/// An address that is never bound.
+const NOWHERE: u64 = 0xdead_0000;
+
+/// Why a batch did not end by itself.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The queue is given back.
+    Stopped,
+    Hung,
+    Lost,
+    Fault(PageFault),
+    UnknownKernel(KernelError),
+}
+
+impl From<PageFault> for Halt {
+    fn from(fault: PageFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<KernelError> for Halt {
+    fn from(error: KernelError) -> Self {
+        match error {
+            KernelError::Fault(fault) => Self::Fault(fault),
+            error => Self::UnknownKernel(error),
+        }
+    }
+}
+
+/// Two dwords, the lower half first.
+pub(super) fn wide(dwords: &[u32], at: usize) -> u64 {
+    u64::from(dwords[at]) | u64::from(dwords[at + 1]) << 32
+}
+
+/// An address field whose lowest bits hold other things.
+fn address(dwords: &[u32], at: usize) -> u64 {
+    wide(dwords, at) & !3
+}
+
+fn register(dword: u32) -> u32 {
+    dword & 0x7f_fffc
+}
+
+/// Where a stream goes on.
+enum Next {
+    Command,
+    Jump(u64),
+    Call(u64),
+    Return,
+}
+
+pub(super) struct Streamer<'a> {
+    shared: &'a Shared,
+    registers: Registers,
+    bases: Bases,
+}
+
+impl<'a> Streamer<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            registers: Registers::default(),
+            bases: Bases::default(),
+        }
+    }
+
+    fn space(&self) -> &'a AddressSpace {
+        &self.shared.space
+    }
+
+    /// Runs a batch to its end.
+    pub(super) fn run(&mut self, batch: u64) -> Result<(), Halt> {
+        let mut at = batch;
+        let mut callers = Vec::with_capacity(DEEPEST);
+        let mut dwords = [0; LONGEST];
+        loop {
+            let entry = self.fetch(at, &mut dwords)?;
+            let length = entry.dwords(dwords[0]);
+            let after = at + 4 * length as u64;
+            at = match self.execute(entry, &dwords[..length.max(2)])? {
+                Next::Command => after,
+                Next::Jump(to) => to,
+                Next::Call(_) if callers.len() == DEEPEST => {
+                    not_simulated(format_args!("batches nested deeper than {DEEPEST}"))
+                }
+                Next::Call(to) => {
+                    callers.push(after);
+                    to
+                }
+                Next::Return => match callers.pop() {
+                    Some(caller) => caller,
+                    None => return Ok(()),
+                },
+            };
+        }
+    }
+
+    fn fetch(&self, at: u64, dwords: &mut [u32; LONGEST]) -> Result<&'static Entry, Halt> {
+        let header = self.space().load(at)?;
+        let Some(entry) = decode(header) else {
+            not_simulated(format_args!("command {header:#010x} at {at:#x}"))
+        };
+        dwords[0] = header;
+        for index in 1..entry.dwords(header) {
+            dwords[index] = self.space().load(at + 4 * index as u64)?;
+        }
+        if entry.command != Command::Ignored {
+            log(format_args!(
+                "{at:#x} {} {:x?}",
+                entry.name,
+                &dwords[..entry.dwords(header)]
+            ));
+        }
+        Ok(entry)
+    }
+
+    fn execute(&mut self, entry: &Entry, dwords: &[u32]) -> Result<Next, Halt> {
+        match entry.command {
+            Command::Ignored => {}
+            Command::BatchBufferEnd => return Ok(Next::Return),
+            Command::BatchBufferStart => return self.batch_start(dwords),
+            Command::SemaphoreWait => self.semaphore_wait(dwords)?,
+            Command::StoreDataImm if dwords[0] >> 21 & 1 == 1 => {
+                self.space()
+                    .store_wide(address(dwords, 1), wide(dwords, 3))?;
+            }
+            Command::StoreDataImm => self.space().store(address(dwords, 1), dwords[3])?,
+            Command::LoadRegisterImm => {
+                for pair in dwords[1..].as_chunks::<2>().0 {
+                    self.registers.set(register(pair[0]), pair[1]);
+                }
+            }
+            Command::LoadRegisterMem => {
+                let word = self.space().load(address(dwords, 2))?;
+                self.registers.set(register(dwords[1]), word);
+            }
+            Command::LoadRegisterReg => {
+                let word = self.registers.get(register(dwords[1]));
+                self.registers.set(register(dwords[2]), word);
+            }
+            Command::StoreRegisterMem => {
+                let word = self.registers.get(register(dwords[1]));
+                self.space().store(address(dwords, 2), word)?;
+            }
+            Command::Math => alu::run(&dwords[1..], &mut self.registers),
+            Command::Atomic => self.atomic(dwords)?,
+            Command::FlushDw => {
+                self.post_sync(
+                    entry,
+                    dwords[0] >> 14 & 3,
+                    wide(dwords, 1) & !7,
+                    wide(dwords, 3),
+                )?;
+            }
+            Command::PipeControl => {
+                self.post_sync(
+                    entry,
+                    dwords[1] >> 14 & 3,
+                    address(dwords, 2),
+                    wide(dwords, 4),
+                )?;
+            }
+            Command::StateBaseAddress => self.bases.set(dwords),
+            Command::ComputeWalker => {
+                self.before_work(entry)?;
+                let begun = timestamp();
+                builtin::walk(self.space(), &self.bases, dwords)?;
+                self.walker_post_sync(dwords, begun)?;
+            }
+            Command::MemCopy => self.work(entry, dwords, blitter::copy)?,
+            Command::MemSet => self.work(entry, dwords, blitter::set)?,
+            Command::BlockCopy => self.work(entry, dwords, blitter::block_copy)?,
+            Command::FastColor => self.work(entry, dwords, blitter::color)?,
+        }
+        Ok(Next::Command)
+    }
+
+    fn batch_start(&self, dwords: &[u32]) -> Result<Next, Halt> {
+        if self.shared.stops() {
+            return Err(Halt::Stopped);
+        }
+        let (predicated, indirect) = (dwords[0] >> 15 & 1 == 1, dwords[0] >> 18 & 1 == 1);
+        if predicated || indirect {
+            not_simulated(format_args!(
+                "MI_BATCH_BUFFER_START, predicated: {predicated}, indirect: {indirect}"
+            ));
+        }
+        let to = address(dwords, 1);
+        let second_level = dwords[0] >> 22 & 1 == 1;
+        Ok(if second_level {
+            Next::Call(to)
+        } else {
+            Next::Jump(to)
+        })
+    }
+
+    fn semaphore_wait(&self, dwords: &[u32]) -> Result<(), Halt> {
+        let wanted = dwords[1];
+        let mut looks = 0u32;
+        loop {
+            let word = if dwords[0] >> 16 & 1 == 1 {
+                self.registers.get(register(dwords[2]))
+            } else {
+                self.space().load(address(dwords, 2))?
+            };
+            let passed = match dwords[0] >> 12 & 7 {
+                0 => word > wanted,
+                1 => word >= wanted,
+                2 => word < wanted,
+                3 => word <= wanted,
+                4 => word == wanted,
+                5 => word != wanted,
+                other => not_simulated(format_args!("MI_SEMAPHORE_WAIT by comparison {other}")),
+            };
+            if passed {
+                return Ok(());
+            }
+            if self.shared.stops() {
+                return Err(Halt::Stopped);
+            }
+            looks += 1;
+            match looks.checked_sub(SPINS) {
+                None => thread::yield_now(),
+                Some(more) => {
+                    let pause = (20 + more / 10).min(LONGEST_SLEEP_US);
+                    thread::sleep(Duration::from_micros(pause.into()));
+                }
+            }
+        }
+    }
+
+    fn atomic(&self, dwords: &[u32]) -> Result<(), Halt> {
+        let at = address(dwords, 1);
+        let operand = |low: usize, high: usize| match dwords.get(high) {
+            Some(&high) => u64::from(dwords[low]) | u64::from(high) << 32,
+            None => dwords.get(low).map_or(0, |&low| low.into()),
+        };
+        let (first, second) = (operand(3, 5), operand(4, 6));
+        let space = self.space();
+        match dwords[0] >> 8 & 0xff {
+            0x04 => space.update(at, |_| first as u32)?,
+            0x05 => space.update(at, |old| old.wrapping_add(1))?,
+            0x06 => space.update(at, |old| old.wrapping_sub(1))?,
+            0x07 => space.update(at, |old| old.wrapping_add(first as u32))?,
+            0x24 => space.update_wide(at, |_| first)?,
+            0x25 => space.update_wide(at, |old| old.wrapping_add(1))?,
+            0x26 => space.update_wide(at, |old| old.wrapping_sub(1))?,
+            0x27 => space.update_wide(at, |old| old.wrapping_add(first))?,
+            0x2e => space.update_wide(at, |old| if old == first { second } else { old })?,
+            opcode => not_simulated(format_args!("MI_ATOMIC {opcode:#x}")),
+        }
+        Ok(())
+    }
+
+    /// What a command writes when all before it has ended.
+    fn post_sync(&self, entry: &Entry, operation: u32, at: u64, value: u64) -> Result<(), Halt> {
+        match operation {
+            0 => {}
+            1 => {
+                faults::delay();
+                self.space().store_wide(at, value)?;
+            }
+            3 => self.space().store_wide(at, timestamp())?,
+            other => not_simulated(format_args!(
+                "{} with post-sync operation {other}",
+                entry.name
+            )),
+        }
+        Ok(())
+    }
+
+    /// COMPUTE_WALKER's own: a value, or four timestamps (context and global start, context and global end).
+    fn walker_post_sync(&self, dwords: &[u32], begun: u64) -> Result<(), Halt> {
+        let at = wide(dwords, 28);
+        match dwords[27] & 3 {
+            0 => {}
+            1 => {
+                faults::delay();
+                self.space().store_wide(at, wide(dwords, 30))?;
+            }
+            3 => {
+                let ended = timestamp() + 1;
+                for (index, time) in [begun, begun, ended, ended].into_iter().enumerate() {
+                    if self.shared.model.wide_timestamps {
+                        self.space().store_wide(at + 8 * index as u64, time)?;
+                    } else {
+                        self.space().store(at + 4 * index as u64, time as u32)?;
+                    }
+                }
+            }
+            other => not_simulated(format_args!(
+                "COMPUTE_WALKER with post-sync operation {other}"
+            )),
+        }
+        Ok(())
+    }
+
+    fn work(
+        &self,
+        entry: &Entry,
+        dwords: &[u32],
+        run: fn(&AddressSpace, &[u32]) -> Result<(), PageFault>,
+    ) -> Result<(), Halt> {
+        self.before_work(entry)?;
+        Ok(run(self.space(), dwords)?)
+    }
+
+    /// Delays and faults of a copy or fill.
+    fn before_work(&self, entry: &Entry) -> Result<(), Halt> {
+        faults::delay();
+        match faults::stops() {
+            None => Ok(()),
+            Some(stop) => {
+                log(format_args!("{} stops on purpose: {stop:?}", entry.name));
+                Err(match stop {
+                    Stop::Hang => Halt::Hung,
+                    Stop::Lost => Halt::Lost,
+                    Stop::Fault => Halt::Fault(PageFault {
+                        address: NOWHERE,
+                        access: entry.name,
+                    }),
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the kernel knows of one GPU and of what a process has on it. All open files of a process share it, where the
+//! kernel keeps handles for each file: Intel's driver opens a device once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+
+use super::Errno;
+use crate::engine::ExecQueue;
+use crate::faults;
+use crate::machine::{Model, Slot};
+use crate::memory::{AddressSpace, Buffer, Vram};
+
+/// Things with numbers, counted from one. The lock is held for a look or a change only.
+pub(super) struct Table<T> {
+    things: Mutex<(u32, BTreeMap<u32, Arc<T>>)>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            things: Mutex::new((0, BTreeMap::new())),
+        }
+    }
+}
+
+impl<T> Table<T> {
+    pub(super) fn add(&self, thing: T) -> u32 {
+        let (last, things) = &mut *self.things.lock();
+        *last += 1;
+        things.insert(*last, Arc::new(thing));
+        *last
+    }
+
+    pub(super) fn get(&self, number: u32) -> Result<Arc<T>, Errno> {
+        self.things
+            .lock()
+            .1
+            .get(&number)
+            .cloned()
+            .ok_or(Errno(libc::ENOENT))
+    }
+
+    /// Takes a thing out, which the caller drops without the lock.
+    pub(super) fn remove(&self, number: u32) -> Result<Arc<T>, Errno> {
+        self.things
+            .lock()
+            .1
+            .remove(&number)
+            .ok_or(Errno(libc::ENOENT))
+    }
+
+    /// The number of the first thing of which this holds.
+    pub(super) fn position(&self, holds: impl Fn(&T) -> bool) -> Option<u32> {
+        let things = self.things.lock();
+        things
+            .1
+            .iter()
+            .find(|(_, thing)| holds(thing))
+            .map(|(number, _)| *number)
+    }
+}
+
+pub(super) struct Device {
+    slot: &'static Slot,
+    pub(super) vram: Option<Arc<Vram>>,
+    pub(super) buffers: Table<Buffer>,
+    pub(super) spaces: Table<AddressSpace>,
+    pub(super) queues: Table<ExecQueue>,
+    pub(super) lost: Arc<AtomicBool>,
+}
+
+impl Device {
+    pub(super) fn new(slot: &'static Slot) -> Self {
+        let vram = |size| Arc::new(Vram::new(faults::vram().unwrap_or(size)));
+        Self {
+            slot,
+            vram: slot.model.vram.map(vram),
+            buffers: Table::default(),
+            spaces: Table::default(),
+            queues: Table::default(),
+            lost: Arc::default(),
+        }
+    }
+
+    pub(super) fn model(&self) -> &'static Model {
+        self.slot.model
+    }
+
+    pub(super) fn pci(&self) -> &'static str {
+        self.slot.pci
+    }
+
+    pub(super) fn is_in(&self, slot: &Slot) -> bool {
+        std::ptr::eq(self.slot, slot)
+    }
+}

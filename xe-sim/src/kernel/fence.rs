@@ -1,0 +1,97 @@
+//! User fences: words in the program's memory that the kernel writes, and waits for.
+
+use std::slice;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::device::Device;
+use super::{Answer, Errno};
+use crate::engine::UserFence;
+use crate::memory::read_user;
+use crate::report::not_simulated;
+use crate::uapi::*;
+
+/// How often the word is looked at before the thread sleeps between two looks.
+const SPINS: u32 = 50;
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// The fences that a request asks to be signalled.
+///
+/// # Safety
+/// `syncs` points to `count` structures, or `count` is zero.
+pub(super) unsafe fn signals(syncs: u64, count: u32) -> Vec<UserFence> {
+    if count == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the caller's promise.
+    let syncs = unsafe { slice::from_raw_parts(syncs as *const drm_xe_sync, count as usize) };
+    let fence = |sync: &drm_xe_sync| {
+        if sync.type_ != DRM_XE_SYNC_TYPE_USER_FENCE || sync.flags & DRM_XE_SYNC_FLAG_SIGNAL == 0 {
+            not_simulated(format_args!(
+                "a sync of type {} with flags {:#x}",
+                sync.type_, sync.flags
+            ));
+        }
+        UserFence {
+            // SAFETY: this type says that the union holds an address.
+            address: unsafe { sync.__bindgen_anon_1.addr },
+            value: sync.timeline_value,
+        }
+    };
+    syncs.iter().map(fence).collect()
+}
+
+pub(super) fn wait(device: &Device, argument: &mut drm_xe_wait_user_fence) -> Answer {
+    let queue = match argument.exec_queue_id {
+        0 => None,
+        number => Some(device.queues.get(number)?),
+    };
+    let deadline = deadline(argument);
+    let mut looks = 0;
+    loop {
+        if passed(argument)? {
+            return Ok(());
+        }
+        if queue.as_ref().is_some_and(|queue| queue.is_banned()) {
+            return Err(Errno(libc::EIO));
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(Errno(libc::ETIME));
+        }
+        looks += 1;
+        if looks < SPINS {
+            thread::yield_now();
+        } else {
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// None is for ever.
+fn deadline(argument: &drm_xe_wait_user_fence) -> Option<Instant> {
+    if argument.flags & DRM_XE_UFENCE_WAIT_FLAG_ABSTIME as u16 != 0 {
+        not_simulated(format_args!(
+            "DRM_IOCTL_XE_WAIT_USER_FENCE until a time of the clock"
+        ));
+    }
+    let nanoseconds = u64::try_from(argument.timeout).ok()?;
+    Instant::now().checked_add(Duration::from_nanos(nanoseconds))
+}
+
+fn passed(argument: &drm_xe_wait_user_fence) -> Result<bool, Errno> {
+    let mut word = [0; 8];
+    if !read_user(argument.addr, &mut word) {
+        return Err(Errno(libc::EFAULT));
+    }
+    let word = u64::from_le_bytes(word) & argument.mask;
+    let wanted = argument.value & argument.mask;
+    Ok(match u32::from(argument.op) {
+        DRM_XE_UFENCE_WAIT_OP_EQ => word == wanted,
+        DRM_XE_UFENCE_WAIT_OP_NEQ => word != wanted,
+        DRM_XE_UFENCE_WAIT_OP_GT => word > wanted,
+        DRM_XE_UFENCE_WAIT_OP_GTE => word >= wanted,
+        DRM_XE_UFENCE_WAIT_OP_LT => word < wanted,
+        DRM_XE_UFENCE_WAIT_OP_LTE => word <= wanted,
+        _ => return Err(Errno(libc::EINVAL)),
+    })
+}

@@ -1,0 +1,98 @@
+//! Buffers: creation, mapping into the program, and PRIME from process to process.
+
+use std::ffi::{c_int, c_long};
+use std::os::fd::RawFd;
+
+use super::device::Device;
+use super::{Answer, Errno};
+use crate::memory::Buffer;
+use crate::uapi::*;
+
+/// Placement masks name regions by their number; the machine's memory is the first one.
+const SYSTEM: u32 = 1;
+const SYSTEM_PAGE: u64 = 4096;
+
+/// Offsets for `mmap` of the device node: this bit, the handle, and the offset in the buffer.
+const MAP_OFFSET: u64 = 1 << 61;
+const HANDLE_SHIFT: u32 = 40;
+const HANDLES: u64 = (1 << 20) - 1;
+
+pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Answer {
+    let vram = device
+        .vram
+        .as_ref()
+        .filter(|_| argument.placement & SYSTEM == 0);
+    let page = match vram {
+        Some(_) => device.model().vram_page,
+        None => SYSTEM_PAGE,
+    };
+    if argument.placement == 0 || argument.size == 0 || !argument.size.is_multiple_of(page) {
+        return Err(Errno(libc::EINVAL));
+    }
+    argument.handle = device.buffers.add(Buffer::new(argument.size, vram)?);
+    Ok(())
+}
+
+/// Address spaces in which the buffer is bound keep it.
+pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> Answer {
+    device
+        .buffers
+        .remove(argument.handle)
+        .map(drop)
+        .map_err(|_| Errno(libc::EINVAL))
+}
+
+pub(super) fn map_offset(device: &Device, argument: &mut drm_xe_gem_mmap_offset) -> Answer {
+    if argument.flags & DRM_XE_MMAP_OFFSET_FLAG_PCI_BARRIER != 0 {
+        argument.offset = MAP_OFFSET;
+        return Ok(());
+    }
+    device.buffers.get(argument.handle)?;
+    if u64::from(argument.handle) > HANDLES {
+        return Err(Errno(libc::ENOSPC));
+    }
+    argument.offset = MAP_OFFSET | u64::from(argument.handle) << HANDLE_SHIFT;
+    Ok(())
+}
+
+/// Whether an offset for `mmap` is one of these.
+pub(crate) fn is_map_offset(offset: u64) -> bool {
+    offset & MAP_OFFSET != 0 && offset >> 62 == 0
+}
+
+pub(super) fn map_target(
+    device: &Device,
+    offset: u64,
+    flags: c_int,
+) -> Result<(RawFd, c_int, c_long), Errno> {
+    let handle = offset >> HANDLE_SHIFT & HANDLES;
+    if handle == 0 {
+        // The PCI barrier is a page that may be written to; what is written has no effect.
+        let flags = flags & !libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        return Ok((-1, flags, 0));
+    }
+    let buffer = device
+        .buffers
+        .get(handle as u32)
+        .map_err(|_| Errno(libc::EINVAL))?;
+    let inside = offset & ((1 << HANDLE_SHIFT) - 1);
+    Ok((buffer.descriptor(), flags, inside as c_long))
+}
+
+pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> Answer {
+    let buffer = device.buffers.get(argument.handle)?;
+    argument.fd = buffer.export(argument.flags & libc::O_CLOEXEC as u32 != 0)?;
+    Ok(())
+}
+
+/// A buffer that the process has keeps its handle.
+pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> Answer {
+    let buffer = Buffer::import(argument.fd)?;
+    let inode = buffer.inode()?;
+    let same = |known: &Buffer| known.inode().is_ok_and(|known| known == inode);
+    argument.handle = match device.buffers.position(same) {
+        Some(handle) => handle,
+        None => device.buffers.add(buffer),
+    };
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! The kernel's side: what the xe driver answers to each request.
+//!
+//! Structures and rules: `drm/xe_drm.h` of the kernel. A request that is not known ends the process by its number.
+
+mod device;
+mod exec;
+mod fence;
+mod gem;
+mod query;
+mod vm;
+
+use std::ffi::{c_int, c_long, c_void};
+use std::io;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::faults;
+use crate::machine::{self, Machine, Slot};
+use crate::report::{log, not_simulated};
+use crate::settings;
+use crate::uapi::*;
+use device::Device;
+
+/// A number of `errno.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) c_int);
+
+impl From<io::Error> for Errno {
+    fn from(error: io::Error) -> Self {
+        Self(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+type Answer = Result<(), Errno>;
+
+/// The machine that is simulated, if any is.
+pub(crate) fn machine() -> Option<&'static Machine> {
+    static MACHINE: OnceLock<Option<&'static Machine>> = OnceLock::new();
+    *MACHINE.get_or_init(|| {
+        let name = settings::get(settings::MACHINE)?;
+        let found = machine::named(&name);
+        Some(found.unwrap_or_else(|| not_simulated(format_args!("a machine named {name}"))))
+    })
+}
+
+/// The devices of this process. A child that was forked begins with new ones: it has none of its parent's engines.
+fn device(slot: &'static Slot) -> &'static Device {
+    static DEVICES: AtomicPtr<Vec<Device>> = AtomicPtr::new(ptr::null_mut());
+    extern "C" fn forget() {
+        DEVICES.store(ptr::null_mut(), Ordering::Release);
+    }
+    let mut devices = DEVICES.load(Ordering::Acquire);
+    if devices.is_null() {
+        let slots = machine().map_or(&[][..], |machine| machine.slots);
+        let new = Box::into_raw(Box::new(slots.iter().map(Device::new).collect::<Vec<_>>()));
+        match DEVICES.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                // SAFETY: the handler stores one pointer.
+                unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+                devices = new;
+            }
+            Err(first) => {
+                // SAFETY: another thread was first, and `new` is known to no one.
+                drop(unsafe { Box::from_raw(new) });
+                devices = first;
+            }
+        }
+    }
+    // SAFETY: what is stored is never given back.
+    let devices = unsafe { &*devices };
+    match devices.iter().find(|device| device.is_in(slot)) {
+        Some(device) => device,
+        None => not_simulated(format_args!("a GPU at {}", slot.pci)),
+    }
+}
+
+/// Answers one request.
+///
+/// # Safety
+/// `argument` points to the structure that belongs to the request.
+pub(crate) unsafe fn request(slot: &'static Slot, request: u32, argument: *mut c_void) -> Answer {
+    let device = device(slot);
+    // One row for each request: its number, and what answers it. The number holds the size of the structure.
+    macro_rules! answer {
+        ($($request:ident($structure:ty) => $function:path),* $(,)?) => {
+            match request {
+                $($request => {
+                    // SAFETY: the caller's promise.
+                    let argument = unsafe { &mut *argument.cast::<$structure>() };
+                    named(device, &stringify!($request)["REQUEST_".len()..], || $function(device, argument))
+                })*
+                _ => not_simulated(format_args!("ioctl {:#04x} ({request:#x})", request & 0xff)),
+            }
+        };
+    }
+    answer! {
+        REQUEST_DRM_IOCTL_VERSION(drm_version) => query::version,
+        REQUEST_DRM_IOCTL_GEM_CLOSE(drm_gem_close) => gem::close,
+        REQUEST_DRM_IOCTL_PRIME_HANDLE_TO_FD(drm_prime_handle) => gem::export,
+        REQUEST_DRM_IOCTL_PRIME_FD_TO_HANDLE(drm_prime_handle) => gem::import,
+        REQUEST_DRM_IOCTL_XE_DEVICE_QUERY(drm_xe_device_query) => query::device,
+        REQUEST_DRM_IOCTL_XE_GEM_CREATE(drm_xe_gem_create) => gem::create,
+        REQUEST_DRM_IOCTL_XE_GEM_MMAP_OFFSET(drm_xe_gem_mmap_offset) => gem::map_offset,
+        REQUEST_DRM_IOCTL_XE_VM_CREATE(drm_xe_vm_create) => vm::create,
+        REQUEST_DRM_IOCTL_XE_VM_DESTROY(drm_xe_vm_destroy) => vm::destroy,
+        REQUEST_DRM_IOCTL_XE_VM_BIND(drm_xe_vm_bind) => vm::bind,
+        REQUEST_DRM_IOCTL_XE_EXEC_QUEUE_CREATE(drm_xe_exec_queue_create) => exec::create,
+        REQUEST_DRM_IOCTL_XE_EXEC_QUEUE_DESTROY(drm_xe_exec_queue_destroy) => exec::destroy,
+        REQUEST_DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY(drm_xe_exec_queue_get_property) => exec::property,
+        REQUEST_DRM_IOCTL_XE_EXEC(drm_xe_exec) => exec::exec,
+        REQUEST_DRM_IOCTL_XE_WAIT_USER_FENCE(drm_xe_wait_user_fence) => fence::wait,
+    }
+}
+
+fn named(device: &Device, name: &'static str, run: impl FnOnce() -> Answer) -> Answer {
+    let answer = match faults::fails(name) {
+        Some(error) => Err(Errno(error)),
+        None => run(),
+    };
+    log(format_args!("{} {name}: {answer:?}", device.pci()));
+    answer
+}
+
+pub(crate) use gem::is_map_offset;
+
+/// What a mapping of a device node really maps: descriptor, flags and offset.
+pub(crate) fn map_target(
+    slot: &'static Slot,
+    offset: u64,
+    flags: c_int,
+) -> Result<(c_int, c_int, c_long), Errno> {
+    gem::map_target(device(slot), offset, flags)
+}

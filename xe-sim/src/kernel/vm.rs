@@ -1,0 +1,93 @@
+//! Address spaces, and what is bound into them.
+
+use std::slice;
+
+use super::device::Device;
+use super::fence::signals;
+use super::{Answer, Errno};
+use crate::memory::{AddressSpace, Backing};
+use crate::report::not_simulated;
+use crate::uapi::*;
+
+const PAGE: u64 = 4096;
+
+pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> Answer {
+    // These GPUs are driven without page faults that the kernel would serve.
+    if argument.flags & DRM_XE_VM_CREATE_FLAG_FAULT_MODE != 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    argument.vm_id = device.spaces.add(AddressSpace::default());
+    Ok(())
+}
+
+/// Queues that work in the space keep it.
+pub(super) fn destroy(device: &Device, argument: &mut drm_xe_vm_destroy) -> Answer {
+    device.spaces.remove(argument.vm_id).map(drop)
+}
+
+pub(super) fn bind(device: &Device, argument: &mut drm_xe_vm_bind) -> Answer {
+    let space = device.spaces.get(argument.vm_id)?;
+    // SAFETY: the field that counts says which member of the union is set; a vector has that many elements.
+    let operations: &[drm_xe_vm_bind_op] = unsafe {
+        match argument.num_binds {
+            0 => &[],
+            1 => slice::from_ref(&argument.__bindgen_anon_1.bind),
+            count => slice::from_raw_parts(
+                argument.__bindgen_anon_1.vector_of_binds as *const _,
+                count as usize,
+            ),
+        }
+    };
+    for operation in operations {
+        bind_one(device, &space, operation)?;
+    }
+    // SAFETY: the caller's array has that many elements.
+    let fences = unsafe { signals(argument.syncs, argument.num_syncs) };
+    fences.into_iter().for_each(|fence| fence.signal());
+    Ok(())
+}
+
+fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op) -> Answer {
+    let (address, length) = (operation.addr, operation.range);
+    if !(address | length).is_multiple_of(PAGE) {
+        return Err(Errno(libc::EINVAL));
+    }
+    match operation.op {
+        DRM_XE_VM_BIND_OP_MAP | DRM_XE_VM_BIND_OP_MAP_USERPTR => {
+            space.bind(address, length, backing(device, operation)?);
+        }
+        DRM_XE_VM_BIND_OP_UNMAP => space.unbind(address, length),
+        // Everything is where it is; there are no page tables to fill.
+        DRM_XE_VM_BIND_OP_PREFETCH => {}
+        other => not_simulated(format_args!("DRM_IOCTL_XE_VM_BIND with operation {other}")),
+    }
+    Ok(())
+}
+
+fn backing(device: &Device, operation: &drm_xe_vm_bind_op) -> Result<Backing, Errno> {
+    if operation.flags & DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR != 0 {
+        return Err(Errno(libc::EINVAL)); // As for every space without page faults.
+    }
+    if operation.flags & DRM_XE_VM_BIND_FLAG_NULL != 0 {
+        return Ok(Backing::Null);
+    }
+    // SAFETY: for both operations the kernel takes the union as a number: an offset, or an address.
+    let place = unsafe { operation.__bindgen_anon_1.obj_offset };
+    if operation.op == DRM_XE_VM_BIND_OP_MAP_USERPTR {
+        return Ok(Backing::User(place));
+    }
+    let buffer = device.buffers.get(operation.obj)?;
+    let end = place.checked_add(operation.range);
+    let fits = end.is_some_and(|end| end <= buffer.size());
+    let page = if buffer.is_vram() {
+        device.model().vram_page
+    } else {
+        PAGE
+    };
+    let aligned = (operation.addr | operation.range).is_multiple_of(page);
+    if fits && aligned {
+        Ok(Backing::Buffer(buffer, place))
+    } else {
+        Err(Errno(libc::EINVAL))
+    }
+}

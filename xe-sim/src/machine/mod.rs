@@ -1,0 +1,70 @@
+//! Which GPUs there are: models and machines, as data.
+
+mod model;
+
+pub(crate) use model::{BATTLEMAGE, LUNAR_LAKE, Model};
+
+/// Where a GPU sits, and what it is.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) model: &'static Model,
+    /// The PCI address.
+    pub(crate) pci: &'static str,
+    /// The number of the render node, `/dev/dri/renderD<n>`.
+    pub(crate) render: u32,
+    /// The minor number of a character device of the kernel (major 1) that the nodes stand on, so that they can be
+    /// opened and told apart: null, zero and full.
+    pub(crate) minor: u32,
+}
+
+/// A name and the GPUs behind it.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) name: &'static str,
+    pub(crate) slots: &'static [Slot],
+}
+
+/// The major number of the character devices that the nodes stand on.
+pub(crate) const MAJOR: u32 = 1;
+
+pub(crate) const MACHINES: [Machine; 3] = [
+    Machine {
+        name: "lnl",
+        slots: &[Slot {
+            model: &LUNAR_LAKE,
+            pci: "0000:00:02.0",
+            render: 128,
+            minor: 3,
+        }],
+    },
+    Machine {
+        name: "bmg",
+        slots: &[Slot {
+            model: &BATTLEMAGE,
+            pci: "0000:03:00.0",
+            render: 128,
+            minor: 3,
+        }],
+    },
+    Machine {
+        name: "bmg2",
+        slots: &[
+            Slot {
+                model: &BATTLEMAGE,
+                pci: "0000:03:00.0",
+                render: 128,
+                minor: 3,
+            },
+            Slot {
+                model: &BATTLEMAGE,
+                pci: "0000:08:00.0",
+                render: 129,
+                minor: 5,
+            },
+        ],
+    },
+];
+
+pub(crate) fn named(name: &str) -> Option<&'static Machine> {
+    MACHINES.iter().find(|machine| machine.name == name)
+}

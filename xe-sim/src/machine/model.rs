@@ -1,0 +1,98 @@
+//! What the kernel tells of a GPU, model by model.
+
+/// One model of GPU. Numbers are those that a real one of it reports, as far as Intel's driver looks at them.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// PCI device number and revision.
+    pub(crate) device: u16,
+    pub(crate) revision: u8,
+    /// The graphics IP's version: major, minor, revision.
+    pub(crate) ip: (u16, u16, u16),
+    /// The size of the device's own memory; none for an integrated GPU.
+    pub(crate) vram: Option<u64>,
+    /// How sizes and addresses of buffers in the device's own memory are aligned.
+    pub(crate) vram_page: u64,
+    /// The sub-slices that compute, and the L3 banks, as masks.
+    pub(crate) subslices: u64,
+    pub(crate) l3_banks: u64,
+    /// The execution units of one sub-slice, as a mask.
+    pub(crate) units: u64,
+    /// Frequency in MHz.
+    pub(crate) frequency: u32,
+    /// Whether a kernel's timestamps take 64 bits each, or 32.
+    pub(crate) wide_timestamps: bool,
+    /// The hardware's own table, as its firmware (GuC) holds it.
+    pub(crate) table: &'static [(u32, u32)],
+}
+
+/// Keys of the firmware's table; the numbers are those of Intel's driver, `system_info.h`.
+mod key {
+    pub(super) const MAX_SLICES: u32 = 1;
+    pub(super) const MAX_MEMORY_CHANNELS: u32 = 10;
+    pub(super) const MEMORY_TYPE: u32 = 11;
+    pub(super) const THREADS_PER_UNIT: u32 = 15;
+    pub(super) const MAX_RCS: u32 = 23;
+    pub(super) const MAX_CCS: u32 = 24;
+    pub(super) const CSR_SIZE_MB: u32 = 62;
+    pub(super) const L3_BANK_SIZE_KB: u32 = 64;
+    pub(super) const MAX_SUBSLICES: u32 = 70;
+    pub(super) const MAX_UNITS_PER_SUBSLICE: u32 = 71;
+    pub(super) const LOCAL_MEMORY_PER_SUBSLICE_KB: u32 = 73;
+    pub(super) const REGIONS: u32 = 83;
+}
+
+/// Core Ultra 200V's GPU: integrated, Xe2.
+pub(crate) const LUNAR_LAKE: Model = Model {
+    device: 0x64a0,
+    revision: 4,
+    ip: (20, 4, 4),
+    vram: None,
+    vram_page: 4096,
+    subslices: 0xff,
+    l3_banks: 0xff,
+    units: 0xff,
+    frequency: 2050,
+    wide_timestamps: false,
+    table: &[
+        (key::MAX_SLICES, 2),
+        (key::MAX_SUBSLICES, 8),
+        (key::MAX_UNITS_PER_SUBSLICE, 8),
+        (key::MAX_MEMORY_CHANNELS, 6),
+        (key::MEMORY_TYPE, 4),
+        (key::THREADS_PER_UNIT, 8),
+        (key::MAX_RCS, 1),
+        (key::MAX_CCS, 1),
+        (key::CSR_SIZE_MB, 0),
+        (key::L3_BANK_SIZE_KB, 512),
+        (key::LOCAL_MEMORY_PER_SUBSLICE_KB, 128),
+        (key::REGIONS, 1),
+    ],
+};
+
+/// Arc B580: discrete, Xe2, 12 GiB.
+pub(crate) const BATTLEMAGE: Model = Model {
+    device: 0xe20b,
+    revision: 0,
+    ip: (20, 1, 4),
+    vram: Some(12 << 30),
+    vram_page: 65536,
+    subslices: 0xf_ffff,
+    l3_banks: 0xff,
+    units: 0xff,
+    frequency: 2850,
+    wide_timestamps: true,
+    table: &[
+        (key::MAX_SLICES, 5),
+        (key::MAX_SUBSLICES, 20),
+        (key::MAX_UNITS_PER_SUBSLICE, 8),
+        (key::MAX_MEMORY_CHANNELS, 6),
+        (key::MEMORY_TYPE, 4),
+        (key::THREADS_PER_UNIT, 8),
+        (key::MAX_RCS, 1),
+        (key::MAX_CCS, 1),
+        (key::CSR_SIZE_MB, 0),
+        (key::L3_BANK_SIZE_KB, 512),
+        (key::LOCAL_MEMORY_PER_SUBSLICE_KB, 128),
+        (key::REGIONS, 1),
+    ],
+};

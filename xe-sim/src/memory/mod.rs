@@ -1,0 +1,9 @@
+//! Buffers, and the address spaces of the GPU into which they are bound.
+
+mod buffer;
+mod space;
+mod user;
+
+pub(crate) use buffer::{Buffer, Vram};
+pub(crate) use space::{AddressSpace, Backing, PageFault};
+pub(crate) use user::{read_user, write_user};

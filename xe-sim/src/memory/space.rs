@@ -1,0 +1,403 @@
+//! The GPU's address spaces (VMs): which buffer, or which memory of the program, lies at an address.
+
+use std::collections::BTreeMap;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+
+use super::buffer::Buffer;
+use super::user::{read_user, write_user};
+
+/// Addresses have this many bits; the driver writes them in canonical form, with the highest one repeated.
+const ADDRESS_BITS: u32 = 48;
+/// Between two pieces of the program's memory, a copy goes through a block of this size.
+const BOUNCE: usize = 64 << 10;
+
+/// What lies behind a range.
+#[derive(Clone, Debug)]
+pub(crate) enum Backing {
+    /// A buffer from this offset on.
+    Buffer(Arc<Buffer>, u64),
+    /// The program's own memory from this address on.
+    User(u64),
+    /// Nothing: reads give zeroes, writes are dropped.
+    Null,
+}
+
+impl Backing {
+    /// The same, so many bytes further on.
+    fn after(&self, bytes: u64) -> Self {
+        match self {
+            Self::Buffer(buffer, offset) => Self::Buffer(Arc::clone(buffer), offset + bytes),
+            Self::User(address) => Self::User(address + bytes),
+            Self::Null => Self::Null,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Range {
+    length: u64,
+    backing: Backing,
+}
+
+/// An access to an address at which nothing is bound, or to memory that the program has given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("page fault: {access} at {address:#x}")]
+pub(crate) struct PageFault {
+    pub(crate) address: u64,
+    pub(crate) access: &'static str,
+}
+
+/// One address space. A write lock is held while bindings change, a read lock for each access.
+#[derive(Debug, Default)]
+pub(crate) struct AddressSpace {
+    ranges: RwLock<BTreeMap<u64, Range>>,
+}
+
+/// A place in memory, and how many bytes go on from there.
+enum Place {
+    Buffer(*mut u8, u64),
+    User(u64, u64),
+    Null(u64),
+}
+
+impl Place {
+    fn length(&self) -> u64 {
+        match *self {
+            Self::Buffer(_, length) | Self::User(_, length) | Self::Null(length) => length,
+        }
+    }
+}
+
+fn plain(address: u64) -> u64 {
+    address & ((1 << ADDRESS_BITS) - 1)
+}
+
+impl AddressSpace {
+    pub(crate) fn bind(&self, address: u64, length: u64, backing: Backing) {
+        let mut ranges = self.ranges.write();
+        let dropped = cut(&mut ranges, plain(address), length);
+        ranges.insert(plain(address), Range { length, backing });
+        drop(ranges);
+        drop(dropped);
+    }
+
+    pub(crate) fn unbind(&self, address: u64, length: u64) {
+        let dropped = cut(&mut self.ranges.write(), plain(address), length);
+        drop(dropped);
+    }
+
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
+        let access = "read";
+        let ranges = self.ranges.read();
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = address + done as u64;
+            let place = find(&ranges, at, access)?;
+            let part = &mut bytes[done..];
+            let length = part.len().min(place.length() as usize);
+            let part = &mut part[..length];
+            match place {
+                // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
+                Place::Buffer(from, _) => unsafe {
+                    ptr::copy_nonoverlapping(from, part.as_mut_ptr(), length);
+                },
+                Place::User(from, _) if read_user(from, part) => {}
+                Place::User(..) => {
+                    return Err(PageFault {
+                        address: at,
+                        access,
+                    });
+                }
+                Place::Null(_) => part.fill(0),
+            }
+            done += length;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), PageFault> {
+        let access = "write";
+        let ranges = self.ranges.read();
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = address + done as u64;
+            let place = find(&ranges, at, access)?;
+            let part = &bytes[done..];
+            let part = &part[..part.len().min(place.length() as usize)];
+            match place {
+                // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
+                Place::Buffer(to, _) => unsafe {
+                    ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
+                },
+                Place::User(to, _) if write_user(to, part) => {}
+                Place::User(..) => {
+                    return Err(PageFault {
+                        address: at,
+                        access,
+                    });
+                }
+                Place::Null(_) => {}
+            }
+            done += part.len();
+        }
+        Ok(())
+    }
+
+    /// Copies, piece by piece as the two sides are bound; overlapping ranges are copied as `memmove` does.
+    pub(crate) fn copy(&self, to: u64, from: u64, length: u64) -> Result<(), PageFault> {
+        let mut done = 0;
+        while done < length {
+            let (target, source) = (to + done, from + done);
+            let ranges = self.ranges.read();
+            let destination = find(&ranges, target, "copy to")?;
+            let origin = find(&ranges, source, "copy from")?;
+            let piece = (length - done)
+                .min(destination.length())
+                .min(origin.length());
+            if let (Place::Buffer(to, _), Place::Buffer(from, _)) = (&destination, &origin) {
+                // SAFETY: both places have that many bytes, and their buffers are bound while the lock is held.
+                unsafe { ptr::copy(*from, *to, piece as usize) };
+                done += piece;
+                continue;
+            }
+            drop(ranges);
+            let mut block = vec![0; (piece as usize).min(BOUNCE)];
+            self.read(source, &mut block)?;
+            self.write(target, &block)?;
+            done += block.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Fills with a pattern, over and over; the last one may be cut short.
+    pub(crate) fn fill(&self, to: u64, pattern: &[u8], length: u64) -> Result<(), PageFault> {
+        let repeat = (BOUNCE / pattern.len()).max(1).min(length as usize);
+        let block = pattern.repeat(repeat);
+        let mut done = 0;
+        while done < length {
+            let piece = (length - done).min(block.len() as u64);
+            self.write(to + done, &block[..piece as usize])?;
+            done += piece;
+        }
+        Ok(())
+    }
+
+    /// Reads a word that the program, or another engine, may be writing. What was written before it is then seen.
+    pub(crate) fn load(&self, address: u64) -> Result<u32, PageFault> {
+        let access = "read";
+        match find(&self.ranges.read(), address, access)? {
+            Place::Buffer(from, 4..) if from.cast::<u32>().is_aligned() => {
+                // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
+                Ok(unsafe { AtomicU32::from_ptr(from.cast()) }.load(Ordering::Acquire))
+            }
+            _ => {
+                let mut word = [0; 4];
+                self.read(address, &mut word)?;
+                Ok(u32::from_le_bytes(word))
+            }
+        }
+    }
+
+    /// Writes a word so that what was written before it is seen with it.
+    pub(crate) fn store(&self, address: u64, word: u32) -> Result<(), PageFault> {
+        match find(&self.ranges.read(), address, "write")? {
+            Place::Buffer(to, 4..) if to.cast::<u32>().is_aligned() => {
+                // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
+                unsafe { AtomicU32::from_ptr(to.cast()) }.store(word, Ordering::Release);
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.write(address, &word.to_le_bytes())
+    }
+
+    /// As [`store`](Self::store), two words at once.
+    pub(crate) fn store_wide(&self, address: u64, word: u64) -> Result<(), PageFault> {
+        match find(&self.ranges.read(), address, "write")? {
+            Place::Buffer(to, 8..) if to.cast::<u64>().is_aligned() => {
+                // SAFETY: the place has eight bytes, aligned, and is bound while the lock is held.
+                unsafe { AtomicU64::from_ptr(to.cast()) }.store(word, Ordering::Release);
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.write(address, &word.to_le_bytes())
+    }
+
+    /// Changes a word in one step.
+    pub(crate) fn update(
+        &self,
+        address: u64,
+        change: impl Fn(u32) -> u32,
+    ) -> Result<(), PageFault> {
+        let ranges = self.ranges.read();
+        let word: *mut u32 = atomic_place(&ranges, address)?;
+        // SAFETY: `atomic_place` gives aligned memory that is bound while the lock is held.
+        let word = unsafe { AtomicU32::from_ptr(word) };
+        let change = |old| Some(change(old));
+        let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        Ok(())
+    }
+
+    /// As [`update`](Self::update), two words at once.
+    pub(crate) fn update_wide(
+        &self,
+        address: u64,
+        change: impl Fn(u64) -> u64,
+    ) -> Result<(), PageFault> {
+        let ranges = self.ranges.read();
+        let word: *mut u64 = atomic_place(&ranges, address)?;
+        // SAFETY: `atomic_place` gives aligned memory that is bound while the lock is held.
+        let word = unsafe { AtomicU64::from_ptr(word) };
+        let change = |old| Some(change(old));
+        let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        Ok(())
+    }
+}
+
+/// Where an atomic operation of an engine goes: it needs a buffer, and alignment.
+fn atomic_place<T>(ranges: &BTreeMap<u64, Range>, address: u64) -> Result<*mut T, PageFault> {
+    let access = "atomic operation";
+    match find(ranges, address, access)? {
+        Place::Buffer(at, length)
+            if length >= size_of::<T>() as u64 && at.cast::<T>().is_aligned() =>
+        {
+            Ok(at.cast())
+        }
+        _ => Err(PageFault { address, access }),
+    }
+}
+
+/// What lies at an address, up to the end of its range.
+fn find(
+    ranges: &BTreeMap<u64, Range>,
+    address: u64,
+    access: &'static str,
+) -> Result<Place, PageFault> {
+    let address = plain(address);
+    let fault = PageFault { address, access };
+    let (start, range) = ranges.range(..=address).next_back().ok_or(fault)?;
+    let inside = address - start;
+    if inside >= range.length {
+        return Err(fault);
+    }
+    let length = range.length - inside;
+    Ok(match &range.backing {
+        Backing::Buffer(buffer, offset) => Place::Buffer(buffer.at(offset + inside), length),
+        Backing::User(start) => Place::User(start + inside, length),
+        Backing::Null => Place::Null(length),
+    })
+}
+
+/// Takes a stretch of addresses out of the ranges, which may leave a head and a tail of one. What was there is handed
+/// back, to be dropped without the lock.
+fn cut(ranges: &mut BTreeMap<u64, Range>, start: u64, length: u64) -> Vec<Range> {
+    let end = start.saturating_add(length);
+    let mut dropped = Vec::new();
+    let first = ranges
+        .range(..start)
+        .next_back()
+        .filter(|(at, range)| *at + range.length > start)
+        .map(|(at, _)| *at);
+    let touched: Vec<u64> = first
+        .into_iter()
+        .chain(ranges.range(start..end).map(|(at, _)| *at))
+        .collect();
+    for at in touched {
+        let Some(range) = ranges.remove(&at) else {
+            continue;
+        };
+        if at < start {
+            let head = Range {
+                length: start - at,
+                backing: range.backing.clone(),
+            };
+            ranges.insert(at, head);
+        }
+        if at + range.length > end {
+            let tail = Range {
+                length: at + range.length - end,
+                backing: range.backing.after(end - at),
+            };
+            ranges.insert(end, tail);
+        }
+        dropped.push(range);
+    }
+    dropped
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn buffer() -> Arc<Buffer> {
+        Arc::new(Buffer::new(1 << 16, None).unwrap())
+    }
+
+    #[test]
+    fn copies_go_over_bindings_and_into_the_programs_memory() {
+        let space = AddressSpace::default();
+        let mut own = vec![0u8; 8192];
+        space.bind(0x10000, 4096, Backing::Buffer(buffer(), 0));
+        space.bind(0x11000, 4096, Backing::Buffer(buffer(), 4096));
+        space.bind(0x20000, 8192, Backing::User(own.as_mut_ptr() as u64));
+        space.fill(0x10000, &[1, 2, 3], 8192).unwrap();
+        space.copy(0x20000, 0xffff_0000_0001_0000, 8192).unwrap();
+        assert!(
+            own.iter()
+                .enumerate()
+                .all(|(i, &byte)| usize::from(byte) == i % 3 + 1)
+        );
+    }
+
+    #[test]
+    fn what_is_not_bound_faults() {
+        let space = AddressSpace::default();
+        space.bind(0x10000, 8192, Backing::Buffer(buffer(), 0));
+        space.unbind(0x10800 & !4095, 4096);
+        let fault = space.write(0x10000, &[0]).unwrap_err();
+        assert_eq!(fault.address, 0x10000);
+        space.write(0x11000, &[0]).unwrap();
+        assert_eq!(
+            space.read(0x11fff, &mut [0; 2]).unwrap_err().address,
+            0x12000
+        );
+        assert_eq!(space.load(0x9000).unwrap_err().access, "read");
+    }
+
+    #[test]
+    fn memory_that_the_program_gave_back_faults() {
+        let space = AddressSpace::default();
+        space.bind(0x10000, 4096, Backing::User(4096));
+        assert!(space.read(0x10000, &mut [0; 4]).is_err());
+        assert!(space.write(0x10000, &[0; 4]).is_err());
+    }
+
+    #[test]
+    fn a_stretch_taken_out_leaves_head_and_tail() {
+        let space = AddressSpace::default();
+        let buffer = buffer();
+        space.bind(0, 0x4000, Backing::Buffer(Arc::clone(&buffer), 0));
+        space.store(0x3000, 7).unwrap();
+        space.unbind(0x1000, 0x1000);
+        assert_eq!(space.load(0x3000).unwrap(), 7);
+        assert!(space.load(0).is_ok() && space.load(0x1000).is_err() && space.load(0x2000).is_ok());
+    }
+
+    #[test]
+    fn atomic_operations_change_one_word() {
+        let space = AddressSpace::default();
+        space.bind(0, 4096, Backing::Buffer(buffer(), 0));
+        space.store_wide(8, u64::MAX - 1).unwrap();
+        space.update_wide(8, |old| old.wrapping_add(1)).unwrap();
+        space.update(8, |old| old & 0xff).unwrap();
+        assert_eq!(space.load(8).unwrap(), 0xff);
+        assert_eq!(space.load(12).unwrap(), u32::MAX);
+    }
+}
