@@ -40,6 +40,7 @@ impl Fence {
 
     /// What a queue sets after lists.
     pub fn signal(&self) -> Arc<Signal> {
+        self.signal.promise();
         Arc::clone(&self.signal)
     }
 }

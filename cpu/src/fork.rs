@@ -1,12 +1,14 @@
 //! Forks: a child has the memory of its parent but only the thread that forked.
 //!
-//! Three rules make a child work, however many threads of the parent were inside the runtime:
+//! Four rules make a child work, however many threads of the parent were inside the runtime:
 //! - Locks that are held for microseconds guard what the child inherits: the handles' tables, the allocations, the blocks
 //!   that they are cut from, the exports. The thread that forks takes them all first, so that the child gets them
 //!   open and what they guard whole. Their order is that of `before`: a thread that needs two takes them in
 //!   this order.
 //! - What is held for longer, or belongs to threads, is [`PerProcess`]: the child leaves its parent's alone and makes its
 //!   own when it needs one. So are the engine and the compiler.
+//! - What lists, queues, events, fences and kernels guard is [`Renewed`](crate::renew::Renewed): a child finds them at
+//!   rest, with the settings and recordings that they had.
 //! - OpenCL's runtime has locks and workers of its own, so a fork waits first until it is at rest.
 //!
 //! What the parent had under way is the parent's: the child sees neither its end nor its effect.

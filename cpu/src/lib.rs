@@ -40,6 +40,7 @@ pub mod newer;
 pub mod opencl;
 pub mod operation;
 pub mod queue;
+pub mod renew;
 pub mod spirv;
 pub mod sync;
 pub mod usm;

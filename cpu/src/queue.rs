@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::answer::{Answer, ensure};
@@ -15,6 +14,8 @@ use crate::device;
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::fence::Fence;
 use crate::handle::{object, register, resolve, retire};
+use crate::renew::Renewed;
+use crate::sync::Mutex;
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 
@@ -23,7 +24,7 @@ pub struct Queue {
     stream: Stream,
     traits: QueueTraits,
     /// Held while lists are submitted, so that those of two threads do not mix.
-    turn: Mutex<()>,
+    turn: Renewed<Mutex<()>>,
 }
 
 /// `zeCommandQueueCreate`.
@@ -44,7 +45,7 @@ pub unsafe fn create(
     *queue = register(Arc::new(Queue {
         stream: Stream::default(),
         traits: desc.into(),
-        turn: Mutex::new(()),
+        turn: Renewed::default(),
     }))?;
     Ok(())
 }
@@ -72,7 +73,7 @@ pub unsafe fn execute(
     } else {
         Some(Fence::of(fence, queue)?)
     };
-    let turn = owner.turn.lock();
+    let turn = owner.turn.get().lock();
     batch.submit(&owner.stream)?;
     if let Some(fence) = fence {
         let (order, waits, signal) = (Order::Strict, SmallVec::new(), Some(fence.signal()));

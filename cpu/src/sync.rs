@@ -6,8 +6,9 @@
 //! right after each statement, or the panic ends the process at the API's boundary.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{self as std_sync, PoisonError, TryLockError};
+use std::time::Instant;
 
 pub use std_sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
@@ -26,12 +27,72 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The value, without looking at the lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The lock, if no thread has it.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
             Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// What threads with a [`Mutex`] wait for.
+#[derive(Debug, Default)]
+pub struct Condvar {
+    inner: std_sync::Condvar,
+    /// How many threads wait. It grows under the lock, so a thread that had the lock before it notifies sees all those
+    /// that wait; where there is none, no system call is made.
+    waiting: AtomicUsize,
+}
+
+impl Condvar {
+    /// One that nothing waits for.
+    pub const fn new() -> Self {
+        Self {
+            inner: std_sync::Condvar::new(),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Lets go of the lock until a notification.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let guard = self.inner.wait(guard);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        guard.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`wait`](Self::wait), until `moment` at the latest; `false` when that has come.
+    pub fn wait_until<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        moment: Instant,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let left = moment.saturating_duration_since(Instant::now());
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waited = self.inner.wait_timeout(guard, left);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let (guard, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+        (guard, !outcome.timed_out())
+    }
+
+    /// Wakes one thread.
+    pub fn notify_one(&self) {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.inner.notify_one();
+        }
+    }
+
+    /// Wakes all threads.
+    pub fn notify_all(&self) {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.inner.notify_all();
         }
     }
 }
@@ -44,6 +105,15 @@ impl<T> RwLock<T> {
     /// An open lock.
     pub const fn new(value: T) -> Self {
         Self(std_sync::RwLock::new(value))
+    }
+
+    /// The value for reading, unless there is a writer.
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        match self.0.try_read() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Waits until there is no writer.

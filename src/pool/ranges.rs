@@ -4,14 +4,13 @@
 //! context or kind they are of, so one table serves. The thread that forks holds its lock meanwhile, so that a child has
 //! the table whole: it goes on with what its parent's pools had cut, and adds its own.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use super::provider::Chunk;
 use super::slab::Slab;
-use crate::process::{RwLock, RwLockWriteGuard, at_fork};
+use crate::process::{RwLock, held_at_fork};
 
 struct Served {
     end: usize,
@@ -24,21 +23,7 @@ type Table = BTreeMap<usize, Served>;
 /// No thread that holds it calls out of this module.
 static SERVED: RwLock<Table> = RwLock::new(Table::new());
 
-thread_local! {
-    /// The lock, while this thread forks.
-    static HELD: Cell<Option<RwLockWriteGuard<'static, Table>>> = const { Cell::new(None) };
-}
-
-extern "C" fn hold() {
-    // A thread that forks as it ends goes without.
-    let _ = HELD.try_with(|held| held.set(Some(SERVED.write())));
-}
-
-extern "C" fn release() {
-    let _ = HELD.try_with(Cell::take);
-}
-
-at_fork!(Some(hold), Some(release), Some(release));
+held_at_fork!(SERVED: Table);
 
 /// What pools know of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]

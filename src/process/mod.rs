@@ -53,6 +53,31 @@ macro_rules! at_fork {
 }
 pub(crate) use at_fork;
 
+/// Has the thread that forks hold a static [`RwLock`] meanwhile, so that a child gets it open and what it guards whole. No
+/// thread that has the lock may call out of the module, let alone fork.
+macro_rules! held_at_fork {
+    ($lock:ident: $guarded:ty) => {
+        ::std::thread_local! {
+            /// The lock, while this thread forks.
+            static HELD: ::std::cell::Cell<
+                Option<$crate::process::RwLockWriteGuard<'static, $guarded>>,
+            > = const { ::std::cell::Cell::new(None) };
+        }
+
+        extern "C" fn hold() {
+            // A thread that forks as it ends goes without.
+            let _ = HELD.try_with(|held| held.set(Some($lock.write())));
+        }
+
+        extern "C" fn release() {
+            let _ = HELD.try_with(::std::cell::Cell::take);
+        }
+
+        $crate::process::at_fork!(Some(hold), Some(release), Some(release));
+    };
+}
+pub(crate) use held_at_fork;
+
 extern "C" fn count() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
@@ -206,3 +231,5 @@ impl<T: fmt::Debug> fmt::Debug for Local<T> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::in_child;

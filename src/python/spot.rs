@@ -1,6 +1,9 @@
 //! Where memory is, as Python sees it: a place, and the SYCL queue that goes with it.
 
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -11,6 +14,7 @@ use super::memory::{Address, Owner, PyMemory, Reach};
 use super::place::Place;
 use super::syclobj::{Target, named};
 use super::uses::Uses;
+use crate::process::{Local, Own};
 use crate::sycl::QueueRef;
 use crate::usm::UsmKind;
 
@@ -23,9 +27,17 @@ pub(super) struct Spot {
 /// A `dpctl.SyclQueue`.
 pub(super) struct SyclQueue {
     object: Py<PyAny>,
-    reference: QueueRef,
+    /// Left alone by a fork's child: SYCL would take locks to drop it.
+    reference: Own<QueueRef>,
     in_order: bool,
+    /// Whether an inherited queue answers in this process, once that has been tried.
+    answers: Local<bool>,
 }
+
+/// How long a fork's child waits until a queue that it inherited says whether it is idle, which takes locks only.
+const LOCKS: Duration = Duration::from_secs(2);
+/// How long it then waits for work that may be its own.
+const WORK: Duration = Duration::from_secs(5);
 
 /// How many queues are remembered.
 const MOST_REMEMBERED: usize = 4;
@@ -153,16 +165,18 @@ impl SyclQueue {
         let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }?;
         Ok(Self {
             in_order: reference.is_in_order(),
-            reference,
+            reference: Own::new(reference),
             object: queue.clone().unbind(),
+            answers: Local::new(),
         })
     }
 
     fn clone_ref(&self, py: Python<'_>) -> Self {
         Self {
             object: self.object.clone_ref(py),
-            reference: self.reference.clone(),
+            reference: Own::new((*self.reference).clone()),
             in_order: self.in_order,
+            answers: Local::new(),
         }
     }
 
@@ -175,13 +189,39 @@ impl SyclQueue {
     }
 
     /// Whether asynchronous work comes after what was submitted to it.
-    pub(super) fn is_in_order(&self) -> bool {
-        self.in_order
+    pub(super) fn is_in_order(&self, py: Python<'_>) -> bool {
+        self.in_order && self.answers(py)
+    }
+
+    /// Whether SYCL still answers for the queue. In a fork's child, a thread of the parent may have been in the middle of
+    /// a submission, with locks of SYCL's or a command that nothing will complete. Such a queue has no work of the child's.
+    fn answers(&self, py: Python<'_>) -> bool {
+        if !self.reference.is_inherited() {
+            return true;
+        }
+        *self.answers.get_or_init(|| {
+            let queue = (*self.reference).clone();
+            let (tell, told) = mpsc::channel();
+            let ask = thread::Builder::new().name("zeusm-inherited".to_owned());
+            let asked = ask.spawn(move || {
+                // The receiver may have lost patience.
+                let is_idle = queue.is_idle();
+                let _ = tell.send(is_idle);
+                let _ = is_idle || tell.send(queue.wait().is_ok()).is_ok();
+                // SYCL would take locks to drop it.
+                mem::forget(queue);
+            });
+            asked.is_ok()
+                && py.detach(move || match told.recv_timeout(LOCKS) {
+                    Ok(false) => told.recv_timeout(WORK).unwrap_or(false),
+                    answer => answer.unwrap_or(false),
+                })
+        })
     }
 
     /// Waits for what was submitted to it.
     pub(super) fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        if self.reference.is_idle() {
+        if !self.answers(py) || self.reference.is_idle() {
             return Ok(());
         }
         // Not by way of dpctl's object, through which an exception of SYCL's would end the process.

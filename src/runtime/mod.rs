@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
+use once_cell::race::OnceRef;
 
 pub use choice::{Choice, RUNTIME_VARIABLE};
 pub use cpu::CPU_LIBRARY_VARIABLE;
@@ -23,7 +23,7 @@ pub use cpu::CPU_LIBRARY_VARIABLE;
 use crate::device::Device;
 use crate::device::Driver;
 use crate::error::{Error, Result};
-use crate::process;
+use crate::process::{self, Local, Mutex};
 
 /// Whose Level Zero serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,10 @@ pub struct Runtime {
     devices: Vec<Device>,
 }
 
-/// The runtime that serves the process, once there is one.
-static SERVING: Mutex<Option<&'static Runtime>> = Mutex::new(None);
+/// The runtime that serves the process, once there is one, and its children.
+static SERVING: OnceRef<'static, Runtime> = OnceRef::new();
+/// Held while a thread chooses it, which a fork's child does not wait for.
+static CHOOSING: Local<Mutex<()>> = Local::new();
 
 impl Runtime {
     /// The runtime that serves this process; the first call chooses it.
@@ -69,12 +71,11 @@ impl Runtime {
     /// [`Error::Choice`] when the environment variable means nothing, [`Error::Load`], [`Error::CpuRuntimeMissing`]
     /// or [`Error::NoDevice`] when the chosen one cannot serve.
     pub fn get() -> Result<&'static Self> {
-        let mut serving = SERVING.lock();
-        if let Some(runtime) = *serving {
+        if let Some(runtime) = SERVING.get() {
             return Ok(runtime);
         }
-        let runtime = Self::open(&Choice::from_environment()?)?;
-        Ok(serving.insert(runtime))
+        let _choosing = CHOOSING.get_or_default().lock();
+        SERVING.get_or_try_init(|| Self::open(&Choice::from_environment()?))
     }
 
     /// Chooses the runtime, in place of the environment variable.
@@ -82,14 +83,13 @@ impl Runtime {
     /// # Errors
     /// [`Error::AlreadyServing`] once one serves; else as [`get`](Self::get).
     pub fn choose(choice: &Choice) -> Result<&'static Self> {
-        let mut serving = SERVING.lock();
-        if let Some(runtime) = *serving {
+        let _choosing = CHOOSING.get_or_default().lock();
+        if let Some(runtime) = SERVING.get() {
             return Err(Error::AlreadyServing {
                 serving: runtime.path().display().to_string(),
             });
         }
-        let runtime = Self::open(choice)?;
-        Ok(serving.insert(runtime))
+        SERVING.get_or_try_init(|| Self::open(choice))
     }
 
     fn open(choice: &Choice) -> Result<&'static Self> {
@@ -278,5 +278,18 @@ impl Runtime {
                 library: self.path().display().to_string(),
                 reason: "no GPU device".to_owned(),
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::in_child;
+
+    #[test]
+    fn a_child_chooses_though_a_thread_of_its_parent_was_about_to() {
+        let _choosing = CHOOSING.get_or_default().lock();
+        // There may be no library for these tests; what counts is that there is an answer.
+        in_child(|| drop(Runtime::get()));
     }
 }

@@ -2,11 +2,10 @@
 //! contexts, and answer for another one's.
 
 use std::collections::BTreeMap;
-use std::process;
-use std::sync::OnceLock;
 
 use level_zero_sys as sys;
-use parking_lot::RwLock;
+
+use crate::process::{RwLock, held_at_fork};
 
 struct Made {
     end: usize,
@@ -14,50 +13,42 @@ struct Made {
     context: usize,
 }
 
-/// By first address. Addresses are unique in the process, whatever context they are of. Held for the time of a look-up.
-static MADE: RwLock<BTreeMap<usize, Made>> = RwLock::new(BTreeMap::new());
+type Table = BTreeMap<usize, Made>;
+
+/// By first address. Addresses are unique in the process, whatever context they are of. Held for the time of a look-up. A
+/// fork's child goes on with its parent's records.
+static MADE: RwLock<Table> = RwLock::new(Table::new());
+held_at_fork!(MADE: Table);
 
 /// Notes an allocation.
 pub(crate) fn note(base: usize, size: usize, context: sys::ze_context_handle_t) {
-    if is_own_process() {
-        let made = Made {
-            end: base + size,
-            context: context.addr(),
-        };
-        MADE.write().insert(base, made);
-    }
+    let made = Made {
+        end: base + size,
+        context: context.addr(),
+    };
+    MADE.write().insert(base, made);
 }
 
 /// Forgets an allocation, before its address is free for another one.
 pub(crate) fn forget(base: usize) {
-    if is_own_process() {
-        MADE.write().remove(&base);
-    }
+    MADE.write().remove(&base);
 }
 
 /// Whether `address` is known to be of another context than `context`.
 pub(crate) fn is_elsewhere(address: usize, context: sys::ze_context_handle_t) -> bool {
-    if !is_own_process() {
-        return false;
-    }
     let made = MADE.read();
     made.range(..=address)
         .next_back()
         .is_some_and(|(_, found)| address < found.end && found.context != context.addr())
 }
 
-/// Whether this process began the records: in a fork's child another thread of the parent may have them locked.
-fn is_own_process() -> bool {
-    static FIRST: OnceLock<u32> = OnceLock::new();
-    let here = process::id();
-    *FIRST.get_or_init(|| here) == here
-}
-
 #[cfg(test)]
 mod tests {
-    use std::ptr;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::{ptr, thread};
 
     use super::*;
+    use crate::process::in_child;
 
     #[test]
     fn the_context_of_an_allocation_is_known_as_long_as_it_lives() {
@@ -74,7 +65,36 @@ mod tests {
             assert!(!is_elsewhere(address, contexts[0]));
             assert_eq!(is_elsewhere(address, contexts[1]), elsewhere);
         }
+        in_child(|| {
+            assert!(is_elsewhere(base, contexts[1]));
+            note(base + 4096, 4096, contexts[1]);
+            assert!(is_elsewhere(base + 4096, contexts[0]));
+            forget(base);
+            assert!(!is_elsewhere(base, contexts[1]));
+        });
+        assert!(is_elsewhere(base, contexts[1]));
         forget(base);
         assert!(!is_elsewhere(base, contexts[1]));
+    }
+
+    #[test]
+    fn a_child_looks_up_though_a_thread_of_its_parent_was_about_to() {
+        let over = AtomicBool::new(false);
+        let context = || ptr::without_provenance_mut(1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for base in (0x7100_0000_0000..).step_by(4096) {
+                    note(base, 4096, context());
+                    forget(base);
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            });
+            for _ in 0..100 {
+                in_child(|| assert!(!is_elsewhere(0x7200_0000_0000, context())));
+            }
+            over.store(true, Ordering::Relaxed);
+        });
     }
 }

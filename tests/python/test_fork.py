@@ -142,6 +142,19 @@ def work():
     while True:
         assert list(pool.map(once, range(16))) == list(range(16))
 """,
+    "kernels": """
+import dpnp
+
+def once():
+    x = dpnp.sin(dpnp.ones(100_000)) + 1
+    x.sycl_queue.wait()
+
+once()  # Two threads that use dpnp for the first time at once may wait for each other for ever, with no fork and no zeusm.
+
+def work():
+    while True:
+        once()
+""",
 }
 
 FORKS = """
@@ -158,6 +171,7 @@ def check():
     do_everything()
     memory = zm.MemoryUSMShared(4096)
     memory.memset(6)
+    assert memory.__sycl_usm_array_interface__["data"] == (memory._pointer, False)
     with zm.IPCMemoryHandle.open(bytes(memory.ipc_handle())) as opened:
         assert opened.tobytes() == b"\\6" * 4096
 

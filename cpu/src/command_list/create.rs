@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use super::{CommandList, Immediate, Recording, Role};
 use crate::answer::{Answer, ensure};
@@ -14,6 +13,8 @@ use crate::device;
 use crate::engine::Stream;
 use crate::handle::{register, resolve, retire};
 use crate::newer;
+use crate::renew::Renewed;
+use crate::sync::Mutex;
 
 structures! {
     sys::ze_command_list_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
@@ -41,7 +42,7 @@ pub unsafe fn create(
         context_handle: context as usize,
         flags: desc.flags,
         in_order: desc.flags & newer::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
-        role: Role::Regular(Mutex::new(Recording::default())),
+        role: Role::Regular(Renewed::default()),
     }))?;
     Ok(())
 }
@@ -105,7 +106,7 @@ pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> An
 impl CommandList {
     pub(super) fn recording(&self) -> Answer<&Mutex<Recording>> {
         match &self.role {
-            Role::Regular(recording) => Ok(recording),
+            Role::Regular(recording) => Ok(recording.get()),
             Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
         }
     }

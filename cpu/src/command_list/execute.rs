@@ -72,7 +72,7 @@ fn commands(handle: sys::ze_command_list_handle_t) -> Answer<Vec<Command>> {
     match &resolve::<CommandList>(handle)?.role {
         Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE),
         Role::Regular(recording) => {
-            let recording = recording.lock();
+            let recording = recording.get().lock();
             ensure(recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
             Ok(recording.commands.clone())
         }

@@ -9,7 +9,6 @@ mod query;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use crate::answer::{Answer, ensure};
 use crate::clock::Deadline;
@@ -17,6 +16,8 @@ use crate::context::Context;
 use crate::engine::{Operation, Order, Stream};
 use crate::event::Event;
 use crate::handle::object;
+use crate::renew::Renewed;
+use crate::sync::Mutex;
 pub use append::*;
 pub use create::*;
 pub use execute::*;
@@ -36,7 +37,7 @@ pub struct CommandList {
 }
 
 enum Role {
-    Regular(Mutex<Recording>),
+    Regular(Renewed<Mutex<Recording>>),
     Immediate(Immediate),
 }
 
@@ -70,7 +71,7 @@ impl From<&sys::ze_command_queue_desc_t> for QueueTraits {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Recording {
     closed: bool,
     commands: Vec<Command>,
@@ -104,7 +105,7 @@ impl CommandList {
                 immediate.settle()
             }
             Role::Regular(recording) => {
-                let mut recording = recording.lock();
+                let mut recording = recording.get().lock();
                 ensure(!recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
                 recording.commands.push(Command {
                     operation: operation.share(),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::native::{Lane, Native};
@@ -16,6 +15,7 @@ use super::waiter::Request;
 use super::workers::{self, dispatch, retire_or_drop};
 use crate::answer::Answer;
 use crate::clock;
+use crate::sync::Mutex;
 
 /// What was submitted.
 pub struct Command {

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
-use parking_lot::{Mutex, MutexGuard};
 
 use super::command::{Executor, Token};
 use super::waiter::{Request, Waiter};
 use super::workers::{dispatch, foreign, retire_or_drop};
 use crate::answer::Answer;
 use crate::clock;
+use crate::sync::Mutex;
 
 /// A command that the other runtime has been given.
 pub trait NativeEvent: Send + Sync {
@@ -205,22 +205,26 @@ impl Lane {
             let (token, event) = (entry.token.take(), Arc::clone(&entry.event));
             let (position, started) = (entry.position, entry.started);
             let is_marker = position != fifo.first;
-            MutexGuard::unlocked(&mut fifo, || {
-                if let Some(token) = token {
-                    token.note(outcome);
-                    let native = (!is_marker && token.is_timed()).then(|| event.times());
-                    let (started, ended) = within(native.flatten(), started, clock::now());
-                    ready.extend(token.complete(started, ended));
-                }
-                drop(event);
-            });
+            drop(fifo);
+            if let Some(token) = token {
+                token.note(outcome);
+                let native = (!is_marker && token.is_timed()).then(|| event.times());
+                let (started, ended) = within(native.flatten(), started, clock::now());
+                ready.extend(token.complete(started, ended));
+            }
+            drop(event);
+            fifo = self.fifo.lock();
             // It stays in the list till now, so that a marker that comes meanwhile is completed after it.
             let entry = fifo.entries.pop_front();
             fifo.first += 1;
             if fifo.entries.is_empty() {
                 self.waiter.lane_is_idle();
             }
-            MutexGuard::unlocked(&mut fifo, || entry.map(|entry| retire_or_drop(entry.event)));
+            drop(fifo);
+            if let Some(entry) = entry {
+                retire_or_drop(entry.event);
+            }
+            fifo = self.fifo.lock();
         }
         fifo.draining = false;
         drop(fifo);

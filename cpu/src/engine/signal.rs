@@ -4,23 +4,47 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Condvar, Mutex};
-
 use super::command::{Executor, Token};
 use super::wait::{Outlook, wait};
 use super::workers::retire;
 use crate::clock::Deadline;
+use crate::renew::{Renew, Renewed};
+use crate::sync::{Condvar, Mutex};
 
 /// A flag that is set and reset any number of times.
 ///
 /// A command that waits for it looks at the state when its turn comes, and not before.
 #[derive(Default)]
 pub struct Signal {
-    set: AtomicBool,
     timed: bool,
+    own: Renewed<Own>,
+}
+
+/// What belongs to one process.
+#[derive(Default)]
+struct Own {
+    set: AtomicBool,
+    /// Whether a command is to set it.
+    promised: AtomicBool,
     /// Held for a few instructions; no lock is taken under it, and nothing of another runtime is dropped.
     state: Mutex<State>,
     changed: Condvar,
+}
+
+impl Own {
+    fn is_set(&self) -> bool {
+        self.set.load(Ordering::Acquire)
+    }
+}
+
+impl Renew for Own {
+    /// What was under way in the parent is over for the child.
+    fn renew(&self) -> Self {
+        Self {
+            set: AtomicBool::new(self.is_set() || self.promised.load(Ordering::Relaxed)),
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Default)]
@@ -37,16 +61,22 @@ impl Signal {
     /// A signal that is `set` from the start or not, and keeps the times of what sets it if it is `timed`.
     pub fn new(set: bool, timed: bool) -> Self {
         Self {
-            set: AtomicBool::new(set),
             timed,
-            state: Mutex::default(),
-            changed: Condvar::new(),
+            own: Renewed::new(Own {
+                set: AtomicBool::new(set),
+                ..Own::default()
+            }),
         }
     }
 
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
-        self.set.load(Ordering::Acquire)
+        self.own.get().is_set()
+    }
+
+    /// A command that is being submitted is to set it.
+    pub fn promise(&self) {
+        self.own.get().promised.store(true, Ordering::Relaxed);
     }
 
     /// Whether it keeps the times of what sets it.
@@ -56,28 +86,32 @@ impl Signal {
 
     /// Start and end of the command that set it last, in nanoseconds; `None` while it is not set.
     pub fn times(&self) -> Option<(u64, u64)> {
-        let state = self.state.lock();
-        self.is_set().then_some(state.times)
+        let own = self.own.get();
+        let state = own.state.lock();
+        own.is_set().then_some(state.times)
     }
 
     /// Sets it, wakes the host threads that wait, and returns the commands that have been waiting for it.
     #[must_use]
     pub fn set(&self, started: u64, ended: u64) -> Vec<Token> {
-        let mut state = self.state.lock();
+        let own = self.own.get();
+        let mut state = own.state.lock();
         state.times = (started, ended);
-        self.set.store(true, Ordering::Release);
-        self.changed.notify_all();
+        own.set.store(true, Ordering::Release);
+        own.promised.store(false, Ordering::Relaxed);
         let executor = state.executor.take();
         let waiting = mem::take(&mut state.waiting);
         drop(state);
+        own.changed.notify_all();
         drop(executor);
         waiting
     }
 
     /// Unsets it.
     pub fn reset(&self) {
-        let _state = self.state.lock();
-        self.set.store(false, Ordering::Release);
+        let own = self.own.get();
+        let _state = own.state.lock();
+        own.set.store(false, Ordering::Release);
     }
 
     /// Gives `token` back if the signal is set, else keeps it until that happens.
@@ -85,11 +119,12 @@ impl Signal {
     /// A token that may be chained passes an unset signal, too, when a native command that is in flight in its lane
     /// will set it: the lane is in order, so the command runs after the moment at which the signal is set.
     pub fn admit(&self, mut token: Token) -> Option<Token> {
-        if self.is_set() {
+        let own = self.own.get();
+        if own.is_set() {
             return Some(token);
         }
-        let mut state = self.state.lock();
-        if self.is_set() {
+        let mut state = own.state.lock();
+        if own.is_set() {
             return Some(token);
         }
         if let Some(Executor::Native(native)) = &state.executor
@@ -103,9 +138,10 @@ impl Signal {
 
     /// Tells what executes the command that will set it.
     pub fn expect(&self, executor: Executor) {
-        let mut state = self.state.lock();
+        let own = self.own.get();
+        let mut state = own.state.lock();
         let before = state.executor.replace(executor);
-        self.changed.notify_all();
+        own.changed.notify_all();
         drop(state);
         // There is one when two commands in flight signal the same event. The caller holds a lane's lock.
         if let Some(before) = before {
@@ -115,12 +151,13 @@ impl Signal {
 
     /// Waits on the host; `false` when the deadline passes first.
     pub fn wait(&self, deadline: Deadline) -> bool {
+        let own = self.own.get();
         let look = |state: &mut State| match &state.executor {
-            _ if self.is_set() => Outlook::Done,
+            _ if own.is_set() => Outlook::Done,
             Some(executor) => Outlook::Executing(executor.clone()),
             None => Outlook::Unknown,
         };
-        self.is_set() || wait(&self.state, &self.changed, deadline, look, || self.is_set())
+        own.is_set() || wait(&own.state, &own.changed, deadline, look, || own.is_set())
     }
 }
 
@@ -135,7 +172,10 @@ impl Drop for Signal {
     /// They may hold the last reference to other signals with such commands, and so on: a chain of that kind may be
     /// longer than the stack is deep, so the outermost call drops them one after another.
     fn drop(&mut self) {
-        let mut lost = mem::take(&mut self.state.get_mut().waiting);
+        let Some(own) = self.own.get_mut() else {
+            return;
+        };
+        let mut lost = mem::take(&mut own.state.get_mut().waiting);
         if lost.is_empty() {
             return;
         }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use level_zero_sys as sys;
-use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
 use super::command::{Command, Executor, Token, run_all};
@@ -18,6 +17,8 @@ use super::wait::{Outlook, wait};
 use super::workers::{dispatch, engine, release_retired};
 use crate::answer::Answer;
 use crate::clock::{self, Deadline};
+use crate::renew::{Renew, Renewed};
+use crate::sync::{Condvar, Mutex};
 
 /// What a command follows among those submitted to the same stream before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,11 @@ pub struct Stream(Arc<Shared>);
 
 /// A stream, for its commands.
 #[derive(Default)]
-pub struct Shared {
+pub struct Shared(Renewed<Own>);
+
+/// What belongs to one process: a fork's child has an empty stream.
+#[derive(Default)]
+struct Own {
     /// Held for a few instructions; no other lock is taken under it.
     state: Mutex<State>,
     changed: Condvar,
@@ -61,6 +66,12 @@ pub struct Shared {
     fault: Fault,
     /// The lane for native commands that follow none in flight, once there has been one.
     home: OnceLock<&'static Lane>,
+}
+
+impl Renew for Own {
+    fn renew(&self) -> Self {
+        Self::default()
+    }
 }
 
 #[derive(Default)]
@@ -170,15 +181,19 @@ impl State {
 }
 
 impl Shared {
+    fn own(&self) -> &Own {
+        self.0.get()
+    }
+
     /// The lane for native commands that follow none in flight.
     pub fn lane(&self) -> &'static Lane {
-        self.home.get_or_init(|| engine().assign_lane())
+        self.own().home.get_or_init(|| engine().assign_lane())
     }
 
     /// Notes an error for the next host synchronization.
     pub fn note(&self, outcome: Answer) {
         if let Err(code) = outcome {
-            self.fault.note(code);
+            self.own().fault.note(code);
         }
     }
 
@@ -186,18 +201,20 @@ impl Shared {
     #[must_use]
     pub fn executing(self: &Arc<Self>, sequence: u64, executor: Executor) -> Vec<Token> {
         let mut ready = Vec::new();
-        let mut state = self.state.lock();
+        let own = self.own();
+        let mut state = own.state.lock();
         if let Some(slot) = state.slot(sequence) {
             slot.stage = Stage::Released(Some(executor));
         }
         state.release(self, &mut ready);
-        self.changed.notify_all();
+        own.changed.notify_all();
         ready
     }
 
     /// Completes a command and adds those that nothing holds any more to `ready`.
     pub fn complete(self: &Arc<Self>, sequence: u64, ready: &mut Vec<Token>) {
-        let mut state = self.state.lock();
+        let own = self.own();
+        let mut state = own.state.lock();
         let stage = state
             .slot(sequence)
             .map(|slot| mem::replace(&mut slot.stage, Stage::Done));
@@ -205,15 +222,15 @@ impl Shared {
             state.commands.pop_front();
             state.first += 1;
         }
-        self.finished.store(state.first, Ordering::Release);
+        own.finished.store(state.first, Ordering::Release);
         state.release(self, ready);
-        self.changed.notify_all();
         drop(state);
+        own.changed.notify_all();
         drop(stage);
     }
 }
 
-impl Drop for Shared {
+impl Drop for Own {
     fn drop(&mut self) {
         if let Some(lane) = self.home.get() {
             lane.unassign();
@@ -236,7 +253,7 @@ impl Stream {
     ) {
         release_retired();
         let kind = operation.kind();
-        let mut state = self.0.state.lock();
+        let mut state = self.0.own().state.lock();
         if state.commands.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)
             && waits.iter().all(|signal| signal.is_set())
@@ -280,7 +297,7 @@ impl Stream {
     /// Everything submitted later follows everything submitted before.
     pub fn barrier(&self) {
         // What is complete needs no barrier.
-        if !self.0.state.lock().commands.is_empty() {
+        if !self.0.own().state.lock().commands.is_empty() {
             let (order, waits) = (Order::Strict, SmallVec::new());
             self.submit(Nothing, Pins::new(), order, waits, None);
         }
@@ -291,7 +308,7 @@ impl Stream {
     /// # Errors
     /// The first error of a command since the last call that was answered with `true`.
     pub fn synchronize(&self, deadline: Deadline) -> Answer<bool> {
-        let stream = &self.0;
+        let stream = self.0.own();
         let target = {
             let state = stream.state.lock();
             state.first + state.commands.len() as u64

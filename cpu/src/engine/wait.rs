@@ -2,12 +2,11 @@
 
 use std::hint;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
 use super::command::Executor;
 use super::waiter::Request;
 use super::workers::release_retired;
 use crate::clock::Deadline;
+use crate::sync::{Condvar, Mutex};
 
 /// How often a waiting thread looks before it goes to sleep: a few microseconds.
 const SPINS: u32 = 300;
@@ -50,7 +49,9 @@ pub fn wait<S>(
         if let Some(executor) = executor
             && watched.as_ref().is_none_or(|known| !known.is(&executor))
         {
-            MutexGuard::unlocked(&mut guard, || watched = Some(Watched::new(executor)));
+            drop(guard);
+            watched = Some(Watched::new(executor));
+            guard = state.lock();
             continue;
         }
         // Whatever is done without the lock, the next thing is to look again.
@@ -59,27 +60,35 @@ pub fn wait<S>(
             && !tried
         {
             tried = true;
-            MutexGuard::unlocked(&mut guard, || watched.help());
+            drop(guard);
+            watched.help();
+            guard = state.lock();
             continue;
         }
         if !spun {
             spun = true;
-            MutexGuard::unlocked(&mut guard, || spin(&is_done));
+            drop(guard);
+            spin(&is_done);
+            guard = state.lock();
             continue;
         }
         if let Some(watched) = &mut watched
             && !watched.has_helped
             && !watched.has_asked
         {
-            MutexGuard::unlocked(&mut guard, || watched.request_help());
+            drop(guard);
+            watched.request_help();
+            guard = state.lock();
             continue;
         }
         tried = false;
         match deadline {
             Deadline::Now => return is_done(),
-            Deadline::Never => changed.wait(&mut guard),
+            Deadline::Never => guard = changed.wait(guard),
             Deadline::At(moment) => {
-                if changed.wait_until(&mut guard, moment).timed_out() {
+                let in_time;
+                (guard, in_time) = changed.wait_until(guard, moment);
+                if !in_time {
                     return is_done();
                 }
             }

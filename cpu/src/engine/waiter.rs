@@ -10,10 +10,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use parking_lot::{Condvar, Mutex};
-
 use super::native::Lane;
 use super::workers::engine;
+use crate::sync::{Condvar, Mutex};
 
 /// The role.
 #[derive(Default)]
@@ -81,7 +80,7 @@ impl Waiter {
         let _request = self.request_quietly();
         let mut state = self.state.lock();
         while state.held {
-            self.wanted.wait(&mut state);
+            state = self.wanted.wait(state);
         }
         state.held = true;
         drop(state);
@@ -115,7 +114,7 @@ impl Waiter {
         loop {
             let mut state = self.state.lock();
             while state.held || state.requests == 0 || state.asked == answered {
-                self.wanted.wait(&mut state);
+                state = self.wanted.wait(state);
             }
             let asked = state.asked;
             state.held = true;

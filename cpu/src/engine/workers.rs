@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use parking_lot::{Condvar, Mutex};
-
 use super::command::{Token, Work};
 use super::native::Lane;
 use super::waiter::Waiter;
+use crate::sync::{Condvar, Mutex};
 
 /// How many in-order queues of the other runtime there are: so many independent sequences of kernels can overlap.
 pub const LANES: usize = 16;
@@ -182,7 +181,7 @@ impl Engine {
                 state = self.state.lock();
                 state.idle += 1;
             } else {
-                self.work.wait(&mut state);
+                state = self.work.wait(state);
             }
         }
     }

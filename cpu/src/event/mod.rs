@@ -11,11 +11,12 @@ mod timestamps;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use parking_lot::RwLock;
 
 use crate::clock;
 use crate::engine::{Signal, dispatch};
 use crate::handle::object;
+use crate::renew::{Renew, Renewed};
+use crate::sync::RwLock;
 pub use entry::*;
 pub use pool::*;
 pub use timestamps::*;
@@ -24,8 +25,21 @@ object!(Event, sys::_ze_event_handle_t, Event);
 
 /// An event.
 pub struct Event {
-    round: RwLock<Arc<Signal>>,
+    round: Renewed<Round>,
     traits: Traits,
+}
+
+/// The latest round of an event.
+struct Round(RwLock<Arc<Signal>>);
+
+impl Renew for Round {
+    /// Where the parent was about to begin another, that one is over for the child.
+    fn renew(&self) -> Self {
+        let latest = self.0.try_read().map(|latest| Arc::clone(&latest));
+        Self(RwLock::new(
+            latest.unwrap_or_else(|| Arc::new(Signal::new(true, false))),
+        ))
+    }
 }
 
 /// How an event was asked to be.
@@ -48,14 +62,14 @@ impl Event {
     pub fn new(traits: Traits) -> Self {
         let first = Signal::new(traits.counter.is_some(), traits.timed);
         Self {
-            round: RwLock::new(Arc::new(first)),
+            round: Renewed::new(Round(RwLock::new(Arc::new(first)))),
             traits,
         }
     }
 
     /// What to wait on for the latest round.
     pub fn signal(&self) -> Arc<Signal> {
-        Arc::clone(&self.round.read())
+        Arc::clone(&self.round.get().0.read())
     }
 
     /// Whether it keeps the time of what signals it.
@@ -70,11 +84,14 @@ impl Event {
 
     /// What an operation that is being submitted is to set at its end, which it has to.
     pub fn begin(&self) -> Arc<Signal> {
-        if !self.is_counter() {
-            return self.signal();
-        }
-        let round = Arc::new(Signal::new(false, self.is_timed()));
-        *self.round.write() = Arc::clone(&round);
+        let round = if self.is_counter() {
+            let round = Arc::new(Signal::new(false, self.is_timed()));
+            *self.round.get().0.write() = Arc::clone(&round);
+            round
+        } else {
+            self.signal()
+        };
+        round.promise();
         round
     }
 

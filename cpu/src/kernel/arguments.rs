@@ -121,7 +121,7 @@ impl Kernel {
             }
             Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
         };
-        Arc::make_mut(&mut self.state.lock().arguments).put(index, held);
+        Arc::make_mut(&mut self.state().arguments).put(index, held);
         Ok(())
     }
 

@@ -4,16 +4,16 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use super::arguments::Arguments;
-use super::{Kernel, State};
+use super::{Kernel, Settings, State};
 use crate::answer::{Answer, ensure};
 use crate::arguments::{descriptor, flags, output, structures};
 use crate::driver::describe;
 use crate::handle::{register, resolve, retire};
 use crate::module::Module;
 use crate::opencl::Value;
+use crate::renew::Renewed;
 use crate::spirv::Argument;
 
 structures! {
@@ -74,7 +74,7 @@ pub unsafe fn create(
         module,
         facts,
         compiled: Arc::new(compiled),
-        state: Mutex::new(state),
+        settings: Renewed::new(Settings::new(state)),
     }))?;
     Ok(())
 }
@@ -103,7 +103,7 @@ pub fn destroy(kernel: sys::ze_kernel_handle_t) -> Answer {
 pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answer {
     let kernel = resolve::<Kernel>(kernel)?;
     flags(wanted, INDIRECT_FLAGS)?;
-    kernel.state.lock().indirect = wanted;
+    kernel.state().indirect = wanted;
     Ok(())
 }
 
@@ -114,7 +114,7 @@ pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answ
 pub unsafe fn indirect_access(kernel: sys::ze_kernel_handle_t, place: *mut u32) -> Answer {
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(place) }? = kernel.state.lock().indirect;
+    *unsafe { output(place) }? = kernel.state().indirect;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub fn set_group_size(kernel: sys::ze_kernel_handle_t, group: [u32; 3]) -> Answe
 /// `zeKernelSetGlobalOffsetExp`, in work-items.
 pub fn set_offset(kernel: sys::ze_kernel_handle_t, offset: [u32; 3]) -> Answer {
     let kernel = resolve::<Kernel>(kernel)?;
-    kernel.state.lock().offset = offset.map(|offset| offset as usize);
+    kernel.state().offset = offset.map(|offset| offset as usize);
     Ok(())
 }
 
@@ -75,7 +75,7 @@ impl Kernel {
             required && self.admits(group),
             sys::ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
         )?;
-        self.state.lock().group = group;
+        self.state().group = group;
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Kernel {
         if let Some(required) = self.facts.required_group_size {
             return required;
         }
-        if let Some((asked, answer)) = self.state.lock().suggested
+        if let Some((asked, answer)) = self.state().suggested
             && asked == items
         {
             return answer;
@@ -113,7 +113,7 @@ impl Kernel {
         let answer = told
             .filter(|group| self.admits(*group) && divides(group))
             .unwrap_or_else(|| self.divisor(items));
-        self.state.lock().suggested = Some((items, answer));
+        self.state().suggested = Some((items, answer));
         answer
     }
 

@@ -8,12 +8,13 @@ mod query;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use parking_lot::Mutex;
 
 use crate::handle::object;
 use crate::module::Module;
 use crate::opencl;
+use crate::renew::{Renew, Renewed};
 use crate::spirv;
+use crate::sync::{Mutex, MutexGuard};
 
 pub use arguments::{Arguments, set as set_argument};
 pub use entry::{create, destroy, indirect_access, set_cache_config, set_indirect_access};
@@ -32,7 +33,7 @@ pub struct Kernel {
     /// What the compiler made of it.
     limits: opencl::KernelFacts,
     compiled: Arc<opencl::Kernel>,
-    state: Mutex<State>,
+    settings: Renewed<Settings>,
 }
 
 /// What the next launch takes along.
@@ -48,7 +49,37 @@ struct State {
     suggested: Option<([u32; 3], [u32; 3])>,
 }
 
+/// What a kernel has been set to.
+struct Settings {
+    first: State,
+    now: Mutex<State>,
+}
+
+impl Settings {
+    fn new(first: State) -> Self {
+        Self {
+            now: Mutex::new(first.clone()),
+            first,
+        }
+    }
+}
+
+impl Renew for Settings {
+    /// As the parent set it, unless a thread of the parent was about to: nothing is set then.
+    fn renew(&self) -> Self {
+        let now = self.now.try_lock();
+        Self {
+            first: self.first.clone(),
+            now: Mutex::new(now.map_or_else(|| self.first.clone(), |now| now.clone())),
+        }
+    }
+}
+
 impl Kernel {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.settings.get().now.lock()
+    }
+
     /// What the module says about it.
     pub fn facts(&self) -> &spirv::Kernel {
         &self.facts
@@ -61,7 +92,7 @@ impl Kernel {
 
     /// The arguments, group size and offset of a launch that is appended now.
     pub fn captured(&self) -> (Arc<Arguments>, [u32; 3], [usize; 3]) {
-        let state = self.state.lock();
+        let state = self.state();
         (Arc::clone(&state.arguments), state.group, state.offset)
     }
 }

@@ -9,14 +9,16 @@ use std::env;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use crate::fork::PerProcess;
+use crate::sync::Mutex;
 
 /// The variable that forbids with `0` to change the affinity of a thread.
 const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";
 
 /// The processors of OpenCL's workers, as far as they have been seen.
-static WORKERS: Mutex<Option<CpuSet>> = Mutex::new(None);
+static WORKERS: PerProcess<Mutex<Option<CpuSet>>> = PerProcess::new();
 
 thread_local! {
     /// Whether this thread need not be looked at (again): it is no worker, or a known one.
@@ -32,7 +34,7 @@ pub fn note_worker() {
         return;
     };
     if mine.count() == 1 {
-        let mut workers = WORKERS.lock();
+        let mut workers = WORKERS.get().lock();
         let all = workers.get_or_insert_default();
         (0..CpuSet::MAX_CPU)
             .filter(|&processor| mine.is_set(processor))
@@ -84,7 +86,7 @@ struct Seat {
 impl Seat {
     /// Moves the calling thread away from a worker's processor, if that is where it is.
     fn elsewhere() -> Option<Self> {
-        let workers = (*WORKERS.lock())?;
+        let workers = (*WORKERS.get().lock())?;
         let processor = sched_getcpu();
         if processor >= CpuSet::MAX_CPU || !workers.is_set(processor) {
             return None;
@@ -138,7 +140,10 @@ mod tests {
             is_host();
             sched_setaffinity(None, &only(other)).unwrap();
             note_worker();
-            assert!(!WORKERS.lock().unwrap().is_set(other), "a host's processor");
+            assert!(
+                !WORKERS.get().lock().unwrap().is_set(other),
+                "a host's processor"
+            );
             // As the system might put it; now and then it moves the thread on at once.
             let seat = (0..1000).find_map(|_| {
                 sched_setaffinity(None, &only(taken)).unwrap();

@@ -4,11 +4,11 @@ use std::ffi::{CStr, c_void};
 
 use opencl_sys as cl;
 use opencl_sys::{cl_kernel, cl_program};
-use parking_lot::Mutex;
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
 use super::rest::{self, Call};
 use super::{Error, Event, Queue, Runtime};
+use crate::sync::Mutex;
 
 /// An argument's value.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub struct KernelFacts {
 }
 
 /// A kernel object. Its arguments are state that OpenCL does not guard, so setting them and enqueueing is one step
-/// under a lock.
+/// under a lock, taken within a [`Call`]: a fork waits until no thread has it.
 pub struct Kernel {
     runtime: &'static Runtime,
     raw: Mutex<cl_kernel>,
@@ -139,6 +139,7 @@ impl Kernel {
     /// # Errors
     /// When OpenCL refuses a value.
     pub fn preset(&self, values: &[Value]) -> Result<(), Error> {
+        let _call = Call::begin();
         let kernel = self.raw.lock();
         (0..)
             .zip(values)
@@ -149,6 +150,7 @@ impl Kernel {
     pub fn suggested_group(&self, items: [usize; 3]) -> Option<[usize; 3]> {
         let suggest = self.runtime.suggested_group?;
         let queue = self.runtime.any_queue()?;
+        let _call = Call::begin();
         let (kernel, offset, mut group) = (self.raw.lock(), [0; 3], [0; 3]);
         // SAFETY: three dimensions in each array.
         let code = unsafe {

@@ -106,7 +106,7 @@ impl PyMemory {
         dependencies: &mut Dependencies,
     ) -> PyResult<usize> {
         if let Some(queue) = self.spot.queue(py)
-            && queue.is_in_order()
+            && queue.is_in_order(py)
         {
             let queue = queue.reference();
             dependencies.add_sycl(py.detach(|| queue.barrier())?);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
-use parking_lot::{Condvar, Mutex};
 
 use super::Random;
 use crate::answer::Answer;
 use crate::engine::workers::{Engine, LANES, SIMULATED};
 use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal};
+use crate::sync::{Condvar, Mutex};
 
 /// What an operation does.
 #[derive(Clone)]
@@ -125,7 +125,7 @@ impl NativeEvent for Fake {
         assert!(!self.has_waiter.swap(true, Ordering::Relaxed), "two wait");
         let mut state = self.state.lock();
         while !state.ended {
-            self.changed.wait(&mut state);
+            state = self.changed.wait(state);
         }
         self.has_waiter.store(false, Ordering::Relaxed);
     }
