@@ -223,6 +223,31 @@ fn a_lent_descriptor_is_closed_once() {
 }
 
 #[test]
+fn a_process_that_may_write_no_file_is_told_so() {
+    // SAFETY: the child makes no use of other threads, and ends without unwinding; a signal ends it if it waits for ever.
+    match unsafe { libc::fork() } {
+        0 => {
+            let none = rustix::process::Rlimit {
+                current: Some(0),
+                maximum: None,
+            };
+            // SAFETY: as above.
+            unsafe { libc::alarm(10) };
+            let limited = rustix::process::setrlimit(rustix::process::Resource::Fsize, none);
+            let told = matches!(ledger::enter(None), Err(Error::System { .. }));
+            // SAFETY: nothing of the parent's is run at the end of the child.
+            unsafe { libc::_exit(i32::from(limited.is_err() || !told)) };
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: the child is this process's.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+    }
+}
+
+#[test]
 fn only_a_ledger_is_one() {
     let head = [&b"zeusmLED"[..], &[9; 16], &[0; 8]].concat();
     let file = tempfile::tempfile().unwrap();
