@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use zeusm::usm::{Allocation, Kind};
 use zeusm::{
-    Completion, Context, Device, DeviceMemory, Error, HostMemory, Memory, Queue, Runtime,
-    SharedMemory, UsmKind,
+    Completion, Context, Device, DeviceMemory, Error, HostMemory, Memory, Queue, Rows, Runtime,
+    SharedMemory, UsmKind, sys,
 };
 
 /// Large enough to be still under way when the call returns.
@@ -386,4 +386,87 @@ fn null_pointers_are_refused_before_the_driver_follows_them() {
     }
     // The queue goes on.
     queue.wait().unwrap();
+}
+
+#[test]
+fn an_operation_that_waits_for_nothing_keeps_nothing() {
+    let (context, device, queue) = place();
+    let memory = DeviceMemory::new(&context, &device, LARGE).unwrap();
+    let to = memory.as_ptr().cast_mut().cast();
+    // SAFETY: the memory outlives the fill, which is waited for.
+    let event = unsafe { queue.fill_raw(to, 1, LARGE, Completion::Event) }
+        .unwrap()
+        .unwrap();
+    assert!(queue.is_idle());
+    assert!(event.wait(None).unwrap());
+}
+
+/// Copies `size` (bytes of a row, rows, slices) between rows of these pitches, for rows and slices.
+fn copy_rows(from: [usize; 2], to: [usize; 2], size: [usize; 3]) -> zeusm::Result<Vec<u8>> {
+    let (context, device, queue) = place();
+    let mut source = SharedMemory::new(&context, &device, 1000).unwrap();
+    let mut destination = SharedMemory::new(&context, &device, 1000).unwrap();
+    source
+        .as_mut_slice()
+        .unwrap()
+        .copy_from_slice(&pattern(1000));
+    destination.as_mut_slice().unwrap().fill(255);
+    let from = Rows {
+        first: source.as_ptr().cast(),
+        pitch: from[0],
+        slice_pitch: from[1],
+    };
+    let to = Rows {
+        first: destination.as_ptr().cast_mut().cast(),
+        pitch: to[0],
+        slice_pitch: to[1],
+    };
+    // SAFETY: the rows lie within the memory, which outlives the copy, or are refused.
+    let event = unsafe { queue.copy_rows_raw(to, from, size, Completion::Event) }?;
+    queue.finish(&event.unwrap(), "copy", size.iter().product())?;
+    Ok(destination.as_slice().unwrap().to_vec())
+}
+
+#[test]
+fn rows_are_copied_at_their_pitches_and_nothing_between() {
+    // Where there is one slice, its pitch does not matter.
+    for (from, to, size) in [
+        ([9, 50], [7, 40], [5, 4, 3]),
+        ([9, usize::MAX], [7, 1 << 40], [5, 4, 1]),
+        ([5, 20], [11, 100], [5, 4, 2]),
+    ] {
+        let mut expected = vec![255; 1000];
+        for slice in 0..size[2] {
+            for row in 0..size[1] {
+                // The first slice begins at 0, whatever the pitch.
+                let at = |[pitch, slice_pitch]: [usize; 2]| row * pitch + slice * slice_pitch;
+                let bytes = &pattern(1000)[at(from)..][..size[0]];
+                expected[at(to)..][..size[0]].copy_from_slice(bytes);
+            }
+        }
+        let copied = copy_rows(from, to, size).unwrap();
+        assert_eq!(copied, expected, "{size:?} from {from:?} to {to:?}");
+    }
+}
+
+#[test]
+fn rows_that_level_zero_cannot_count_are_refused() {
+    let large = 1 << 32;
+    for (from, to, size) in [
+        ([5, 5], [5, 5], [large, 1, 1]),
+        ([5, 5], [5, 5], [1, large, 1]),
+        ([5, 5], [5, 5], [1, 1, large]),
+        ([large, 5], [5, 5], [5, 2, 1]),
+        ([5, 5], [large, 5], [5, 2, 1]),
+        ([5, large], [5, 5], [5, 1, 2]),
+        ([5, 5], [5, large], [5, 1, 2]),
+    ] {
+        let Err(Error::Operation { cause, .. }) = copy_rows(from, to, size) else {
+            panic!("{size:?} from {from:?} to {to:?}");
+        };
+        let Error::Call { result, .. } = *cause else {
+            panic!("{cause}");
+        };
+        assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_SIZE);
+    }
 }

@@ -223,6 +223,31 @@ fn a_lent_descriptor_is_closed_once() {
 }
 
 #[test]
+fn a_process_that_may_write_no_file_is_told_so() {
+    // SAFETY: the child makes no use of other threads, and ends without unwinding; a signal ends it if it waits for ever.
+    match unsafe { libc::fork() } {
+        0 => {
+            let none = rustix::process::Rlimit {
+                current: Some(0),
+                maximum: None,
+            };
+            // SAFETY: as above.
+            unsafe { libc::alarm(10) };
+            let limited = rustix::process::setrlimit(rustix::process::Resource::Fsize, none);
+            let told = matches!(ledger::enter(None), Err(Error::System { .. }));
+            // SAFETY: nothing of the parent's is run at the end of the child.
+            unsafe { libc::_exit(i32::from(limited.is_err() || !told)) };
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: the child is this process's.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+    }
+}
+
+#[test]
 fn only_a_ledger_is_one() {
     let head = [&b"zeusmLED"[..], &[9; 16], &[0; 8]].concat();
     let file = tempfile::tempfile().unwrap();
@@ -256,4 +281,52 @@ fn only_a_ledger_is_one() {
 fn only_the_same_user_and_root_are_trusted() {
     let own = rustix::process::geteuid().as_raw();
     assert!(is_trusted(own) && is_trusted(0) && !is_trusted(own + 1));
+}
+
+#[test]
+fn a_handle_begins_with_a_descriptor_or_with_none() {
+    let raw = |number: i32| {
+        let mut bytes = [0; 64];
+        bytes[..4].copy_from_slice(&number.to_ne_bytes());
+        Raw(bytes)
+    };
+    let file = tempfile::tempfile().unwrap();
+    let found = raw(file.as_raw_fd()).file();
+    assert!(found.is_some() && found == File::of(&file));
+    for number in [-1, i32::MIN, i32::MAX] {
+        assert_eq!(raw(number).file(), None);
+    }
+}
+
+#[test]
+fn the_systems_answers_come_with_advice() {
+    for (errno, advice) in [
+        (libc::EMFILE, "RLIMIT_NOFILE"),
+        (libc::ENFILE, "fs.file-max"),
+        (libc::EFBIG, "RLIMIT_FSIZE"),
+        (libc::EPERM, "seccomp"),
+        (libc::ENOSYS, "seccomp"),
+        (libc::ENOENT, "/proc"),
+        (libc::EIO, "(os error 5)"),
+    ] {
+        let cause = std::io::Error::from_raw_os_error(errno);
+        let plain = format!("what failed: {cause}");
+        let what = "what failed";
+        let told = Error::System { what, cause }.to_string();
+        assert!(told.starts_with(&plain) && told.contains(advice), "{told}");
+        assert_eq!(told.len() > plain.len(), errno != libc::EIO, "{told}");
+    }
+    for (errno, advice) in [(libc::ECONNREFUSED, "begin to listen"), (libc::EIO, "")] {
+        let socket = std::io::Error::from_raw_os_error(errno);
+        let plain = format!("over its socket: {socket}");
+        let told = Error::Unreachable {
+            process: 7,
+            forbidden: std::io::Error::from_raw_os_error(libc::EPERM),
+            socket,
+        };
+        let told = told.to_string();
+        let (_, after) = told.split_once(&plain).unwrap();
+        assert!(after.contains(advice), "{told}");
+        assert_eq!(after.is_empty(), advice.is_empty(), "{told}");
+    }
 }

@@ -142,15 +142,15 @@ impl<P: Provider> Coarse<P> {
 
     /// Keeps a chunk that nobody uses, and gives back to the provider what there is too much of.
     pub(super) fn release(&self, unused: Unused) {
+        let (all, nearby) = (self.options.largest_cache, self.nearby.capacity());
+        let most = all.saturating_sub(nearby);
         let evicted = {
-            let most = self.options.largest_cache;
             let mut cache = self.cache.lock();
             if unused.chunk.size > most {
                 cache.in_service -= unused.chunk.size;
                 vec![unused]
             } else {
                 cache.put(unused);
-                let most = most.max(self.nearby.capacity()) - self.nearby.capacity();
                 cache.evict(|cache| cache.bytes > most)
             }
         };

@@ -48,3 +48,31 @@ impl Nearby {
         self.places.iter().filter_map(|place| place.0.lock().take())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::pool::provider::Chunk;
+
+    fn unused(size: usize) -> Unused {
+        let base = NonNull::without_provenance(NonZeroUsize::MIN);
+        let chunk = Chunk { base, size };
+        Unused { chunk, slab: None }
+    }
+
+    #[test]
+    fn a_place_holds_one_piece_up_to_its_share() {
+        let nearby = Nearby::new(4, 1600);
+        assert_eq!(nearby.capacity(), 400);
+        let size = |unused: Option<Unused>| unused.map(|unused| unused.chunk.size);
+        assert_eq!(size(nearby.put(1, unused(101))), Some(101));
+        assert_eq!(size(nearby.put(1, unused(100))), None);
+        assert_eq!(size(nearby.put(1, unused(99))), Some(100));
+        assert_eq!(size(nearby.take(0)), None);
+        assert_eq!(size(nearby.take(1)), Some(99));
+        assert_eq!(size(nearby.take(1)), None);
+    }
+}

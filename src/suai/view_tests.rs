@@ -116,6 +116,22 @@ fn a_matrix_with_gaps_is_one_block() {
 }
 
 #[test]
+fn slices_that_are_no_whole_rows_apart_are_blocks_of_their_own() {
+    // Rows 8 bytes apart: slices of three rows nest from 24 bytes on, at multiples of 8.
+    for (slice_stride, count) in [(16, 2), (24, 1), (25, 2), (32, 1)] {
+        let layout = Layout::new(&[2, 3, 5], Some(&[slice_stride, 8, 1]), 0, 1).unwrap();
+        assert_eq!(layout.blocks().len(), count, "{slice_stride} bytes");
+    }
+}
+
+#[test]
+fn a_dimension_of_one_element_is_in_no_ones_way() {
+    let layout = Layout::new(&[2, 1, 3], Some(&[3, 77, 1]), 0, 1).unwrap();
+    let flat = layout.reshaped(&[6], Order::RowMajor).unwrap().unwrap();
+    assert_eq!(flat.element_strides(), [1]);
+}
+
+#[test]
 fn a_row_too_wide_for_a_region_is_a_block_of_its_own() {
     let wide = i64::from(u32::MAX) + 1;
     let layout = Layout::new(&[2, wide], Some(&[2 * wide, 1]), 0, 1).unwrap();

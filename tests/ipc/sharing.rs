@@ -2,7 +2,8 @@
 
 use std::{fs, thread};
 
-use zeusm::ipc::Error;
+use rustix::process::{Resource, Rlimit};
+use zeusm::ipc::{Error, is_supported};
 use zeusm::pool::{Options, Pool};
 use zeusm::usm::{Allocation, LevelZero};
 use zeusm::{Completion, Context, Device, IpcHandle, Queue, UsmKind};
@@ -31,6 +32,9 @@ fn another_process() {
         println!("handle={}", hex(&handle.to_bytes()));
         return;
     }
+    if task == "limited" {
+        return limited(&place);
+    }
     let handle = IpcHandle::from_bytes(&unhex(handle)).unwrap();
     match task {
         "increment" => increment(&handle, &place),
@@ -50,6 +54,25 @@ fn another_process() {
         }
         other => panic!("{other}"),
     }
+}
+
+/// Shares memory while the process may have no file of its size, and when it may again.
+fn limited(place: &(Context, Device)) {
+    let memory = allocate(place, UsmKind::Shared, 4096);
+    let usual = rustix::process::getrlimit(Resource::Fsize);
+    // The first leaves no room for what this process keeps of its exports, either.
+    for longest in [0, 4095] {
+        let short = Rlimit {
+            current: Some(longest),
+            ..usual
+        };
+        rustix::process::setrlimit(Resource::Fsize, short).unwrap();
+        let error = IpcHandle::new(&memory, 0..4096).unwrap_err();
+        assert!(matches!(error, Error::System { .. }), "{error}");
+        assert!(error.to_string().contains("RLIMIT_FSIZE"), "{error}");
+    }
+    rustix::process::setrlimit(Resource::Fsize, usual).unwrap();
+    IpcHandle::new(&memory, 0..4096).unwrap();
 }
 
 /// Adds 1 to every byte, which are 0, 1, 2, ..., by way of a queue.
@@ -238,6 +261,16 @@ fn another_machine_and_another_device_are_told() {
         panic!("{answer:?}");
     };
     assert!(error.to_string().contains(place.1.name()), "{error}");
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_told() {
+    in_a_new_process("sharing::another_process", "limited -");
+}
+
+#[test]
+fn a_driver_that_shares_says_so() {
+    assert!(is_supported(place().1.driver()).unwrap());
 }
 
 #[test]

@@ -122,3 +122,87 @@ fn peaks_are_those_of_all_threads_together() {
         "a peak of {peak} bytes for {exact}"
     );
 }
+
+#[test]
+fn a_chunk_that_the_cache_cannot_hold_displaces_nothing() {
+    // A quarter of the cache is for what lies near the shards, in pieces of 2 MiB at most.
+    let options = Options {
+        largest_cache: 16 * MIB,
+        ..Options::default()
+    };
+    for (size, kept) in [(14 * MIB, 3 * MIB), (12 * MIB, 12 * MIB)] {
+        let (ledger, pool) = pool(options);
+        let large = pool.allocate(size, 0).unwrap();
+        drop(pool.allocate(3 * MIB, 0).unwrap());
+        drop(large);
+        assert_eq!(ledger.bytes(), kept, "of {size} bytes that came last");
+    }
+}
+
+#[test]
+fn overhead_is_a_share_of_the_most_in_service() {
+    for (overhead_percent, held) in [(50, 8 * MIB), (100, 14 * MIB)] {
+        let (ledger, pool) = pool(Options {
+            growth: Growth {
+                overhead_percent,
+                unchecked: 0,
+                ..Growth::default()
+            },
+            ..Options::default()
+        });
+        drop(pool.allocate(8 * MIB, 0).unwrap());
+        // With 14 MiB, three quarters more than ever were in service would be held.
+        let block = pool.allocate(6 * MIB, 0).unwrap();
+        assert_eq!(ledger.bytes(), held, "with {overhead_percent} percent");
+        drop(block);
+    }
+}
+
+#[test]
+fn no_more_goes_back_than_makes_room() {
+    let (ledger, pool) = pool(Options {
+        growth: Growth {
+            overhead_percent: 0,
+            unchecked: 0,
+            ..Growth::default()
+        },
+        ..Options::default()
+    });
+    let blocks = [(); 3].map(|()| pool.allocate(2 * MIB, 0).unwrap());
+    drop(blocks);
+    let block = pool.allocate(4 * MIB, 0).unwrap();
+    assert_eq!((ledger.bytes(), ledger.frees()), (6 * MIB, 2));
+    drop(block);
+}
+
+#[test]
+fn a_chunk_an_eighth_larger_serves_from_another_threads_shard() {
+    let (ledger, pool) = pool(Options::default());
+    // Threads get their shards by turns: these two have different ones.
+    for size in [5 * MIB + MIB / 2, 5 * MIB] {
+        thread::scope(|scope| scope.spawn(|| drop(pool.allocate(size, 0).unwrap())).join())
+            .unwrap();
+    }
+    assert_eq!(ledger.allocations(), 1);
+}
+
+#[test]
+fn a_shard_takes_and_gives_up_half_of_the_blocks_that_it_may_keep() {
+    for (size, may_keep) in [(64, 64), (1 << 10, 64), (4 << 10, 16), (48 << 10, 1)] {
+        let (_ledger, pool) = pool(Options::default());
+        let ready = || std::iter::from_fn(|| pool.allocate_kept(size, 0));
+        let half = usize::div_ceil(may_keep, 2);
+        let mut blocks = vec![pool.allocate(size, 0).unwrap()];
+        blocks.extend(ready());
+        assert_eq!(blocks.len(), half, "blocks of {size} bytes");
+        while blocks.len() <= may_keep {
+            blocks.push(pool.allocate(size, 0).unwrap());
+            blocks.extend(ready());
+        }
+        blocks.truncate(may_keep + 1);
+        pool.free_all_blocks();
+        drop(blocks);
+        let kept: Vec<_> = ready().collect();
+        assert_eq!(kept.len(), half, "blocks of {size} bytes");
+    }
+}
