@@ -67,7 +67,9 @@ fn it_comes_directly_where_the_device_reaches_it() {
     let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
     let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
     // SAFETY: both are alive until the copy is done, and as large as that.
-    let event = unsafe { to.begin_peer_copy_raw(into, &from, out, SIZE) }.unwrap();
+    let event = unsafe { to.begin_peer_copy_raw(into, &from, out, SIZE) }
+        .unwrap()
+        .unwrap();
     assert!(event.wait(None).unwrap());
     assert_eq!(memory.as_slice().unwrap(), source.as_slice().unwrap());
 }

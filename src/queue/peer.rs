@@ -3,10 +3,12 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use level_zero_sys as sys;
+
 use super::transfer::not_null;
 use super::{Completion, RawQueue};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::usm::{Allocation, UsmKind};
 
@@ -18,7 +20,7 @@ impl RawQueue {
     /// queue was given before. It goes directly where Level Zero allows that, else through a piece of staging memory.
     ///
     /// # Errors
-    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
+    /// [`Error::Operation`] with Level Zero's answer.
     ///
     /// # Safety
     /// Both ranges must stay valid until this returns, `source` USM of the context of `from`, `destination` of this
@@ -35,7 +37,7 @@ impl RawQueue {
         }
         from.wait()?;
         // SAFETY: the caller vouches for the ranges.
-        match unsafe { self.begin_peer_copy_raw(destination, from, source, size) } {
+        match unsafe { self.begin_peer_copy_raw(destination, from, source, size) }? {
             Some(event) => self.finish(&event, "copy", size),
             // SAFETY: the caller vouches for the ranges.
             None => unsafe { self.staged_copy_raw(destination, from, source, size) },
@@ -45,6 +47,9 @@ impl RawQueue {
     /// Appends a copy of what the device of `from` holds, if Level Zero allows it; it does not wait for what `from` was
     /// given. `None` when the bytes have to go [staged](Self::staged_copy_raw), or when there are none.
     ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer, unless that means that the driver has no such copy.
+    ///
     /// # Safety
     /// As for [`peer_copy_raw`](Self::peer_copy_raw), until the event is complete.
     pub unsafe fn begin_peer_copy_raw(
@@ -53,28 +58,25 @@ impl RawQueue {
         from: &Self,
         source: *const c_void,
         size: usize,
-    ) -> Option<Event> {
-        if !self.reaches(from) {
-            return None;
+    ) -> Result<Option<Event>> {
+        if !if_supported(self.reaches(from))? {
+            return Ok(None);
         }
-        // A driver may still refuse; then the way through staging memory is left, and tells what is wrong.
         // SAFETY: the caller vouches for the ranges.
-        unsafe {
+        if_supported(unsafe {
             if self.context() == from.context() {
                 self.copy_raw(destination, source, size, Completion::Event)
             } else {
                 self.copy_from_context_raw(destination, from.context(), source, size)
             }
-        }
-        .ok()
-        .flatten()
+        })
     }
 
     /// Copies through a piece of staging memory of this queue's context, and waits. Level Zero's copies take it for any
     /// memory of the host in the context of `from`.
     ///
     /// # Errors
-    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer, or the piece's allocation's.
+    /// [`Error::Operation`] with Level Zero's answer, or the piece's allocation's.
     ///
     /// # Safety
     /// As for [`peer_copy_raw`](Self::peer_copy_raw).
@@ -90,20 +92,23 @@ impl RawQueue {
         let middle = staging.as_ptr();
         for offset in (0..size).step_by(PIECE) {
             let length = PIECE.min(size - offset);
+            // Wrapping, as memory of a device is no object of Rust's.
             // SAFETY: the caller vouches for the ends, and the piece lives until this returns.
             unsafe {
-                from.copy_and_wait(middle, source.byte_add(offset), length)?;
-                self.copy_and_wait(destination.byte_add(offset), middle, length)?;
+                from.copy_and_wait(middle, source.wrapping_byte_add(offset), length)?;
+                self.copy_and_wait(destination.wrapping_byte_add(offset), middle, length)?;
             }
         }
         Ok(())
     }
 
     /// Whether this queue's device can be told to read what is on that of `from`.
-    fn reaches(&self, from: &Self) -> bool {
+    fn reaches(&self, from: &Self) -> Result<bool> {
         let (here, there) = (self.device(), from.device());
-        ptr::eq(here.driver().handle(), there.driver().handle())
-            && (here == there || here.can_access(there).unwrap_or(false))
+        if !ptr::eq(here.driver().handle(), there.driver().handle()) {
+            return Ok(false);
+        }
+        Ok(here == there || here.can_access(there)?)
     }
 
     /// Appends a copy from another context of the same driver; `None` when there is nothing to copy.
@@ -152,5 +157,28 @@ impl RawQueue {
             Some(event) => self.finish(&event, "copy", size),
             None => Ok(()),
         }
+    }
+}
+
+/// The default where the driver does not have what was called; other errors stay errors.
+fn if_supported<T: Default>(answer: Result<T>) -> Result<T> {
+    answer.or_else(|error| {
+        if is_unsupported(&error) {
+            Ok(T::default())
+        } else {
+            Err(error)
+        }
+    })
+}
+
+fn is_unsupported(error: &Error) -> bool {
+    match error {
+        Error::Load(_) => true,
+        Error::Operation { cause, .. } => is_unsupported(cause),
+        Error::Call { result, .. } => matches!(
+            *result,
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE | sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION
+        ),
+        _ => false,
     }
 }

@@ -24,8 +24,10 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
         "zeMemAllocHost" | "zeMemAllocDevice" | "zeMemAllocShared" => true,
         // Without the answer, concurrent use of shared memory is taken to be impossible.
         "zeDeviceGetMemoryAccessProperties" => true,
-        // Without the answer a copy takes the way through the host.
-        "zeDeviceCanAccessPeer" => true,
+        // What the driver cannot do directly takes the way through the host.
+        "zeDeviceCanAccessPeer" | "zeCommandListAppendMemoryCopyFromContext" => {
+            code == sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+        }
         _ => false,
     }
 }

@@ -200,3 +200,67 @@ def test_a_source_stays_its_owners_alone(memory_class):
     with pytest.raises(ValueError, match="closed"):
         memory_class(source, copy=True)
     target.close()
+
+
+# The runtime with another answer to copies between contexts.
+ANSWER = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+
+int answer, calls;
+
+int zeCommandListAppendMemoryCopyFromContext(void *list, void *to, void *context, const void *from, size_t size,
+                                             void *signal, unsigned count, void **waits)
+{
+    calls++;
+    if (answer)
+        return answer;
+    return ((int (*)(void *, void *, void *, const void *, size_t, void *, unsigned, void **))dlsym(
+        RTLD_NEXT, "zeCommandListAppendMemoryCopyFromContext"))(list, to, context, from, size, signal, count, waits);
+}
+"""
+
+
+def test_a_direct_copy_that_fails_is_told_and_one_that_the_driver_lacks_goes_another_way(
+    fresh, stand_in
+):
+    """Out of memory or a lost device is no reason to try something else."""
+    program = """
+        import ctypes, os, zeusm, zeusm.memory as zm
+        import dpctl
+
+        library = ctypes.CDLL(os.environ["ZEUSM_RUNTIME"])
+        answer, calls = (ctypes.c_int.in_dll(library, name) for name in ("answer", "calls"))
+        device = dpctl.SyclDevice("level_zero:gpu")
+        other = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+        x, y = zm.MemoryUSMDevice(1 << 20), zm.MemoryUSMDevice(1 << 20, queue=other)
+        ways = y.copy_from_device, lambda x: y.copy_from_device_async(x).wait()
+
+        def tell(code):
+            return code - (1 << 32) if code >= 1 << 31 else code
+
+        for number, code in enumerate([0, 0x78000002, 0x78000003]):  # UNSUPPORTED_VERSION, UNSUPPORTED_FEATURE
+            answer.value = tell(code)
+            for way in ways:
+                x.memset(number + 1)
+                y.memset(0)
+                way(x)
+                assert y.tobytes() == bytes([number + 1]) * (1 << 20)
+        assert calls.value == 6, calls.value
+        for code, name in {0x70000001: "DEVICE_LOST", 0x70000002: "OUT_OF_HOST_MEMORY",
+                           0x70000003: "OUT_OF_DEVICE_MEMORY", 0x78000004: "INVALID_ARGUMENT"}.items():
+            answer.value = tell(code)
+            for way in ways:
+                try:
+                    way(x)
+                except zeusm.LevelZeroError as error:
+                    assert name in str(error) and str(1 << 20) in str(error), error
+                else:
+                    raise AssertionError(name)
+        answer.value = 0
+        x.memset(9)
+        y.copy_from_device(x)
+        assert y.tobytes() == bytes([9]) * (1 << 20)
+    """
+    fresh(program, env={"ZEUSM_RUNTIME": str(stand_in(ANSWER))})

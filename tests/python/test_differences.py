@@ -311,7 +311,9 @@ def test_interface(memory_class, dpctl_class):
 def test_allocation_error(memory_class, dpctl_class, usm_type):
     with pytest.raises(dpctl.memory.USMAllocationError, match=r"^USM allocation failed$"):
         dpctl_class(2**62)
-    with pytest.raises(zeusm.memory.USMAllocationError, match=rf"(?s){usm_type}.*more than the memory"):
+    with pytest.raises(
+        zeusm.memory.USMAllocationError, match=rf"(?s){usm_type}.*more than the memory"
+    ):
         memory_class(2**62)
     assert issubclass(zeusm.memory.USMAllocationError, MemoryError)
 

@@ -1,4 +1,4 @@
-"""Random programs over all that a memory object can do, compared with plain bytes.
+"""Random programs over all that a memory object can do, in forks and between processes too, compared with plain bytes.
 
 Each allocation has a bytearray beside it that is changed at each call, as if nothing were asynchronous. What zeusm has
 under way behind a large fill shows in whatever does not come after it.
@@ -11,6 +11,9 @@ import contextlib
 import gc
 import os
 import pickle
+import signal
+import traceback
+import weakref
 
 import dpctl
 import dpctl.memory
@@ -29,11 +32,15 @@ from hypothesis.stateful import (
     multiple,
     rule,
 )
+from model_peer import Peer
 
 try:
     import dpnp
 except ImportError:
     dpnp = None
+
+# Newer Pythons warn of every fork beside threads.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 USUAL = 25
 PROGRAMS = int(os.environ.get("ZEUSM_TEST_MODEL", USUAL))
@@ -44,17 +51,39 @@ TURNS = st.integers(0, 3)
 
 
 class Model:
-    """An allocation's bytes as they should be."""
+    """An allocation's bytes as they should be, and what was begun on them."""
 
-    def __init__(self, size, where=0):
-        self.bytes, self.where = bytearray(size), where
+    def __init__(self, size, number=None):
+        self.bytes, self.events = bytearray(size), []
+        self.number = number  # The peer's, for memory that is the peer's.
+        self.is_mapped = number is not None
+
+    def is_settled(self):
+        return all(event.is_complete for event in self.events)
+
+    def settle(self):
+        assert all(event.wait(timeout=60) for event in self.events)
+        self.events.clear()
 
 
 class Piece:
     """A memory object, and which bytes of which allocation it should have."""
 
-    def __init__(self, memory, model, start, stop):
-        self.memory, self.model, self.start, self.stop = memory, model, start, stop
+    def __init__(self, memory, model, start=0, stop=None, where=0, is_mapping=False):
+        self.memory, self.model, self.start = memory, model, start
+        self.stop = len(model.bytes) if stop is None else stop
+        self.where, self.is_mapping = where, is_mapping
+
+    def part(self, memory, first=0, last=None):
+        """Another object for some of its bytes."""
+        stop = self.stop if last is None else self.start + last
+        return Piece(memory, self.model, self.start + first, stop, self.where, self.is_mapping)
+
+    def begun(self, event):
+        """Notes an event; only an event orders work on memory that is mapped at two addresses."""
+        self.model.events.append(event)
+        if self.model.is_mapped:
+            self.model.settle()
 
     @property
     def expected(self):
@@ -75,6 +104,22 @@ def check(piece, content):
     assert bytes(content) == piece.expected
 
 
+def run_child(known, settled, val):
+    """What a fork's child does, to its end."""
+    signal.alarm(60)
+    try:
+        for piece in settled:
+            check(piece, piece.memory.tobytes())
+        for piece in known:
+            assert all(event.wait(timeout=0) for event in piece.model.events)
+            piece.memory.memset(val)
+            assert piece.memory.tobytes() == bytes([val]) * len(piece)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
 class Programs(RuleBasedStateMachine):
     """Whole programs; `pieces` are objects of memory, `arrays` views, `events` what was begun."""
 
@@ -85,11 +130,12 @@ class Programs(RuleBasedStateMachine):
     pickles = Bundle("pickles")
 
     large = None
+    peer = None
 
     @initialize()
     def places(self):
         device = dpctl.SyclDevice("level_zero:gpu")
-        context = dpctl.SyclContext(device)
+        context = dpctl.SyclContext([device])  # Of a list a new one is made.
         self.queues = [None, dpctl.SyclQueue(context, device)]
         if Programs.large is None:
             Programs.large = [zm.MemoryUSMDevice(100 << 20, queue=queue) for queue in self.queues]
@@ -97,6 +143,13 @@ class Programs(RuleBasedStateMachine):
             Programs.kept = self.queues
         self.queues = Programs.kept
         self.host = []
+        self.known = weakref.WeakSet()
+        if Programs.peer is None:
+            Programs.peer = Peer()
+
+    def made(self, piece):
+        self.known.add(piece)
+        return piece
 
     # --- making ------------------------------------------------------------------------------------
 
@@ -104,10 +157,10 @@ class Programs(RuleBasedStateMachine):
         target=pieces, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
     )
     def allocate(self, kind, size, where, val):
-        piece = Piece(CLASSES[kind](size, queue=self.queues[where]), Model(size, where), 0, size)
+        piece = Piece(CLASSES[kind](size, queue=self.queues[where]), Model(size), where=where)
         piece.memory.memset(val)
         piece.write(bytes([val]) * size)
-        return piece
+        return self.made(piece)
 
     @rule(target=pieces, piece=pieces, start=st.integers(0, LARGEST), stop=st.integers(0, LARGEST))
     def cut(self, piece, start, stop):
@@ -116,7 +169,7 @@ class Programs(RuleBasedStateMachine):
         last = max(first, min(stop, len(piece)))
         if first == last:
             return multiple()
-        return Piece(part, piece.model, piece.start + first, piece.start + last)
+        return self.made(piece.part(part, first, last))
 
     @rule(target=pieces, piece=pieces, way=st.integers(0, 2))
     def import_again(self, piece, way):
@@ -126,14 +179,14 @@ class Programs(RuleBasedStateMachine):
             again = zm.as_usm_memory(piece.memory.view("u1"))
         else:
             again = zm.as_usm_memory(dpctl.memory.as_usm_memory(piece.memory))
-        return Piece(again, piece.model, piece.start, piece.stop)
+        return self.made(piece.part(again))
 
     @rule(target=pieces, piece=pieces, kind=KINDS, where=st.integers(0, 1))
     def copy(self, piece, kind, where):
         copy = CLASSES[kind](piece.memory, copy=True, queue=self.queues[where])
-        copied = Piece(copy, Model(len(piece), where), 0, len(piece))
+        copied = Piece(copy, Model(len(piece)), where=where)
         copied.write(piece.expected)
-        return copied
+        return self.made(copied)
 
     @rule(target=arrays, piece=pieces, step=st.sampled_from([1, 2, -1]))
     def view(self, piece, step):
@@ -142,7 +195,7 @@ class Programs(RuleBasedStateMachine):
     @rule(target=arrays, array=arrays)
     def by_dlpack(self, array):
         piece, view, step = array
-        if piece.model.where == 1:
+        if piece.where == 1:
             with pytest.raises(BufferError, match="default"):  # DLPack has no other context.
                 zeusm.from_dlpack(view)
             return multiple()
@@ -153,13 +206,14 @@ class Programs(RuleBasedStateMachine):
     def keep_busy(self, piece, turns):
         """What is begun next on the memory is not over before the program goes on."""
         for turn in range(turns):
-            self.large[piece.model.where].memset_async(turn)
+            self.large[piece.where].memset_async(turn)
 
     @rule(target=events, piece=pieces, val=BYTES, turns=TURNS, before=st.none() | events)
     def fill_later(self, piece, val, turns, before):
         self.keep_busy(piece, turns)
         event = piece.memory.memset_async(val, depends=before)
         piece.write(bytes([val]) * len(piece))
+        piece.begun(event)
         return event
 
     @rule(target=events, piece=pieces, seed=BYTES, turns=TURNS, before=st.none() | events)
@@ -168,6 +222,7 @@ class Programs(RuleBasedStateMachine):
         content = bytearray((seed + at) % 256 for at in range(len(piece)))
         event = piece.memory.copy_from_host_async(content, depends=before)
         piece.write(content)
+        piece.begun(event)
         return event
 
     @rule(target=events, piece=pieces, turns=TURNS, before=st.none() | events)
@@ -176,6 +231,7 @@ class Programs(RuleBasedStateMachine):
         content = bytearray(len(piece))
         event = piece.memory.copy_to_host_async(content, depends=before)
         self.host.append((event, content, piece.expected))
+        piece.begun(event)
         return event
 
     @rule(target=events, to=pieces, source=pieces, turns=TURNS, before=st.none() | events)
@@ -185,6 +241,8 @@ class Programs(RuleBasedStateMachine):
         self.keep_busy(to, turns)
         event = to.memory.copy_from_device_async(source.memory, depends=before)
         to.write(source.expected)
+        to.begun(event)
+        source.begun(event)
         return event
 
     @rule(to=pieces, source=pieces)
@@ -284,10 +342,74 @@ class Programs(RuleBasedStateMachine):
     def unpickle(self, kept):
         content, buffers, expected = kept
         memory = pickle.loads(content, buffers=buffers)
-        piece = Piece(memory, Model(len(expected)), 0, len(expected))
+        piece = Piece(memory, Model(len(expected)))
         piece.write(expected)
         check(piece, memory.tobytes())
-        return piece
+        return self.made(piece)
+
+    # --- other processes ---------------------------------------------------------------------------
+
+    @rule(target=pieces, piece=pieces, where=st.integers(0, 1))
+    def open_own(self, piece, where):
+        """Its own memory by a handle: the same bytes at another address."""
+        if piece.is_mapping:
+            with pytest.raises(ValueError, match="another process"):
+                piece.memory.ipc_handle()
+            return multiple()
+        piece.model.settle()
+        piece.model.is_mapped = True
+        opened = zm.IPCMemoryHandle.open(bytes(piece.memory.ipc_handle()), self.queues[where])
+        mapping = piece.part(opened)
+        mapping.where, mapping.is_mapping = where, True
+        check(mapping, opened.tobytes())
+        return self.made(mapping)
+
+    @rule(
+        target=pieces, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
+    )
+    def open_other(self, kind, size, where, val):
+        number, handle = self.peer.allocate(kind, size, val)
+        memory = zm.IPCMemoryHandle.open(handle, self.queues[where])
+        piece = Piece(memory, Model(size, number), where=where, is_mapping=True)
+        piece.write(bytes([val]) * size)
+        check(piece, memory.tobytes())
+        return self.made(piece)
+
+    @rule(piece=pieces, val=st.none() | BYTES)
+    def give(self, piece, val):
+        """The peer reads the memory by a handle, and may fill it."""
+        if piece.is_mapping:
+            return
+        piece.model.settle()
+        check(piece, self.peer.use(bytes(piece.memory.ipc_handle()), val))
+        if val is not None:
+            piece.write(bytes([val]) * len(piece))
+
+    @rule(piece=pieces, val=st.none() | BYTES)
+    def compare_with_peer(self, piece, val):
+        """The peer's own object has what was written here."""
+        model = piece.model
+        if model.number is None:
+            return
+        assert self.peer.read(model.number, val) == model.bytes
+        if val is not None:
+            model.bytes[:] = bytes([val]) * len(model.bytes)
+
+    @rule(val=BYTES, settles=st.booleans())
+    def fork(self, val, settles):
+        """A child reads what it inherited, if it was not being written, and may write to all of it."""
+        known = list(self.known)
+        if settles:
+            for piece in known:
+                piece.model.settle()
+        settled = [piece for piece in known if piece.model.is_settled()]
+        child = os.fork()
+        if child == 0:
+            run_child(known, settled, val)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        for piece in known:
+            if piece.is_mapping:  # All else is the child's own.
+                piece.write(bytes([val]) * len(piece))
 
     # --- letting go --------------------------------------------------------------------------------
 
