@@ -2,11 +2,9 @@
 
 use std::cell::RefCell;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use parking_lot::{Condvar, Mutex};
 
 use super::command::{Executor, Token};
+use super::meeting::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{Outlook, wait};
 use super::workers::retire;
 use crate::clock::Deadline;

@@ -2,15 +2,11 @@
 
 use std::hint;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
 use super::command::Executor;
+use super::meeting::{Condvar, Mutex, MutexGuard, SPINS};
 use super::waiter::Request;
 use super::workers::release_retired;
 use crate::clock::Deadline;
-
-/// How often a waiting thread looks before it goes to sleep: a few microseconds.
-const SPINS: u32 = 300;
 
 /// What a waiting thread sees.
 pub enum Outlook {

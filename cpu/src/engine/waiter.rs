@@ -7,11 +7,7 @@
 //!
 //! The role only makes kernels faster: every one of them ends, and is told of, without it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
-use parking_lot::{Condvar, Mutex};
-
+use super::meeting::{AtomicUsize, Condvar, Mutex, Ordering, thread};
 use super::native::Lane;
 use super::workers::engine;
 
