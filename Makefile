@@ -103,15 +103,18 @@ test-rust: test-direct test-loader test-validated ## The Rust tests, in all thre
 test-direct: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --workspace --locked
 
-# These bring a library of their own, whatever the mode: once is enough.
-ONCE := -- --skip every_call_may_fail --skip every_call_of_the_start_may_fail
+# These bring a library of their own, or are about what the mode has no part in (the pool's and the compiler's long ones,
+# a million allocations; unit tests as well): once is enough. A few forks are, too.
+ONCE := --test '*' -- --skip every_call_may_fail --skip every_call_of_the_start_may_fail \
+	--skip a_million --skip mixes_fragment --skip changed_byte
+test-loader test-validated: export ZEUSM_TEST_FORKS := 3
 LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 test-loader: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked --tests $(ONCE)
+	ZEUSM_TEST_MODE=loader $(LOADER) cargo test --workspace --locked $(ONCE)
 
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
 test-validated: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked --tests $(ONCE)
+	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test --workspace --locked $(ONCE)
 
 # Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
@@ -152,6 +155,8 @@ test-faults: build venvs ## Every Level Zero call made to fail, with each code
 test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and random programs
 	PROPTEST_CASES=$(FUZZ) cargo test --locked --lib
 	PROPTEST_CASES=$(FUZZ) cargo test --locked -p zeusm-cpu --lib
+	PROPTEST_CASES=500 ZEUSM_OPENCL_LIBRARY=$(CURDIR)/$(VENV)/lib/libintelocl.so \
+		cargo test --locked -p zeusm-cpu --test kernels changed_byte
 	$(OPTIMISED) PROPTEST_CASES=10000000 cargo test --locked --lib suai::fuzz
 	$(OPTIMISED) ZEUSM_SIMULATIONS=1000000 cargo test --locked -p zeusm-cpu --lib simulation
 	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py tests/python/test_ipc_forged.py
@@ -177,8 +182,8 @@ test-loom: ## What threads meet at, in every interleaving of a few threads
 # Miri needs its component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It knows no
 # foreign functions, so it sees what calls no driver; and what goes through gigabytes would take it days.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
-test-miri: ## Unsafe code of suai, dlpack and the pool under Miri
-	$(MIRI) --lib -- suai:: dlpack:: sizes::
+test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
+	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child
 	$(MIRI) --test pool -- --skip level_zero --skip stress --skip mixes --skip any_sequence --skip blocks_hold \
 		--skip heap_conforms --skip a_child --skip a_million --skip near_the_shards
 
