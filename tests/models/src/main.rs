@@ -5,8 +5,7 @@
 //! those of `crate::process` and of the engine's `meeting`. What a file calls beyond that is replaced by a few lines.
 //!
 //! Time limits are not modelled, nor is the engine's helper thread, which never ends: loom takes that for a deadlock.
-//! Atomics of the pool (the blocks' records, the sum of bytes held) are the standard library's: they change at the
-//! pool's locks, not between them.
+//! The pool's sums of bytes are the standard library's atomics: they change at the pool's locks, not between them.
 
 #![allow(dead_code, reason = "a model uses a part of each file")]
 

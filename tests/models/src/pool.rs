@@ -60,8 +60,8 @@ pub const MODELS: &[Model] = &[
     ("pool: a limit that holds one block", Some(4), one_at_a_time),
 ];
 
-/// Two blocks of this size make a slab.
-const SMALL: usize = 2048;
+/// Two blocks of this size make a slab, and a shard takes one at a time: the other is there for another thread.
+const SMALL: usize = 64 << 10;
 const SLAB: usize = 2 * SMALL;
 const LARGE: usize = 2 << 20;
 
