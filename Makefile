@@ -107,15 +107,18 @@ test-rust: test-direct test-loader test-validated ## The Rust tests, in all thre
 test-direct: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
 
-# These bring a library of their own, whatever the mode: once is enough.
-ONCE := -- --skip every_call_may_fail --skip every_call_of_the_start_may_fail
+# These bring a library of their own, or are about what the mode has no part in (the pool's and the compiler's long ones,
+# a million allocations; unit tests as well): once is enough. A few forks are, too.
+ONCE := --test '*' -- --skip every_call_may_fail --skip every_call_of_the_start_may_fail \
+	--skip a_million --skip mixes_fragment --skip changed_byte
+test-loader test-validated: export ZEUSM_TEST_FORKS := 3
 LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 test-loader: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=loader $(LOADER) cargo test $(WORKSPACE) --locked --tests $(ONCE)
+	ZEUSM_TEST_MODE=loader $(LOADER) cargo test $(WORKSPACE) --locked $(ONCE)
 
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
 test-validated: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test $(WORKSPACE) --locked --tests $(ONCE)
+	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test $(WORKSPACE) --locked $(ONCE)
 
 # Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
@@ -141,27 +144,50 @@ test-python: venvs ## The Python tests, in both environments
 
 # --- what takes longer than CI should ------------------------------------------------------------
 
-# How many cases each fuzzing test tries.
+# How many cases each fuzzing test tries. What takes a microsecond tries more, with optimisation.
 FUZZ := 100000
+OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-long test-faults test-fuzz test-miri test-sanitized test-threads mutants
-test-long: test-faults test-fuzz test-miri test-sanitized test-threads ## The nets whole: an hour and more
+.PHONY: test-long test-faults test-fuzz test-forks test-loom test-miri test-sanitized test-threads mutants
+test-long: test-faults test-fuzz test-forks test-loom test-miri test-sanitized test-threads ## The nets whole: hours
 
 test-faults: build venvs ## Every Level Zero call made to fail, with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults
 	ZEUSM_TEST_FAULTS=all $(PY) -m pytest tests/python/test_faults.py
 	ZEUSM_TEST_FAULTS=all $(PY_NUMBA_DPEX) -m pytest tests/python/test_faults.py
 
-test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test
+test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and random programs
 	PROPTEST_CASES=$(FUZZ) cargo test --locked --lib
 	PROPTEST_CASES=$(FUZZ) cargo test --locked -p zeusm-cpu --lib
-	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py
+	PROPTEST_CASES=500 ZEUSM_OPENCL_LIBRARY=$(CURDIR)/$(VENV)/lib/libintelocl.so \
+		cargo test --locked -p zeusm-cpu --test kernels changed_byte
+	$(OPTIMISED) PROPTEST_CASES=10000000 cargo test --locked --lib suai::fuzz
+	$(OPTIMISED) ZEUSM_SIMULATIONS=1000000 cargo test --locked -p zeusm-cpu --lib simulation
+	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py tests/python/test_ipc_forged.py
+	ZEUSM_TEST_MODEL=300 $(PY) -m pytest tests/python/test_model.py
+	ZEUSM_TEST_MODEL=300 $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py
+
+# The long launch takes half a minute, and a process of its own.
+LONG_LAUNCH := a_child_that_came_in_the_middle_of_a_long_launch_has_no_kernels
+test-forks: export ZEUSM_TEST_FORKS := 100
+test-forks: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
+test-forks: build venvs ## 500 forks beside threads that work, in each environment
+	cargo test --locked -p zeusm-cpu --test forks
+	cargo test --locked -p zeusm-cpu --test forks -- --ignored --exact $(LONG_LAUNCH)
+	$(PY) -m pytest tests/python/test_fork.py
+	$(PY_NUMBA_DPEX) -m pytest tests/python/test_fork.py
+
+# With optimisation, and with the checks for overflow. MODEL chooses one by its name.
+LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
+test-loom: ## What threads meet at, in every interleaving of a few threads
+	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
+	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
 
 # Miri needs its component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It knows no
 # foreign functions, so it sees what calls no driver; and what goes through gigabytes would take it days.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
-test-miri: ## Unsafe code of suai, dlpack and the pool under Miri
-	$(MIRI) --lib -- suai:: dlpack:: sizes::
+test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
+	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child
 	$(MIRI) --test pool -- --skip level_zero --skip stress --skip mixes --skip any_sequence --skip blocks_hold \
 		--skip heap_conforms --skip a_child --skip a_million --skip near_the_shards
 

@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::provider::Chunk;
+use crate::process::atomic::{AtomicU32, Ordering};
 
 /// What a slab is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

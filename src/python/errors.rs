@@ -5,6 +5,7 @@ use pyo3::exceptions::{
 };
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
+use super::uses::Closed;
 use crate::{Error, ipc, suai, sycl};
 
 create_exception!(
@@ -82,6 +83,12 @@ impl<T> Explain for PyResult<T> {
                 explained(error)
             }
         })
+    }
+}
+
+impl From<Closed> for PyErr {
+    fn from(_: Closed) -> Self {
+        PyValueError::new_err("the memory was closed")
     }
 }
 

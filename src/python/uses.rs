@@ -1,9 +1,6 @@
 //! What uses a memory object at the moment, so that closing it pulls nothing from under anybody.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use crate::process::atomic::{AtomicU32, Ordering};
 
 /// The count of a closed object.
 const CLOSED: u32 = u32::MAX;
@@ -16,6 +13,10 @@ pub(super) struct Uses(AtomicU32);
 
 /// One use, until it is dropped.
 pub(super) struct Use<'a>(&'a Uses);
+
+/// A use was refused: the object is closed, or about to be.
+#[derive(Debug)]
+pub(super) struct Closed;
 
 /// What an attempt to close found.
 pub(super) enum Close<'a> {
@@ -32,21 +33,21 @@ pub(super) struct Closing<'a>(&'a Uses);
 
 impl Uses {
     /// Begins a use that ends with the guard.
-    pub(super) fn guard(&self) -> PyResult<Use<'_>> {
+    pub(super) fn guard(&self) -> Result<Use<'_>, Closed> {
         self.begin().map(|()| Use(self))
     }
 
     /// Begins a use that [`end`](Self::end) ends.
     ///
     /// # Errors
-    /// `ValueError` once closed, or about to be.
-    pub(super) fn begin(&self) -> PyResult<()> {
+    /// [`Closed`], once closed or about to be.
+    pub(super) fn begin(&self) -> Result<(), Closed> {
         self.0
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |uses| {
                 (uses < CLOSING).then(|| uses + 1)
             })
             .map(drop)
-            .map_err(|_| PyValueError::new_err("the memory was closed"))
+            .map_err(|_| Closed)
     }
 
     /// Ends a use.
@@ -58,7 +59,8 @@ impl Uses {
     pub(super) fn close(&self) -> Close<'_> {
         let begun = self
             .0
-            .compare_exchange(0, CLOSING, Ordering::Acquire, Ordering::Relaxed);
+            // Acquire in both cases: a thread that is told of the end may rely on it.
+            .compare_exchange(0, CLOSING, Ordering::Acquire, Ordering::Acquire);
         match begun {
             Ok(_) => Close::Begun(Closing(self)),
             Err(CLOSED) => Close::Closed,

@@ -45,6 +45,7 @@
 //! A fork's child starts with a new engine ([`forget`]).
 
 mod command;
+mod meeting;
 mod native;
 mod operation;
 mod signal;

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::command::{Executor, Token};
+use super::meeting::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{Outlook, wait};
 use super::workers::retire;
 use crate::clock::Deadline;
 use crate::renew::{Renew, Renewed};
-use crate::sync::{Condvar, Mutex};
 
 /// A flag that is set and reset any number of times.
 ///

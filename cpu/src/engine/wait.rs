@@ -3,13 +3,10 @@
 use std::hint;
 
 use super::command::Executor;
+use super::meeting::{Condvar, Mutex, SPINS};
 use super::waiter::Request;
 use super::workers::release_retired;
 use crate::clock::Deadline;
-use crate::sync::{Condvar, Mutex};
-
-/// How often a waiting thread looks before it goes to sleep: a few microseconds.
-const SPINS: u32 = 300;
 
 /// What a waiting thread sees.
 pub enum Outlook {

@@ -7,12 +7,9 @@
 //!
 //! The role only makes kernels faster: every one of them ends, and is told of, without it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
+use super::meeting::{AtomicUsize, Condvar, Mutex, Ordering, thread};
 use super::native::Lane;
 use super::workers::engine;
-use crate::sync::{Condvar, Mutex};
 
 /// The role.
 #[derive(Default)]

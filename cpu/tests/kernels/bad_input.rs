@@ -103,10 +103,12 @@ fn a_module_with_a_changed_byte_never_crashes() {
         return;
     };
     let whole = module();
+    let asked = ProptestConfig::default();
     let config = ProptestConfig {
-        cases: 64,
+        // Seconds each, where the compiler has to be stopped.
+        cases: std::env::var_os("PROPTEST_CASES").map_or(20, |_| asked.cases),
         max_shrink_iters: 0,
-        ..ProptestConfig::default()
+        ..asked
     };
     proptest!(config, |(at in 0..whole.len(), bits in 1_u8..=255)| {
         let mut bytes = whole.clone();

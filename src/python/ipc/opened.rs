@@ -48,7 +48,8 @@ macro_rules! class {
             fn exported_usm_type(slf: &Bound<'_, Self>) -> PyResult<&'static str> {
                 let memory = slf.as_super().as_super().get();
                 let kind = memory.kind_at_owner().unwrap_or(memory.kind);
-                memory.uses.guard().map(|_use| kind.name())
+                let _use = memory.uses.guard()?;
+                Ok(kind.name())
             }
 
             /// Size of the memory in bytes; 0 once closed.

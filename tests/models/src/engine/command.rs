@@ -1,0 +1,71 @@
+//! In the place of the engine's commands.
+
+use std::sync::Arc;
+
+use loom::sync::atomic::{AtomicBool, Ordering};
+
+use super::native::Lane;
+use super::waiter::Request;
+
+/// Owns something, as the engine's does.
+pub struct Token(pub Box<usize>);
+
+impl Token {
+    pub fn chain(&mut self, _lane: &'static Lane) -> bool {
+        false
+    }
+}
+
+/// A command of one part.
+pub struct Work {
+    claimed: AtomicBool,
+    operation: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Work {
+    pub fn new(operation: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            claimed: AtomicBool::new(false),
+            operation: Box::new(operation),
+        })
+    }
+
+    pub fn run(&self) -> bool {
+        let claims = !self.claimed.swap(true, Ordering::Relaxed);
+        if claims {
+            (self.operation)();
+        }
+        claims
+    }
+}
+
+#[derive(Clone)]
+pub struct Native {
+    pub lane: &'static Lane,
+}
+
+#[derive(Clone)]
+pub enum Executor {
+    Native(Native),
+    Workers(Arc<Work>),
+}
+
+impl Executor {
+    pub fn help(&self) -> bool {
+        match self {
+            Self::Native(_) => false,
+            Self::Workers(work) => work.run(),
+        }
+    }
+
+    pub fn request_help(&self) -> Option<Request<'static>> {
+        None
+    }
+
+    pub fn identity(&self) -> (usize, u64) {
+        match self {
+            Self::Native(_) => (0, 0),
+            Self::Workers(work) => (Arc::as_ptr(work).addr(), 0),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The engine's signals, the host threads that wait for them, and the role of the one that waits in the other runtime.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use self::command::{Executor, Token, Work};
+use self::signal::Signal;
+use self::waiter::Waiter;
+use crate::Model;
+use crate::clock::Deadline;
+
+mod command;
+mod meeting;
+#[path = "../../../../cpu/src/engine/signal.rs"]
+mod signal;
+#[path = "../../../../cpu/src/engine/wait.rs"]
+mod wait;
+#[path = "../../../../cpu/src/engine/waiter.rs"]
+mod waiter;
+
+/// In the place of the engine's lanes, of which there are none.
+mod native {
+    use std::sync::Arc;
+
+    pub struct Lane;
+    pub struct Event;
+
+    impl Lane {
+        pub fn last(&self) -> Option<Arc<Event>> {
+            None
+        }
+    }
+
+    impl Event {
+        pub fn wait(&self) {}
+    }
+}
+
+/// In the place of the engine's workers.
+mod workers {
+    use super::native::Lane;
+
+    pub struct Engine;
+
+    impl Engine {
+        pub fn lanes(&self) -> &[Lane] {
+            &[]
+        }
+    }
+
+    pub fn engine() -> Engine {
+        Engine
+    }
+
+    pub fn retire(object: impl Send + 'static) {
+        drop(object);
+    }
+
+    pub fn release_retired() {}
+}
+
+pub const MODELS: &[Model] = &[
+    ("signal: one thread waits for it", None, one_waits),
+    ("signal: two threads wait for it", Some(4), two_wait),
+    (
+        "signal: its command is executed meanwhile",
+        Some(4),
+        executed,
+    ),
+    ("signal: each command goes on once", None, each_goes_on),
+    (
+        "waiter: one thread has the role at a time",
+        Some(4),
+        one_has_the_role,
+    ),
+];
+
+/// What a command writes before its signal is set.
+struct Result {
+    signal: Signal,
+    bytes: UnsafeCell<u32>,
+}
+
+// SAFETY: the signal orders the accesses, and loom reports those that it does not.
+unsafe impl Send for Result {}
+// SAFETY: as above.
+unsafe impl Sync for Result {}
+
+impl Result {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            signal: Signal::new(false, true),
+            bytes: UnsafeCell::new(0),
+        })
+    }
+
+    fn execute(&self) {
+        // SAFETY: see above.
+        self.bytes.with_mut(|bytes| unsafe { *bytes = 7 });
+        assert!(self.signal.set(1, 2).is_empty());
+    }
+
+    fn read(&self) {
+        // SAFETY: see above.
+        self.bytes.with(|bytes| assert_eq!(unsafe { *bytes }, 7));
+    }
+
+    fn wait(&self) {
+        assert!(self.signal.wait(Deadline::Never));
+        self.read();
+        assert_eq!(self.signal.times(), Some((1, 2)));
+    }
+}
+
+fn one_waits() {
+    let result = Result::new();
+    let other = Arc::clone(&result);
+    let setter = thread::spawn(move || other.execute());
+    // A look is never too early.
+    if result.signal.wait(Deadline::Now) {
+        result.read();
+    }
+    result.wait();
+    setter.join().expect("no panic");
+}
+
+fn two_wait() {
+    let result = Result::new();
+    let (first, second) = (Arc::clone(&result), Arc::clone(&result));
+    let waiter = thread::spawn(move || first.wait());
+    let setter = thread::spawn(move || second.execute());
+    result.wait();
+    waiter.join().expect("no panic");
+    setter.join().expect("no panic");
+}
+
+/// A worker tells of the command and executes it; the thread that waits may take it on instead.
+fn executed() {
+    let result = Result::new();
+    let other = Arc::clone(&result);
+    let worker = thread::spawn(move || {
+        let done = Arc::clone(&other);
+        let work = Work::new(move || done.execute());
+        other.signal.expect(Executor::Workers(Arc::clone(&work)));
+        work.run();
+    });
+    result.wait();
+    worker.join().expect("no panic");
+}
+
+/// Of a signal that is set while commands come to wait for it, each of them gets its turn once.
+fn each_goes_on() {
+    let signal = Arc::new(Signal::new(false, false));
+    let gone_on = Arc::new(AtomicUsize::new(0));
+    let (other, counter) = (Arc::clone(&signal), Arc::clone(&gone_on));
+    let admit = |signal: &Signal, counter: &AtomicUsize, number: usize| {
+        if let Some(Token(number)) = signal.admit(Token(Box::new(number))) {
+            counter.fetch_add(*number, Ordering::Relaxed);
+        }
+    };
+    let command = thread::spawn(move || admit(&other, &counter, 1));
+    let (other, counter) = (Arc::clone(&signal), Arc::clone(&gone_on));
+    let setter = thread::spawn(move || {
+        for Token(number) in other.set(0, 0) {
+            counter.fetch_add(*number, Ordering::Relaxed);
+        }
+    });
+    admit(&signal, &gone_on, 10);
+    command.join().expect("no panic");
+    setter.join().expect("no panic");
+    assert_eq!(gone_on.load(Ordering::Relaxed), 11);
+}
+
+fn one_has_the_role() {
+    struct Role {
+        waiter: Waiter,
+        inside: UnsafeCell<()>,
+    }
+    // SAFETY: loom reports two threads that are inside at once.
+    unsafe impl Send for Role {}
+    // SAFETY: as above.
+    unsafe impl Sync for Role {}
+    let role = Arc::new(Role {
+        waiter: Waiter::default(),
+        inside: UnsafeCell::new(()),
+    });
+    let enter = |role: &Role| role.inside.with_mut(|_| ());
+    let (first, second) = (Arc::clone(&role), Arc::clone(&role));
+    let holder = thread::spawn(move || first.waiter.hold(|| enter(&first)));
+    let passer = thread::spawn(move || {
+        let _ = second.waiter.try_hold(|| enter(&second));
+    });
+    role.waiter.hold(|| enter(&role));
+    holder.join().expect("no panic");
+    passer.join().expect("no panic");
+    assert!(role.waiter.try_hold(|| ()));
+}

@@ -1,0 +1,22 @@
+//! The errors that a pool makes.
+
+use std::error::Error as Cause;
+
+#[derive(Debug)]
+pub enum Error {
+    PoolLimit {
+        size: usize,
+        held: usize,
+        limit: usize,
+    },
+    Pool {
+        size: usize,
+        used_bytes: usize,
+        total_bytes: usize,
+        limit: Option<usize>,
+        cause: Box<Self>,
+    },
+    Callback(Box<dyn Cause + Send + Sync>),
+}
+
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,74 @@
+//! A value that each process makes for itself.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::Model;
+use crate::process::Local;
+
+pub const MODELS: &[Model] = &[(
+    "local: threads that come at once share one",
+    None,
+    share_one,
+)];
+
+struct Made {
+    content: UnsafeCell<u32>,
+    dropped: std::sync::Arc<AtomicUsize>,
+}
+
+// SAFETY: the content is changed before the value is shared.
+unsafe impl Sync for Made {}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn share_one() {
+    let dropped = std::sync::Arc::<AtomicUsize>::default();
+    let made = std::sync::Arc::<AtomicUsize>::default();
+    let local = Arc::new(Local::new());
+    assert!(local.get().is_none());
+    let look = |local: &Local<Made>, made: &AtomicUsize, dropped: &std::sync::Arc<AtomicUsize>| {
+        let value = local.get_or_init(|| {
+            made.fetch_add(1, Ordering::Relaxed);
+            let content = UnsafeCell::new(0);
+            // SAFETY: it is this thread's alone. Loom reports who reads it without having seen this.
+            content.with_mut(|content| unsafe { *content = 7 });
+            Made {
+                content,
+                dropped: std::sync::Arc::clone(dropped),
+            }
+        });
+        // SAFETY: it is not changed any more.
+        value
+            .content
+            .with(|content| assert_eq!(unsafe { *content }, 7));
+        std::ptr::from_ref(value).addr()
+    };
+    let others: Vec<_> = (0..2)
+        .map(|_| {
+            let (local, made, dropped) = (local.clone(), made.clone(), dropped.clone());
+            thread::spawn(move || look(&local, &made, &dropped))
+        })
+        .collect();
+    let found = look(&local, &made, &dropped);
+    for other in others {
+        assert_eq!(other.join().expect("no panic"), found);
+    }
+    // Those that came too late are dropped, and the one in place is when all is over.
+    assert_eq!(
+        dropped.load(Ordering::Relaxed) + 1,
+        made.load(Ordering::Relaxed)
+    );
+    drop(local);
+    assert_eq!(
+        dropped.load(Ordering::Relaxed),
+        made.load(Ordering::Relaxed)
+    );
+}

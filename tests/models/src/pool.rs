@@ -1,0 +1,206 @@
+//! The pool: its shards, classes, nearby places and cache, with a provider that only counts.
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use loom::thread;
+
+use self::coarse::Coarse;
+use self::inner::Inner;
+use self::options::{Growth, Options};
+use self::provider::Provider;
+use self::ranges::{Found, find};
+use crate::{Model, Result};
+
+#[path = "../../../src/pool/class.rs"]
+mod class;
+#[path = "../../../src/pool/coarse.rs"]
+mod coarse;
+#[path = "../../../src/pool/failure.rs"]
+mod failure;
+#[path = "../../../src/pool/inner.rs"]
+mod inner;
+#[path = "../../../src/pool/nearby.rs"]
+mod nearby;
+#[path = "../../../src/pool/options.rs"]
+mod options;
+#[path = "../../../src/pool/provider.rs"]
+mod provider;
+#[path = "../../../src/pool/ranges.rs"]
+mod ranges;
+#[path = "../../../src/pool/shard.rs"]
+mod shard;
+#[path = "../../../src/pool/sizes.rs"]
+mod sizes;
+#[path = "../../../src/pool/slab.rs"]
+mod slab;
+#[path = "../../../src/pool/statistics.rs"]
+mod statistics;
+
+pub const MODELS: &[Model] = &[
+    (
+        "pool: small blocks of two shards",
+        Some(4),
+        small_of_two_shards,
+    ),
+    (
+        "pool: small blocks of one shard",
+        Some(4),
+        small_of_one_shard,
+    ),
+    ("pool: large blocks", Some(4), large),
+    (
+        "pool: blocks while another thread trims",
+        Some(4),
+        beside_a_trim,
+    ),
+    ("pool: a limit that holds one block", Some(4), one_at_a_time),
+];
+
+/// Two blocks of this size make a slab, and a shard takes one at a time: the other is there for another thread.
+const SMALL: usize = 64 << 10;
+const SLAB: usize = 2 * SMALL;
+const LARGE: usize = 2 << 20;
+
+/// Addresses that are used once.
+#[derive(Debug, Default)]
+struct Addresses {
+    given: AtomicUsize,
+    out: AtomicUsize,
+}
+
+// SAFETY: the addresses of chunks ascend.
+unsafe impl Provider for Addresses {
+    fn allocate(&self, size: usize, _alignment: usize) -> Result<NonNull<c_void>> {
+        let before = self
+            .given
+            .fetch_add(size.next_multiple_of(LARGE), Ordering::Relaxed);
+        self.out.fetch_add(size, Ordering::Relaxed);
+        let address = std::ptr::without_provenance_mut(before + LARGE);
+        Ok(NonNull::new(address).expect("beyond LARGE"))
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        assert_eq!(find(address.addr().get()), Found::Elsewhere, "still served");
+        self.out.fetch_sub(size, Ordering::Relaxed);
+    }
+}
+
+/// A pool, and the blocks that its users have.
+struct World {
+    inner: Inner<Addresses>,
+    provider: Arc<Addresses>,
+    owned: Mutex<BTreeSet<usize>>,
+}
+
+impl World {
+    fn new(shards: usize, limit: Option<usize>) -> Arc<Self> {
+        let growth = Growth {
+            first_slab: SLAB,
+            largest_slab: SLAB,
+            ..Growth::default()
+        };
+        let options = Options {
+            growth,
+            limit,
+            ..Options::default()
+        };
+        let provider = Arc::<Addresses>::default();
+        let most = Arc::new(AtomicUsize::new(limit.unwrap_or(usize::MAX)));
+        let coarse = Coarse::new(Arc::clone(&provider), options, most, shards);
+        Arc::new(Self {
+            inner: Inner::new(coarse, shards),
+            provider,
+            owned: Mutex::default(),
+        })
+    }
+
+    fn owned(&self) -> std::sync::MutexGuard<'_, BTreeSet<usize>> {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a block, looks at it, and gives it back; whether there was one.
+    fn cycle(&self, shard: usize, size: usize) -> bool {
+        let Ok(piece) = self.inner.allocate(shard, size - 8, 0) else {
+            return false;
+        };
+        let address = piece.address().addr().get();
+        assert!(self.owned().insert(address), "the block has two owners");
+        assert_eq!(find(address), Found::Used(address..address + size - 8));
+        self.owned().remove(&address);
+        self.inner.free(shard, piece);
+        true
+    }
+
+    /// All has come back, and goes back.
+    fn end(self: Arc<Self>) {
+        let statistics = self.inner.statistics();
+        assert_eq!((statistics.used_count, statistics.used_bytes), (0, 0));
+        assert_eq!(
+            statistics.total_bytes,
+            self.provider.out.load(Ordering::Relaxed)
+        );
+        let provider = Arc::clone(&self.provider);
+        let world = Arc::into_inner(self).expect("the threads have ended");
+        drop(world);
+        assert_eq!(provider.out.load(Ordering::Relaxed), 0);
+    }
+}
+
+/// Two threads, each of which does its part; both succeed.
+fn together(
+    world: Arc<World>,
+    first: impl FnOnce(&World) -> bool + 'static,
+    second: impl FnOnce(&World) -> bool,
+) {
+    let other = Arc::clone(&world);
+    let thread = thread::spawn(move || first(&other));
+    assert!(second(&world));
+    assert!(thread.join().expect("no panic"));
+    world.end();
+}
+
+fn small_of_two_shards() {
+    let cycle = |shard| move |world: &World| world.cycle(shard, SMALL) && world.cycle(shard, SMALL);
+    together(World::new(2, None), cycle(0), cycle(1));
+}
+
+fn small_of_one_shard() {
+    let cycle = |world: &World| world.cycle(0, SMALL) && world.cycle(0, SMALL);
+    together(World::new(1, None), cycle, cycle);
+}
+
+fn large() {
+    let cycle = |shard| move |world: &World| world.cycle(shard, LARGE) && world.cycle(shard, LARGE);
+    together(World::new(2, None), cycle(0), cycle(1));
+}
+
+fn beside_a_trim() {
+    let world = World::new(1, None);
+    assert!(world.cycle(0, SMALL) && world.cycle(0, LARGE));
+    let cycle = |world: &World| world.cycle(0, SMALL) && world.cycle(0, LARGE);
+    together(world, cycle, |world| {
+        world.inner.trim(0);
+        true
+    });
+}
+
+/// Where the limit is that of one block, one thread may be refused while the other has it, and none afterwards.
+fn one_at_a_time() {
+    let try_it = |shard| {
+        move |world: &World| {
+            world.cycle(shard, LARGE);
+            true
+        }
+    };
+    let world = World::new(2, Some(LARGE));
+    let other = Arc::clone(&world);
+    let thread = thread::spawn(move || try_it(0)(&other));
+    try_it(1)(&world);
+    thread.join().expect("no panic");
+    assert!(world.cycle(0, LARGE) && world.cycle(1, LARGE));
+    world.end();
+}

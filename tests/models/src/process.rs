@@ -1,0 +1,138 @@
+//! In the place of `crate::process`: its locks and atomics, made of loom's.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{PoisonError, RwLock as StdRwLock};
+
+#[path = "../../../src/process/local.rs"]
+mod local;
+
+pub(crate) use local::Local;
+pub use loom::sync::MutexGuard;
+
+/// Forks are not modelled.
+fn generation() -> u32 {
+    0
+}
+
+macro_rules! at_fork {
+    ($before:expr, $in_parent:expr, $in_child:expr) => {
+        const _: [Option<extern "C" fn()>; 3] = [$before, $in_parent, $in_child];
+    };
+}
+pub(crate) use at_fork;
+
+pub mod atomic {
+    use std::sync::OnceLock;
+
+    use loom::sync::atomic::AtomicPtr as Pointer;
+    pub use loom::sync::atomic::{AtomicU32, Ordering};
+
+    /// A pointer that a constant expression can make, which loom's cannot.
+    pub struct AtomicPtr<T> {
+        first: *mut T,
+        shared: OnceLock<Pointer<T>>,
+    }
+
+    // SAFETY: it is as an atomic pointer.
+    unsafe impl<T> Sync for AtomicPtr<T> {}
+
+    impl<T> AtomicPtr<T> {
+        pub const fn new(first: *mut T) -> Self {
+            Self {
+                first,
+                shared: OnceLock::new(),
+            }
+        }
+
+        fn shared(&self) -> &Pointer<T> {
+            self.shared.get_or_init(|| Pointer::new(self.first))
+        }
+
+        pub fn load(&self, order: Ordering) -> *mut T {
+            self.shared().load(order)
+        }
+
+        pub fn compare_exchange(
+            &self,
+            current: *mut T,
+            new: *mut T,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<*mut T, *mut T> {
+            self.shared()
+                .compare_exchange(current, new, success, failure)
+        }
+
+        pub fn get_mut(&mut self) -> &mut *mut T {
+            if let Some(shared) = self.shared.get_mut() {
+                self.first = shared.with_mut(|pointer| *pointer);
+            }
+            &mut self.first
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> fmt::Debug for Mutex<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Mutex")
+    }
+}
+
+loom::lazy_static! {
+    /// What loom sees of the one lock that is a static of the process.
+    static ref GATE: loom::sync::RwLock<()> = loom::sync::RwLock::new(());
+}
+
+pub struct RwLock<T>(StdRwLock<T>);
+
+/// The lock itself, and what loom sees of it.
+pub struct Guarded<G, H>(G, H);
+
+pub type RwLockReadGuard<'a, T> =
+    Guarded<std::sync::RwLockReadGuard<'a, T>, loom::sync::RwLockReadGuard<'static, ()>>;
+pub type RwLockWriteGuard<'a, T> =
+    Guarded<std::sync::RwLockWriteGuard<'a, T>, loom::sync::RwLockWriteGuard<'static, ()>>;
+
+impl<T> RwLock<T> {
+    pub const fn new(value: T) -> Self {
+        Self(StdRwLock::new(value))
+    }
+
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        let seen = GATE.read().unwrap_or_else(PoisonError::into_inner);
+        Guarded(self.0.read().unwrap_or_else(PoisonError::into_inner), seen)
+    }
+
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        let seen = GATE.write().unwrap_or_else(PoisonError::into_inner);
+        Guarded(self.0.write().unwrap_or_else(PoisonError::into_inner), seen)
+    }
+}
+
+impl<G: Deref, H> Deref for Guarded<G, H> {
+    type Target = G::Target;
+
+    fn deref(&self) -> &G::Target {
+        &self.0
+    }
+}
+
+impl<G: DerefMut, H> DerefMut for Guarded<G, H> {
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.0
+    }
+}
