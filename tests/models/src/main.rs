@@ -23,6 +23,7 @@ mod error;
 mod local;
 mod pool;
 mod process;
+mod renew;
 mod uses;
 
 use error::Result;

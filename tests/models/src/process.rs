@@ -15,12 +15,14 @@ fn generation() -> u32 {
     0
 }
 
-macro_rules! at_fork {
-    ($before:expr, $in_parent:expr, $in_child:expr) => {
-        const _: [Option<extern "C" fn()>; 3] = [$before, $in_parent, $in_child];
+macro_rules! held_at_fork {
+    ($lock:ident: $guarded:ty) => {
+        const _: fn() = || {
+            let _: &RwLock<$guarded> = &$lock;
+        };
     };
 }
-pub(crate) use at_fork;
+pub(crate) use held_at_fork;
 
 pub mod atomic {
     use std::sync::OnceLock;
