@@ -9,7 +9,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use zeusm::pool::{LevelZero, Options, Pool, Provider};
+use zeusm::pool::{Options, Pool, Provider};
+use zeusm::usm::LevelZero;
 use zeusm::{Context, Runtime, UsmKind};
 
 use self::umf::Umf;

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use libloading::Library;
-use zeusm::pool::LevelZero;
+use zeusm::usm::LevelZero;
 use zeusm::{UsmKind, sys};
 
 /// The environment variable that names UMF's library.

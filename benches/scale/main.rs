@@ -15,7 +15,8 @@ mod watched;
 use std::hint::black_box;
 use std::time::Instant;
 
-use zeusm::pool::{LevelZero, Options, Pool};
+use zeusm::pool::{Options, Pool};
+use zeusm::usm::LevelZero;
 use zeusm::{Context, Runtime, UsmKind};
 
 use self::umf::Umf;

@@ -4,7 +4,8 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use zeusm::pool::{LevelZero, Pool};
+use zeusm::pool::Pool;
+use zeusm::usm::LevelZero;
 
 use crate::umf::{LARGEST_POOLED, Umf};
 use crate::{median, report};

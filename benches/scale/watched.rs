@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zeusm::Result;
-use zeusm::pool::{LevelZero, Provider};
+use zeusm::pool::Provider;
+use zeusm::usm::LevelZero;
 
 pub struct Watched {
     provider: LevelZero,
