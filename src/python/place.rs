@@ -4,16 +4,16 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use once_cell::race::OnceBox;
-use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::array::Root;
 use crate::pool::Pool;
+use crate::process::Mutex;
 use crate::sycl::{ContextRef, DeviceRef, RawRef};
-use crate::usm::LevelZero;
-use crate::usm::{PointerAttributes, UsmKind};
+
+use crate::usm::{LevelZero, PointerAttributes, UsmKind};
 use crate::{Context, Device, Driver, Error, Queue, Runtime, sys};
 
 /// A context and a device of it, shared by all memory there.

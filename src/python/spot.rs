@@ -5,7 +5,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -14,7 +13,7 @@ use super::memory::{Address, Owner, PyMemory, Reach};
 use super::place::Place;
 use super::syclobj::{Target, named};
 use super::uses::Uses;
-use crate::process::{Local, Own};
+use crate::process::{Local, Mutex, Own};
 use crate::sycl::QueueRef;
 use crate::usm::UsmKind;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::opened;
+use crate::process::Mutex;
 use crate::python::memory::{Owner, PyMemory};
 use crate::python::spot::Spot;
 use crate::usm::Allocation;

@@ -12,7 +12,6 @@ mod transfers;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -21,6 +20,7 @@ use super::place::Place;
 use super::spot::Spot;
 use super::syclobj::Target;
 use super::uses::Uses;
+use crate::process::Mutex;
 use crate::usm::UsmKind;
 
 pub(super) use gate::Address;

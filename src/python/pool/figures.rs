@@ -1,10 +1,10 @@
 //! What a pool has counted, as Python objects.
 
-use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::pool::{Pool, Report, Scope, Statistics};
+use crate::process::Mutex;
 use crate::usm::LevelZero;
 
 /// As Python writes it.
