@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use super::capsule;
-use super::errors::Explain;
+use super::errors::{Explain, passes};
 use super::place::Place;
 use super::spot::Spot;
 use super::syclobj::Target;
@@ -187,10 +187,12 @@ fn no_device(error: &PyErr) -> String {
 fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     let dpctl = match Dpctl::get(py) {
         Ok(dpctl) => dpctl,
+        Err(error) if passes(py, &error) => return Err(error),
         Err(error) => return Ok(Err(error.value(py).to_string())),
     };
     let device = match dpctl.device.bind(py).call0() {
         Ok(device) => device,
+        Err(error) if passes(py, &error) => return Err(error),
         Err(error) => return Ok(Err(no_device(&error))),
     };
     let backend = reference_of_device(&device)?.backend();

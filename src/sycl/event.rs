@@ -103,7 +103,8 @@ impl EventRef {
         }
     }
 
-    /// Waits until what the event stands for has run. dpctl keeps the errors of that work to itself.
+    /// Waits until what the event stands for has run. dpctl catches what SYCL throws and returns nothing, so that work which
+    /// failed counts as done; its queue tells the error.
     pub fn wait(&self) {
         // SAFETY: the reference is alive; dpctl catches what waiting throws.
         unsafe { (self.functions().event_wait)(self.as_raw()) };

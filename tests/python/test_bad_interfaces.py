@@ -5,6 +5,7 @@ import ctypes
 import dpctl
 import numpy as np
 import pytest
+import zeusm
 import zeusm.memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -189,6 +190,17 @@ def test_a_context_that_the_pointer_is_not_of(memory_class):
     assert other != x.sycl_context
     with pytest.raises(ValueError, match=r"data|syclobj"):
         zeusm.memory.as_usm_memory(Described(x, syclobj=other))
+
+
+@pytest.mark.parametrize("strides", [None, (1,), (9,), (1 << 61,)])
+@pytest.mark.parametrize("claim", [{"shape": (N * 2,)}, {"offset": N}, {"offset": 1 << 62}])
+def test_a_message_tells_the_strides_as_python_does(strides, claim):
+    x = zeusm.memory.MemoryUSMShared(N)
+    fields = {"shape": (N,), "strides": strides} | claim
+    for take in zeusm.memory.as_usm_memory, zeusm.as_usm_array:
+        with pytest.raises(ValueError, match="strides|offset|shape") as caught:
+            take(Described(x, **fields))
+        assert "Some(" not in str(caught.value)
 
 
 ITEM_TYPES = st.sampled_from(["|u1", "<f4", "<f8", "<c16", "|b1", "<U4", ">i2"])

@@ -260,6 +260,14 @@ class TestGiving:
         if NUMPY_2:  # dpctl 0.17 asks for a capsule without a version; see below.
             assert not theirs.flags.writable
 
+    @pytest.mark.parametrize(
+        ("shape", "key"), [(0, np.s_[:]), ((2, 0, 3), np.s_[:]), (4, np.s_[4:])]
+    )
+    def test_an_empty_array_keeps_its_kind(self, usm_type, shape, key):
+        array = zeusm.empty(shape, usm_type=usm_type)[key]
+        taken = zeusm.from_dlpack(array)
+        assert (taken.usm_type, taken.shape) == (usm_type, array.shape)
+
     def test_another_context_takes_a_copy(self, usm_type):
         device = dpctl.SyclDevice("level_zero:gpu")
         queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)

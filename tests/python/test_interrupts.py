@@ -241,3 +241,26 @@ def test_memory_that_outlives_its_pool():
     gc.collect()
     memory.memset(1)
     assert memory.tobytes() == b"\x01" * N
+
+
+def test_an_interrupt_at_the_import_of_dpctl_passes(fresh):
+    """The next use finds dpctl, as if nothing had been."""
+    fresh("""
+        import sys, zeusm.memory as zm
+
+        class Interrupt:
+            def find_spec(self, name, *_):
+                if name == "dpctl":
+                    raise KeyboardInterrupt
+
+        assert "dpctl" not in sys.modules
+        interrupt = Interrupt()
+        sys.meta_path.insert(0, interrupt)
+        try:
+            zm.MemoryUSMShared(10)
+        except KeyboardInterrupt:
+            sys.meta_path.remove(interrupt)
+        else:
+            raise AssertionError("the interrupt was lost")
+        assert zm.MemoryUSMShared(10).sycl_device.has_aspect_gpu
+    """)

@@ -73,11 +73,14 @@ class Piece:
         self.memory, self.model, self.start = memory, model, start
         self.stop = len(model.bytes) if stop is None else stop
         self.where, self.is_mapping = where, is_mapping
+        self.is_exportable = not is_mapping  # By an object that shares zeusm's own allocation.
 
     def part(self, memory, first=0, last=None):
         """Another object for some of its bytes."""
         stop = self.stop if last is None else self.start + last
-        return Piece(memory, self.model, self.start + first, stop, self.where, self.is_mapping)
+        part = Piece(memory, self.model, self.start + first, stop, self.where, self.is_mapping)
+        part.is_exportable = self.is_exportable
+        return part
 
     def begun(self, event):
         """Notes an event; only an event orders work on memory that is mapped at two addresses."""
@@ -179,7 +182,9 @@ class Programs(RuleBasedStateMachine):
             again = zm.as_usm_memory(piece.memory.view("u1"))
         else:
             again = zm.as_usm_memory(dpctl.memory.as_usm_memory(piece.memory))
-        return self.made(piece.part(again))
+        imported = piece.part(again)
+        imported.is_exportable = piece.is_exportable and way < 2
+        return self.made(imported)
 
     @rule(target=pieces, piece=pieces, kind=KINDS, where=st.integers(0, 1))
     def copy(self, piece, kind, where):
@@ -352,15 +357,15 @@ class Programs(RuleBasedStateMachine):
     @rule(target=pieces, piece=pieces, where=st.integers(0, 1))
     def open_own(self, piece, where):
         """Its own memory by a handle: the same bytes at another address."""
-        if piece.is_mapping:
-            with pytest.raises(ValueError, match="another process"):
+        if not piece.is_exportable:
+            with pytest.raises(ValueError, match="another process|does not own"):
                 piece.memory.ipc_handle()
             return multiple()
         piece.model.settle()
         piece.model.is_mapped = True
         opened = zm.IPCMemoryHandle.open(bytes(piece.memory.ipc_handle()), self.queues[where])
         mapping = piece.part(opened)
-        mapping.where, mapping.is_mapping = where, True
+        mapping.where, mapping.is_mapping, mapping.is_exportable = where, True, False
         check(mapping, opened.tobytes())
         return self.made(mapping)
 
@@ -378,7 +383,7 @@ class Programs(RuleBasedStateMachine):
     @rule(piece=pieces, val=st.none() | BYTES)
     def give(self, piece, val):
         """The peer reads the memory by a handle, and may fill it."""
-        if piece.is_mapping:
+        if not piece.is_exportable:
             return
         piece.model.settle()
         check(piece, self.peer.use(bytes(piece.memory.ipc_handle()), val))
