@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, SealFlags};
 
-use super::driver::Raw;
+use super::driver::{self, Raw};
 use super::identity::{File, is_trusted};
 use super::ledger::{self, Entry, Foreign};
 use super::lent::Lent;
@@ -329,4 +329,17 @@ fn the_systems_answers_come_with_advice() {
         assert!(after.contains(advice), "{told}");
         assert_eq!(after.is_empty(), advice.is_empty(), "{told}");
     }
+}
+
+#[test]
+fn a_refusal_adds_no_words_where_the_driver_has_none() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    // The driver's words are of the thread's last failure; a new thread has had none.
+    let explain = || driver::explain(&device, 64, crate::Error::NullPointer);
+    let told = std::thread::scope(|scope| scope.spawn(explain).join().unwrap());
+    let Error::Refused { cause, description } = told else {
+        panic!("{told}");
+    };
+    assert!(matches!(cause, crate::Error::NullPointer), "{cause}");
+    assert_eq!(description, "");
 }
