@@ -205,4 +205,4 @@ impl<T: fmt::Debug> fmt::Debug for Local<T> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{Local, Mutex, Own};
 
 /// Runs `check` in a fork's child, which must not fail or take ten seconds.
-fn in_child(check: impl FnOnce()) {
+pub(crate) fn in_child(check: impl FnOnce()) {
     // SAFETY: the child makes no use of other threads, and ends without unwinding.
     match unsafe { libc::fork() } {
         0 => {
