@@ -337,3 +337,25 @@ impl Drop for EventPool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::Runtime;
+    use crate::process::in_child;
+
+    #[test]
+    fn what_a_parent_waits_for_is_done_in_its_child() {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let context = Context::new(device.driver()).unwrap();
+        let event = EventPool::new(&context, &device).take().unwrap();
+        assert!(!event.is_complete().unwrap());
+        in_child(|| {
+            assert!(event.is_complete().unwrap());
+            assert!(event.wait(None).unwrap());
+        });
+        assert!(!event.is_complete().unwrap());
+    }
+}

@@ -318,29 +318,3 @@ fn memory_of_another_context_is_refused_before_anything_is_done() {
         .copy(&mut own, &SharedMemory::new(&context, &device, 64).unwrap())
         .unwrap();
 }
-
-#[test]
-fn what_a_parent_waits_for_is_done_in_its_child() {
-    let (_context, _device, queue) = place();
-    let (open, job) = held();
-    let gate = queue.host_task(job).unwrap();
-    assert!(!gate.is_complete().unwrap());
-    // SAFETY: the child makes no use of other threads, and ends without unwinding.
-    match unsafe { libc::fork() } {
-        0 => {
-            // SAFETY: a signal ends a child that waits for ever.
-            unsafe { libc::alarm(10) };
-            let done = matches!((gate.is_complete(), gate.wait(None)), (Ok(true), Ok(true)));
-            // SAFETY: nothing of the parent's is run at the end of the child.
-            unsafe { libc::_exit(i32::from(!done)) };
-        }
-        child => {
-            let mut status = 0;
-            // SAFETY: the child is this process's.
-            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            assert_eq!(status, 0);
-        }
-    }
-    open.send(()).unwrap();
-    wait(&gate);
-}

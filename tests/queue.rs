@@ -470,3 +470,10 @@ fn rows_that_level_zero_cannot_count_are_refused() {
         assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_SIZE);
     }
 }
+
+#[test]
+fn a_queue_is_its_clones_and_no_other() {
+    let (context, device, queue) = place();
+    assert_eq!(queue, queue.clone());
+    assert_ne!(queue, Queue::new(&context, &device).unwrap());
+}

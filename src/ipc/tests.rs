@@ -6,13 +6,15 @@ use std::os::unix::fs::FileExt;
 
 use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::process::{Resource, Rlimit};
 
-use super::driver::Raw;
+use super::driver::{self, Raw};
 use super::identity::{File, is_trusted};
 use super::ledger::{self, Entry, Foreign};
 use super::lent::Lent;
 use super::seal::Key;
 use super::{Error, IpcHandle};
+use crate::process::in_child;
 use crate::usm::{Allocation, UsmKind};
 use crate::{Context, Runtime};
 
@@ -224,27 +226,14 @@ fn a_lent_descriptor_is_closed_once() {
 
 #[test]
 fn a_process_that_may_write_no_file_is_told_so() {
-    // SAFETY: the child makes no use of other threads, and ends without unwinding; a signal ends it if it waits for ever.
-    match unsafe { libc::fork() } {
-        0 => {
-            let none = rustix::process::Rlimit {
-                current: Some(0),
-                maximum: None,
-            };
-            // SAFETY: as above.
-            unsafe { libc::alarm(10) };
-            let limited = rustix::process::setrlimit(rustix::process::Resource::Fsize, none);
-            let told = matches!(ledger::enter(None), Err(Error::System { .. }));
-            // SAFETY: nothing of the parent's is run at the end of the child.
-            unsafe { libc::_exit(i32::from(limited.is_err() || !told)) };
-        }
-        child => {
-            let mut status = 0;
-            // SAFETY: the child is this process's.
-            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            assert_eq!(status, 0);
-        }
-    }
+    in_child(|| {
+        let none = Rlimit {
+            current: Some(0),
+            maximum: None,
+        };
+        rustix::process::setrlimit(Resource::Fsize, none).unwrap();
+        assert!(matches!(ledger::enter(None), Err(Error::System { .. })));
+    });
 }
 
 #[test]
@@ -329,4 +318,17 @@ fn the_systems_answers_come_with_advice() {
         assert!(after.contains(advice), "{told}");
         assert_eq!(after.is_empty(), advice.is_empty(), "{told}");
     }
+}
+
+#[test]
+fn a_refusal_adds_no_words_where_the_driver_has_none() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    // The driver's words are of the thread's last failure; a new thread has had none.
+    let explain = || driver::explain(&device, 64, crate::Error::NullPointer);
+    let told = std::thread::scope(|scope| scope.spawn(explain).join().unwrap());
+    let Error::Refused { cause, description } = told else {
+        panic!("{told}");
+    };
+    assert!(matches!(cause, crate::Error::NullPointer), "{cause}");
+    assert_eq!(description, "");
 }

@@ -132,6 +132,16 @@ fn a_dimension_of_one_element_is_in_no_ones_way() {
 }
 
 #[test]
+fn repeated_elements_are_packed_forwards() {
+    let layout = Layout::new(&[2, 3], Some(&[-4, 0]), 4, 1).unwrap();
+    let (_, packed) = layout.packed().unwrap();
+    assert_eq!(
+        (packed.offset(), packed.element_strides()),
+        (3, vec![-3, 1])
+    );
+}
+
+#[test]
 fn a_row_too_wide_for_a_region_is_a_block_of_its_own() {
     let wide = i64::from(u32::MAX) + 1;
     let layout = Layout::new(&[2, wide], Some(&[2 * wide, 1]), 0, 1).unwrap();

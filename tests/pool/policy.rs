@@ -206,3 +206,11 @@ fn a_shard_takes_and_gives_up_half_of_the_blocks_that_it_may_keep() {
         assert_eq!(kept.len(), half, "blocks of {size} bytes");
     }
 }
+
+#[test]
+fn no_more_is_trimmed_than_it_takes() {
+    let (ledger, pool) = pool(Options::default());
+    drop([(); 3].map(|()| pool.allocate(20 * MIB, 0).unwrap()));
+    assert_eq!(pool.trim(40 * MIB), 20 * MIB);
+    assert_eq!(ledger.bytes(), 40 * MIB);
+}
