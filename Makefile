@@ -144,8 +144,8 @@ test-python: venvs ## The Python tests, in both environments
 FUZZ := 100000
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-long test-faults test-fuzz test-forks test-loom test-miri test-sanitized test-threads mutants
-test-long: test-faults test-fuzz test-forks test-loom test-miri test-sanitized test-threads ## The nets whole: hours
+.PHONY: test-long test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads mutants
+test-long: test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads ## The nets whole: hours
 
 test-faults: build venvs ## Every Level Zero call made to fail, with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults
@@ -172,6 +172,11 @@ test-forks: build venvs ## 500 forks beside threads that work, in each environme
 	cargo test --locked -p zeusm-cpu --test forks -- --ignored --exact $(LONG_LAUNCH)
 	$(PY) -m pytest tests/python/test_fork.py
 	$(PY_NUMBA_DPEX) -m pytest tests/python/test_fork.py
+
+test-lifetime: export ZEUSM_TEST_ROUNDS := 100
+test-lifetime: venvs ## Millions of objects, which leave no memory behind
+	$(PY) -m pytest tests/python/test_lifetime.py
+	$(PY_NUMBA_DPEX) -m pytest tests/python/test_lifetime.py
 
 # With optimisation, and with the checks for overflow. MODEL chooses one by its name.
 LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
