@@ -188,7 +188,7 @@ test-loom: ## What threads meet at, in every interleaving of a few threads
 # foreign functions, so it sees what calls no driver; and what goes through gigabytes would take it days.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
 test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
-	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child
+	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child --skip sycl::
 	$(MIRI) --test pool -- --skip level_zero --skip stress --skip mixes --skip any_sequence --skip blocks_hold \
 		--skip heap_conforms --skip a_child --skip a_million --skip near_the_shards
 
