@@ -148,8 +148,8 @@ test-python: venvs ## The Python tests, in both environments
 FUZZ := 100000
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-long test-faults test-fuzz test-forks test-loom test-miri test-sanitized test-threads mutants
-test-long: test-faults test-fuzz test-forks test-loom test-miri test-sanitized test-threads ## The nets whole: hours
+.PHONY: test-long test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads mutants
+test-long: test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads ## The nets whole: hours
 
 test-faults: build venvs ## Every Level Zero call made to fail, with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults
@@ -177,6 +177,11 @@ test-forks: build venvs ## 500 forks beside threads that work, in each environme
 	$(PY) -m pytest tests/python/test_fork.py
 	$(PY_NUMBA_DPEX) -m pytest tests/python/test_fork.py
 
+test-lifetime: export ZEUSM_TEST_ROUNDS := 100
+test-lifetime: venvs ## Millions of objects, which leave no memory behind
+	$(PY) -m pytest tests/python/test_lifetime.py
+	$(PY_NUMBA_DPEX) -m pytest tests/python/test_lifetime.py
+
 # With optimisation, and with the checks for overflow. MODEL chooses one by its name.
 LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
 test-loom: ## What threads meet at, in every interleaving of a few threads
@@ -187,7 +192,7 @@ test-loom: ## What threads meet at, in every interleaving of a few threads
 # foreign functions, so it sees what calls no driver; and what goes through gigabytes would take it days.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
 test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
-	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child
+	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child --skip sycl::
 	$(MIRI) --test pool -- --skip level_zero --skip stress --skip mixes --skip any_sequence --skip blocks_hold \
 		--skip heap_conforms --skip a_child --skip a_million --skip near_the_shards
 

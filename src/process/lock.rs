@@ -13,6 +13,7 @@ pub(crate) use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
+    #[cfg(feature = "python")]
     pub(crate) const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
