@@ -24,7 +24,6 @@ pub(super) struct Spot {
 pub(super) struct SyclQueue {
     object: Py<PyAny>,
     reference: QueueRef,
-    in_order: bool,
 }
 
 /// How many queues are remembered.
@@ -152,7 +151,6 @@ impl SyclQueue {
         // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
         let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }?;
         Ok(Self {
-            in_order: reference.is_in_order(),
             reference,
             object: queue.clone().unbind(),
         })
@@ -162,7 +160,6 @@ impl SyclQueue {
         Self {
             object: self.object.clone_ref(py),
             reference: self.reference.clone(),
-            in_order: self.in_order,
         }
     }
 
@@ -172,11 +169,6 @@ impl SyclQueue {
 
     pub(super) fn reference(&self) -> &QueueRef {
         &self.reference
-    }
-
-    /// Whether asynchronous work comes after what was submitted to it.
-    pub(super) fn is_in_order(&self) -> bool {
-        self.in_order
     }
 
     /// Waits for what was submitted to it.
