@@ -28,7 +28,6 @@ pub(super) struct SyclQueue {
     object: Py<PyAny>,
     /// Left alone by a fork's child: SYCL would take locks to drop it.
     reference: Own<QueueRef>,
-    in_order: bool,
     /// Whether an inherited queue answers in this process, once that has been tried.
     answers: Local<bool>,
 }
@@ -163,7 +162,6 @@ impl SyclQueue {
         // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
         let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }?;
         Ok(Self {
-            in_order: reference.is_in_order(),
             reference: Own::new(reference),
             object: queue.clone().unbind(),
             answers: Local::new(),
@@ -174,7 +172,6 @@ impl SyclQueue {
         Self {
             object: self.object.clone_ref(py),
             reference: Own::new((*self.reference).clone()),
-            in_order: self.in_order,
             answers: Local::new(),
         }
     }
@@ -187,14 +184,9 @@ impl SyclQueue {
         &self.reference
     }
 
-    /// Whether asynchronous work comes after what was submitted to it.
-    pub(super) fn is_in_order(&self, py: Python<'_>) -> bool {
-        self.in_order && self.answers(py)
-    }
-
     /// Whether SYCL still answers for the queue. In a fork's child, a thread of the parent may have been in the middle of
     /// a submission, with locks of SYCL's or a command that nothing will complete. Such a queue has no work of the child's.
-    fn answers(&self, py: Python<'_>) -> bool {
+    pub(super) fn answers(&self, py: Python<'_>) -> bool {
         if !self.reference.is_inherited() {
             return true;
         }

@@ -567,6 +567,26 @@ def test_what_is_in_an_in_order_queue_comes_first(queue, theirs):
     assert back[-1] == 6
 
 
+@pytest.mark.parametrize("as_source", [False, True])
+def test_what_is_in_an_out_of_order_queue_comes_first(queue, theirs, as_source):
+    source, destination = theirs
+    assert not queue.is_in_order
+    end = zeusm.memory.MemoryUSMShared(destination, queue=queue)[-1:]
+    memoryview(source)[-1] = 6
+    memoryview(destination)[-1] = 0
+    copied = []
+    for _ in range(4):
+        copied = [queue.memcpy_async(destination, source, source.nbytes, copied)]
+    if as_source:
+        back = zeusm.memory.MemoryUSMShared(1)
+        back.copy_from_device_async(end).wait()
+    else:
+        back = bytearray(1)
+        end.copy_to_host_async(back).wait()
+    assert copied[0].execution_status is dpctl.event_status_type.complete
+    assert bytes(back) == b"\6"
+
+
 def test_between_contexts(memory_class, busy):
     device = zeusm.memory.MemoryUSMShared(1).sycl_device
     other = dpctl.SyclQueue(dpctl.SyclContext([device]), device)

@@ -99,14 +99,17 @@ impl PyMemory {
         Ok(self.address.number)
     }
 
-    /// For an asynchronous operation, which comes after `dependencies`.
+    /// For an asynchronous operation, which comes after `dependencies`, and after what the memory's SYCL queue was given: in
+    /// order or not, for its users are told of nothing that they could name as a dependency.
     pub(in crate::python) fn for_later(
         &self,
         py: Python<'_>,
         dependencies: &mut Dependencies,
     ) -> PyResult<usize> {
         if let Some(queue) = self.spot.queue(py)
-            && queue.is_in_order(py)
+            && self.reach.is_known()
+            && queue.answers(py)
+            && !queue.reference().is_idle()
         {
             let queue = queue.reference();
             dependencies.add_sycl(py.detach(|| queue.barrier())?);
