@@ -14,7 +14,7 @@
 //!
 //! **A block is never handed out while work on it runs.** Blocks come back when their owner, a [`Block`], is dropped.
 //! Whatever zeusm submits owns or borrows its operands until its event is complete: an [`Operation`](crate::Operation)
-//! has them, and when it is dropped unfinished, [`Queue::keep`](crate::Queue::keep) does. So the drop comes after the
+//! has them, and when it is dropped unfinished, [`Queue::keep`](crate::RawQueue::keep) does. So the drop comes after the
 //! work, and the pool needs no quarantine. Who frees memory that other work still uses, submitted by a raw pointer,
 //! hands it over in the same way: `queue.keep(&event, allocation)`.
 //!

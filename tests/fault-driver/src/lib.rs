@@ -3,7 +3,7 @@
 //!
 //! `ZEUSM_RUNTIME=/path/libzeusm_fault_driver.so` has zeusm use it. The CPU runtime behind it is the library that
 //! `ZEUSM_CPU_LIBRARY` names, else `libzeusm_cpu.so` beside this one. A test arms the failure with
-//! [`zeusm_fault_arm`](faults::zeusm_fault_arm), and asks [`zeusm_fault_live`](owned::zeusm_fault_live) what zeusm made
+//! `zeusm_fault_arm`, and asks `zeusm_fault_live` what zeusm made
 //! and did not give back.
 //!
 //! SYCL, which may be in the process, is passed by: its calls neither count nor fail.
