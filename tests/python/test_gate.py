@@ -26,13 +26,22 @@ def large():
     return zm.MemoryUSMDevice(256 << 20)
 
 
+@pytest.fixture(scope="module")
+def turn(large):
+    """How long one fill of it takes, in seconds."""
+    large.memset_async().wait()
+    started = time.monotonic()
+    large.memset_async().wait()
+    return time.monotonic() - started
+
+
 @pytest.fixture
-def busy(large):
+def busy(large, turn):
     """Has the default place work for a good while; gives the end of that."""
 
-    def submit(turns=4):
-        for value in range(turns):
-            end = large.memset_async(value)
+    def submit(turns=4, seconds=0):
+        for value in range(max(turns, int(seconds / turn))):
+            end = large.memset_async(value % 256)
         assert not end.is_complete
         return end
 
@@ -276,7 +285,7 @@ def test_a_wait_is_interrupted(busy, interrupt, way):
     """The work goes on, and its operands are kept until it is done."""
     m = zm.MemoryUSMShared(N)
     m.memset(BEFORE)
-    end = busy(20)
+    end = busy(seconds=1)
     m.memset_async(PENDING)
     interrupt()
     started = time.monotonic()
@@ -292,7 +301,7 @@ def test_a_wait_is_interrupted(busy, interrupt, way):
 def test_a_buffer_comes_before_an_interrupt(busy, interrupt, way):
     """NumPy would take an error for an object without a buffer, and make an array of that object."""
     m = zm.MemoryUSMShared(N)
-    end = busy(8)
+    end = busy(seconds=0.5)
     m.memset_async(PENDING)
     interrupt(0.02)
     seen = []
@@ -314,7 +323,7 @@ def test_what_an_interrupted_copy_writes_to_is_kept(busy, interrupt):
     m = zm.MemoryUSMDevice(N)
     m.memset(PENDING)
     target = np.zeros(N, "u1").view(Array)
-    end = busy(20)
+    end = busy(seconds=1)
     interrupt()
     with pytest.raises(Stop):
         m.copy_to_host(target)
