@@ -111,8 +111,14 @@ impl PyMemory {
             && queue.answers(py)
             && !queue.reference().is_idle()
         {
-            let queue = queue.reference();
-            dependencies.add_sycl(py.detach(|| queue.barrier())?);
+            // A barrier of an out-of-order queue would come after host tasks, too, which need the GIL. SYCL holds a lock
+            // while it waits for such a barrier, and a thread that submits a kernel wants that lock and has the GIL.
+            if queue.reference().is_in_order() {
+                let queue = queue.reference();
+                dependencies.add_sycl(py.detach(|| queue.barrier())?);
+            } else {
+                queue.finish(py)?;
+            }
         }
         Ok(self.address.number)
     }
