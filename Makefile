@@ -86,7 +86,7 @@ test: lint test-rust test-sycl test-valgrind test-python ## Everything that CI r
 
 .PHONY: lint
 lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
-	$(PY) tools/layers.py src
+	$(PY) tools/layers.py src cpu/src
 	cargo fmt --all --check
 	cargo clippy $(WORKSPACE) --all-targets --locked -- -D warnings
 	cargo clippy --all-targets --features python --locked -- -D warnings

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::{CommandList, Immediate, Recording, Role};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::Deadline;
+use crate::abi::arguments::{descriptor, flags, output, structures};
+use crate::abi::newer;
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::Stream;
 use crate::handle::{register, resolve, retire};
-use crate::newer;
-use crate::renew::Renewed;
-use crate::sync::Mutex;
+use crate::process::renew::Renewed;
+use crate::process::sync::Mutex;
+use crate::system::clock::Deadline;
 
 structures! {
     sys::ze_command_list_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;

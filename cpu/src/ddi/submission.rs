@@ -6,11 +6,12 @@ use std::ptr;
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::command_list::{self as list, Events, Side};
-use crate::newer::{
+use crate::abi::newer::{
     ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
 };
-use crate::{event, fence, launch, queue};
+use crate::command_list::{self as list, Events, Side};
+use crate::queue::{self, fence};
+use crate::{event, launch};
 
 ddi! {
     zeGetCommandQueueProcAddrTable {
@@ -356,7 +357,7 @@ ddi! {
             queue: ze_command_queue_handle_t,
             desc: *const ze_fence_desc_t,
             fence: *mut ze_fence_handle_t,
-        ) = fence::create(queue, desc, fence);
+        ) = queue::create_fence(queue, desc, fence);
         0 zeFenceDestroy(fence: ze_fence_handle_t) = fence::destroy(fence);
         0 zeFenceHostSynchronize(fence: ze_fence_handle_t, timeout: u64)
             = fence::host_synchronize(fence, timeout);

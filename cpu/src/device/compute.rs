@@ -3,11 +3,11 @@
 use level_zero_sys as sys;
 
 use super::expect;
-use crate::answer::Answer;
-use crate::arguments::{properties, structures};
-use crate::machine::processor;
-use crate::newer::ze_device_vector_width_properties_ext_t;
+use crate::abi::arguments::{properties, structures};
+use crate::abi::newer::ze_device_vector_width_properties_ext_t;
+use crate::abi::result::Answer;
 use crate::opencl::{self, Runtime};
+use crate::system::processor;
 
 structures! {
     sys::ze_device_compute_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
@@ -144,7 +144,7 @@ pub unsafe fn vector_width(
 ) -> Answer {
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
-    let count = unsafe { crate::arguments::output(count) }?;
+    let count = unsafe { crate::abi::arguments::output(count) }?;
     let room = *count;
     *count = 1;
     if room == 0 || told.is_null() {

@@ -2,13 +2,12 @@
 
 use level_zero_sys as sys;
 
-use super::{expect, extensions::text};
-use crate::answer::Answer;
-use crate::arguments::{chain, properties, structures};
-use crate::clock;
-use crate::engine::processors;
-use crate::machine::{memory, processor};
-use crate::newer::{sys_type, ze_eu_count_ext_t};
+use super::expect;
+use crate::abi::arguments::{chain, properties, structures, text};
+use crate::abi::newer::{sys_type, ze_eu_count_ext_t};
+use crate::abi::result::Answer;
+use crate::system::clock;
+use crate::system::{memory, processor};
 
 structures! {
     sys::ze_device_properties_t =
@@ -30,7 +29,7 @@ pub unsafe fn device_properties(
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
     let told = unsafe { properties(told) }?;
-    let units = processors() as u32;
+    let units = processor::count() as u32;
     told.type_ = sys::ZE_DEVICE_TYPE_GPU;
     told.vendorId = VENDOR;
     told.deviceId = 0;

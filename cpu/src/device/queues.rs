@@ -4,9 +4,9 @@ use level_zero_sys as sys;
 
 use super::expect;
 use super::memory::one;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{flags, properties, structures};
-use crate::newer;
+use crate::abi::arguments::{flags, properties, structures};
+use crate::abi::newer;
+use crate::abi::result::{Answer, ensure};
 
 structures! {
     sys::ze_command_queue_group_properties_t =

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::{Event, EventPool, Traits};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::Deadline;
+use crate::abi::arguments::{descriptor, flags, output, structures};
+use crate::abi::newer::{self, ze_event_counter_based_desc_t};
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
-use crate::handle::{register, resolve, retire};
-use crate::newer::{self, ze_event_counter_based_desc_t};
+use crate::handle::{getters, register, resolve, retire};
+use crate::system::clock::Deadline;
 
 structures! {
     sys::ze_event_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_DESC;
@@ -79,18 +79,6 @@ pub unsafe fn create_counter_based(
     Ok(())
 }
 
-/// `zeEventGetCounterBasedFlags`: 0 for a regular event.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn counter_based_flags(event: sys::ze_event_handle_t, flags: *mut u32) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    let flags = unsafe { output(flags) }?;
-    *flags = event.traits.counter.unwrap_or(0);
-    Ok(())
-}
-
 /// `zeEventDestroy`; work that still waits for it or is to signal it is not disturbed.
 pub fn destroy(event: sys::ze_event_handle_t) -> Answer {
     retire::<Event>(event).map(drop)
@@ -129,38 +117,14 @@ pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> Answer {
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
-/// `zeEventGetEventPool`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn event_pool(
-    event: sys::ze_event_handle_t,
-    pool: *mut sys::ze_event_pool_handle_t,
-) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(pool) }? = event.traits.pool as sys::ze_event_pool_handle_t;
-    Ok(())
-}
-
-/// `zeEventGetSignalScope`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn signal_scope(event: sys::ze_event_handle_t, scope: *mut u32) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(scope) }? = event.traits.signal_scope;
-    Ok(())
-}
-
-/// `zeEventGetWaitScope`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn wait_scope(event: sys::ze_event_handle_t, scope: *mut u32) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(scope) }? = event.traits.wait_scope;
-    Ok(())
-}
+getters! { Event {
+    /// `zeEventGetEventPool`.
+    event_pool: sys::ze_event_pool_handle_t =
+        |event| Ok(event.traits.pool as sys::ze_event_pool_handle_t);
+    /// `zeEventGetSignalScope`.
+    signal_scope: u32 = |event| Ok(event.traits.signal_scope);
+    /// `zeEventGetWaitScope`.
+    wait_scope: u32 = |event| Ok(event.traits.wait_scope);
+    /// `zeEventGetCounterBasedFlags`: 0 for a regular event.
+    counter_based_flags: u32 = |event| Ok(event.traits.counter.unwrap_or(0));
+}}

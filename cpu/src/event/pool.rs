@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::{array, chain, descriptor, flags, output, structures};
+use crate::abi::arguments::{array, chain, descriptor, flags, output, structures};
+use crate::abi::newer::{self, sys_type, ze_event_pool_counter_based_exp_desc_t};
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
-use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
-use crate::newer::{self, sys_type, ze_event_pool_counter_based_exp_desc_t};
+use crate::handle::{Kind, expect_singleton, getters, object, register, resolve, retire};
 
 structures! {
     sys::ze_event_pool_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
@@ -105,27 +105,10 @@ pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> Answer {
     retire::<EventPool>(pool).map(drop)
 }
 
-/// `zeEventPoolGetContextHandle`.
-///
-/// # Safety
-/// As for [`create_pool`].
-pub unsafe fn context_handle(
-    pool: sys::ze_event_pool_handle_t,
-    context: *mut sys::ze_context_handle_t,
-) -> Answer {
-    let pool = resolve::<EventPool>(pool)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(context) }? = pool.context as sys::ze_context_handle_t;
-    Ok(())
-}
-
-/// `zeEventPoolGetFlags`.
-///
-/// # Safety
-/// As for [`create_pool`].
-pub unsafe fn creation_flags(pool: sys::ze_event_pool_handle_t, flags: *mut u32) -> Answer {
-    let pool = resolve::<EventPool>(pool)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(flags) }? = pool.flags;
-    Ok(())
-}
+getters! { EventPool {
+    /// `zeEventPoolGetContextHandle`.
+    context_handle: sys::ze_context_handle_t =
+        |pool| Ok(pool.context as sys::ze_context_handle_t);
+    /// `zeEventPoolGetFlags`.
+    creation_flags: u32 = |pool| Ok(pool.flags);
+}}

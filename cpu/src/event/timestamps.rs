@@ -3,13 +3,13 @@
 use level_zero_sys as sys;
 
 use super::Event;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{optional, output, properties};
-use crate::handle::{Kind, expect_singleton, resolve};
-use crate::newer::{
+use crate::abi::arguments::{optional, output, properties};
+use crate::abi::newer::{
     ze_event_query_kernel_timestamps_results_ext_properties_t,
     ze_synchronized_timestamp_data_ext_t, ze_synchronized_timestamp_result_ext_t,
 };
+use crate::abi::result::{Answer, ensure};
+use crate::handle::{Kind, expect_singleton, resolve};
 
 impl Event {
     /// The kernel timestamp.

@@ -5,11 +5,11 @@ use std::ffi::c_char;
 use level_zero_sys as sys;
 
 use super::Kernel;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, output, properties as told, structures};
+use crate::abi::arguments::{chain, output, properties as told, structures};
+use crate::abi::newer::{sys_type, ze_kernel_max_group_size_properties_ext_t};
+use crate::abi::result::{Answer, ensure};
 use crate::handle::resolve;
 use crate::module::copy_text;
-use crate::newer::{sys_type, ze_kernel_max_group_size_properties_ext_t};
 
 structures! {
     sys::ze_kernel_properties_t = sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;

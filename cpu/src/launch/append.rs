@@ -5,14 +5,14 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::Launch;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, input};
+use crate::abi::arguments::{chain, input};
+use crate::abi::newer::sys_type;
+use crate::abi::result::describe;
+use crate::abi::result::{Answer, ensure};
 use crate::command_list::{CommandList, Events};
-use crate::driver::describe;
 use crate::engine::Order;
 use crate::handle::resolve;
 use crate::kernel::Kernel;
-use crate::newer::sys_type;
 
 /// How many groups, as the API gives it.
 pub type Groups = sys::ze_group_count_t;

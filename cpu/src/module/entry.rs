@@ -7,12 +7,12 @@ use level_zero_sys as sys;
 
 use super::build::{Constant, Source};
 use super::{BuildLog, Module, flags};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{array, chain, descriptor, input, output, structures};
+use crate::abi::arguments::{array, chain, descriptor, input, output, structures};
+use crate::abi::result::describe;
+use crate::abi::result::{Answer, ensure};
 use crate::compiler::Failure;
 use crate::context::Context;
 use crate::device;
-use crate::driver::describe;
 use crate::handle::{register, resolve, retire};
 
 structures! {

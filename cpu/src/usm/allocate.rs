@@ -1,20 +1,16 @@
 //! `zeMemAllocDevice`, `zeMemAllocHost`, `zeMemAllocShared`.
 
 use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 
-use super::allocation::Allocation;
-use super::backing::{Backing, MOST_ALIGNMENT};
-use super::{ledger, map};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, descriptor, flags, output, structures};
+use crate::abi::arguments::{chain, descriptor, flags, output, structures};
+use crate::abi::newer;
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
-use crate::machine::memory;
-use crate::newer;
+use crate::memory::{self, MOST_ALIGNMENT};
+use crate::system::memory::most_at_once;
 
 structures! {
     sys::ze_device_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
@@ -151,12 +147,6 @@ unsafe fn relaxes(next: *const c_void) -> Answer<bool> {
     Ok(relaxed)
 }
 
-/// A number that no other allocation of the process has or had.
-pub(super) fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
 struct Request {
     size: usize,
     alignment: usize,
@@ -171,28 +161,21 @@ impl Request {
             aligned && self.alignment <= MOST_ALIGNMENT,
             sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
         )?;
-        let fits = self.relaxed || self.size as u64 <= memory::most_at_once();
+        let fits = self.relaxed || self.size as u64 <= most_at_once();
         ensure(self.size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
         let exhausted = if kind == sys::ZE_MEMORY_TYPE_HOST {
             sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
         } else {
             sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
         };
-        ensure(ledger::enter(self.size), exhausted)?;
-        let Some(backing) = Backing::new(self.size, self.alignment) else {
-            ledger::leave(self.size);
-            return Err(exhausted);
-        };
-        let allocation = Allocation::new(
-            backing,
-            self.size,
+        let request = memory::Request {
+            size: self.size,
+            alignment: self.alignment,
             kind,
-            next_id(),
-            context.id(),
-            self.has_device,
-        );
-        let pointer = allocation.base() as *mut c_void;
-        map::insert(Arc::new(allocation));
-        Ok(pointer)
+            context: context.id(),
+            has_device: self.has_device,
+        };
+        let address = memory::allocate(&request).ok_or(exhausted)?;
+        Ok(address as *mut c_void)
     }
 }

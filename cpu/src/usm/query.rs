@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use super::allocation::Allocation;
-use super::backing::PAGE;
-use super::map;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{self, optional, structures};
+use crate::abi::arguments::{self, optional, structures};
+use crate::abi::newer;
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
-use crate::newer;
+use crate::memory::{self, Allocation, PAGE};
 
 structures! {
     sys::ze_memory_allocation_properties_t = sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
@@ -88,5 +86,5 @@ pub unsafe fn address_range(
 }
 
 fn find(context: &Context, pointer: *const c_void) -> Option<Arc<Allocation>> {
-    map::find(pointer as usize).filter(|allocation| allocation.context() == context.id())
+    memory::find(pointer as usize).filter(|allocation| allocation.context() == context.id())
 }

@@ -16,14 +16,13 @@ use std::time::Instant;
 
 use loom::model::Builder;
 
-#[path = "../../../cpu/src/clock.rs"]
-mod clock;
 mod engine;
 mod error;
 mod local;
 mod pool;
 mod process;
 mod renew;
+mod system;
 mod uses;
 
 use error::Result;

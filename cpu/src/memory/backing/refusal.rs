@@ -4,8 +4,8 @@ use std::io;
 
 use level_zero_sys as sys;
 
-use crate::driver::describe;
-use crate::errno::named;
+use crate::abi::result::describe;
+use crate::system::errno::named;
 
 /// A system call that failed on the way to sharing memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::Deadline;
+use crate::abi::arguments::structures;
+use crate::abi::result::{Answer, ensure};
 use crate::engine::Signal;
-use crate::handle::{object, register, resolve, retire};
-use crate::queue::Queue;
+use crate::handle::{object, resolve, retire};
+use crate::system::clock::Deadline;
 
 structures! {
     sys::ze_fence_desc_t = sys::ZE_STRUCTURE_TYPE_FENCE_DESC;
@@ -24,6 +23,14 @@ pub struct Fence {
 }
 
 impl Fence {
+    /// A fence of the queue with this handle, which is `signaled` from the start or not.
+    pub fn new(queue: sys::ze_command_queue_handle_t, signaled: bool) -> Self {
+        Self {
+            signal: Arc::new(Signal::new(signaled, false)),
+            queue: queue as usize,
+        }
+    }
+
     /// The fence that `handle` names, which must be of `queue`.
     ///
     /// # Errors
@@ -43,28 +50,6 @@ impl Fence {
         self.signal.promise();
         Arc::clone(&self.signal)
     }
-}
-
-/// `zeFenceCreate`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    queue: sys::ze_command_queue_handle_t,
-    desc: *const sys::ze_fence_desc_t,
-    fence: *mut sys::ze_fence_handle_t,
-) -> Answer {
-    resolve::<Queue>(queue)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, fence) = unsafe { (descriptor(desc)?, output(fence)?) };
-    let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
-    flags(desc.flags, signaled)?;
-    let signal = Arc::new(Signal::new(desc.flags & signaled != 0, false));
-    *fence = register(Arc::new(Fence {
-        signal,
-        queue: queue as usize,
-    }))?;
-    Ok(())
 }
 
 /// `zeFenceDestroy`.

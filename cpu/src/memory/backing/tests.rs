@@ -10,7 +10,7 @@ use level_zero_sys as sys;
 
 use super::arena::Piece;
 use super::*;
-use crate::usm::allocate::next_id;
+use crate::memory::allocate::next_id;
 
 fn record(offset: usize, size: usize) -> Record {
     Record {

@@ -1,21 +1,23 @@
-//! Command queues: where regular lists are executed.
+//! Command queues, where regular lists are executed, and their fences.
+
+pub mod fence;
 
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, output};
-use crate::clock::Deadline;
+use self::fence::Fence;
+use crate::abi::arguments::{descriptor, flags, output};
+use crate::abi::result::{Answer, ensure};
 use crate::command_list::{Batch, QueueTraits};
 use crate::context::Context;
 use crate::device;
 use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::fence::Fence;
-use crate::handle::{object, register, resolve, retire};
-use crate::renew::Renewed;
-use crate::sync::Mutex;
+use crate::handle::{getters, object, register, resolve, retire};
+use crate::process::renew::Renewed;
+use crate::process::sync::Mutex;
+use crate::system::clock::Deadline;
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 
@@ -87,6 +89,24 @@ pub unsafe fn execute(
     Ok(())
 }
 
+/// `zeFenceCreate`.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn create_fence(
+    queue: sys::ze_command_queue_handle_t,
+    desc: *const sys::ze_fence_desc_t,
+    fence: *mut sys::ze_fence_handle_t,
+) -> Answer {
+    resolve::<Queue>(queue)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, fence) = unsafe { (descriptor(desc)?, output(fence)?) };
+    let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
+    flags(desc.flags, signaled)?;
+    *fence = register(Arc::new(Fence::new(queue, desc.flags & signaled != 0)))?;
+    Ok(())
+}
+
 /// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.
 pub fn synchronize(queue: sys::ze_command_queue_handle_t, timeout: u64) -> Answer {
     let done = resolve::<Queue>(queue)?
@@ -95,44 +115,15 @@ pub fn synchronize(queue: sys::ze_command_queue_handle_t, timeout: u64) -> Answe
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
-/// Writes what `read` takes from a queue to `place`.
-///
-/// # Safety
-/// `place` must be null, misaligned or valid.
-unsafe fn tell<T>(
-    queue: sys::ze_command_queue_handle_t,
-    place: *mut T,
-    read: impl FnOnce(&QueueTraits) -> T,
-) -> Answer {
-    let queue = resolve::<Queue>(queue)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(place) }? = read(&queue.traits);
-    Ok(())
-}
-
-/// Defines a getter for each line: its function, what it writes, and how it is read.
-macro_rules! getters {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $read:expr;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// The place must be null, misaligned or valid.
-        pub unsafe fn $name(queue: sys::ze_command_queue_handle_t, place: *mut $type) -> Answer {
-            // SAFETY: the caller vouches for the pointer.
-            unsafe { tell(queue, place, $read) }
-        }
-    )*};
-}
-
-getters! {
+getters! { Queue {
     /// `zeCommandQueueGetOrdinal`.
-    ordinal: u32 = |_| 0;
+    ordinal: u32 = |_| Ok(0);
     /// `zeCommandQueueGetIndex`.
-    index: u32 = |traits| traits.index;
+    index: u32 = |queue| Ok(queue.traits.index);
     /// `zeCommandQueueGetFlags`.
-    creation_flags: u32 = |traits| traits.flags;
+    creation_flags: u32 = |queue| Ok(queue.traits.flags);
     /// `zeCommandQueueGetMode`.
-    mode: sys::ze_command_queue_mode_t = |traits| traits.mode;
+    mode: sys::ze_command_queue_mode_t = |queue| Ok(queue.traits.mode);
     /// `zeCommandQueueGetPriority`.
-    priority: sys::ze_command_queue_priority_t = |traits| traits.priority;
-}
+    priority: sys::ze_command_queue_priority_t = |queue| Ok(queue.traits.priority);
+}}

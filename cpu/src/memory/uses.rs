@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::thread::futex;
 
-use crate::fork;
+use crate::process;
 
 /// Set while a thread waits for the count to be 0.
 const WAITED: u64 = 1 << 31;
@@ -21,7 +21,7 @@ pub struct Uses(AtomicU64);
 impl Uses {
     /// One more; returns what [`leave`](Self::leave) needs.
     pub fn enter(&self) -> u32 {
-        let generation = fork::generation();
+        let generation = process::generation();
         let one_more = |word| {
             Some(
                 if is_of(word, generation) {
@@ -39,7 +39,7 @@ impl Uses {
 
     /// One less, unless it was entered before a fork.
     pub fn leave(&self, entered: u32) {
-        if entered != fork::generation() {
+        if entered != process::generation() {
             return;
         }
         let before = self.0.fetch_sub(1, Ordering::AcqRel);
@@ -55,7 +55,7 @@ impl Uses {
         loop {
             let seen = IDLE.load(Ordering::Acquire);
             let word = self.0.fetch_or(WAITED, Ordering::AcqRel);
-            if !is_of(word, fork::generation()) || word & COUNT == 0 {
+            if !is_of(word, process::generation()) || word & COUNT == 0 {
                 return;
             }
             // Comes back at once when the word has changed, and after a signal; both mean to look again.
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_use_from_before_a_fork_does_not_count() {
-        let uses = Uses(AtomicU64::new(start(fork::generation() + 7) + 3));
+        let uses = Uses(AtomicU64::new(start(process::generation() + 7) + 3));
         uses.wait();
         let entered = uses.enter();
         uses.leave(entered + 7);

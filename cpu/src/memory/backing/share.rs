@@ -22,10 +22,10 @@ use rustix::mm::UserfaultfdFlags;
 use super::mapping::Mapping;
 use super::refusal::Refusal;
 use super::{HUGE_PAGE, PAGE};
-use crate::sync::Lazy;
+use crate::process::sync::Lazy;
 
 /// The name of a memory file, by which an importer knows it for one of this runtime's.
-pub const FILE_NAME: &str = "zeusm";
+const FILE_NAME: &str = "zeusm";
 
 /// A new memory file that can neither shrink nor grow, so that a mapping of it never loses its ground.
 pub fn memory_file(length: u64) -> Result<File, Refusal> {
@@ -42,6 +42,20 @@ pub fn memory_file(length: u64) -> Result<File, Refusal> {
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
         .map_err(Refusal::of("sealing a memory file"))?;
     Ok(file)
+}
+
+/// Whether it is a file that [`memory_file`] made: with this runtime's name and seals, so that it cannot shrink under a
+/// mapping.
+pub fn is_memory_file(file: &File) -> bool {
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals == all) && has_name(file)
+}
+
+/// Whether a memory file has this runtime's name; where there is no /proc to ask, its seals have to do.
+fn has_name(file: &File) -> bool {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let expected = format!("/memfd:{FILE_NAME} (deleted)");
+    link.map_or(true, |name| name.as_os_str() == expected.as_str())
 }
 
 /// Whether the system lets private memory be moved into a file: tried on a page. What will not change is remembered.

@@ -1,11 +1,11 @@
 //! Checks on what a caller passes, shared by every entry point.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::slice;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{Answer, ensure};
 
 /// Borrows what an input pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
 ///
@@ -120,7 +120,7 @@ pub unsafe trait Structure {
 macro_rules! structures {
     ($($structure:path = $($stype:path)|+;)*) => {$(
         // SAFETY: the headers begin the structure with stype and pNext.
-        unsafe impl $crate::arguments::Structure for $structure {
+        unsafe impl $crate::abi::arguments::Structure for $structure {
             const TYPES: &'static [level_zero_sys::ze_structure_type_t] = &[$($stype),+];
         }
     )*};
@@ -176,4 +176,14 @@ pub unsafe fn chain(
         };
         Some((stype, here))
     })
+}
+
+/// `text` as a C string in an array, cut if it is too long.
+pub fn text<const LENGTH: usize>(text: &str) -> [c_char; LENGTH] {
+    let mut array = [0; LENGTH];
+    let room = LENGTH.saturating_sub(1);
+    for (place, byte) in array.iter_mut().take(room).zip(text.bytes()) {
+        *place = byte as c_char;
+    }
+    array
 }

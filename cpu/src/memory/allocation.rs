@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
+use super::allocate::Request;
 use super::backing::{Backing, Export, Record, exports};
 use super::ledger;
 use super::uses::Uses;
-use crate::answer::Answer;
+use crate::abi::result::Answer;
 
 /// A live allocation. Its memory goes back when the last owner lets go.
 #[derive(Debug)]
@@ -26,22 +27,15 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Describes `size` bytes in `backing`, already entered in the ledger.
-    pub(super) fn new(
-        backing: Backing,
-        size: usize,
-        kind: sys::ze_memory_type_t,
-        id: u64,
-        context: u64,
-        has_device: bool,
-    ) -> Self {
+    /// What `request` asked for, in `backing`; new memory has been entered in the ledger.
+    pub(super) fn new(backing: Backing, request: &Request, id: u64) -> Self {
         Self {
             backing,
-            size,
-            kind,
+            size: request.size,
+            kind: request.kind,
             id,
-            context,
-            has_device,
+            context: request.context,
+            has_device: request.has_device,
             uses: Uses::default(),
             exported: AtomicBool::new(false),
         }
@@ -103,7 +97,7 @@ impl Allocation {
     }
 
     /// Waits until no submitted operation uses it.
-    pub(super) fn wait_until_unused(&self) {
+    pub fn wait_until_unused(&self) {
         self.uses.wait();
     }
 }

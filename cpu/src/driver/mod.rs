@@ -1,20 +1,17 @@
 //! The driver: there is one, with one device.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_void};
+pub mod extensions;
+
+use std::ffi::c_char;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, fill, flags, output, properties, structures};
-use crate::ddi;
-use crate::device::extensions;
-use crate::fork;
+use crate::abi::arguments::{fill, output, properties, structures};
+use crate::abi::result::{Answer, description, ensure};
 use crate::handle::{Kind, expect_singleton, singleton};
-use crate::machine::processor;
-use crate::newer;
-use crate::usm;
+use crate::memory;
+use crate::system::processor;
 
 structures! {
     sys::ze_driver_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
@@ -45,49 +42,15 @@ pub fn expect_initialised() -> Answer {
     )
 }
 
-fn begin() {
-    fork::prepare();
+/// Lets the driver's functions answer.
+pub fn begin() {
     INITIALISED.store(true, Ordering::Release);
-}
-
-/// `zeInit`; asking for other kinds of drivers only leaves none.
-pub fn init(wanted: sys::ze_init_flags_t) -> Answer {
-    let (gpu, vpu) = (sys::ZE_INIT_FLAG_GPU_ONLY.0, sys::ZE_INIT_FLAG_VPU_ONLY.0);
-    flags(wanted, gpu | vpu)?;
-    ensure(wanted != vpu, sys::ZE_RESULT_ERROR_UNINITIALIZED)?;
-    begin();
-    Ok(())
-}
-
-/// `zeInitDrivers`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn init_drivers(
-    count: *mut u32,
-    drivers: *mut sys::ze_driver_handle_t,
-    desc: *mut newer::ze_init_driver_type_desc_t,
-) -> Answer {
-    // SAFETY: the caller vouches for the pointers.
-    let wanted = unsafe {
-        output(count)?;
-        descriptor(desc.cast_const())?.flags
-    };
-    ensure(wanted != 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
-    let ours = if wanted & newer::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
-        begin();
-        &[handle()][..]
-    } else {
-        &[]
-    };
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { fill(count, drivers, ours) }
 }
 
 /// `zeDriverGet`.
 ///
 /// # Safety
-/// As for [`init_drivers`].
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
 pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> Answer {
     expect_initialised()?;
     // SAFETY: the caller vouches for the pointers.
@@ -97,7 +60,7 @@ pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> Ans
 /// `zeDriverGetApiVersion`.
 ///
 /// # Safety
-/// As for [`init_drivers`].
+/// As for [`get`].
 pub unsafe fn api_version(
     driver: sys::ze_driver_handle_t,
     version: *mut sys::ze_api_version_t,
@@ -111,7 +74,7 @@ pub unsafe fn api_version(
 /// `zeDriverGetProperties`: the version is the crate's, as major, minor and build in 8, 8 and 16 bits.
 ///
 /// # Safety
-/// As for [`init_drivers`].
+/// As for [`get`].
 pub unsafe fn driver_properties(
     driver: sys::ze_driver_handle_t,
     told: *mut sys::ze_driver_properties_t,
@@ -137,7 +100,7 @@ fn version() -> u32 {
 /// cannot.
 ///
 /// # Safety
-/// As for [`init_drivers`].
+/// As for [`get`].
 pub unsafe fn ipc_properties(
     driver: sys::ze_driver_handle_t,
     told: *mut sys::ze_driver_ipc_properties_t,
@@ -145,7 +108,7 @@ pub unsafe fn ipc_properties(
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
     let told = unsafe { properties(told) }?;
-    told.flags = if usm::ipc::is_supported() {
+    told.flags = if memory::can_be_exported() {
         sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0
     } else {
         0
@@ -156,7 +119,7 @@ pub unsafe fn ipc_properties(
 /// `zeDriverGetExtensionProperties`.
 ///
 /// # Safety
-/// As for [`init_drivers`].
+/// As for [`get`].
 pub unsafe fn extension_properties(
     driver: sys::ze_driver_handle_t,
     count: *mut u32,
@@ -167,42 +130,13 @@ pub unsafe fn extension_properties(
     unsafe { fill(count, told, &extensions::all()) }
 }
 
-/// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements.
-///
-/// # Safety
-/// As for [`init_drivers`]; `name` must be null or end in a zero byte.
-pub unsafe fn extension_function(
-    driver: sys::ze_driver_handle_t,
-    name: *const c_char,
-    address: *mut *mut c_void,
-) -> Answer {
-    expect(driver)?;
-    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (name, address) = unsafe { (CStr::from_ptr(name), output(address)?) };
-    let found = name.to_str().ok().and_then(ddi::address);
-    *address = found.unwrap_or(std::ptr::null()).cast_mut();
-    ensure(found.is_some(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
-}
-
-thread_local! {
-    /// What the last failed call of the thread has to say; see [`describe`].
-    static LAST: RefCell<CString> = RefCell::default();
-}
-
-/// Keeps a description of the error that the current call is about to return.
-pub fn describe(text: &str) {
-    let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
-    LAST.set(CString::new(bytes).unwrap_or_default());
-}
-
 /// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call.
 ///
 /// # Safety
-/// As for [`init_drivers`].
+/// As for [`get`].
 pub unsafe fn last_error(driver: sys::ze_driver_handle_t, text: *mut *const c_char) -> Answer {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(text) }? = LAST.with_borrow(|text| text.as_ptr());
+    *unsafe { output(text) }? = description();
     Ok(())
 }

@@ -20,10 +20,10 @@ use super::mapping::Mapping;
 use super::record::Record;
 use super::refusal::Refusal;
 use super::share::{can_move, extents, memory_file, move_to};
-use crate::answer::Answer;
-use crate::fork;
-use crate::sync::{Held, Mutex, MutexGuard};
-use crate::usm::ledger;
+use crate::abi::result::Answer;
+use crate::memory::ledger;
+use crate::process;
+use crate::process::sync::{Held, Mutex, MutexGuard};
 
 /// What another process finds an allocation through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ static EXPORTS: Mutex<Exports> = Mutex::new(Exports {
 /// What [`Refusal::answer`] makes of the system's refusal.
 pub fn export(block: &Block, record: &Record) -> Answer<Export> {
     let mut all = EXPORTS.lock();
-    let key = (record.id, fork::generation());
+    let key = (record.id, process::generation());
     if let Some((_, export)) = all.records.get(&key) {
         return Ok(*export);
     }
@@ -137,7 +137,7 @@ pub fn strike(id: u64) {
         .collect();
     drop(all);
     for ((_, generation), (file, export)) in of_it {
-        if generation == fork::generation() {
+        if generation == process::generation() {
             // The file has room there, so this cannot fail.
             let _ = file.write_all_at(&[0; Record::LENGTH], export.place);
         }

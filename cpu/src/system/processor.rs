@@ -1,8 +1,15 @@
 //! The processor: its name, clock, caches and vectors.
 
 use std::fs;
+use std::thread;
 
-use crate::sync::Lazy;
+use crate::process::sync::Lazy;
+
+/// How many processors this process may use.
+pub fn count() -> usize {
+    static COUNT: Lazy<usize> = Lazy::new();
+    *COUNT.get_or_make(|| thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// What `/proc/cpuinfo` calls the processor.
 pub fn model() -> &'static str {

@@ -1,5 +1,7 @@
 //! Results inside the runtime, and how they become result codes at its boundary.
 
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use level_zero_sys as sys;
@@ -19,4 +21,20 @@ pub fn answer(body: impl FnOnce() -> Answer) -> sys::ze_result_t {
 /// `Ok` when `condition` holds, `code` otherwise.
 pub fn ensure(condition: bool, code: sys::ze_result_t) -> Answer {
     if condition { Ok(()) } else { Err(code) }
+}
+
+thread_local! {
+    /// What the last failed call of the thread has to say; see [`describe`].
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Keeps a description of the error that the current call is about to return.
+pub fn describe(text: &str) {
+    let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
+    LAST.set(CString::new(bytes).unwrap_or_default());
+}
+
+/// The last description of the calling thread; valid until its next one.
+pub fn description() -> *const c_char {
+    LAST.with_borrow(|text| text.as_ptr())
 }

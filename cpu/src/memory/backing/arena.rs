@@ -8,7 +8,7 @@ use offset_allocator::{Allocation, Allocator};
 
 use super::block::Block;
 use super::{LEAST_ALIGNMENT, PAGE};
-use crate::sync::{Held, Mutex, MutexGuard};
+use crate::process::sync::{Held, Mutex, MutexGuard};
 
 /// Bytes of a block that small memory is cut from: room for several of the largest, little to move when exported.
 const LENGTH: usize = 2 << 20;

@@ -10,8 +10,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock;
-use crate::machine::memory;
+use crate::system::clock;
+use crate::system::memory;
 
 /// From this size on, the reading must not be older than [`FRESH`].
 const LARGE: u64 = 16 << 20;

@@ -9,8 +9,8 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use crate::fork::generation;
-use crate::sync::Mutex;
+use super::generation;
+use super::sync::Mutex;
 
 /// What a child has in the place of its parent's.
 pub trait Renew {

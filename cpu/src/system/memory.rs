@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::sync::Lazy;
+use crate::process::sync::Lazy;
 
 /// Bytes of memory that the process can ever have: the machine's, or its control group's limit if that is lower.
 pub fn total() -> u64 {

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use crate::arguments::structures;
+use crate::abi::arguments::structures;
 
 /// "Address not found within specified or current context" (1.9).
 pub const ZE_RESULT_ERROR_ADDRESS_NOT_FOUND: sys::ze_result_t = sys::ze_result_t(0x7800_0021);

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 
 use super::allocation::{Allocation, Pin};
 use super::map;
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{Answer, ensure};
 
 /// A range of bytes: inside one allocation, or plain memory of the process.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::allocation::Allocation;
-use crate::sync::{Held, RwLock, RwLockWriteGuard};
+use crate::process::sync::{Held, RwLock, RwLockWriteGuard};
 
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;

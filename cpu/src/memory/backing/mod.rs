@@ -11,14 +11,16 @@ mod share;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
+
 use arena::Piece;
 pub use arena::{hold, release};
 pub use block::Block;
-pub use exports::Export;
+pub use exports::{Export, read_record};
 pub use mapping::Mapping;
 pub use record::Record;
 pub use refusal::Refusal;
-pub use share::FILE_NAME;
+pub use share::is_memory_file;
 
 /// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
 const OWN_BLOCK_FROM: usize = 256 << 10;
@@ -56,6 +58,15 @@ impl Backing {
         } else {
             Piece::new(size, alignment).map(Self::Piece)
         }
+    }
+
+    /// The pages of another process's file that hold the allocation of `record`.
+    pub fn import(file: &File, record: &Record) -> Option<Self> {
+        let start = record.offset / PAGE as u64 * PAGE as u64;
+        let length = usize::try_from(record.offset + record.size - start).ok()?;
+        let mapping = Mapping::of_file(file, start, length.checked_next_multiple_of(PAGE)?)?;
+        let offset = (record.offset - start) as usize;
+        Some(Self::Import { mapping, offset })
     }
 
     /// Address of the first byte.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::exports;
 use super::mapping::Mapping;
 use super::share::can_move;
-use crate::fork;
+use crate::process;
 
 /// Bytes that are mapped, freed when the block is dropped.
 #[derive(Debug)]
@@ -34,13 +34,13 @@ impl Block {
     /// Lets nothing new be cut from it.
     pub(super) fn close(&self) {
         self.exported_in
-            .store(fork::generation(), Ordering::Release);
+            .store(process::generation(), Ordering::Release);
     }
 
     /// Whether nothing new may be cut from it: it would be seen by all processes that something of the block was exported
     /// to. The copy of a child is its own.
     pub fn is_closed(&self) -> bool {
-        self.exported_in.load(Ordering::Acquire) == fork::generation()
+        self.exported_in.load(Ordering::Acquire) == process::generation()
     }
 
     /// Tells that it is in a file.

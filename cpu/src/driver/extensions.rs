@@ -1,8 +1,8 @@
 //! The extensions that the driver lists: add a line for each one that works.
 
-use std::ffi::c_char;
-
 use level_zero_sys as sys;
+
+use crate::abi::arguments::text;
 
 /// Name and version, major in the upper and minor in the lower 16 bits.
 const EXTENSIONS: &[(&str, u32)] = &[
@@ -28,14 +28,4 @@ pub fn all() -> Vec<sys::ze_driver_extension_properties_t> {
             version: *version,
         })
         .collect()
-}
-
-/// `text` as a C string in an array, cut if it is too long.
-pub fn text<const LENGTH: usize>(text: &str) -> [c_char; LENGTH] {
-    let mut array = [0; LENGTH];
-    let room = LENGTH.saturating_sub(1);
-    for (place, byte) in array.iter_mut().take(room).zip(text.bytes()) {
-        *place = byte as c_char;
-    }
-    array
 }
