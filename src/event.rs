@@ -164,7 +164,7 @@ impl Event {
 
     /// Waits until the operation is done, also where the driver refuses to wait for a while, and tells whether it is: it
     /// is not when the driver keeps refusing, as with a lost device, on which nothing runs any more.
-    pub(crate) fn drain(&self) -> bool {
+    pub fn drain(&self) -> bool {
         persist(|| self.finish())
     }
 

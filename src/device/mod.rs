@@ -99,6 +99,14 @@ impl Device {
         })))
     }
 
+    /// Whether `part` is this device itself, or one of its sub-devices at any depth.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn contains(&self, part: &Self) -> Result<bool> {
+        self.driver().is_part(self.handle(), part.handle())
+    }
+
     /// The device's own name; the CPU runtime's says that it is a CPU.
     #[must_use]
     pub fn name(&self) -> &str {
