@@ -1,11 +1,15 @@
 //! Initialisation: from here on, the driver answers and forks are prepared for.
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
-use crate::abi::arguments::{descriptor, fill, flags, output};
-use crate::abi::newer;
+use crate::abi::arguments::{descriptor, fill, flags, output, structures};
 use crate::abi::result::{Answer, ensure};
 use crate::{driver, fork};
+
+structures! {
+    extensions::ze_init_driver_type_desc_t = extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC;
+}
 
 fn begin() {
     fork::prepare();
@@ -28,7 +32,7 @@ pub fn init(wanted: sys::ze_init_flags_t) -> Answer {
 pub unsafe fn init_drivers(
     count: *mut u32,
     drivers: *mut sys::ze_driver_handle_t,
-    desc: *mut newer::ze_init_driver_type_desc_t,
+    desc: *mut extensions::ze_init_driver_type_desc_t,
 ) -> Answer {
     // SAFETY: the caller vouches for the pointers.
     let wanted = unsafe {
@@ -36,7 +40,7 @@ pub unsafe fn init_drivers(
         descriptor(desc.cast_const())?.flags
     };
     ensure(wanted != 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
-    let ours = if wanted & newer::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
+    let ours = if wanted & extensions::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
         begin();
         &[driver::handle()][..]
     } else {

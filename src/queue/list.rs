@@ -81,13 +81,7 @@ impl List {
         Ok(Self {
             handle,
             events: EventPool::new(context, device),
-            // SAFETY: the type is the one that the specification gives the function.
-            synchronize: unsafe {
-                context
-                    .library()
-                    .symbol(c"zeCommandListHostSynchronize")
-                    .ok()
-            },
+            synchronize: context.library().extensions().zeCommandListHostSynchronize,
             worker: Worker::default(),
             state: Mutex::default(),
             collector: Mutex::default(),

@@ -1,6 +1,8 @@
 //! Checks on what a caller passes, shared by every entry point.
 
 use std::ffi::{c_char, c_void};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::slice;
 
 use level_zero_sys as sys;
@@ -155,26 +157,50 @@ pub unsafe fn properties<'a, T: Structure>(pointer: *mut T) -> Answer<&'a mut T>
     unsafe { output(pointer) }
 }
 
-/// The structures chained behind `next`, as `(stype, address)`.
+/// A structure of a chain, as far as its head.
+pub struct Link<'a> {
+    head: NonNull<Head>,
+    chain: PhantomData<&'a mut Head>,
+}
+
+impl<'a> Link<'a> {
+    /// Which structure it is.
+    pub fn stype(&self) -> sys::ze_structure_type_t {
+        // SAFETY: the caller of `chain` vouches for the head.
+        unsafe { (*self.head.as_ptr()).stype }
+    }
+
+    /// The structure, to be read, if it is a `T`.
+    pub fn input<T: Structure>(self) -> Option<&'a T> {
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches.
+        self.is::<T>().then(|| unsafe { self.head.cast().as_ref() })
+    }
+
+    /// The structure, to be written, if it is a `T`.
+    pub fn output<T: Structure>(self) -> Option<&'a mut T> {
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is given out once.
+        self.is::<T>().then(|| unsafe { self.head.cast().as_mut() })
+    }
+
+    fn is<T: Structure>(&self) -> bool {
+        T::TYPES.contains(&self.stype())
+    }
+}
+
+/// The structures chained behind `next`.
 ///
 /// # Safety
-/// Each link must be null or point to a structure that begins with [`Head`].
-pub unsafe fn chain(
-    next: *const c_void,
-) -> impl Iterator<Item = (sys::ze_structure_type_t, *mut c_void)> {
-    let mut link = next.cast_mut();
+/// Each link must be null or point to the structure that its `stype` names, which is used through the chain only.
+pub unsafe fn chain<'a>(next: *const c_void) -> impl Iterator<Item = Link<'a>> {
+    let mut next = next.cast_mut().cast::<Head>();
     std::iter::from_fn(move || {
-        let head = link.cast::<Head>();
-        if head.is_null() || !head.is_aligned() {
-            return None;
-        }
-        let here = link;
+        let head = NonNull::new(next).filter(|head| head.is_aligned())?;
         // SAFETY: the caller vouches for each link.
-        let stype = unsafe {
-            link = (*head).next;
-            (*head).stype
-        };
-        Some((stype, here))
+        next = unsafe { (*head.as_ptr()).next }.cast();
+        Some(Link {
+            head,
+            chain: PhantomData,
+        })
     })
 }
 

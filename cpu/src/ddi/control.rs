@@ -2,10 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 
+use level_zero_sys::extensions::{
+    ze_device_vector_width_properties_ext_t, ze_init_driver_type_desc_t,
+};
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::abi::newer::{ze_device_vector_width_properties_ext_t, ze_init_driver_type_desc_t};
 use crate::{context, device, driver, init};
 
 ddi! {

@@ -3,12 +3,13 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use level_zero_sys::extensions::{
+    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
+    ze_group_size_t,
+};
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::abi::newer::{
-    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
-};
 use crate::command_list::{self as list, Events, Side};
 use crate::queue::{self, fence};
 use crate::{event, launch};
@@ -233,7 +234,7 @@ ddi! {
             list: ze_command_list_handle_t,
             kernel: ze_kernel_handle_t,
             groups: ze_group_count_t,
-            group: launch::Group,
+            group: ze_group_size_t,
             arguments: *const *const c_void,
             next: *const c_void,
             signal: ze_event_handle_t,

@@ -4,7 +4,6 @@ use level_zero_sys as sys;
 
 use super::expect;
 use crate::abi::arguments::{chain, properties, structures, text};
-use crate::abi::newer::{sys_type, ze_eu_count_ext_t};
 use crate::abi::result::Answer;
 use crate::system::clock;
 use crate::system::{memory, processor};
@@ -12,6 +11,7 @@ use crate::system::{memory, processor};
 structures! {
     sys::ze_device_properties_t =
         sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES | sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
+    sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
 }
 
 /// SYCL's Level Zero adapters pass over devices of any other vendor.
@@ -56,10 +56,9 @@ pub unsafe fn device_properties(
     told.uuid.id = processor::identity();
     told.name = text(&format!("zeusm CPU runtime ({})", processor::model()));
     // SAFETY: the caller vouches for the chain.
-    for (stype, link) in unsafe { chain(told.pNext) } {
-        if stype == sys_type::EU_COUNT_EXT {
-            // SAFETY: its stype says what it is.
-            unsafe { (*link.cast::<ze_eu_count_ext_t>()).numTotalEUs = units };
+    for link in unsafe { chain(told.pNext) } {
+        if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
+            count.numTotalEUs = units;
         }
     }
     Ok(())

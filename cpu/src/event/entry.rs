@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::{Event, EventPool, Traits};
 use crate::abi::arguments::{descriptor, flags, output, structures};
-use crate::abi::newer::{self, ze_event_counter_based_desc_t};
 use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
@@ -15,10 +15,17 @@ use crate::system::clock::Deadline;
 
 structures! {
     sys::ze_event_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_DESC;
+    extensions::ze_event_counter_based_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC;
 }
 
 /// Sub-device, device and host.
 const SCOPES: u32 = 0x7;
+/// `ze_event_counter_based_flags_t` up to 1.17.
+const COUNTER_BASED_FLAGS: u32 = 0x7f;
+/// The flags of a counter-based event with timestamps.
+const TIMED: u32 = extensions::ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP
+    | extensions::ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP;
 
 /// `zeEventCreate`.
 ///
@@ -55,23 +62,23 @@ pub unsafe fn create(
 pub unsafe fn create_counter_based(
     context: sys::ze_context_handle_t,
     device: sys::ze_device_handle_t,
-    desc: *const ze_event_counter_based_desc_t,
+    desc: *const extensions::ze_event_counter_based_desc_t,
     event: *mut sys::ze_event_handle_t,
 ) -> Answer {
     resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, event) = unsafe { (descriptor(desc)?, output(event)?) };
-    flags(desc.flags, newer::EVENT_COUNTER_BASED_FLAGS)?;
+    flags(desc.flags, COUNTER_BASED_FLAGS)?;
     flags(desc.signal, SCOPES)?;
     flags(desc.wait, SCOPES)?;
     ensure(
-        desc.flags & newer::ZE_EVENT_COUNTER_BASED_FLAG_IPC == 0,
+        desc.flags & extensions::ZE_EVENT_COUNTER_BASED_FLAG_IPC == 0,
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
     )?;
     *event = register(Arc::new(Event::new(Traits {
         pool: 0,
-        timed: desc.flags & newer::EVENT_COUNTER_BASED_TIMED != 0,
+        timed: desc.flags & TIMED != 0,
         counter: Some(desc.flags),
         signal_scope: desc.signal,
         wait_scope: desc.wait,

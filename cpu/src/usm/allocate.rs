@@ -5,7 +5,6 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use crate::abi::arguments::{chain, descriptor, flags, output, structures};
-use crate::abi::newer;
 use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
@@ -15,7 +14,14 @@ use crate::system::memory::most_at_once;
 structures! {
     sys::ze_device_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
     sys::ze_host_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC;
+    sys::ze_relaxed_allocation_limits_exp_desc_t =
+        sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
 }
+
+/// `ze_device_mem_alloc_flags_t` up to 1.17.
+const DEVICE_FLAGS: u32 = 0x7;
+/// `ze_host_mem_alloc_flags_t` up to 1.17.
+const HOST_FLAGS: u32 = 0x1f;
 
 /// `zeMemAllocDevice`.
 ///
@@ -108,7 +114,7 @@ pub unsafe fn shared(
 unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> Answer<bool> {
     // SAFETY: the caller vouches for the pointer.
     let desc = unsafe { descriptor(desc) }?;
-    flags(desc.flags, newer::DEVICE_MEM_ALLOC_FLAGS)?;
+    flags(desc.flags, DEVICE_FLAGS)?;
     // SAFETY: the caller vouches for the chain.
     unsafe { relaxes(desc.pNext) }
 }
@@ -120,7 +126,7 @@ unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> Answer<bo
 unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> Answer<bool> {
     // SAFETY: the caller vouches for the pointer.
     let desc = unsafe { descriptor(desc) }?;
-    flags(desc.flags, newer::HOST_MEM_ALLOC_FLAGS)?;
+    flags(desc.flags, HOST_FLAGS)?;
     // SAFETY: the caller vouches for the chain.
     unsafe { relaxes(desc.pNext) }
 }
@@ -133,13 +139,9 @@ unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> Answer<bool> 
 unsafe fn relaxes(next: *const c_void) -> Answer<bool> {
     let mut relaxed = false;
     // SAFETY: the caller vouches for the chain.
-    for (stype, link) in unsafe { chain(next) } {
-        ensure(
-            stype == sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
-        )?;
-        // SAFETY: its stype says what it is.
-        let limits = unsafe { &*link.cast::<sys::ze_relaxed_allocation_limits_exp_desc_t>() };
+    for link in unsafe { chain(next) } {
+        let limits = link.input::<sys::ze_relaxed_allocation_limits_exp_desc_t>();
+        let limits = limits.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
         let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
         flags(limits.flags, lifts)?;
         relaxed |= limits.flags & lifts != 0;

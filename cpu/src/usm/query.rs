@@ -5,9 +5,9 @@ use std::ptr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 
 use crate::abi::arguments::{self, optional, structures};
-use crate::abi::newer;
 use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
@@ -75,7 +75,7 @@ pub unsafe fn address_range(
     )?;
     // SAFETY: the caller vouches for the pointers.
     let (base, size) = unsafe { (optional(base)?, optional(size)?) };
-    let allocation = find(&context, pointer).ok_or(newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    let allocation = find(&context, pointer).ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     if let Some(base) = base {
         *base = allocation.base() as *mut c_void;
     }

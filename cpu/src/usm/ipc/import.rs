@@ -7,11 +7,11 @@ use std::os::fd::FromRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use super::handle::Handle;
 use crate::abi::arguments::{flags, output};
-use crate::abi::newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
