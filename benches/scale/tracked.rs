@@ -1,4 +1,4 @@
-//! A provider that remembers how much of it was out at a time.
+//! A provider that tracks the peak of its allocated bytes.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -9,40 +9,40 @@ use zeusm::Result;
 use zeusm::pool::Provider;
 use zeusm::usm::LevelZero;
 
-pub struct Watched {
+pub struct Tracked {
     provider: LevelZero,
     bytes: AtomicUsize,
-    most: Arc<AtomicUsize>,
+    peak_bytes: Arc<AtomicUsize>,
 }
 
-impl Watched {
+impl Tracked {
     pub fn new(provider: LevelZero) -> Self {
         Self {
             provider,
             bytes: AtomicUsize::new(0),
-            most: Arc::default(),
+            peak_bytes: Arc::default(),
         }
     }
 
-    /// Tells the most bytes there have been, when the pool has this.
-    pub fn most(&self) -> impl Fn() -> usize + use<> {
-        let most = Arc::clone(&self.most);
-        move || most.load(Ordering::Relaxed)
+    /// Reads the peak while a pool owns this.
+    pub fn peak_bytes(&self) -> impl Fn() -> usize + use<> {
+        let peak_bytes = Arc::clone(&self.peak_bytes);
+        move || peak_bytes.load(Ordering::Relaxed)
     }
 }
 
-// SAFETY: as of Level Zero.
-unsafe impl Provider for Watched {
+// SAFETY: the contract is that of the other provider.
+unsafe impl Provider for Tracked {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         let memory = self.provider.allocate(size, alignment)?;
         let bytes = self.bytes.fetch_add(size, Ordering::Relaxed) + size;
-        self.most.fetch_max(bytes, Ordering::Relaxed);
+        self.peak_bytes.fetch_max(bytes, Ordering::Relaxed);
         Ok(memory)
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
         self.bytes.fetch_sub(size, Ordering::Relaxed);
-        // SAFETY: the caller's word.
+        // SAFETY: the contract is the same.
         unsafe { self.provider.free(address, size) };
     }
 }
