@@ -25,8 +25,8 @@ printf 'path-exclude /usr/share/doc/*\npath-exclude /usr/share/man/*\npath-exclu
 	> "$root/etc/dpkg/dpkg.cfg.d/90zeusm"
 export DEBIAN_FRONTEND=noninteractive
 chroot "$root" apt-get update -q
-# The driver and the loader; the header drm/xe_drm.h; Python for zeusm's tests, a C compiler for those of its C functions.
-chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigdfcl2 linux-libc-dev python3-venv python3-dev g++
+# The driver and the loader; its compiler, without which the driver aborts as it starts; the header drm/xe_drm.h; Python for zeusm's tests, a C compiler for those of its C functions.
+chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigc2 libigdfcl2 linux-libc-dev python3-venv python3-dev g++
 chroot "$root" apt-get clean
 trust_as_here # The package ca-certificates has replaced them.
 rm -rf "$root"/var/lib/apt/lists/*
