@@ -10,6 +10,9 @@ export PYTHON ?= python3.11
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# The Python module is built for the Python that it is tested with.
+export PYO3_PYTHON ?= $(PYTHON)
+
 # A full run builds everything once; `cargo` by hand keeps its incremental state.
 export CARGO_INCREMENTAL ?= 0
 
@@ -86,11 +89,10 @@ test: lint test-rust test-sycl test-valgrind test-python ## Everything that CI r
 
 .PHONY: lint
 lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
-	$(PY) tools/layers.py src
+	$(PY) tools/layers.py src cpu/src
 	cargo fmt --all --check
 	cargo clippy $(WORKSPACE) --all-targets --locked -- -D warnings
-	cargo clippy --all-targets --features python --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --features python --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --locked
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_numba

@@ -49,9 +49,6 @@ type Mappings = Arc<Mutex<Vec<Weak<Own<DriverMapping>>>>>;
 /// All mappings of this process.
 static MAPPED: Local<Mutex<HashMap<AllocationKey, Mappings>>> = Local::new();
 
-/// The CPU runtime's result for memory that its owner has freed ("address not found", specification 1.9).
-const NOT_FOUND: sys::ze_result_t = sys::ze_result_t(0x7800_0021);
-
 impl IpcHandle {
     /// Opens the memory on `device` in `context`. While a mapping of it lives there, the same mapping is returned.
     ///
@@ -167,9 +164,14 @@ impl DriverMapping {
         // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
         let opened = unsafe { handle.driver_handle.open(context, device, descriptor) };
         let pointer = opened.map_err(|error| match error {
-            Error::LevelZero(cause) if cause.result() == Some(NOT_FOUND) => Error::Freed {
-                process: handle.process,
-            },
+            // The CPU runtime's result for memory that its owner has freed.
+            Error::LevelZero(cause)
+                if cause.result() == Some(sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND) =>
+            {
+                Error::Freed {
+                    process: handle.process,
+                }
+            }
             Error::LevelZero(cause) => driver::explain(device, 0, cause),
             error => error,
         })?;
