@@ -163,7 +163,7 @@ test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and random programs
 	PROPTEST_CASES=$(FUZZ) cargo test --locked -p zeusm-cpu --lib
 	PROPTEST_CASES=500 ZEUSM_OPENCL_LIBRARY=$(CURDIR)/$(VENV)/lib/libintelocl.so \
 		cargo test --locked -p zeusm-cpu --test kernels changed_byte
-	$(OPTIMISED) PROPTEST_CASES=10000000 cargo test --locked --lib suai::fuzz
+	$(OPTIMISED) PROPTEST_CASES=10000000 cargo test --locked --lib suai::tests::fuzz
 	$(OPTIMISED) ZEUSM_SIMULATIONS=1000000 cargo test --locked -p zeusm-cpu --lib simulation
 	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py tests/python/test_ipc_forged.py
 	ZEUSM_TEST_MODEL=300 $(PY) -m pytest tests/python/test_model.py

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use zeusm::pool::{Options, Pool, Provider};
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{Context, Runtime, UsmKind};
 
 use self::umf::Umf;
@@ -22,7 +22,7 @@ fn pairs(criterion: &mut Criterion) {
     let context = Context::new(device.driver()).unwrap();
     let mut group = criterion.benchmark_group("allocate and free");
     for kind in [UsmKind::Shared, UsmKind::Device, UsmKind::Host] {
-        let raw = LevelZero::new(&context, &device, kind);
+        let raw = LevelZeroProvider::new(&context, &device, kind);
         let pool = Pool::new(raw.clone(), Options::default());
         let umf = Umf::open(&raw);
         if umf.is_none() {

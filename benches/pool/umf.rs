@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use libloading::Library;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{UsmKind, sys};
 
 /// The environment variable that names UMF's library.
@@ -56,7 +56,7 @@ unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> T {
 
 impl Umf {
     /// A pool over the same memory as `provider`; `None` when [`VARIABLE`] is not set.
-    pub fn open(provider: &LevelZero) -> Option<Self> {
+    pub fn open(provider: &LevelZeroProvider) -> Option<Self> {
         let path = env::var_os(VARIABLE)?;
         // SAFETY: opening UMF's library only initialises its own state, and the types below are those of its headers.
         // UMF finds Level Zero by the name of the library, which is already open.
@@ -101,7 +101,7 @@ impl Drop for Umf {
 ///
 /// # Safety
 /// `library` must be UMF's.
-unsafe fn level_zero(library: &Library, memory: &LevelZero) -> Handle {
+unsafe fn level_zero(library: &Library, memory: &LevelZeroProvider) -> Handle {
     const PREFIX: &str = "umfLevelZeroMemoryProvider";
     let name = |rest: &str| format!("{PREFIX}{rest}");
     let kind: i32 = match memory.kind() {

@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use zeusm::pool::{Options, Pool};
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{Context, Runtime, UsmKind};
 
 use self::tracked::Tracked;
@@ -39,12 +39,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn pool(provider: &LevelZero) -> Pool<LevelZero> {
+fn pool(provider: &LevelZeroProvider) -> Pool<LevelZeroProvider> {
     Pool::new(provider.clone(), Options::default())
 }
 
 /// The time of an allocation beside a million live blocks, divided by its time beside a thousand.
-fn growth(provider: &LevelZero) {
+fn growth(provider: &LevelZeroProvider) {
     let (small, large) = (pool(provider), pool(provider));
     let live = |pool: &Pool<_>, count| (0..count).map(|_| pool.allocate(64, 0)).collect();
     let few: Vec<_> = live(&small, 1000);
@@ -70,7 +70,7 @@ fn growth(provider: &LevelZero) {
 }
 
 /// The peak of the bytes that a pool holds while it replays a mix, divided by the peak of the bytes in use.
-fn fragmentation(provider: &LevelZero) {
+fn fragmentation(provider: &LevelZeroProvider) {
     for (name, mix) in mixes::all() {
         let tracked = Tracked::new(provider.clone());
         let peak_bytes = tracked.peak_bytes();
@@ -83,7 +83,7 @@ fn fragmentation(provider: &LevelZero) {
 fn main() {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
-    let provider = LevelZero::new(&context, &device, UsmKind::Shared);
+    let provider = LevelZeroProvider::new(&context, &device, UsmKind::Shared);
     threads::throughput(&pool(&provider), Umf::open(&provider).as_ref());
     growth(&provider);
     fragmentation(&provider);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use zeusm::pool::Pool;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 
 use crate::umf::{LARGEST_POOLED, Umf};
 use crate::{median, report};
@@ -51,7 +51,7 @@ fn ratios(peers: &[(&str, &(dyn Fn() + Sync))]) -> Vec<f64> {
 }
 
 /// The pool beside UMF's pool, and beside threads that only count, which show the machine's own limit.
-pub fn throughput(pool: &Pool<LevelZero>, umf: Option<&Umf>) {
+pub fn throughput(pool: &Pool<LevelZeroProvider>, umf: Option<&Umf>) {
     for (size, name, group) in [
         (64, "64 B", "two threads"),
         (4 << 10, "4 KiB", "two threads"),

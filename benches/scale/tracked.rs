@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zeusm::Result;
 use zeusm::pool::Provider;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 
 pub struct Tracked {
-    provider: LevelZero,
+    provider: LevelZeroProvider,
     bytes: AtomicUsize,
     peak_bytes: Arc<AtomicUsize>,
 }
 
 impl Tracked {
-    pub fn new(provider: LevelZero) -> Self {
+    pub fn new(provider: LevelZeroProvider) -> Self {
         Self {
             provider,
             bytes: AtomicUsize::new(0),

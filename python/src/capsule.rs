@@ -32,8 +32,8 @@ pub(super) fn of<'py, C: Capsule>(
             Some(release::<C>),
         );
         let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
-        let keeper = object.clone().into_keeper();
-        ffi::PyCapsule_SetContext(capsule.as_ptr(), keeper.cast_mut());
+        let context = object.clone().into_capsule_context();
+        ffi::PyCapsule_SetContext(capsule.as_ptr(), context.cast_mut());
         Ok(capsule)
     }
 }
@@ -42,9 +42,9 @@ pub(super) fn of<'py, C: Capsule>(
 unsafe extern "C" fn release<C: Capsule>(capsule: *mut ffi::PyObject) {
     // SAFETY: `of` put what keeps the reference into the capsule, and this runs once.
     unsafe {
-        let keeper = ffi::PyCapsule_GetContext(capsule);
-        if !keeper.is_null() {
-            sycl::Reference::<C>::release(keeper);
+        let context = ffi::PyCapsule_GetContext(capsule);
+        if !context.is_null() {
+            sycl::Reference::<C>::release(context);
         }
     }
 }

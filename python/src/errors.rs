@@ -130,7 +130,7 @@ impl IntoException for Error {
             Error::Alignment { .. }
             | Error::Length { .. }
             | Error::UnknownPointer { .. }
-            | Error::Choice { .. } => PyValueError::new_err(message),
+            | Error::InvalidChoice { .. } => PyValueError::new_err(message),
             _ => LevelZeroError::new_err(message),
         }
     }

@@ -112,8 +112,8 @@ impl PyEvent {
 
     /// Has the queue let go of what finished operations held.
     fn collect(&self, py: Python<'_>) {
-        if !self.queue.is_idle() {
-            py.detach(|| self.queue.collect());
+        if !self.queue.is_reclaimed() {
+            py.detach(|| self.queue.reclaim());
         }
     }
 
@@ -130,7 +130,7 @@ impl PyEvent {
     fn chain(&self, event: &EventRef, native: sys::ze_event_handle_t) -> Result<(), Error> {
         // SAFETY: the event is SYCL's own in the context of this queue, nobody has seen it, and it is kept.
         let signalled = unsafe { self.queue.signal_raw(native) }?;
-        self.queue.keep(&signalled, event.clone());
+        self.queue.retain(&signalled, event.clone());
         under_way::watch(&self.queue);
         Ok(())
     }

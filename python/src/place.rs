@@ -14,7 +14,7 @@ use zeusm::pool::Pool;
 use zeusm::process::Mutex;
 use zeusm::sycl::{ContextRef, DeviceRef, RawRef};
 
-use zeusm::usm::{LevelZero, PointerAttributes, UsmKind};
+use zeusm::usm::{LevelZeroProvider, PointerAttributes, UsmKind};
 use zeusm::{Context, Device, Driver, Error, Queue, Runtime, sys};
 
 /// A context and a device of it, shared by all memory there.
@@ -183,7 +183,7 @@ impl Place {
     }
 
     /// The pool that ordinary allocations of `kind` here come from.
-    pub(super) fn pool(&self, kind: UsmKind) -> PyResult<Pool<LevelZero>> {
+    pub(super) fn pool(&self, kind: UsmKind) -> PyResult<Pool<LevelZeroProvider>> {
         // A place is an owner of its context, so the pools are there.
         self.context
             .pool(&self.device, kind)
@@ -199,7 +199,7 @@ impl Place {
 
     /// Whether nothing is under way on that queue.
     pub(super) fn is_settled(&self) -> bool {
-        self.queue.get().is_none_or(|queue| queue.is_settled())
+        self.queue.get().is_none_or(|queue| queue.is_idle())
     }
 }
 

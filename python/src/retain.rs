@@ -27,7 +27,7 @@ pub(super) fn retain<T: Send + 'static>(
     }
     let queue = place.queue()?;
     let retained = (Listed::new(place, event, touched), Attached(Some(operands)));
-    queue.keep(event, retained);
+    queue.retain(event, retained);
     under_way::watch(queue);
     Ok(None)
 }

@@ -14,7 +14,7 @@ use super::place::Place;
 use super::syclobj::{Target, named};
 use super::uses::Uses;
 use crate::errors::OrRaise;
-use zeusm::process::{Local, Mutex, Own};
+use zeusm::process::{Local, Mutex, Owned};
 use zeusm::sycl::QueueRef;
 use zeusm::usm::UsmKind;
 
@@ -28,7 +28,7 @@ pub(super) struct Spot {
 pub(super) struct SyclQueue {
     object: Py<PyAny>,
     /// Left alone by a fork's child: SYCL would take locks to drop it.
-    reference: Own<QueueRef>,
+    reference: Owned<QueueRef>,
     /// Whether an inherited queue answers in this process, once that has been tried.
     answers: Local<bool>,
 }
@@ -163,7 +163,7 @@ impl SyclQueue {
         // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
         let reference = unsafe { QueueRef::copy_from_raw(dpctl::address(queue)?) }.or_raise()?;
         Ok(Self {
-            reference: Own::new(reference),
+            reference: Owned::new(reference),
             object: queue.clone().unbind(),
             answers: Local::new(),
         })
@@ -172,7 +172,7 @@ impl SyclQueue {
     fn clone_ref(&self, py: Python<'_>) -> Self {
         Self {
             object: self.object.clone_ref(py),
-            reference: Own::new((*self.reference).clone()),
+            reference: Owned::new((*self.reference).clone()),
             answers: Local::new(),
         }
     }

@@ -176,7 +176,7 @@ pub(super) unsafe fn begin_between(
     }
     // SAFETY: as above.
     let direct =
-        unsafe { to.begin_peer_copy_raw(pointer(destination), from, pointer(source), size) }?;
+        unsafe { to.peer_copy_async_raw(pointer(destination), from, pointer(source), size) }?;
     let done = match &direct {
         Some(done) => done.clone(),
         None => {

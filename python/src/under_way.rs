@@ -50,7 +50,7 @@ pub(super) fn prepare(py: Python<'_>) -> PyResult<()> {
 
 /// Looks after a queue that keeps operands. Without the GIL, as letting go of them may take it.
 pub(super) fn watch(queue: &Queue) {
-    if queue.is_idle() {
+    if queue.is_reclaimed() {
         return;
     }
     let watch = WATCH.get_or_default();
@@ -111,11 +111,11 @@ impl Watch {
             };
             thread::sleep(nap);
             nap = NAPS.1.min(nap * 2);
-            queues.iter().for_each(|queue| queue.collect());
+            queues.iter().for_each(|queue| queue.reclaim());
             let mut state = self.state.lock();
             let (idle, busy) = mem::take(&mut state.queues)
                 .into_iter()
-                .partition(|queue: &Queue| queue.is_idle());
+                .partition(|queue: &Queue| queue.is_reclaimed());
             state.queues = busy;
             drop(state);
             // The last owner of a queue may be here.

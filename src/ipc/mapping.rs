@@ -13,7 +13,7 @@ use super::identity::{self, format_uuid};
 use super::{Error, descriptor, driver};
 use crate::context::Context;
 use crate::device::Device;
-use crate::process::{Local, Mutex, Own};
+use crate::process::{Local, Mutex, Owned};
 use crate::usm::UsmKind;
 
 /// A range of another process's memory. Cheap to clone; it is unmapped when the last clone is dropped.
@@ -22,7 +22,7 @@ use crate::usm::UsmKind;
 /// through the pointer or a queue, and the processes have to synchronise with each other.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    mapped: Arc<Own<DriverMapping>>,
+    mapped: Arc<Owned<DriverMapping>>,
     pointer: usize,
     size: usize,
     exported_kind: UsmKind,
@@ -44,7 +44,7 @@ type AllocationKey = ([u8; 16], u64);
 /// The current mappings of one allocation, in any context. The lock is held while the owner is asked and the driver maps
 /// the memory, so that two threads neither map it twice in one context nor pass a descriptor of it to the driver
 /// concurrently.
-type Mappings = Arc<Mutex<Vec<Weak<Own<DriverMapping>>>>>;
+type Mappings = Arc<Mutex<Vec<Weak<Owned<DriverMapping>>>>>;
 
 /// All mappings of this process.
 static MAPPED: Local<Mutex<HashMap<AllocationKey, Mappings>>> = Local::new();
@@ -74,12 +74,13 @@ impl IpcHandle {
         let mut mappings = mappings.lock();
         // Also when a mapping exists: the owner may have freed the memory, and the handle may be forged.
         let descriptor = descriptor::receive(self)?;
-        let is_same = |it: &Arc<Own<DriverMapping>>| it.context == *context && it.device == *device;
+        let is_same =
+            |it: &Arc<Owned<DriverMapping>>| it.context == *context && it.device == *device;
         let mapped = match mappings.iter().filter_map(Weak::upgrade).find(is_same) {
             Some(mapped) => mapped,
             None => {
                 let mapped = DriverMapping::new(self, context, device, descriptor)?;
-                let mapped = Arc::new(Own::new(mapped));
+                let mapped = Arc::new(Owned::new(mapped));
                 mappings.retain(|it| it.strong_count() > 0);
                 mappings.push(Arc::downgrade(&mapped));
                 mapped

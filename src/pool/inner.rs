@@ -80,7 +80,7 @@ impl<P: Provider> Inner<P> {
     }
 
     /// Allocates from the shard's magazines alone.
-    pub(super) fn allocate_kept(
+    pub(super) fn allocate_cached(
         &self,
         shard: usize,
         size: usize,

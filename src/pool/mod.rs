@@ -15,9 +15,9 @@
 //! **A block is not reused while work on it is in flight.** A block is freed when its owner, a [`Block`], is dropped, and
 //! all work that zeusm submits owns or borrows its operands until its event is complete: an
 //! [`Operation`](crate::Operation) owns them, and when it is dropped before it is complete, the queue retains them
-//! ([`RawQueue::keep`](crate::RawQueue::keep)). The drop therefore comes after the work, and the pool needs no quarantine.
+//! ([`RawQueue::retain`](crate::RawQueue::retain)). The drop therefore comes after the work, and the pool needs no quarantine.
 //! A caller that submits work by raw pointers has the queue retain the memory in the same way:
-//! `queue.keep(&event, allocation)`.
+//! `queue.retain(&event, allocation)`.
 //!
 //! Names follow CuPy's and RMM's pools where those have one.
 
@@ -51,7 +51,7 @@ use self::chunks::ChunkAllocator;
 use self::inner::Inner;
 use self::slab::SlabBlock;
 use crate::error::{Error, Result};
-use crate::process::{Local, Own};
+use crate::process::{Local, Owned};
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
 ///
@@ -74,7 +74,7 @@ struct Shared<P: Provider> {
 /// A block's reference to its pool. There is one for each shard, so that threads do not contend for one reference count.
 #[repr(align(128))]
 struct ShardHandle<P: Provider> {
-    inner: Arc<Own<Inner<P>>>,
+    inner: Arc<Owned<Inner<P>>>,
     shard: usize,
 }
 
@@ -114,12 +114,13 @@ impl<P: Provider> Pool<P> {
     /// As [`allocate`](Self::allocate) if this thread's shard has a free block of the size, else `None`. It never calls the
     /// provider, for callers that first want to release a lock when an allocation may take longer.
     #[must_use]
-    pub fn allocate_kept(&self, size: usize, alignment: usize) -> Option<Block<P>> {
+    pub fn allocate_cached(&self, size: usize, alignment: usize) -> Option<Block<P>> {
         check_alignment(alignment).ok()?;
         let shard_handle = self.shard_handle();
-        let block = shard_handle
-            .inner
-            .allocate_kept(shard_handle.shard, size.max(1), alignment)?;
+        let block =
+            shard_handle
+                .inner
+                .allocate_cached(shard_handle.shard, size.max(1), alignment)?;
         Some(Block {
             shard_handle: Arc::clone(shard_handle),
             block: Some(block),
@@ -198,7 +199,7 @@ impl<P: Provider> Pool<P> {
         self.inner().callback.set(None);
     }
 
-    fn inner(&self) -> &Arc<Own<Inner<P>>> {
+    fn inner(&self) -> &Arc<Owned<Inner<P>>> {
         &self.shard_handle().inner
     }
 
@@ -217,7 +218,7 @@ impl<P: Provider> Shared<P> {
         let shards = (2 * threads).next_power_of_two().min(MAX_SHARDS);
         let (provider, limit) = (Arc::clone(&self.provider), Arc::clone(&self.limit));
         let chunks = ChunkAllocator::new(provider, self.options, limit, shards);
-        let inner = Arc::new(Own::new(Inner::new(chunks, shards)));
+        let inner = Arc::new(Owned::new(Inner::new(chunks, shards)));
         let shard_handle = |shard| {
             Arc::new(ShardHandle {
                 inner: Arc::clone(&inner),
@@ -301,7 +302,7 @@ impl<P: Provider> fmt::Debug for Block<P> {
 /// Counts the allocations of a pool from its creation on. Scopes may overlap and nest.
 #[derive(Debug)]
 pub struct Scope<P: Provider> {
-    inner: Arc<Own<Inner<P>>>,
+    inner: Arc<Owned<Inner<P>>>,
     begin: Statistics,
     peak: Arc<AtomicI64>,
 }

@@ -1,4 +1,4 @@
-//! Values that one process made, and no child of a fork may touch.
+//! Values that belong to one process, and not to its forked children.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,23 +9,23 @@ use std::ptr;
 use super::atomic::{AtomicPtr, Ordering};
 use super::generation;
 
-/// A value that the process that made it drops, and no child of that process.
+/// A value that is dropped only in the process that made it.
 ///
-/// A child may read it. What it owns is leaked there.
+/// A forked child may read it. The drop in a child leaks the value.
 ///
 /// ```
-/// use zeusm::process::Own;
+/// use zeusm::process::Owned;
 ///
-/// let name = Own::new(String::from("made here"));
+/// let name = Owned::new(String::from("made here"));
 /// assert!(!name.is_inherited()); // It would be in a fork's child.
 /// assert_eq!(name.len(), 9);
 /// ```
-pub struct Own<T> {
+pub struct Owned<T> {
     made_by: u32,
     value: ManuallyDrop<T>,
 }
 
-impl<T> Own<T> {
+impl<T> Owned<T> {
     /// A value of this process.
     pub fn new(value: T) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl<T> Own<T> {
     }
 }
 
-impl<T> Deref for Own<T> {
+impl<T> Deref for Owned<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -49,30 +49,30 @@ impl<T> Deref for Own<T> {
     }
 }
 
-impl<T> DerefMut for Own<T> {
+impl<T> DerefMut for Owned<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }
 }
 
-impl<T> Drop for Own<T> {
+impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
         if !self.is_inherited() {
-            // SAFETY: it is dropped here alone, and not used afterwards.
+            // SAFETY: this is the only drop of the value, and its last use.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Own<T> {
+impl<T: fmt::Debug> fmt::Debug for Owned<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(formatter)
     }
 }
 
-/// A value that each process makes for itself, when first needed and without a lock.
+/// A value that each process initialises for itself, on first use and without a lock.
 ///
-/// As a static variable it holds what must not be shared across a fork, locks and threads for instance.
+/// As a static variable it holds state that must not be shared across a fork, locks and threads for instance.
 ///
 /// ```
 /// use zeusm::process::{Local, Mutex};
@@ -84,13 +84,13 @@ impl<T: fmt::Debug> fmt::Debug for Own<T> {
 /// ```
 pub struct Local<T> {
     /// Null, or from `Box::into_raw`.
-    made: AtomicPtr<Own<T>>,
+    made: AtomicPtr<Owned<T>>,
     owns: PhantomData<*mut T>,
 }
 
 // SAFETY: it owns its value as a `Box` does.
 unsafe impl<T: Send> Send for Local<T> {}
-// SAFETY: it hands out shared references, and another thread than the maker may drop the value.
+// SAFETY: it returns shared references, and another thread than the one that made the value may drop it.
 unsafe impl<T: Send + Sync> Sync for Local<T> {}
 
 impl<T> Local<T> {
@@ -109,22 +109,22 @@ impl<T> Local<T> {
         self.current(self.made.load(Ordering::Acquire))
     }
 
-    /// This process's value, made if need be. Of two that are made at once, one is dropped.
+    /// This process's value, made on first use. When two threads make it concurrently, one of the values is dropped.
     ///
     /// # Errors
-    /// That of `make`.
+    /// The error of `make`.
     pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let mut known = self.made.load(Ordering::Acquire);
         if let Some(value) = self.current(known) {
             return Ok(value);
         }
-        let new = Box::into_raw(Box::new(Own::new(make()?)));
+        let new = Box::into_raw(Box::new(Owned::new(make()?)));
         loop {
             match self
                 .made
                 .compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire)
             {
-                // SAFETY: what is stored is freed by `drop` alone.
+                // SAFETY: a stored value is freed by `drop` only.
                 Ok(_) => return Ok(unsafe { &*new }),
                 Err(other) => {
                     if let Some(value) = self.current(other) {
@@ -138,7 +138,7 @@ impl<T> Local<T> {
         }
     }
 
-    /// As [`get_or_try_init`](Self::get_or_try_init), for what cannot fail.
+    /// As [`get_or_try_init`](Self::get_or_try_init), for an infallible `make`.
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         let answer: Result<&T, std::convert::Infallible> = self.get_or_try_init(|| Ok(make()));
         match answer {
@@ -154,8 +154,8 @@ impl<T> Local<T> {
         self.get_or_init(T::default)
     }
 
-    fn current(&self, made: *mut Own<T>) -> Option<&T> {
-        // SAFETY: it is null or was stored here, and what is stored is freed by `drop` alone.
+    fn current(&self, made: *mut Owned<T>) -> Option<&T> {
+        // SAFETY: the pointer is null or was stored here, and a stored value is freed by `drop` only.
         let made = unsafe { made.as_ref() }?;
         (!made.is_inherited()).then_some(&**made)
     }

@@ -1,7 +1,7 @@
-//! Locks without state beyond themselves: a new one works in a fork's child, whatever other threads of the parent did at
-//! the fork. (Locks that queue their waiting threads in a table of the process would share that table with all others.)
+//! Locks without global state: a new lock works in a fork's child, whatever other threads of the parent did at the fork.
+//! (Locks that queue waiting threads in a table of the process would share that table with inherited locks.)
 //!
-//! No poisoning: what these protect is in order wherever a panic may leave it.
+//! They ignore poisoning: the values they protect are consistent wherever a panic can occur.
 
 use std::sync::{self, PoisonError, TryLockError};
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl<T> RwLock<T> {
     }
 }
 
-/// What threads with a [`Mutex`] wait for.
+/// A condition variable for threads with a [`Mutex`].
 #[derive(Debug, Default)]
 pub struct Condvar(sync::Condvar);
 
@@ -67,14 +67,14 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while `goes_on` says so, at most for `limit`.
+    /// Waits while `condition` holds, at most for `timeout`.
     pub fn wait_while<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
-        limit: Duration,
-        goes_on: impl FnMut(&mut T) -> bool,
+        timeout: Duration,
+        condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
-        let waited = self.0.wait_timeout_while(guard, limit, goes_on);
+        let waited = self.0.wait_timeout_while(guard, timeout, condition);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 

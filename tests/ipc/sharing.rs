@@ -5,7 +5,7 @@ use std::{fs, thread};
 use rustix::process::{Resource, Rlimit};
 use zeusm::ipc::{Error, is_supported};
 use zeusm::pool::{Options, Pool};
-use zeusm::usm::{Allocation, LevelZero};
+use zeusm::usm::{Allocation, LevelZeroProvider};
 use zeusm::{Completion, Context, Device, IpcHandle, Queue, UsmKind};
 
 use super::common::{
@@ -196,7 +196,7 @@ fn freed_memory_cannot_be_opened() {
 #[test]
 fn blocks_of_a_pool_are_exported_and_freed_separately() {
     let target = setup();
-    let provider = LevelZero::new(&target.0, &target.1, UsmKind::Shared);
+    let provider = LevelZeroProvider::new(&target.0, &target.1, UsmKind::Shared);
     let pool = Pool::new(provider, Options::default());
     let mut blocks: Vec<_> = (0..3)
         .map(|_| Allocation::in_pool(&pool, 512, 0).unwrap())

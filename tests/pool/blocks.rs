@@ -116,7 +116,7 @@ fn level_zero_conforms() {
     let device = zeusm::Runtime::get().unwrap().default_device().unwrap();
     let context = zeusm::Context::new(device.driver()).unwrap();
     for kind in [UsmKind::Host, UsmKind::Device, UsmKind::Shared] {
-        conformance(zeusm::usm::LevelZero::new(&context, &device, kind));
+        conformance(zeusm::usm::LevelZeroProvider::new(&context, &device, kind));
     }
 }
 

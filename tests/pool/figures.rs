@@ -94,19 +94,19 @@ fn trim_keeps_the_given_number_of_bytes() {
 fn a_cached_block_is_allocated_without_the_provider() {
     let pool = pool();
     for (size, alignment) in [(1000, 0), (64, 4096), (MIB, 0)] {
-        assert!(pool.allocate_kept(size, alignment).is_none());
+        assert!(pool.allocate_cached(size, alignment).is_none());
         let address = pool.allocate(size, alignment).unwrap().address();
         let before = pool.statistics();
-        let kept = pool.allocate_kept(size, alignment).unwrap();
+        let kept = pool.allocate_cached(size, alignment).unwrap();
         assert_eq!((kept.address(), kept.size()), (address, size));
         let statistics = pool.statistics();
         assert_eq!(statistics.hits, before.hits + 1);
         assert_eq!(statistics.used_count, 1);
     }
-    assert!(pool.allocate_kept(1000, 3).is_none());
+    assert!(pool.allocate_cached(1000, 3).is_none());
     drop(pool.allocate(3 * MIB, 0));
     assert!(
-        pool.allocate_kept(3 * MIB, 0).is_none(),
+        pool.allocate_cached(3 * MIB, 0).is_none(),
         "large blocks are not in magazines"
     );
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zeusm::pool::{Options, Pool};
-use zeusm::usm::{Allocation, LevelZero};
+use zeusm::usm::{Allocation, LevelZeroProvider};
 use zeusm::{Completion, Context, Device, Error, IpcHandle, Queue, Runtime, UsmKind};
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
@@ -79,7 +79,7 @@ fn direct_allocations_belong_to_no_pool() {
 #[test]
 fn a_failure_names_the_memory_and_the_pools_figures() {
     let (context, device) = setup();
-    let provider = LevelZero::new(&context, &device, UsmKind::Device);
+    let provider = LevelZeroProvider::new(&context, &device, UsmKind::Device);
     let options = Options {
         limit: Some(1 << 20),
         ..Options::default()
@@ -123,13 +123,13 @@ fn a_block_is_not_reused_while_work_on_it_is_in_flight() {
     for round in 0..20u8 {
         for _ in 0..4 {
             let event = fill(&queue, &long, round).unwrap();
-            queue.keep(&event, Arc::clone(&long));
+            queue.retain(&event, Arc::clone(&long));
         }
         let memory = Allocation::in_pool(&pool, 5000, 0).unwrap();
         let address = memory.as_ptr();
         let event = fill(&queue, &memory, round).unwrap();
         // The last owner is dropped before the fill has run.
-        queue.keep(&event, memory);
+        queue.retain(&event, memory);
         let next = Allocation::in_pool(&pool, 5000, 0).unwrap();
         if !event.is_complete().unwrap() {
             seen_running += 1;

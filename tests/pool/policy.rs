@@ -190,7 +190,7 @@ fn a_chunk_that_is_an_eighth_larger_is_reused_from_another_shard() {
 fn a_magazine_is_refilled_and_emptied_by_half_of_its_capacity() {
     for (size, capacity) in [(64, 64), (1 << 10, 64), (4 << 10, 16), (48 << 10, 1)] {
         let (_ledger, pool) = pool(Options::default());
-        let cached = || std::iter::from_fn(|| pool.allocate_kept(size, 0));
+        let cached = || std::iter::from_fn(|| pool.allocate_cached(size, 0));
         let half = usize::div_ceil(capacity, 2);
         let mut blocks = vec![pool.allocate(size, 0).unwrap()];
         blocks.extend(cached());

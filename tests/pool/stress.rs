@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use parking_lot::Mutex;
 use zeusm::pool::{Block, Growth, Lookup, Options, Pool, lookup};
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{Context, Device, Runtime, UsmKind};
 
 use crate::provider::{Tracked, Tracker};
@@ -26,13 +26,13 @@ struct Expected {
 struct Fixture {
     kind: UsmKind,
     tracker: Tracker,
-    pool: Pool<Tracked<LevelZero>>,
+    pool: Pool<Tracked<LevelZeroProvider>>,
     expected: Expected,
 }
 
 /// A block, and the byte written at its first and last address if the host can access it.
 struct Live {
-    block: Block<Tracked<LevelZero>>,
+    block: Block<Tracked<LevelZeroProvider>>,
     mark: u8,
 }
 
@@ -44,7 +44,7 @@ impl Fixture {
             largest_cache: 32 << 20,
             ..Options::default()
         };
-        let provider = tracker.wrap(LevelZero::new(context, device, kind));
+        let provider = tracker.wrap(LevelZeroProvider::new(context, device, kind));
         let pool = Pool::new(provider, options);
         Self {
             kind,
@@ -55,7 +55,7 @@ impl Fixture {
     }
 
     /// The first and the last byte of a block, if the host can access it.
-    fn ends(&self, block: &Block<Tracked<LevelZero>>) -> Option<[*mut u8; 2]> {
+    fn ends(&self, block: &Block<Tracked<LevelZeroProvider>>) -> Option<[*mut u8; 2]> {
         let first = block.address().cast::<u8>().as_ptr();
         (self.kind != UsmKind::Device).then(|| [first, first.wrapping_add(block.size() - 1)])
     }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::errors::OrRaise;
 use crate::place::Place;
 use crate::transfer::{self, pointer, range};
-use zeusm::suai::{Block, Layout};
+use zeusm::suai::{Layout, Region};
 use zeusm::{Completion, Error, Event, Queue, Rows};
 
 /// Copies the elements of a layout at `from`, in its row-major order, to packed memory at `to`; then waits, and gives the
@@ -85,9 +85,9 @@ unsafe fn copy<T: Send + 'static>(
     let mut last = None;
     let submitted = py.detach(|| -> Result<(), Error> {
         let queue = place.queue()?;
-        for block in layout.blocks() {
+        for region in layout.regions() {
             // SAFETY: the caller vouches for both sides.
-            last = unsafe { append(queue, &block, sides) }?;
+            last = unsafe { append(queue, &region, sides) }?;
         }
         Ok(())
     });
@@ -99,20 +99,20 @@ unsafe fn copy<T: Send + 'static>(
 
 /// # Safety
 /// As for [`gather`], and until the event is complete.
-unsafe fn append(queue: &Queue, block: &Block, sides: Sides) -> Result<Option<Event>, Error> {
-    let Block {
+unsafe fn append(queue: &Queue, region: &Region, sides: Sides) -> Result<Option<Event>, Error> {
+    let Region {
         width,
         rows,
         slices,
         ..
-    } = *block;
+    } = *region;
     let strided = Rows {
-        first: sides.strided.wrapping_add_signed(block.start),
-        pitch: block.pitch,
-        slice_pitch: block.slice_pitch,
+        first: sides.strided.wrapping_add_signed(region.start),
+        pitch: region.pitch,
+        slice_pitch: region.slice_pitch,
     };
     let packed = Rows {
-        first: sides.packed + block.packed_start,
+        first: sides.packed + region.packed_start,
         pitch: width,
         slice_pitch: width * rows,
     };
@@ -120,7 +120,7 @@ unsafe fn append(queue: &Queue, block: &Block, sides: Sides) -> Result<Option<Ev
         Direction::Gather => (packed, strided),
         Direction::Scatter => (strided, packed),
     };
-    // SAFETY: the caller vouches for both sides; the rows of a block do not overlap.
+    // SAFETY: the caller vouches for both sides; the rows of a region do not overlap.
     unsafe {
         if rows * slices == 1 {
             queue.copy_raw(

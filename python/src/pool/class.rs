@@ -15,7 +15,7 @@ use crate::spot::Spot;
 use zeusm::Error;
 use zeusm::pool::{Growth, Options, Pool};
 use zeusm::process::Mutex;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::usm::UsmKind;
 
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
@@ -50,7 +50,7 @@ use zeusm::usm::UsmKind;
 #[pyclass(name = "MemoryPool", module = "zeusm.memory", frozen, weakref)]
 pub(crate) struct PyMemoryPool {
     spot: Arc<Spot>,
-    pool: Pool<LevelZero>,
+    pool: Pool<LevelZeroProvider>,
     /// The failure callback of a pool that is this object's alone, where the garbage collector finds it. A default pool
     /// has many handles and keeps its callback by itself.
     callback: Option<Arc<Callback>>,
@@ -63,7 +63,7 @@ impl PyMemoryPool {
         self.pool.provider().kind()
     }
 
-    pub(super) fn pool(&self) -> &Pool<LevelZero> {
+    pub(super) fn pool(&self) -> &Pool<LevelZeroProvider> {
         &self.pool
     }
 
@@ -101,7 +101,7 @@ impl PyMemoryPool {
             },
         };
         let spot = spot(py, queue)?;
-        let provider = LevelZero::new(spot.place().context(), spot.place().device(), kind);
+        let provider = LevelZeroProvider::new(spot.place().context(), spot.place().device(), kind);
         Ok(Self {
             spot,
             pool: Pool::new(provider, options),

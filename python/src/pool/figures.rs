@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use zeusm::pool::{Pool, Report, Scope, Statistics};
 use zeusm::process::Mutex;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 
 /// As Python writes it.
 trait Shown {
@@ -320,18 +320,18 @@ figures! {
 /// 1
 #[pyclass(name = "PoolScope", module = "zeusm.memory", frozen)]
 pub(crate) struct PyPoolScope {
-    pool: Pool<LevelZero>,
+    pool: Pool<LevelZeroProvider>,
     state: Mutex<State>,
 }
 
 enum State {
     Before,
-    Within(Scope<LevelZero>),
+    Within(Scope<LevelZeroProvider>),
     After(Report),
 }
 
 impl PyPoolScope {
-    pub(super) fn new(pool: &Pool<LevelZero>) -> Self {
+    pub(super) fn new(pool: &Pool<LevelZeroProvider>) -> Self {
         Self {
             pool: pool.clone(),
             state: Mutex::new(State::Before),

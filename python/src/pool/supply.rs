@@ -10,7 +10,7 @@ use super::PyMemoryPool;
 use crate::spot::Spot;
 use zeusm::Error;
 use zeusm::pool::Pool;
-use zeusm::usm::{Allocation, LevelZero, UsmKind};
+use zeusm::usm::{Allocation, LevelZeroProvider, UsmKind};
 
 /// Where an allocation's memory comes from.
 pub(crate) enum Supply {
@@ -19,7 +19,7 @@ pub(crate) enum Supply {
     /// Level Zero.
     Direct,
     /// A pool that the user made or asked for.
-    Pool(Pool<LevelZero>),
+    Pool(Pool<LevelZeroProvider>),
 }
 
 impl Supply {
@@ -73,9 +73,9 @@ impl Supply {
     ) -> Result<Allocation, Error> {
         let (context, device) = (spot.place().context(), spot.place().device());
         let ready = match self {
-            Self::Usual => Allocation::kept(context, device, kind, size, alignment),
+            Self::Usual => Allocation::cached(context, device, kind, size, alignment),
             Self::Direct => None,
-            Self::Pool(pool) => Allocation::kept_in_pool(pool, size, alignment),
+            Self::Pool(pool) => Allocation::in_pool_cached(pool, size, alignment),
         };
         match ready {
             Some(allocation) => Ok(allocation),

@@ -1,35 +1,36 @@
-//! A layout as blocks: rows of bytes at regular distances, which a device copies at once.
+//! Divides a layout into regions: rows of bytes at regular pitches, each of which a device copies in one operation.
 
 use super::Layout;
 
-/// Rows of `width` bytes, `rows` of them `pitch` bytes apart, and `slices` of such rows `slice_pitch` bytes apart.
+/// A three-dimensional region: rows of `width` bytes at a distance of `pitch` bytes, in slices at a distance of
+/// `slice_pitch` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
-    /// Where the first row begins, in bytes from the layout's pointer.
+pub struct Region {
+    /// The offset of the first row from the layout's pointer, in bytes.
     pub start: isize,
-    /// Where it begins when the elements are packed, in bytes.
+    /// Its offset when the elements are packed, in bytes.
     pub packed_start: usize,
     /// Bytes of one row.
     pub width: usize,
-    /// Rows in a slice.
+    /// The number of rows in a slice.
     pub rows: usize,
-    /// Bytes from row to row; `width` when there is one.
+    /// Bytes from row to row; `width` when there is one row.
     pub pitch: usize,
-    /// Slices.
+    /// The number of slices.
     pub slices: usize,
-    /// Bytes from slice to slice; `pitch * rows` when there is one.
+    /// Bytes from slice to slice; `pitch * rows` when there is one slice.
     pub slice_pitch: usize,
 }
 
-/// The largest width, count or pitch in a block of several rows: what Level Zero's copies of regions can say.
+/// The largest width, count or pitch of a region with several rows, which is that of Level Zero's region copies.
 const LARGEST: usize = u32::MAX as usize;
 
 impl Layout {
-    /// Blocks that together hold the elements in row-major order, as few as that order allows. Rows of a block do not
-    /// overlap.
+    /// Regions that together have the elements in row-major order, as few as possible in that order. The rows of a region do
+    /// not overlap.
     #[must_use]
-    pub fn blocks(&self) -> Blocks {
-        // Dimensions of one element lead nowhere.
+    pub fn regions(&self) -> Regions {
+        // The stride of a dimension of size 1 is irrelevant.
         let mut outer: Vec<(usize, isize)> = self
             .shape()
             .iter()
@@ -60,11 +61,11 @@ impl Layout {
         {
             (slices, slice_pitch) = (size, stride.unsigned_abs());
         }
-        Blocks {
+        Regions {
             remaining: outer.iter().map(|&(size, _)| size).product(),
             indices: vec![0; outer.len()],
             outer,
-            next: Block {
+            next: Region {
                 start: self.byte_offset(),
                 packed_start: 0,
                 width,
@@ -77,7 +78,7 @@ impl Layout {
     }
 }
 
-/// The size of the innermost dimension, taken off if it and its stride, which must not be negative, are `wanted`.
+/// Removes the innermost dimension and returns its size, if its stride is not negative and `wanted` accepts both.
 fn take(
     outer: &mut Vec<(usize, isize)>,
     wanted: impl FnOnce(usize, usize) -> bool,
@@ -87,20 +88,20 @@ fn take(
     fits.then(|| outer.pop())?.map(|(size, _)| size)
 }
 
-/// The blocks of a layout, in row-major order.
+/// The regions of a layout, in row-major order.
 #[derive(Debug, Clone)]
-pub struct Blocks {
+pub struct Regions {
     remaining: usize,
-    /// Size and stride in bytes of each dimension outside of the blocks.
+    /// Size and stride in bytes of each dimension outside of the regions.
     outer: Vec<(usize, isize)>,
     indices: Vec<usize>,
-    next: Block,
+    next: Region,
 }
 
-impl Iterator for Blocks {
-    type Item = Block;
+impl Iterator for Regions {
+    type Item = Region;
 
-    fn next(&mut self) -> Option<Block> {
+    fn next(&mut self) -> Option<Region> {
         self.remaining = self.remaining.checked_sub(1)?;
         let found = self.next;
         self.next.packed_start += found.width * found.rows * found.slices;
@@ -124,4 +125,4 @@ impl Iterator for Blocks {
     }
 }
 
-impl ExactSizeIterator for Blocks {}
+impl ExactSizeIterator for Regions {}

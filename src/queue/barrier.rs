@@ -1,4 +1,4 @@
-//! Order across queues and contexts: waiting for others' events, and signalling them.
+//! Order across queues and contexts: wait lists, and signals of foreign events.
 
 use level_zero_sys as sys;
 
@@ -7,10 +7,10 @@ use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {
-    /// Lets everything that is submitted from here on come after `wait_list`, events of any queue, and tells when all of
-    /// that and all that was submitted before is done.
+    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, which
+    /// may belong to any queue. Returns an event that completes after the wait list and all operations before.
     ///
-    /// Events of this queue's context are waited for by the device; of another, by a host task.
+    /// The device waits for events of this queue's context. A host task waits for events of other contexts.
     ///
     /// ```
     /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
@@ -20,7 +20,7 @@ impl RawQueue {
     /// let memory = DeviceMemory::new(&context, &device, 64)?;
     /// let filled = first.fill_async(memory, 3)?;
     /// second.barrier(&[filled.event().clone()])?;
-    /// // What `second` does from here on finds the memory filled.
+    /// // Operations that `second` executes from now on start after the fill.
     /// # second.wait()?;
     /// # Ok::<(), zeusm::Error>(())
     /// ```
@@ -28,16 +28,17 @@ impl RawQueue {
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
     pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
-        let (mut near, far): (Vec<_>, Vec<_>) = wait_list
+        let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list
             .iter()
             .filter(|event| !event.is_inherited())
             .cloned()
             .partition(|event| event.context() == self.context());
-        if !far.is_empty() {
-            near.push(self.host_task(move || far.iter().for_each(|event| _ = event.drain()))?);
+        if !foreign.is_empty() {
+            let task = move || foreign.iter().for_each(|event| _ = event.drain());
+            local.push(self.host_task(task)?);
         }
-        self.submit(&near, |list, signal, count, waits| {
-            // SAFETY: `submit` vouches for the handles.
+        self.submit(&local, |list, signal, count, waits| {
+            // SAFETY: `submit` passes valid handles.
             unsafe {
                 call!(
                     self.library(),
@@ -47,21 +48,21 @@ impl RawQueue {
         })
     }
 
-    /// Resets somebody else's event now, and signals it once everything that was submitted so far is done. The answer
-    /// is complete when that has happened.
+    /// Resets a foreign event now, and signals it after all operations submitted so far. The returned event completes after
+    /// the signal.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
     ///
     /// # Safety
-    /// `event` must be an event of this queue's context that nobody uses yet, and stay valid until the answer is
-    /// complete ([`keep`](Self::keep) holds what owns it).
+    /// `event` must be an event of this queue's context without a pending signal or wait, and stay valid until the returned
+    /// event is complete ([`retain`](Self::retain) can hold its owner).
     pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Event> {
         // SAFETY: the caller vouches for the event.
         unsafe { call!(self.library(), zeEventHostReset(event)) }?;
         self.submit(&[], |list, signal, count, waits| {
-            // SAFETY: the caller vouches for `event`, `submit` for the other handles; the second barrier waits for the
-            // first as for everything before it in the list.
+            // SAFETY: the caller vouches for `event`, and `submit` passes valid handles. The second barrier waits for the
+            // first, as for all operations before it in the list.
             unsafe {
                 call!(
                     self.library(),

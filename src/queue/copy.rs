@@ -1,4 +1,4 @@
-//! Appending copies and fills.
+//! Copies and fills.
 
 use std::ffi::c_void;
 
@@ -20,7 +20,7 @@ pub struct Rows<P> {
     pub slice_pitch: usize,
 }
 
-/// Fill patterns, one for each byte value: a pattern has to outlive the operation that reads it.
+/// The fill patterns of all byte values. They are static, as a pattern has to outlive the operation that reads it.
 static PATTERNS: [u8; 256] = {
     let mut patterns = [0; 256];
     let mut value = 0;
@@ -32,14 +32,14 @@ static PATTERNS: [u8; 256] = {
 };
 
 impl RawQueue {
-    /// Appends a copy; `None` when it is done already.
+    /// Submits a copy; `None` when it is complete already.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's answer.
     ///
     /// # Safety
-    /// Both ranges must be USM of this context or host memory, valid and free of other use that would race until the
-    /// event is complete ([`keep`](Self::keep) holds what owns them).
+    /// Both ranges must be USM of this context or host memory, and be valid and without conflicting accesses until the event
+    /// is complete ([`retain`](Self::retain) can hold their owners).
     pub unsafe fn copy_raw(
         &self,
         destination: *mut c_void,
@@ -50,7 +50,7 @@ impl RawQueue {
         self.run("copy", size, completion, |list, signal, count, waits| {
             not_null(destination)?;
             not_null(source)?;
-            // SAFETY: the caller vouches for both ranges, `run` for the handles.
+            // SAFETY: the caller vouches for both ranges, and `run` passes valid handles.
             unsafe {
                 call!(
                     self.library(),
@@ -68,10 +68,10 @@ impl RawQueue {
         })
     }
 
-    /// Appends a copy of `slices` times `rows` rows of `width` bytes; `None` when it is done already.
+    /// Submits a copy of `slices` times `rows` rows of `width` bytes; `None` when it is complete already.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer, `ZE_RESULT_ERROR_INVALID_SIZE` for what it cannot count.
+    /// [`Error::Operation`] with Level Zero's answer; `ZE_RESULT_ERROR_INVALID_SIZE` for sizes beyond 32 bits.
     ///
     /// # Safety
     /// As for [`copy_raw`](Self::copy_raw), of the rows; they must not overlap.
@@ -90,14 +90,14 @@ impl RawQueue {
                 let region = sys::ze_copy_region_t {
                     width: narrow(width)?,
                     height: narrow(rows)?,
-                    // 0 is how to say that there are no slices; then their pitch does not matter.
+                    // A depth of 0 means a two-dimensional copy, which ignores the slice pitch.
                     depth: if slices == 1 { 0 } else { narrow(slices)? },
                     ..Default::default()
                 };
                 not_null(destination.first)?;
                 not_null(source.first)?;
                 let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
-                // SAFETY: the caller vouches for the rows, `run` for the handles; the region outlives the call.
+                // SAFETY: the caller vouches for the rows, `run` passes valid handles, and the region outlives the call.
                 unsafe {
                     call!(
                         self.library(),
@@ -121,7 +121,7 @@ impl RawQueue {
         )
     }
 
-    /// Appends a fill with a byte; `None` when it is done already.
+    /// Submits a fill with a byte; `None` when it is complete already.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's answer.
@@ -138,7 +138,7 @@ impl RawQueue {
         let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
         self.run("fill", size, completion, |list, signal, count, waits| {
             not_null(destination)?;
-            // SAFETY: the caller vouches for the range, `run` for the handles; the pattern is static.
+            // SAFETY: the caller vouches for the range, `run` passes valid handles, and the pattern is static.
             unsafe {
                 call!(
                     self.library(),
@@ -158,7 +158,7 @@ impl RawQueue {
     }
 }
 
-/// Refuses a null pointer, which drivers follow.
+/// Refuses a null pointer, which some drivers dereference.
 pub(super) fn not_null(pointer: *const c_void) -> Result<()> {
     if pointer.is_null() {
         return Err(Error::NullPointer);
@@ -166,7 +166,7 @@ pub(super) fn not_null(pointer: *const c_void) -> Result<()> {
     Ok(())
 }
 
-/// A size as Level Zero's copies of regions count it.
+/// Converts a size to the 32 bits of Level Zero's region copies.
 fn narrow(size: usize) -> Result<u32> {
     u32::try_from(size).map_err(|_| Error::Call {
         function: "zeCommandListAppendMemoryCopyRegion",

@@ -1,11 +1,10 @@
-//! Views against a model: the list of the addresses that each index leads to.
-#![allow(clippy::unwrap_used)]
+//! Views compared with a model: the list of the elements' addresses.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Where the elements lie, in row-major order of their indices.
+/// The offsets of the elements in bytes, in row-major order of their indices.
 fn addresses(layout: &Layout) -> Vec<isize> {
     let mut found = vec![layout.byte_offset()];
     for (&size, stride) in layout.shape().iter().zip(layout.byte_strides()) {
@@ -65,7 +64,7 @@ fn axes_must_be_a_permutation() {
 }
 
 #[test]
-fn a_shape_of_other_elements_is_refused() {
+fn a_shape_with_another_number_of_elements_is_refused() {
     let layout = Layout::new(&[2, 3], None, 0, 4).unwrap();
     for wanted in [
         &[5][..],
@@ -86,7 +85,7 @@ fn a_shape_of_other_elements_is_refused() {
 }
 
 #[test]
-fn a_transposed_matrix_takes_a_copy_to_be_flat() {
+fn flattening_a_transposed_matrix_needs_a_copy() {
     let layout = Layout::new(&[2, 3], None, 0, 4).unwrap();
     let transposed = layout.reversed().unwrap();
     assert_eq!(transposed.reshaped(&[6], Order::RowMajor), Ok(None));
@@ -95,15 +94,15 @@ fn a_transposed_matrix_takes_a_copy_to_be_flat() {
 }
 
 #[test]
-fn a_matrix_with_gaps_is_one_block() {
+fn a_matrix_with_gaps_is_one_region() {
     let layout = Layout::new(&[3, 4, 5], Some(&[200, 20, 2]), 7, 4).unwrap();
-    let blocks: Vec<Block> = layout.blocks().collect();
-    assert_eq!(layout.blocks().len(), blocks.len());
-    assert_eq!(blocks.len(), 3); // The slices of two-dimensional rows of single elements.
+    let regions: Vec<Region> = layout.regions().collect();
+    assert_eq!(layout.regions().len(), regions.len());
+    assert_eq!(regions.len(), 3); // One for each slice, as the rows are single elements.
     let layout = Layout::new(&[3, 4, 5], Some(&[200, 20, 1]), 7, 4).unwrap();
     assert_eq!(
-        layout.blocks().collect::<Vec<_>>(),
-        [Block {
+        layout.regions().collect::<Vec<_>>(),
+        [Region {
             start: 28,
             packed_start: 0,
             width: 20,
@@ -116,16 +115,16 @@ fn a_matrix_with_gaps_is_one_block() {
 }
 
 #[test]
-fn slices_that_are_no_whole_rows_apart_are_blocks_of_their_own() {
-    // Rows 8 bytes apart: slices of three rows nest from 24 bytes on, at multiples of 8.
+fn slices_need_a_pitch_that_is_a_multiple_of_the_rows_pitch() {
+    // Rows with a pitch of 8 bytes: three of them need a slice pitch of at least 24 bytes, and a multiple of 8.
     for (slice_stride, count) in [(16, 2), (24, 1), (25, 2), (32, 1)] {
         let layout = Layout::new(&[2, 3, 5], Some(&[slice_stride, 8, 1]), 0, 1).unwrap();
-        assert_eq!(layout.blocks().len(), count, "{slice_stride} bytes");
+        assert_eq!(layout.regions().len(), count, "{slice_stride} bytes");
     }
 }
 
 #[test]
-fn a_dimension_of_one_element_is_in_no_ones_way() {
+fn the_stride_of_a_dimension_of_one_element_is_irrelevant() {
     let layout = Layout::new(&[2, 1, 3], Some(&[3, 77, 1]), 0, 1).unwrap();
     let flat = layout.reshaped(&[6], Order::RowMajor).unwrap().unwrap();
     assert_eq!(flat.element_strides(), [1]);
@@ -142,32 +141,32 @@ fn repeated_elements_are_packed_forwards() {
 }
 
 #[test]
-fn a_row_too_wide_for_a_region_is_a_block_of_its_own() {
+fn a_row_too_wide_for_a_region_copy_is_a_region_of_its_own() {
     let wide = i64::from(u32::MAX) + 1;
     let layout = Layout::new(&[2, wide], Some(&[2 * wide, 1]), 0, 1).unwrap();
-    let blocks: Vec<Block> = layout.blocks().collect();
-    assert_eq!(blocks.len(), 2);
+    let regions: Vec<Region> = layout.regions().collect();
+    assert_eq!(regions.len(), 2);
     assert!(
-        blocks
+        regions
             .iter()
-            .all(|block| (block.rows, block.slices) == (1, 1))
+            .all(|region| (region.rows, region.slices) == (1, 1))
     );
 }
 
 proptest! {
     #[test]
-    fn blocks_hold_the_elements_in_order(layout in layout()) {
+    fn regions_hold_the_elements_in_order(layout in layout()) {
         let mut found = Vec::new();
-        for block in layout.blocks() {
-            prop_assert_eq!(block.packed_start, found.len());
-            for slice in 0..block.slices.cast_signed() {
-                for row in 0..block.rows.cast_signed() {
-                    let start = block.start + slice * block.slice_pitch.cast_signed() + row * block.pitch.cast_signed();
-                    found.extend(start..start + block.width.cast_signed());
+        for region in layout.regions() {
+            prop_assert_eq!(region.packed_start, found.len());
+            for slice in 0..region.slices.cast_signed() {
+                for row in 0..region.rows.cast_signed() {
+                    let start = region.start + slice * region.slice_pitch.cast_signed() + row * region.pitch.cast_signed();
+                    found.extend(start..start + region.width.cast_signed());
                 }
             }
-            prop_assert!(block.rows == 1 || block.pitch >= block.width);
-            prop_assert!(block.slices == 1 || block.slice_pitch >= block.pitch * block.rows);
+            prop_assert!(region.rows == 1 || region.pitch >= region.width);
+            prop_assert!(region.slices == 1 || region.slice_pitch >= region.pitch * region.rows);
         }
         let bytes = |at: isize| at..at + layout.itemsize().cast_signed();
         prop_assert_eq!(found, addresses(&layout).into_iter().flat_map(bytes).collect::<Vec<_>>());
@@ -178,7 +177,7 @@ proptest! {
         let (in_memory, packed) = layout.packed().unwrap();
         let mut sorted = addresses(&layout);
         let packed_addresses = addresses(&packed);
-        // What lies at a packed address is the element of `in_memory` with that number.
+        // The element at a packed address is that with the same number in `in_memory`.
         let elements = addresses(&in_memory);
         let itemsize = layout.itemsize().cast_signed();
         for (&at, &packed_at) in sorted.iter().zip(&packed_addresses) {
@@ -192,13 +191,13 @@ proptest! {
     }
 
     #[test]
-    fn the_whole_is_the_whole(layout in layout()) {
+    fn full_slices_select_all_elements(layout in layout()) {
         let whole = layout.index(&everything(&layout)).unwrap();
         prop_assert_eq!(addresses(&whole), addresses(&layout));
     }
 
     #[test]
-    fn slices_select_every_so_many(layout in layout(), step in 1..4isize, backwards: bool) {
+    fn slices_select_the_elements_at_each_step(layout in layout(), step in 1..4isize, backwards: bool) {
         prop_assume!(layout.ndim() > 0 && layout.elements() > 0);
         let size = layout.shape()[0];
         let mut entries = everything(&layout);
@@ -244,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn transposing_twice_is_nothing(layout in layout()) {
+    fn transposing_twice_is_the_identity(layout in layout()) {
         prop_assert_eq!(addresses(&layout.reversed().unwrap().reversed().unwrap()), addresses(&layout));
         let backwards: Vec<isize> = (0..layout.ndim().cast_signed()).rev().collect();
         prop_assert_eq!(

@@ -1,15 +1,15 @@
-//! Dictionaries at random: none is believed beyond the allocation, none panics. `PROPTEST_CASES` says how many are tried,
-//! 10 million in the long run; what once was wrong is kept in `proptest-regressions` and as named cases in the tests.
+//! Random dictionaries: none is accepted that reaches beyond the allocation, and none panics. `PROPTEST_CASES` is the number
+//! of cases, 10 million in the long run. Failures are kept in `proptest-regressions` and as named cases in the tests.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Where the allocation is that the dictionaries speak of, most of them.
+/// The allocation that most of the dictionaries describe.
 const BASE: usize = 0x7f00_0000_0000;
 const SIZE: usize = 4096;
 
-/// Integers near what could be right, near what overflows, and any.
+/// Plausible integers, integers near powers of two, and any.
 fn integers() -> impl Strategy<Value = i64> {
     prop_oneof![
         3 => -4..70i64,
@@ -29,7 +29,7 @@ fn pointers() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Types that are known.
+/// Valid type strings.
 const TYPESTRS: &[&str] = &[
     "|u1", "<f4", "<f8", "<c16", "|b1", ">i2", "|V3", "|V16", "<f16",
 ];
@@ -42,13 +42,13 @@ fn typestrs() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A field that is there, as a rule.
+/// A field that is rarely missing.
 fn some<T: std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
     prop::option::weighted(0.97, value)
 }
 
 prop_compose! {
-    /// Of the fields, those that own what [`Fields`] borrows.
+    /// The owner of the values that [`Fields`] borrows.
     fn dictionaries()(
         version in some(prop_oneof![20 => Just(1), 1 => integers()]),
         pointer in some(pointers()),
@@ -60,7 +60,7 @@ prop_compose! {
         offset in prop::option::of(integers()),
     ) -> Dictionary {
         let ndim = shape.as_ref().map_or(0, Vec::len);
-        // Strides of another length are refused before anything else is looked at.
+        // Strides of another length are refused first, so most have the right length.
         let strides = strides.map(|mut strides| {
             if fitting {
                 strides.resize(ndim, 1);
@@ -96,8 +96,7 @@ impl Dictionary {
         })
     }
 
-    /// The lowest address of an element and the one past the highest, in integers that cannot overflow; `None` without
-    /// elements.
+    /// The range of addresses of the elements, in integers that cannot overflow; `None` without elements.
     fn touched(&self, itemsize: usize) -> Option<(i128, i128)> {
         let shape = self.shape.as_ref()?;
         if shape.contains(&0) {
@@ -124,7 +123,7 @@ impl Dictionary {
 
 proptest! {
     #[test]
-    fn no_dictionary_is_believed_beyond_the_allocation(dictionary in dictionaries()) {
+    fn no_dictionary_is_accepted_beyond_the_allocation(dictionary in dictionaries()) {
         let allocation = Allocation { base: BASE, size: SIZE };
         match dictionary.read() {
             Err(error) => prop_assert!(!error.to_string().is_empty()),

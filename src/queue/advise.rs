@@ -1,17 +1,16 @@
-//! Hints about where memory is used next.
+//! Prefetch and memory advice.
 
 use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
 use super::RawQueue;
-use super::transfer::not_null;
+use super::copy::not_null;
 use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {
-    /// Asks for shared memory to be brought to the device before it is used there; a hint, in its place among the
-    /// operations.
+    /// Prefetches shared memory to the device; a hint, in order with the queue's operations.
     ///
     /// # Errors
     /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
@@ -20,7 +19,7 @@ impl RawQueue {
     /// The range must be USM of this context and valid until the event is complete.
     pub unsafe fn prefetch_raw(&self, pointer: *const c_void, size: usize) -> Result<Event> {
         self.hint("prefetch", pointer, size, |list| {
-            // SAFETY: the caller vouches for the range, `hint` for the list.
+            // SAFETY: the caller vouches for the range; `hint` passes a valid list.
             unsafe {
                 call!(
                     self.library(),
@@ -30,7 +29,7 @@ impl RawQueue {
         })
     }
 
-    /// Tells the device how memory will be used; a hint, in its place among the operations.
+    /// Advises the driver how memory will be used; a hint, in order with the queue's operations.
     ///
     /// # Errors
     /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
@@ -44,7 +43,7 @@ impl RawQueue {
         advice: sys::ze_memory_advice_t,
     ) -> Result<Event> {
         self.hint("advice", pointer, size, |list| {
-            // SAFETY: the caller vouches for the range, `hint` for the list; the device is alive.
+            // SAFETY: the caller vouches for the range; `hint` passes a valid list, and the device is alive.
             unsafe {
                 call!(
                     self.library(),
@@ -60,7 +59,7 @@ impl RawQueue {
         })
     }
 
-    /// Hints neither wait for events nor signal any, so one barrier stands before and one behind.
+    /// Appends a hint between two barriers, as hints neither wait for events nor signal them.
     fn hint(
         &self,
         operation: &'static str,
@@ -69,7 +68,7 @@ impl RawQueue {
         append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()>,
     ) -> Result<Event> {
         let barrier = |list, signal, count, waits| {
-            // SAFETY: `submit` vouches for the handles.
+            // SAFETY: `submit` passes valid handles.
             unsafe {
                 call!(
                     self.library(),

@@ -1,22 +1,22 @@
-//! Copies between contexts: directly, and in pieces as between devices that cannot reach each other.
+//! Peer copies between contexts: direct ones, and staged ones as between devices without peer access.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
 use zeusm::{Completion, Context, Device, Queue, Runtime, SharedMemory};
 
-/// Several pieces, and not a whole number of them.
+/// Not a multiple of the staging chunk.
 const SIZE: usize = (9 << 20) + 5;
 
-fn place() -> (Context, Device, Queue) {
+fn setup() -> (Context, Device, Queue) {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     (context, device, queue)
 }
 
-/// Memory whose bytes tell where they are.
-fn counted(context: &Context, device: &Device) -> SharedMemory {
+/// Memory with a byte pattern by index.
+fn with_pattern(context: &Context, device: &Device) -> SharedMemory {
     let mut memory = SharedMemory::new(context, device, SIZE).unwrap();
     for (index, byte) in memory.as_mut_slice().unwrap().iter_mut().enumerate() {
         *byte = (index % 251) as u8;
@@ -25,23 +25,23 @@ fn counted(context: &Context, device: &Device) -> SharedMemory {
 }
 
 #[test]
-fn a_device_reaches_itself() {
-    let (_, device, _) = place();
+fn a_device_can_access_itself() {
+    let (_, device, _) = setup();
     assert!(device.can_access(&device).unwrap());
 }
 
 #[test]
-fn memory_comes_from_another_context() {
-    let (there, device, from) = place();
-    let (here, _, to) = place();
-    let source = counted(&there, &device);
-    let copy = |size, in_pieces| {
+fn memory_of_another_context_is_copied() {
+    let (there, device, from) = setup();
+    let (here, _, to) = setup();
+    let source = with_pattern(&there, &device);
+    let copy = |size, staged| {
         let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
         memory.as_mut_slice().unwrap().fill(255);
         let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
-        // SAFETY: both are alive, and as large as that.
+        // SAFETY: both are alive, and have at least `size` bytes.
         unsafe {
-            if in_pieces {
+            if staged {
                 to.staged_copy_raw(into, &from, out, size)
             } else {
                 to.peer_copy_raw(into, &from, out, size)
@@ -60,14 +60,14 @@ fn memory_comes_from_another_context() {
 }
 
 #[test]
-fn it_comes_directly_where_the_device_reaches_it() {
-    let (there, device, from) = place();
-    let (here, _, to) = place();
-    let source = counted(&there, &device);
+fn the_copy_is_direct_with_peer_access() {
+    let (there, device, from) = setup();
+    let (here, _, to) = setup();
+    let source = with_pattern(&there, &device);
     let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
     let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
-    // SAFETY: both are alive until the copy is done, and as large as that.
-    let event = unsafe { to.begin_peer_copy_raw(into, &from, out, SIZE) }
+    // SAFETY: both are alive until the copy is complete, and have `SIZE` bytes.
+    let event = unsafe { to.peer_copy_async_raw(into, &from, out, SIZE) }
         .unwrap()
         .unwrap();
     assert!(event.wait(None).unwrap());
@@ -75,20 +75,20 @@ fn it_comes_directly_where_the_device_reaches_it() {
 }
 
 #[test]
-fn it_comes_after_what_the_other_queue_was_given() {
-    let (there, device, from) = place();
-    let (here, _, to) = place();
-    let source = counted(&there, &device);
+fn the_copy_starts_after_operations_of_the_other_queue() {
+    let (there, device, from) = setup();
+    let (here, _, to) = setup();
+    let source = with_pattern(&there, &device);
     let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
-    let gate = from
+    let delay = from
         .host_task(|| std::thread::sleep(Duration::from_millis(30)))
         .unwrap();
-    from.barrier(&[gate]).unwrap();
+    from.barrier(&[delay]).unwrap();
     let (out, into) = (
         source.as_ptr().cast_mut().cast(),
         memory.as_ptr().cast_mut().cast(),
     );
-    // SAFETY: both are alive until this returns, and as large as that.
+    // SAFETY: both are alive until this returns, and have `SIZE` bytes.
     unsafe {
         from.fill_raw(out, 7, SIZE, Completion::Event).unwrap();
         to.peer_copy_raw(into, &from, out, SIZE).unwrap();
