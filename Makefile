@@ -89,7 +89,7 @@ test: lint test-rust test-sycl test-valgrind test-python ## Everything that CI r
 
 .PHONY: lint
 lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
-	$(PY) tools/layers.py src
+	$(PY) tools/layers.py src python/src
 	cargo fmt --all --check
 	cargo clippy $(WORKSPACE) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --locked

@@ -6,7 +6,7 @@ use pyo3::exceptions::{
 };
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
-use super::uses::Closed;
+use crate::pins::Closed;
 use zeusm::{Error, dlpack, ipc, suai, sycl};
 
 create_exception!(
@@ -65,12 +65,12 @@ Examples
 
 /// Whether an error says nothing of the object that was being read, so that it passes unchanged: `KeyboardInterrupt` and its
 /// like, and `MemoryError`.
-pub(super) fn passes(py: Python<'_>, error: &PyErr) -> bool {
+pub(crate) fn passes(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py)
 }
 
 /// Errors that are told in the words of whatever asked.
-pub(super) trait Explain {
+pub(crate) trait Explain {
     /// With another error in the place of one that [does not pass](passes).
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self;
 }
@@ -88,12 +88,12 @@ impl<T> Explain for PyResult<T> {
 }
 
 /// An error of the crate `zeusm` as the exception that tells of it in Python.
-pub(super) trait IntoException {
+pub(crate) trait IntoException {
     fn into_exception(self) -> PyErr;
 }
 
 /// Results of the crate `zeusm` as Python's.
-pub(super) trait OrRaise<T> {
+pub(crate) trait OrRaise<T> {
     /// With the exception in the place of the error.
     fn or_raise(self) -> PyResult<T>;
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::dpctl::show_level_zero;
-use super::errors::{OrRaise, RuntimeSelectionWarning};
+use crate::dpctl::show_level_zero;
+use crate::errors::{OrRaise, RuntimeSelectionWarning};
 use zeusm::Error;
 use zeusm::runtime::{RUNTIME_VARIABLE, Runtime};
 
@@ -18,7 +18,7 @@ use zeusm::runtime::{RUNTIME_VARIABLE, Runtime};
 /// >>> isinstance(zeusm.runtime(), zeusm.Runtime)
 /// True
 #[pyclass(name = "Runtime", module = "zeusm", frozen)]
-pub(super) struct PyRuntime(&'static Runtime);
+pub(crate) struct PyRuntime(&'static Runtime);
 
 #[pymethods]
 impl PyRuntime {
@@ -102,7 +102,7 @@ impl PyRuntime {
 /// >>> zeusm.runtime().kind in ("system", "cpu", "custom")
 /// True
 #[pyfunction]
-pub(super) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
+pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
     Ok(PyRuntime(py.detach(Runtime::get).or_raise()?))
 }
 
@@ -110,7 +110,7 @@ pub(super) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
 ///
 /// A failure is only warned of: whoever uses the runtime gets the error itself.
 #[pyfunction(name = "_start")]
-pub(super) fn start(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     let warning = match py.detach(Runtime::get) {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),
         Ok(runtime) => match (runtime.warning(), runtime.other_library()) {

@@ -13,9 +13,10 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::{buffer, create, dtype, exchange, give, host, index, shape};
+use super::{buffer, create, dlpack_export, host, interface};
 use crate::errors::OrRaise;
-use crate::memory::{Held, PyMemory};
+use crate::memory::{Pinned, PyMemory};
+use crate::parse::{dtype, index, shape};
 use crate::transfer;
 use zeusm::suai::{Allocation, Error, ItemType, Layout};
 
@@ -32,7 +33,7 @@ use zeusm::suai::{Allocation, Error, ItemType, Layout};
 /// [[3, 6], [2, 5], [1, 4]]
 #[pyclass(module = "zeusm", weakref, frozen)]
 pub struct UsmArray {
-    base: Held,
+    base: Pinned,
     pub(super) item: ItemType,
     /// From the memory's pointer on, and within the memory.
     pub(super) layout: Layout,
@@ -56,7 +57,7 @@ impl UsmArray {
             .check_within(base, Allocation { base, size });
         checked.map_err(|error| invalid(&error))?;
         Ok(Self {
-            base: Held::new(memory)?,
+            base: Pinned::new(memory)?,
             item,
             layout,
         })
@@ -105,7 +106,7 @@ impl UsmArray {
         self.base.memory()
     }
 
-    pub(super) fn in_use(&self) -> &Held {
+    pub(super) fn pinned(&self) -> &Pinned {
         &self.base
     }
 
@@ -133,7 +134,7 @@ impl UsmArray {
     }
 
     /// The memory from the lowest byte that an element touches to the highest.
-    pub(crate) fn touched(&self, py: Python<'_>) -> PyResult<PyMemory> {
+    pub(crate) fn extent_memory(&self, py: Python<'_>) -> PyResult<PyMemory> {
         let extent = self.layout.extent();
         let memory = self.memory().share(py)?;
         Ok(PyMemory {
@@ -159,8 +160,8 @@ impl UsmArray {
         }
         Err(format!(
             "USM-device memory on {} cannot be accessed by the host: use copy_to_host(){}",
-            memory.place().device().name(),
-            memory.why_not_hosts(),
+            memory.context_device().device().name(),
+            memory.host_access_hint(),
         ))
     }
 }
@@ -193,7 +194,7 @@ impl UsmArray {
     /// What other packages read to use the array in place; strides and offset count elements.
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        exchange::interface(py, self)
+        interface::dictionary(py, self)
     }
 
     /// What NumPy reads to use host and shared memory in place; not there for device memory.
@@ -252,14 +253,14 @@ impl UsmArray {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        give::dlpack(slf.py(), slf.get(), stream, max_version, dl_device, copy)
+        dlpack_export::dlpack(slf.py(), slf.get(), stream, max_version, dl_device, copy)
     }
 
     /// The DLPack device type, 14 for kDLOneAPI, and the position of the device among all root devices of SYCL.
     ///
     /// Where there is no SYCL, host and shared memory is on (1, 0), the host.
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
-        give::device(py, self.memory())
+        dlpack_export::device(py, self.memory())
     }
 
     /// Copies the array to the host.
@@ -434,7 +435,7 @@ impl UsmArray {
             self.shape(py)?,
             dtype::name(self.item),
             memory.kind,
-            memory.place().device().name()
+            memory.context_device().device().name()
         ))
     }
 

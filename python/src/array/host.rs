@@ -8,9 +8,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::UsmArray;
 use super::class::invalid;
-use super::{UsmArray, blocks, dtype};
-use crate::buffer::HostBuffer;
+use crate::parse::{HostBuffer, dtype};
+use crate::transfer::{self, StridedCopy};
 use zeusm::suai::{ItemType, Layout};
 
 /// `__array_interface__` of an array that the host may look at.
@@ -112,10 +113,22 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     };
     let bytes = HostBuffer::readable(&bytes)?;
     let from = bytes.address();
-    let operands = (inner.in_use().share(py)?, bytes);
-    let (place, to) = (inner.memory().place(), inner.memory().for_queue(py)?);
+    let operands = (inner.pinned().share(py)?, bytes);
+    let (context_device, to) = (
+        inner.memory().context_device(),
+        inner.memory().for_queue(py)?,
+    );
     // SAFETY: the operands are the memory, in which the layout lies, and as many bytes as the elements have.
-    unsafe { blocks::scatter(py, place, from, &elements, to, operands) }.map(drop)
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::scatter(from, to),
+            operands,
+        )
+    }
+    .map(drop)
 }
 
 /// The packed layout with the elements in the order in which those of a NumPy array lie.
@@ -144,10 +157,18 @@ fn fetched<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>
     let (bytes, view) = staging(py, array.item, &packed)?;
     let bytes = HostBuffer::writable(&bytes)?;
     let to = bytes.address();
-    let operands = (array.in_use().share(py)?, bytes);
-    let (place, from) = (memory.place(), memory.for_queue(py)?);
+    let operands = (array.pinned().share(py)?, bytes);
+    let (context_device, from) = (memory.context_device(), memory.for_queue(py)?);
     // SAFETY: the operands are the memory, in which the layout lies, and as many bytes as the elements have.
-    unsafe { blocks::gather(py, place, from, &elements, to, operands) }?;
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::gather(from, to),
+            operands,
+        )
+    }?;
     Ok(view)
 }
 

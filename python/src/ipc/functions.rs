@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::handle::PyIpcHandle;
-use crate::kinds::MemoryUSMDevice;
+use crate::memory::MemoryUSMDevice;
 
 /// A handle of USM-device memory, as bytes.
 ///

@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use super::opened;
 use crate::errors::OrRaise;
 use crate::memory::{Owner, PyMemory};
-use crate::spot::Spot;
+use crate::resolve::{binding_or_default, default_binding};
 use zeusm::process::Mutex;
 use zeusm::usm::Allocation;
 use zeusm::{Context, Device, IpcHandle, ipc};
@@ -65,7 +65,7 @@ enum State {
 impl PyIpcHandle {
     /// The handle of all of a memory object's bytes.
     pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
-        let _use = memory.uses.guard()?;
+        let _pin = memory.pins.pin()?;
         let allocation = match memory.share_owner(py) {
             Some(Owner::Shared(allocation)) => allocation,
             Some(Owner::Mapping(_)) => {
@@ -84,7 +84,7 @@ impl PyIpcHandle {
                 "USM memory object has a null pointer: of no bytes there is nothing to share",
             ));
         }
-        let start = memory.for_others(py)? - allocation.as_ptr().addr();
+        let start = memory.for_export(py)? - allocation.as_ptr().addr();
         let range = start..start + memory.nbytes;
         let handle = py
             .detach(|| IpcHandle::new(&allocation, range))
@@ -138,8 +138,8 @@ impl PyIpcHandle {
     /// True
     #[staticmethod]
     fn is_available(py: Python<'_>) -> PyResult<bool> {
-        let spot = Spot::default_one(py)?;
-        let driver = spot.place().device().driver();
+        let binding = default_binding(py)?;
+        let driver = binding.context_device().device().driver();
         py.detach(|| ipc::is_supported(driver)).or_raise()
     }
 
@@ -244,14 +244,14 @@ impl PyIpcHandle {
             None => handle.size(),
             Some(nbytes) => first(nbytes, handle.size())?,
         };
-        let spot = match device.filter(|device| !device.is_none()) {
-            Some(device) => Spot::read(device, "device")?,
-            None => Spot::default_one(py)?,
-        };
-        let (context, device): (&Context, &Device) =
-            (spot.place().context(), spot.place().device());
+        let device = device.filter(|device| !device.is_none());
+        let binding = binding_or_default(py, device, "device")?;
+        let (context, device): (&Context, &Device) = (
+            binding.context_device().context(),
+            binding.context_device().device(),
+        );
         let mapping = py.detach(|| handle.open(context, device)).or_raise()?;
-        opened::object(py, mapping, nbytes, spot)
+        opened::object(py, mapping, nbytes, binding)
     }
 
     /// Closes memory that `open` gave; the same as its `close()`.
