@@ -182,6 +182,16 @@ impl Device {
         Ok(answer != 0)
     }
 
+    /// An error where the device is lost; a driver that cannot tell is believed to have it.
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        // SAFETY: the device is alive.
+        let answer = unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
+        match answer {
+            Err(error) if error.result() == Some(sys::ZE_RESULT_ERROR_DEVICE_LOST) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether its driver works in a fork's child, too: zeusm's CPU runtime does, which its devices' names tell.
     pub(crate) fn survives_forks(&self) -> bool {
         self.name().starts_with("zeusm CPU runtime")

@@ -17,8 +17,6 @@ use std::time::Instant;
 
 use loom::model::Builder;
 
-#[path = "../../../cpu/src/clock.rs"]
-mod clock;
 mod engine;
 mod error;
 mod local;
@@ -26,6 +24,7 @@ mod pins;
 mod pool;
 mod process;
 mod renew;
+mod system;
 
 use error::Result;
 use process::atomic;
