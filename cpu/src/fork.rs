@@ -3,11 +3,11 @@
 //! Four rules make a child work, however many threads of the parent were inside the runtime:
 //! - Locks that are held for microseconds guard what the child inherits: the handles' tables, the allocations, the blocks
 //!   that they are cut from, the exports. The thread that forks takes them all first, so that the child gets them
-//!   open and what they guard whole. Their order is that of `before`: a thread that needs two takes them in
+//!   open and what they guard whole. Their order is that of `prepare`: a thread that needs two takes them in
 //!   this order.
 //! - What is held for longer, or belongs to threads, is [`PerProcess`](process::PerProcess): the child leaves its parent's alone and makes its
 //!   own when it needs one. So are the engine and the compiler.
-//! - What lists, queues, events, fences and kernels guard is [`Renewed`](process::renew::Renewed): a child finds them at
+//! - What lists, queues, events, fences and kernels guard is [`ForkSafe`](process::fork_safe::ForkSafe): a child finds them at
 //!   rest, with the settings and recordings that they had.
 //! - OpenCL's runtime has locks and workers of its own, so a fork waits first until it is at rest.
 //!
@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::command_list::CommandList;
 use crate::context::Context;
 use crate::event::{Event, EventPool};
-use crate::handle::{Object, Shelf};
+use crate::handle::{AtFork, Object};
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
-use crate::opencl::rest;
+use crate::opencl::quiesce;
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::{engine, memory, process};
 
 /// The tables of all handles.
-fn tables() -> [&'static dyn Shelf; 9] {
+fn tables() -> [&'static dyn AtFork; 9] {
     [
         Context::table(),
         Queue::table(),
@@ -42,36 +42,36 @@ fn tables() -> [&'static dyn Shelf; 9] {
 }
 
 /// Sees to it that a child of this process works.
-pub fn prepare() {
+pub fn register_handlers() {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.swap(true, Ordering::AcqRel) {
         // SAFETY: the handlers take locks that no caller of fork holds, and release what they took.
-        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     }
 }
 
-extern "C" fn before() {
-    rest::hold();
-    memory::hold();
+extern "C" fn prepare() {
+    quiesce::prepare();
+    memory::prepare();
     for table in tables() {
-        table.hold();
+        table.prepare();
     }
 }
 
-extern "C" fn in_parent() {
+extern "C" fn parent() {
     for table in tables() {
-        table.release();
+        table.parent();
     }
-    memory::release();
-    rest::release();
+    memory::parent();
+    quiesce::parent();
 }
 
-extern "C" fn in_child() {
+extern "C" fn child() {
     process::begin_generation();
     for table in tables() {
-        table.inherit();
+        table.child();
     }
-    memory::inherit();
-    rest::inherit();
-    engine::forget();
+    memory::child();
+    quiesce::child();
+    engine::reset();
 }

@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use level_zero_sys as sys;
 
 /// What every entry point computes: a value, or the result code that says why not.
-pub type Answer<T = ()> = Result<T, sys::ze_result_t>;
+pub type ZeResult<T = ()> = Result<T, sys::ze_result_t>;
 
 /// Runs the body of an entry point; a panic must not cross into C, so it becomes `ZE_RESULT_ERROR_UNKNOWN`.
-pub fn answer(body: impl FnOnce() -> Answer) -> sys::ze_result_t {
+pub fn entry_point(body: impl FnOnce() -> ZeResult) -> sys::ze_result_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => sys::ZE_RESULT_SUCCESS,
         Ok(Err(code)) => code,
@@ -19,7 +19,7 @@ pub fn answer(body: impl FnOnce() -> Answer) -> sys::ze_result_t {
 }
 
 /// `Ok` when `condition` holds, `code` otherwise.
-pub fn ensure(condition: bool, code: sys::ze_result_t) -> Answer {
+pub fn ensure(condition: bool, code: sys::ze_result_t) -> ZeResult {
     if condition { Ok(()) } else { Err(code) }
 }
 

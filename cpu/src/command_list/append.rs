@@ -7,8 +7,8 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::CommandList;
-use crate::abi::arguments::array;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::input_array;
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Nothing, Operation, Order};
 use crate::event::Event;
 use crate::handle::resolve;
@@ -40,10 +40,10 @@ impl Events {
         list: &CommandList,
         operation: O,
         order: Order,
-    ) -> Answer {
+    ) -> ZeResult {
         // SAFETY: the caller vouches for the array.
         let handles = unsafe {
-            array(
+            input_array(
                 self.waits.cast_const(),
                 self.count,
                 sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -57,17 +57,17 @@ impl Events {
         let waits: SmallVec<[Arc<Event>; 4]> = handles
             .iter()
             .map(|handle| event(*handle))
-            .collect::<Answer<_>>()?;
+            .collect::<ZeResult<_>>()?;
         list.append(operation, order, signal, &waits)
     }
 }
 
-fn event(handle: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
+fn event(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
     resolve::<Event>(handle).map_err(|_| sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
 }
 
 /// An event that is the subject of a command: null is a null handle.
-fn subject(handle: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
+fn subject(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
     ensure(!handle.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
     event(handle)
 }
@@ -76,7 +76,7 @@ fn subject(handle: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn append_barrier(list: sys::ze_command_list_handle_t, events: Events) -> Answer {
+pub unsafe fn append_barrier(list: sys::ze_command_list_handle_t, events: Events) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     // SAFETY: the caller vouches for the events.
     unsafe { events.append(&list, Nothing, Order::Strict) }
@@ -92,7 +92,7 @@ pub unsafe fn append_ranges_barrier(
     sizes: *const usize,
     ranges: *mut *const c_void,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(
         !sizes.is_null() && !ranges.is_null(),
@@ -100,8 +100,8 @@ pub unsafe fn append_ranges_barrier(
     )?;
     // SAFETY: the caller vouches for the arrays and the events.
     unsafe {
-        let sizes = array(sizes, count, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        let ranges = array(
+        let sizes = input_array(sizes, count, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+        let ranges = input_array(
             ranges.cast_const(),
             count,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -121,7 +121,7 @@ pub unsafe fn append_wait(
     list: sys::ze_command_list_handle_t,
     count: u32,
     waits: *mut sys::ze_event_handle_t,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(!waits.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     let events = Events {
@@ -134,13 +134,19 @@ pub unsafe fn append_wait(
 }
 
 /// `zeCommandListAppendSignalEvent`: after all that has been appended before.
-pub fn append_signal(list: sys::ze_command_list_handle_t, event: sys::ze_event_handle_t) -> Answer {
+pub fn append_signal(
+    list: sys::ze_command_list_handle_t,
+    event: sys::ze_event_handle_t,
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     list.append(Nothing, Order::After, Some(subject(event)?), &[])
 }
 
 /// `zeCommandListAppendEventReset`: a barrier, so that neither an earlier signal nor a later wait comes in between.
-pub fn append_reset(list: sys::ze_command_list_handle_t, event: sys::ze_event_handle_t) -> Answer {
+pub fn append_reset(
+    list: sys::ze_command_list_handle_t,
+    event: sys::ze_event_handle_t,
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let event = subject(event)?;
     ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
@@ -155,7 +161,7 @@ pub unsafe fn append_timestamp(
     list: sys::ze_command_list_handle_t,
     to: *mut u64,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let span = Span::new(to as usize, size_of::<u64>())?;
     // SAFETY: the caller vouches for the events.
@@ -173,7 +179,7 @@ pub unsafe fn append_query_timestamps(
     to: *mut c_void,
     offsets: *const usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(
         !queried.is_null(),
@@ -181,7 +187,7 @@ pub unsafe fn append_query_timestamps(
     )?;
     // SAFETY: the caller vouches for the array.
     let handles = unsafe {
-        array(
+        input_array(
             queried.cast_const(),
             count,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -190,7 +196,7 @@ pub unsafe fn append_query_timestamps(
     let queried = handles
         .iter()
         .map(|handle| event(*handle))
-        .collect::<Answer<Vec<_>>>()?;
+        .collect::<ZeResult<Vec<_>>>()?;
     ensure(
         queried.iter().all(|event| event.is_timed()),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,

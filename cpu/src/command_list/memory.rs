@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 
 use super::{CommandList, Events};
 use crate::abi::arguments::input;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::{Nothing, Order};
@@ -28,7 +28,7 @@ pub unsafe fn append_copy(
     from: *const c_void,
     size: usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let copy = Copy::new(
         Span::new(to as usize, size)?,
@@ -49,7 +49,7 @@ pub unsafe fn append_copy_from_context(
     from: *const c_void,
     size: usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     resolve::<CommandList>(list)?;
     resolve::<Context>(source)?;
     // SAFETY: the caller vouches for the pointers.
@@ -67,7 +67,7 @@ pub unsafe fn append_fill(
     pattern_size: usize,
     size: usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(
         !to.is_null() && !pattern.is_null(),
@@ -75,7 +75,7 @@ pub unsafe fn append_fill(
     )?;
     ensure(
         pattern_size.is_power_of_two()
-            && pattern_size <= device::MOST_FILL_PATTERN
+            && pattern_size <= device::MAX_FILL_PATTERN
             && size.is_multiple_of(pattern_size),
         sys::ZE_RESULT_ERROR_INVALID_SIZE,
     )?;
@@ -93,7 +93,7 @@ pub unsafe fn append_fill(
 
 /// One side of `zeCommandListAppendMemoryCopyRegion`, as the caller passed it.
 #[derive(Clone, Copy, Debug)]
-pub struct Side {
+pub struct RegionArgument {
     /// Address of the array.
     pub base: *const c_void,
     /// The box in it.
@@ -104,10 +104,10 @@ pub struct Side {
     pub slice_pitch: u32,
 }
 
-impl Side {
+impl RegionArgument {
     /// # Safety
     /// `region` must be null, misaligned or valid.
-    unsafe fn locate(self) -> Answer<Region> {
+    unsafe fn locate(self) -> ZeResult<Region> {
         Region::new(&Layout {
             base: self.base as usize,
             pitch: self.pitch,
@@ -124,10 +124,10 @@ impl Side {
 /// As for [`append_copy`].
 pub unsafe fn append_copy_region(
     list: sys::ze_command_list_handle_t,
-    to: Side,
-    from: Side,
+    to: RegionArgument,
+    from: RegionArgument,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     // SAFETY: the caller vouches for the pointers and the events.
     unsafe {
@@ -141,7 +141,7 @@ pub fn append_prefetch(
     list: sys::ze_command_list_handle_t,
     pointer: *const c_void,
     size: usize,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     Span::new(pointer as usize, size)?;
     list.append(Nothing, Order::Loose, None, &[])
@@ -154,7 +154,7 @@ pub fn append_advice(
     pointer: *const c_void,
     size: usize,
     advice: sys::ze_memory_advice_t,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     device::expect(device)?;
     ensure(

@@ -23,7 +23,7 @@ fn seconds(job: &Job) -> u32 {
 }
 
 /// What the server sends as soon as it has read a job: from then on, its end is the job's doing.
-pub const BEGUN: u8 = 0x5a;
+pub const STARTED: u8 = 0x5a;
 
 /// Serves until the peer is gone.
 pub fn serve() -> io::Result<()> {
@@ -36,10 +36,10 @@ pub fn serve() -> io::Result<()> {
         .ok()
         .and_then(|text| text.parse().ok());
     while let Ok(job) = Job::read(&mut from) {
-        to.write_all(&[BEGUN])?;
-        watch(limit.unwrap_or_else(|| seconds(&job)));
+        to.write_all(&[STARTED])?;
+        limit_time(limit.unwrap_or_else(|| seconds(&job)));
         let outcome = build(&job);
-        watch(0);
+        limit_time(0);
         write_outcome(&mut to, &outcome)?;
     }
     Ok(())
@@ -47,7 +47,7 @@ pub fn serve() -> io::Result<()> {
 
 /// Has the system end this process after `limit` seconds of work, or ten times that without; 0 is no limit. A build
 /// that never ends is ended so even when the peer is gone by then.
-fn watch(limit: u32) {
+fn limit_time(limit: u32) {
     let limit = limit.min(u32::MAX / 10);
     let never = libc::timeval {
         tv_sec: 0,

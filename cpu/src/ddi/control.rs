@@ -24,15 +24,15 @@ ddi! {
             = driver::get(count, drivers);
         0 zeDriverGetApiVersion(driver: ze_driver_handle_t, version: *mut ze_api_version_t)
             = driver::api_version(driver, version);
-        0 zeDriverGetProperties(driver: ze_driver_handle_t, told: *mut ze_driver_properties_t)
-            = driver::driver_properties(driver, told);
-        0 zeDriverGetIpcProperties(driver: ze_driver_handle_t, told: *mut ze_driver_ipc_properties_t)
-            = driver::ipc_properties(driver, told);
+        0 zeDriverGetProperties(driver: ze_driver_handle_t, properties: *mut ze_driver_properties_t)
+            = driver::driver_properties(driver, properties);
+        0 zeDriverGetIpcProperties(driver: ze_driver_handle_t, properties: *mut ze_driver_ipc_properties_t)
+            = driver::ipc_properties(driver, properties);
         0 zeDriverGetExtensionProperties(
             driver: ze_driver_handle_t,
             count: *mut u32,
-            told: *mut ze_driver_extension_properties_t,
-        ) = driver::extension_properties(driver, count, told);
+            properties: *mut ze_driver_extension_properties_t,
+        ) = driver::extension_properties(driver, count, properties);
         1 zeDriverGetExtensionFunctionAddress(
             driver: ze_driver_handle_t,
             name: *const c_char,
@@ -55,48 +55,48 @@ ddi! {
             count: *mut u32,
             devices: *mut ze_device_handle_t,
         ) = device::sub_devices(device, count, devices);
-        0 zeDeviceGetProperties(device: ze_device_handle_t, told: *mut ze_device_properties_t)
-            = device::device_properties(device, told);
+        0 zeDeviceGetProperties(device: ze_device_handle_t, properties: *mut ze_device_properties_t)
+            = device::device_properties(device, properties);
         0 zeDeviceGetComputeProperties(
             device: ze_device_handle_t,
-            told: *mut ze_device_compute_properties_t,
-        ) = device::compute(device, told);
+            properties: *mut ze_device_compute_properties_t,
+        ) = device::compute(device, properties);
         0 zeDeviceGetModuleProperties(
             device: ze_device_handle_t,
-            told: *mut ze_device_module_properties_t,
-        ) = device::module(device, told);
+            properties: *mut ze_device_module_properties_t,
+        ) = device::module(device, properties);
         0 zeDeviceGetCommandQueueGroupProperties(
             device: ze_device_handle_t,
             count: *mut u32,
-            told: *mut ze_command_queue_group_properties_t,
-        ) = device::queue_groups(device, count, told);
+            properties: *mut ze_command_queue_group_properties_t,
+        ) = device::queue_groups(device, count, properties);
         0 zeDeviceGetMemoryProperties(
             device: ze_device_handle_t,
             count: *mut u32,
-            told: *mut ze_device_memory_properties_t,
-        ) = device::memory(device, count, told);
+            properties: *mut ze_device_memory_properties_t,
+        ) = device::memory(device, count, properties);
         0 zeDeviceGetMemoryAccessProperties(
             device: ze_device_handle_t,
-            told: *mut ze_device_memory_access_properties_t,
-        ) = device::memory_access(device, told);
+            properties: *mut ze_device_memory_access_properties_t,
+        ) = device::memory_access(device, properties);
         0 zeDeviceGetCacheProperties(
             device: ze_device_handle_t,
             count: *mut u32,
-            told: *mut ze_device_cache_properties_t,
-        ) = device::cache(device, count, told);
+            properties: *mut ze_device_cache_properties_t,
+        ) = device::cache(device, count, properties);
         0 zeDeviceGetImageProperties(
             device: ze_device_handle_t,
-            told: *mut ze_device_image_properties_t,
-        ) = device::image(device, told);
+            properties: *mut ze_device_image_properties_t,
+        ) = device::image(device, properties);
         0 zeDeviceGetExternalMemoryProperties(
             device: ze_device_handle_t,
-            told: *mut ze_device_external_memory_properties_t,
-        ) = device::external_memory(device, told);
+            properties: *mut ze_device_external_memory_properties_t,
+        ) = device::external_memory(device, properties);
         0 zeDeviceGetP2PProperties(
             device: ze_device_handle_t,
             peer: ze_device_handle_t,
-            told: *mut ze_device_p2p_properties_t,
-        ) = device::p2p(device, peer, told);
+            properties: *mut ze_device_p2p_properties_t,
+        ) = device::p2p(device, peer, properties);
         0 zeDeviceCanAccessPeer(
             device: ze_device_handle_t,
             peer: ze_device_handle_t,
@@ -115,8 +115,8 @@ ddi! {
         13 zeDeviceGetVectorWidthPropertiesExt(
             device: ze_device_handle_t,
             count: *mut u32,
-            told: *mut ze_device_vector_width_properties_ext_t,
-        ) = device::vector_width(device, count, told);
+            properties: *mut ze_device_vector_width_properties_ext_t,
+        ) = device::vector_width(device, count, properties);
         14 zeDeviceSynchronize;
         15 zeDeviceGetAggregatedCopyOffloadIncrementValue;
         16 zeDeviceGetRuntimeRequirements;

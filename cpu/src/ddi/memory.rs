@@ -38,9 +38,9 @@ ddi! {
         0 zeMemGetAllocProperties(
             context: ze_context_handle_t,
             pointer: *const c_void,
-            told: *mut ze_memory_allocation_properties_t,
+            properties: *mut ze_memory_allocation_properties_t,
             device: *mut ze_device_handle_t,
-        ) = usm::properties(context, pointer, told, device);
+        ) = usm::properties(context, pointer, properties, device);
         0 zeMemGetAddressRange(
             context: ze_context_handle_t,
             pointer: *const c_void,

@@ -15,7 +15,7 @@ use std::ffi::{CStr, c_char, c_void};
 use level_zero_sys as sys;
 
 use crate::abi::arguments::output;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 use crate::driver;
 
 /// One entry of a table.
@@ -32,7 +32,7 @@ pub struct Entry {
 
 /// Declares tables: their getters, and for each entry the exported function.
 ///
-/// `9 zeName(argument: type) = expression;` exports `zeName`, whose result is that of the expression, an [`Answer`].
+/// `9 zeName(argument: type) = expression;` exports `zeName`, whose result is that of the expression, an [`ZeResult`].
 /// With `-> type` the expression's value is returned as it is. Without an expression the function is unsupported.
 macro_rules! ddi {
     ($($getter:ident { $($since:literal $name:ident
@@ -50,7 +50,7 @@ macro_rules! ddi {
                 table: *mut *const std::ffi::c_void,
             ) -> level_zero_sys::ze_result_t {
                 // SAFETY: the caller vouches for the table.
-                $crate::abi::result::answer(|| unsafe {
+                $crate::abi::result::entry_point(|| unsafe {
                     $crate::ddi::write(version, table, &[$($crate::ddi::Entry {
                         name: stringify!($name),
                         since: $since,
@@ -86,7 +86,7 @@ macro_rules! export {
     ($name:ident($($argument:ident: $type:ty),*) = $body:expr) => {
         $crate::ddi::export! {
             $name($($argument: $type),*) -> level_zero_sys::ze_result_t
-                = $crate::abi::result::answer(|| $body)
+                = $crate::abi::result::entry_point(|| $body)
         }
     };
     ($name:ident($($argument:ident: $type:ty),*) -> $returned:ty = $body:expr) => {
@@ -123,7 +123,7 @@ unsafe fn write(
     version: sys::ze_api_version_t,
     table: *mut *const c_void,
     entries: &[Entry],
-) -> Answer {
+) -> ZeResult {
     ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     let (major, minor) = (version.0 >> 16, version.0 & 0xffff);
     ensure(major == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
@@ -158,7 +158,7 @@ pub unsafe fn extension_function(
     driver: sys::ze_driver_handle_t,
     name: *const c_char,
     address: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     driver::expect(driver)?;
     ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     // SAFETY: the caller vouches for the pointers.

@@ -35,8 +35,8 @@ ddi! {
             count: *mut u32,
             names: *mut *const c_char,
         ) = modules::kernel_names(module, count, names);
-        0 zeModuleGetProperties(module: ze_module_handle_t, told: *mut ze_module_properties_t)
-            = modules::module_properties(module, told);
+        0 zeModuleGetProperties(module: ze_module_handle_t, properties: *mut ze_module_properties_t)
+            = modules::module_properties(module, properties);
         0 zeModuleGetFunctionPointer(
             module: ze_module_handle_t,
             name: *const c_char,
@@ -89,8 +89,8 @@ ddi! {
             size: *mut u32,
             text: *mut *mut c_char,
         ) = kernels::source_attributes(kernel, size, text);
-        0 zeKernelGetProperties(kernel: ze_kernel_handle_t, told: *mut ze_kernel_properties_t)
-            = kernels::kernel_properties(kernel, told);
+        0 zeKernelGetProperties(kernel: ze_kernel_handle_t, properties: *mut ze_kernel_properties_t)
+            = kernels::kernel_properties(kernel, properties);
         0 zeKernelGetName(kernel: ze_kernel_handle_t, size: *mut usize, name: *mut c_char)
             = kernels::name(kernel, size, name);
     }

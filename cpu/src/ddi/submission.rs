@@ -10,7 +10,7 @@ use level_zero_sys::extensions::{
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::command_list::{self as list, Events, Side};
+use crate::command_list::{self as list, Events, RegionArgument};
 use crate::queue::{self, fence};
 use crate::{event, launch};
 
@@ -116,8 +116,8 @@ ddi! {
             waits: *mut ze_event_handle_t,
         ) = list::append_copy_region(
             list,
-            Side { base: to, region: to_region, pitch: to_pitch, slice_pitch: to_slice_pitch },
-            Side { base: from, region: from_region, pitch: from_pitch, slice_pitch: from_slice_pitch },
+            RegionArgument { base: to, region: to_region, pitch: to_pitch, slice_pitch: to_slice_pitch },
+            RegionArgument { base: from, region: from_region, pitch: from_pitch, slice_pitch: from_slice_pitch },
             Events { signal, count, waits },
         );
         0 zeCommandListAppendMemoryCopyFromContext(

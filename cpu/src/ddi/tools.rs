@@ -7,7 +7,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::{answer, ensure};
+use crate::abi::result::{ensure, entry_point};
 use crate::driver;
 
 macro_rules! empty {
@@ -18,7 +18,7 @@ macro_rules! empty {
             version: sys::ze_api_version_t,
             table: *mut c_void,
         ) -> sys::ze_result_t {
-            answer(|| {
+            entry_point(|| {
                 ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
                 ensure(version.0 >> 16 == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)
             })
@@ -53,7 +53,7 @@ macro_rules! absent {
         /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader answers for a driver without it.
         #[unsafe(no_mangle)]
         pub extern "C" fn $function() -> sys::ze_result_t {
-            answer(|| {
+            entry_point(|| {
                 driver::expect_initialised()?;
                 Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
             })

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use super::native::{Lane, Native};
+use super::native::{Native, NativeQueue};
+use super::native_wait::Request;
 use super::operation::{Kind, Operation, Pins};
 use super::signal::Signal;
 use super::stream::Shared;
-use super::waiter::Request;
 use super::workers::{self, dispatch, retire_or_drop};
-use crate::abi::result::Answer;
+use crate::abi::result::ZeResult;
 use crate::process::sync::Mutex;
 use crate::system::clock;
 
@@ -32,7 +32,7 @@ pub struct Command {
 }
 
 /// A command that the order of its stream has released: there is one token of it, and the owner of the token moves the
-/// command on. The owner is a thread, a signal that the command waits for, a lane that it is in flight in, or the
+/// command on. The owner is a thread, a signal that the command waits for, a queue that it is in flight in, or the
 /// workers.
 pub struct Token {
     stream: Arc<Shared>,
@@ -40,33 +40,33 @@ pub struct Token {
     command: Box<Command>,
     /// How many of the waits are over.
     passed: usize,
-    /// The lane of the native commands in flight that it follows.
-    lane: Option<&'static Lane>,
+    /// The queue of the native commands in flight that it follows.
+    queue: Option<&'static NativeQueue>,
 }
 
 impl Token {
-    /// The token of command number `sequence` of `stream`, which follows native commands in flight in `lane` only.
+    /// The token of command number `sequence` of `stream`, which follows native commands in flight in `queue` only.
     pub fn new(
         stream: Arc<Shared>,
         sequence: u64,
         command: Box<Command>,
-        lane: Option<&'static Lane>,
+        queue: Option<&'static NativeQueue>,
     ) -> Self {
         Self {
             stream,
             sequence,
             command,
             passed: 0,
-            lane,
+            queue,
         }
     }
 
-    /// Has it follow a native command in flight in `lane`, by being enqueued to the same lane, if that is possible.
-    pub fn chain(&mut self, lane: &'static Lane) -> bool {
+    /// Has it follow a native command in flight in `queue`, by being enqueued to the same queue, if that is possible.
+    pub fn chain(&mut self, queue: &'static NativeQueue) -> bool {
         let possible = self.command.kind.is_chainable()
-            && self.lane.is_none_or(|known| std::ptr::eq(known, lane));
+            && self.queue.is_none_or(|known| std::ptr::eq(known, queue));
         if possible {
-            self.lane = Some(lane);
+            self.queue = Some(queue);
         }
         possible
     }
@@ -80,22 +80,22 @@ impl Token {
             }
             self.passed += 1;
         }
-        match (self.command.kind, self.lane) {
+        match (self.command.kind, self.queue) {
             (Kind::Marker, None) => {
                 let now = self.now_if_timed();
                 dispatch(self.complete(now, now));
             }
-            (Kind::Marker, Some(lane)) => lane.mark(self),
+            (Kind::Marker, Some(queue)) => queue.mark(self),
             (Kind::Short, _) => self.run(),
             (Kind::Long, _) => workers::work(Work::new(self)),
             // Another runtime's own thread must not call that runtime from its callback.
-            (Kind::Native | Kind::NativeDeferred, _) if workers::is_foreign() => {
+            (Kind::Native | Kind::NativeDeferred, _) if workers::is_in_callback() => {
                 workers::advance(self);
             }
-            (Kind::Native | Kind::NativeDeferred, Some(lane)) => lane.enqueue(self),
+            (Kind::Native | Kind::NativeDeferred, Some(queue)) => queue.enqueue(self),
             (Kind::Native | Kind::NativeDeferred, None) => {
-                let lane = self.stream.lane();
-                lane.enqueue(self);
+                let queue = self.stream.queue();
+                queue.enqueue(self);
             }
         }
     }
@@ -113,7 +113,7 @@ impl Token {
     }
 
     /// Notes an error for the stream's next host synchronization.
-    pub fn note(&self, outcome: Answer) {
+    pub fn note(&self, outcome: ZeResult) {
         self.stream.note(outcome);
     }
 
@@ -162,17 +162,17 @@ impl Token {
 }
 
 /// Runs a part; a panic is an error of the command, and neither of the thread nor of what follows.
-fn run(operation: &(impl Operation + ?Sized), part: usize) -> Answer {
+fn run(operation: &(impl Operation + ?Sized), part: usize) -> ZeResult {
     catch_unwind(AssertUnwindSafe(|| operation.run(part)))
         .unwrap_or(Err(sys::ZE_RESULT_ERROR_UNKNOWN))
 }
 
 /// Runs all parts, one after another.
-pub fn run_all(operation: &(impl Operation + ?Sized)) -> Answer {
+pub fn run_all(operation: &(impl Operation + ?Sized)) -> ZeResult {
     let parts = 0..operation.parts().max(1);
     parts
         .map(|part| run(operation, part))
-        .fold(Ok(()), Answer::and)
+        .fold(Ok(()), ZeResult::and)
 }
 
 /// A long command whose parts are being run.

@@ -18,13 +18,13 @@
 //!
 //! # Native commands
 //!
-//! Kernels are executed by another runtime, which the engine knows as [`NativeEvent`]s and `Lane`s: in-order
-//! queues that are made once and live as long as the process. A *native* command is enqueued to a lane when everything
-//! that it follows is complete, or is complete but for commands that are in flight in that same lane. That is the only
-//! case in which a command is passed on before what it follows has ended, and it is right because the lane is in order.
-//! *Markers* (barriers, signals, fences) may follow native commands in a lane in the same way: they stand in the lane's list
-//! and are completed when their turn comes. All else waits until what it follows is complete. Commands of a lane are completed
-//! in the lane's order, so what sees one complete sees those before it complete.
+//! Kernels are executed by another runtime, which the engine knows as [`NativeEvent`]s and `NativeQueue`s: in-order
+//! queues that are made once and live as long as the process. A *native* command is enqueued to a queue when everything
+//! that it follows is complete, or is complete but for commands that are in flight in that same queue. That is the only
+//! case in which a command is passed on before what it follows has ended, and it is right because the queue is in order.
+//! *Markers* (barriers, signals, fences) may follow native commands in a queue in the same way: they stand in the queue's list
+//! and are completed when their turn comes. All else waits until what it follows is complete. Commands of a queue are completed
+//! in the queue's order, so what sees one complete sees those before it complete.
 //!
 //! The other runtime's callback takes locks of ours that are never held in a call to that runtime, and does not call it: a
 //! command that has to be enqueued is left to a worker, and objects of that runtime are dropped later (`workers::retire`).
@@ -33,8 +33,8 @@
 //! # Threads
 //!
 //! Tokens are owned by one thread or one lock-protected list at a time, so moving a command on needs no lock of its own. No
-//! lock is held while an operation runs, but for a lane's `turn` while one is enqueued. Locks are taken in this order: a
-//! lane's `turn`, its `fifo`, the token of a long command, then one of the leaves: a signal's, a stream's, the waiter's, the
+//! lock is held while an operation runs, but for a queue's `enqueue_lock` while one is enqueued. Locks are taken in this order: a
+//! queue's `enqueue_lock`, its `in_flight`, the token of a long command, then one of the leaves: a signal's, a stream's, the waiter's, the
 //! workers'. A panic in an operation is an error of its command. Host threads that wait (`wait`) sleep until the command is
 //! done, or help.
 //!
@@ -42,18 +42,18 @@
 //!
 //! `simulation` runs seeded random programs on the engine with a fake native runtime and compares them with a reference.
 //!
-//! A fork's child starts with a new engine ([`forget`]).
+//! A fork's child starts with a new engine ([`reset`]).
 
 mod command;
-mod meeting;
 mod native;
+mod native_wait;
 mod operation;
+mod primitives;
 mod signal;
 #[cfg(test)]
 mod simulation;
 mod stream;
 mod wait;
-mod waiter;
 mod workers;
 
 pub use command::Token;
@@ -61,4 +61,4 @@ pub use native::{Completion, Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins};
 pub use signal::Signal;
 pub use stream::{Order, Stream};
-pub use workers::{LANES, dispatch, forget};
+pub use workers::{NATIVE_QUEUES, dispatch, reset};

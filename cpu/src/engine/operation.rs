@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::native::Enqueued;
-use crate::abi::result::Answer;
+use crate::abi::result::ZeResult;
 use crate::memory::Pin;
 
 /// Allocations that an operation is using: while one lives, its memory stays.
@@ -20,7 +20,7 @@ pub enum Kind {
     Short,
     /// Workers run its parts.
     Long,
-    /// Another runtime executes it, in order with the native commands that were enqueued to the same lane before.
+    /// Another runtime executes it, in order with the native commands that were enqueued to the same queue before.
     Native,
     /// As `Native`, but to enqueue it takes memory that earlier commands may write, so those have to be complete.
     NativeDeferred,
@@ -44,7 +44,7 @@ pub trait Operation: Send + Sync {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when memory that it touches has been freed since it was recorded.
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok(Pins::new())
     }
 
@@ -65,11 +65,11 @@ pub trait Operation: Send + Sync {
     ///
     /// # Errors
     /// Reported by the next host synchronization with the stream.
-    fn run(&self, part: usize) -> Answer;
+    fn run(&self, part: usize) -> ZeResult;
 
-    /// Hands a native operation to the other runtime's in-order queue number `lane`.
-    fn enqueue(&self, lane: usize) -> Enqueued {
-        let _ = lane;
+    /// Hands a native operation to the other runtime's in-order queue number `queue`.
+    fn enqueue(&self, queue: usize) -> Enqueued {
+        let _ = queue;
         Enqueued::default()
     }
 }
@@ -79,7 +79,7 @@ impl Operation for Arc<dyn Operation> {
         (**self).kind()
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         (**self).pin()
     }
 
@@ -91,12 +91,12 @@ impl Operation for Arc<dyn Operation> {
         self
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, part: usize) -> ZeResult {
         (**self).run(part)
     }
 
-    fn enqueue(&self, lane: usize) -> Enqueued {
-        (**self).enqueue(lane)
+    fn enqueue(&self, queue: usize) -> Enqueued {
+        (**self).enqueue(queue)
     }
 }
 
@@ -109,7 +109,7 @@ impl Operation for Nothing {
         Kind::Marker
     }
 
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         Ok(())
     }
 }

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::mem;
 
 use super::command::{Executor, Token};
-use super::meeting::{AtomicBool, Condvar, Mutex, Ordering};
-use super::wait::{Outlook, wait};
+use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
+use super::wait::{WaitState, wait};
 use super::workers::retire;
-use crate::process::renew::{Renew, Renewed};
+use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::system::clock::Deadline;
 
 /// A flag that is set and reset any number of times.
@@ -16,7 +16,7 @@ use crate::system::clock::Deadline;
 #[derive(Default)]
 pub struct Signal {
     timed: bool,
-    own: Renewed<Own>,
+    own: ForkSafe<Own>,
 }
 
 /// What belongs to one process.
@@ -36,9 +36,9 @@ impl Own {
     }
 }
 
-impl Renew for Own {
+impl Reinit for Own {
     /// What was under way in the parent is over for the child.
-    fn renew(&self) -> Self {
+    fn reinit(&self) -> Self {
         Self {
             set: AtomicBool::new(self.is_set() || self.promised.load(Ordering::Relaxed)),
             ..Self::default()
@@ -61,7 +61,7 @@ impl Signal {
     pub fn new(set: bool, timed: bool) -> Self {
         Self {
             timed,
-            own: Renewed::new(Own {
+            own: ForkSafe::new(Own {
                 set: AtomicBool::new(set),
                 ..Own::default()
             }),
@@ -115,8 +115,8 @@ impl Signal {
 
     /// Gives `token` back if the signal is set, else keeps it until that happens.
     ///
-    /// A token that may be chained passes an unset signal, too, when a native command that is in flight in its lane
-    /// will set it: the lane is in order, so the command runs after the moment at which the signal is set.
+    /// A token that may be chained passes an unset signal, too, when a native command that is in flight in its queue
+    /// will set it: the queue is in order, so the command runs after the moment at which the signal is set.
     pub fn admit(&self, mut token: Token) -> Option<Token> {
         let own = self.own.get();
         if own.is_set() {
@@ -127,7 +127,7 @@ impl Signal {
             return Some(token);
         }
         if let Some(Executor::Native(native)) = &state.executor
-            && token.chain(native.lane)
+            && token.chain(native.queue)
         {
             return Some(token);
         }
@@ -142,7 +142,7 @@ impl Signal {
         let before = state.executor.replace(executor);
         own.changed.notify_all();
         drop(state);
-        // There is one when two commands in flight signal the same event. The caller holds a lane's lock.
+        // There is one when two commands in flight signal the same event. The caller holds a queue's lock.
         if let Some(before) = before {
             retire(before);
         }
@@ -152,9 +152,9 @@ impl Signal {
     pub fn wait(&self, deadline: Deadline) -> bool {
         let own = self.own.get();
         let look = |state: &mut State| match &state.executor {
-            _ if own.is_set() => Outlook::Done,
-            Some(executor) => Outlook::Executing(executor.clone()),
-            None => Outlook::Unknown,
+            _ if own.is_set() => WaitState::Done,
+            Some(executor) => WaitState::Executing(executor.clone()),
+            None => WaitState::Unknown,
         };
         own.is_set() || wait(&own.state, &own.changed, deadline, look, || own.is_set())
     }

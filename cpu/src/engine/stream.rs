@@ -10,13 +10,13 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::command::{Command, Executor, Token, run_all};
-use super::native::Lane;
+use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
 use super::signal::Signal;
-use super::wait::{Outlook, wait};
+use super::wait::{WaitState, wait};
 use super::workers::{dispatch, engine, release_retired};
-use crate::abi::result::Answer;
-use crate::process::renew::{Renew, Renewed};
+use crate::abi::result::ZeResult;
+use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::sync::{Condvar, Mutex};
 use crate::system::clock::{self, Deadline};
 
@@ -53,7 +53,7 @@ pub struct Stream(Arc<Shared>);
 
 /// A stream, for its commands.
 #[derive(Default)]
-pub struct Shared(Renewed<Own>);
+pub struct Shared(ForkSafe<Own>);
 
 /// What belongs to one process: a fork's child has an empty stream.
 #[derive(Default)]
@@ -64,12 +64,12 @@ struct Own {
     /// How many commands are complete with all before them: `State::first`, for a look without the lock.
     finished: AtomicU64,
     fault: Fault,
-    /// The lane for native commands that follow none in flight, once there has been one.
-    home: OnceLock<&'static Lane>,
+    /// The queue for native commands that follow none in flight, once there has been one.
+    home: OnceLock<&'static NativeQueue>,
 }
 
-impl Renew for Own {
-    fn renew(&self) -> Self {
+impl Reinit for Own {
+    fn reinit(&self) -> Self {
         Self::default()
     }
 }
@@ -104,8 +104,8 @@ enum Stage {
 enum Progress {
     /// All are complete.
     Done,
-    /// Those that are not complete are native commands in flight in one lane.
-    Native(&'static Lane),
+    /// Those that are not complete are native commands in flight in one queue.
+    Native(&'static NativeQueue),
     /// Something else is unfinished.
     Blocked,
 }
@@ -114,7 +114,7 @@ impl Progress {
     fn of(stage: &Stage) -> Self {
         match stage {
             Stage::Done => Self::Done,
-            Stage::Released(Some(Executor::Native(native))) => Self::Native(native.lane),
+            Stage::Released(Some(Executor::Native(native))) => Self::Native(native.queue),
             Stage::Held(_) | Stage::Released(_) => Self::Blocked,
         }
     }
@@ -123,16 +123,16 @@ impl Progress {
         match (self, other) {
             (Self::Done, other) => other,
             (this, Self::Done) => this,
-            (Self::Native(lane), Self::Native(other)) if ptr::eq(lane, other) => self,
+            (Self::Native(queue), Self::Native(other)) if ptr::eq(queue, other) => self,
             _ => Self::Blocked,
         }
     }
 
-    /// Whether a command may be released that follows them, and the lane that it has to be enqueued to.
-    fn admits(self, kind: Kind) -> Option<Option<&'static Lane>> {
+    /// Whether a command may be released that follows them, and the queue that it has to be enqueued to.
+    fn admits(self, kind: Kind) -> Option<Option<&'static NativeQueue>> {
         match self {
             Self::Done => Some(None),
-            Self::Native(lane) if kind.is_chainable() => Some(Some(lane)),
+            Self::Native(queue) if kind.is_chainable() => Some(Some(queue)),
             Self::Native(_) | Self::Blocked => None,
         }
     }
@@ -165,11 +165,11 @@ impl State {
                 barriers
             };
             if let Stage::Held(command) = &slot.stage
-                && let Some(lane) = before.admits(command.kind)
+                && let Some(queue) = before.admits(command.kind)
                 && let Stage::Held(command) = mem::replace(&mut slot.stage, Stage::Released(None))
             {
                 self.held -= 1;
-                ready.push(Token::new(Arc::clone(stream), sequence, command, lane));
+                ready.push(Token::new(Arc::clone(stream), sequence, command, queue));
             }
             let progress = Progress::of(&slot.stage);
             all = all.and(progress);
@@ -185,13 +185,15 @@ impl Shared {
         self.0.get()
     }
 
-    /// The lane for native commands that follow none in flight.
-    pub fn lane(&self) -> &'static Lane {
-        self.own().home.get_or_init(|| engine().assign_lane())
+    /// The queue for native commands that follow none in flight.
+    pub fn queue(&self) -> &'static NativeQueue {
+        self.own()
+            .home
+            .get_or_init(|| engine().assign_native_queue())
     }
 
     /// Notes an error for the next host synchronization.
-    pub fn note(&self, outcome: Answer) {
+    pub fn note(&self, outcome: ZeResult) {
         if let Err(code) = outcome {
             self.own().fault.note(code);
         }
@@ -232,8 +234,8 @@ impl Shared {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        if let Some(lane) = self.home.get() {
-            lane.unassign();
+        if let Some(queue) = self.home.get() {
+            queue.unassign();
         }
     }
 }
@@ -307,7 +309,7 @@ impl Stream {
     ///
     /// # Errors
     /// The first error of a command since the last call that was answered with `true`.
-    pub fn synchronize(&self, deadline: Deadline) -> Answer<bool> {
+    pub fn synchronize(&self, deadline: Deadline) -> ZeResult<bool> {
         let stream = self.0.own();
         let target = {
             let state = stream.state.lock();
@@ -316,7 +318,7 @@ impl Stream {
         let is_done = || stream.finished.load(Ordering::Acquire) >= target;
         let look = |state: &mut State| {
             if state.first >= target {
-                return Outlook::Done;
+                return WaitState::Done;
             }
             let waited =
                 usize::try_from(target - state.first).map_or(WINDOW, |all| all.min(WINDOW));
@@ -325,7 +327,7 @@ impl Stream {
                 Stage::Released(Some(executor)) => Some(executor.clone()),
                 _ => None,
             });
-            executor.map_or(Outlook::Unknown, Outlook::Executing)
+            executor.map_or(WaitState::Unknown, WaitState::Executing)
         };
         if !is_done() && !wait(&stream.state, &stream.changed, deadline, look, is_done) {
             return Ok(false);
@@ -347,7 +349,7 @@ impl Fault {
     }
 
     /// Reports the error once.
-    fn take(&self) -> Answer {
+    fn take(&self) -> ZeResult {
         match self.0.swap(0, Ordering::AcqRel) {
             0 => Ok(()),
             code => Err(sys::ze_result_t(code)),

@@ -3,13 +3,13 @@
 use std::hint;
 
 use super::command::Executor;
-use super::meeting::{Condvar, Mutex, SPINS};
-use super::waiter::Request;
+use super::native_wait::Request;
+use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
 use crate::system::clock::Deadline;
 
 /// What a waiting thread sees.
-pub enum Outlook {
+pub enum WaitState {
     /// What it waits for has happened.
     Done,
     /// It will happen at the end of something that is being executed.
@@ -18,7 +18,7 @@ pub enum Outlook {
     Unknown,
 }
 
-/// Waits until `look` answers [`Outlook::Done`]; `false` when the deadline passes first.
+/// Waits until `look` answers [`WaitState::Done`]; `false` when the deadline passes first.
 ///
 /// `changed` is notified, with `state` locked, whenever the answer becomes another one. `is_done` is a cheap preview of
 /// the answer that takes no lock.
@@ -26,7 +26,7 @@ pub fn wait<S>(
     state: &Mutex<S>,
     changed: &Condvar,
     deadline: Deadline,
-    look: impl Fn(&mut S) -> Outlook,
+    look: impl Fn(&mut S) -> WaitState,
     is_done: impl Fn() -> bool,
 ) -> bool {
     release_retired();
@@ -39,9 +39,9 @@ pub fn wait<S>(
     let mut guard = state.lock();
     loop {
         let executor = match look(&mut guard) {
-            Outlook::Done => return true,
-            Outlook::Executing(executor) => Some(executor),
-            Outlook::Unknown => None,
+            WaitState::Done => return true,
+            WaitState::Executing(executor) => Some(executor),
+            WaitState::Unknown => None,
         };
         if let Some(executor) = executor
             && watched.as_ref().is_none_or(|known| !known.is(&executor))
@@ -131,7 +131,7 @@ impl Watched {
 
 /// Looks for a few microseconds.
 fn spin(is_done: impl Fn() -> bool) {
-    for _ in 0..SPINS {
+    for _ in 0..SPIN_LIMIT {
         hint::spin_loop();
         if is_done() {
             return;

@@ -1,4 +1,4 @@
-//! The engine of this process: the threads that run long operations, the lanes, and how a thread moves commands on.
+//! The engine of this process: the threads that run long operations, the native_queues, and how a thread moves commands on.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
 use super::command::{Token, Work};
-use super::native::Lane;
-use super::waiter::Waiter;
+use super::native::NativeQueue;
+use super::native_wait::Waiter;
 use crate::process::sync::{Condvar, Mutex};
 use crate::system::processor;
 
 /// How many in-order queues of the other runtime there are: so many independent sequences of kernels can overlap.
-pub const LANES: usize = 16;
+pub const NATIVE_QUEUES: usize = 16;
 
 /// What a fork's child has to have anew.
 pub struct Engine {
     state: Mutex<State>,
     work: Condvar,
-    lanes: Vec<Lane>,
+    native_queues: Vec<NativeQueue>,
     /// What is to be dropped by a thread that may call the other runtime.
     retired: Mutex<Vec<Box<dyn Send>>>,
     has_retired: AtomicBool,
@@ -65,7 +65,7 @@ thread_local! {
     /// The commands that this thread is about to move on, while it is at it.
     static READY: RefCell<Option<VecDeque<Token>>> = const { RefCell::new(None) };
     /// Whether this thread is in a callback of the other runtime.
-    static FOREIGN: Cell<bool> = const { Cell::new(false) };
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ pub fn engine() -> &'static Engine {
 
 /// Replaces the engine as a whole, in the child after a fork: the threads of the parent are not there, and its locks may
 /// be held for ever. What was in flight in the parent is never completed in the child.
-pub fn forget() {
+pub fn reset() {
     ENGINE.store(ptr::null_mut(), Ordering::Release);
 }
 
@@ -112,7 +112,9 @@ impl Engine {
         Box::new(Self {
             state: Mutex::default(),
             work: Condvar::new(),
-            lanes: (0..LANES).map(|index| Lane::new(index, waiter)).collect(),
+            native_queues: (0..NATIVE_QUEUES)
+                .map(|index| NativeQueue::new(index, waiter))
+                .collect(),
             retired: Mutex::default(),
             has_retired: AtomicBool::new(false),
             #[cfg(test)]
@@ -120,15 +122,18 @@ impl Engine {
         })
     }
 
-    /// All lanes.
-    pub fn lanes(&'static self) -> &'static [Lane] {
-        &self.lanes
+    /// All native_queues.
+    pub fn native_queues(&'static self) -> &'static [NativeQueue] {
+        &self.native_queues
     }
 
-    /// A lane for a stream: one that no other has, or that the fewest have.
-    pub fn assign_lane(&'static self) -> &'static Lane {
-        let lane = self.lanes.iter().min_by_key(|lane| lane.streams());
-        lane.unwrap_or(&self.lanes[0]).assign()
+    /// A queue for a stream: one that no other has, or that the fewest have.
+    pub fn assign_native_queue(&'static self) -> &'static NativeQueue {
+        let queue = self
+            .native_queues
+            .iter()
+            .min_by_key(|queue| queue.streams());
+        queue.unwrap_or(&self.native_queues[0]).assign()
     }
 
     /// Gives a job to `helpers` threads.
@@ -181,7 +186,7 @@ impl Engine {
     }
 
     fn release_retired(&self) {
-        if self.has_retired.load(Ordering::Relaxed) && !is_foreign() {
+        if self.has_retired.load(Ordering::Relaxed) && !is_in_callback() {
             let retired = {
                 let mut retired = self.retired.lock();
                 self.has_retired.store(false, Ordering::Relaxed);
@@ -250,15 +255,15 @@ pub fn dispatch(ready: Vec<Token>) {
 }
 
 /// Runs `work` in a callback of the other runtime, which must not be called from there.
-pub fn foreign(work: impl FnOnce()) {
-    let before = FOREIGN.replace(true);
+pub fn in_callback(work: impl FnOnce()) {
+    let before = IN_CALLBACK.replace(true);
     work();
-    FOREIGN.set(before);
+    IN_CALLBACK.set(before);
 }
 
 /// Whether this thread is in a callback of the other runtime.
-pub fn is_foreign() -> bool {
-    FOREIGN.get()
+pub fn is_in_callback() -> bool {
+    IN_CALLBACK.get()
 }
 
 /// Drops an object that may hold the last reference to one of the other runtime: later, and on a thread that is neither
@@ -271,7 +276,7 @@ pub fn retire(object: impl Send + 'static) {
 
 /// As [`retire`], but at once where that may be: for callers that hold no lock.
 pub fn retire_or_drop(object: impl Send + 'static) {
-    if is_foreign() {
+    if is_in_callback() {
         retire(object);
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use crate::abi::arguments::{array, chain, descriptor, flags, output, structures};
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, getters, object, register, resolve, retire};
 
@@ -55,11 +55,11 @@ impl EventPool {
 ///
 /// # Safety
 /// As for [`chain`].
-unsafe fn counter(next: *const c_void) -> Answer<Option<u32>> {
+unsafe fn counter(next: *const c_void) -> ZeResult<Option<u32>> {
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(next) } {
         if let Some(counter) = link.input::<extensions::ze_event_pool_counter_based_exp_desc_t>() {
-            flags(counter.flags, COUNTER_BASED_FLAGS)?;
+            check_flags(counter.flags, COUNTER_BASED_FLAGS)?;
             return Ok(Some(counter.flags));
         }
     }
@@ -76,13 +76,13 @@ pub unsafe fn create_pool(
     device_count: u32,
     devices: *mut sys::ze_device_handle_t,
     pool: *mut sys::ze_event_pool_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, devices, pool) = unsafe {
         (
-            descriptor(desc)?,
-            array(
+            input_structure(desc)?,
+            input_array(
                 devices.cast_const(),
                 device_count,
                 sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -90,7 +90,7 @@ pub unsafe fn create_pool(
             output(pool)?,
         )
     };
-    flags(desc.flags, POOL_FLAGS)?;
+    check_flags(desc.flags, POOL_FLAGS)?;
     ensure(desc.count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     devices
         .iter()
@@ -106,7 +106,7 @@ pub unsafe fn create_pool(
 }
 
 /// `zeEventPoolDestroy`; events that are still alive keep working.
-pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> Answer {
+pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
     retire::<EventPool>(pool).map(drop)
 }
 

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{GENERATION_BITS, SLOT_BITS};
-use crate::process::sync::{Held, Lazy, Mutex, MutexGuard, RwLock};
+use crate::process::sync::{HeldGuard, Lazy, Mutex, MutexGuard, RwLock};
 
 /// Slots in the first segment; each further one is twice as large as the one before.
 const FIRST: u32 = 64;
@@ -29,40 +29,40 @@ struct Vacancies {
 pub struct Table<T: 'static> {
     segments: [Lazy<Box<[Slot<T>]>>; SEGMENTS],
     vacancies: Mutex<Vacancies>,
-    held: Held<MutexGuard<'static, Vacancies>>,
+    held: HeldGuard<MutexGuard<'static, Vacancies>>,
 }
 
 /// What a fork asks of a table, whatever its objects.
-pub trait Shelf {
-    /// Keeps every other thread from changing the table until this one calls [`release`](Self::release).
-    fn hold(&'static self);
-    /// Ends what [`hold`](Self::hold) began on this thread.
-    fn release(&'static self);
-    /// As [`release`](Self::release), on the only thread of a child: no slot stays locked by a reader that the child
+pub trait AtFork {
+    /// Keeps every other thread from changing the table until this one calls [`parent`](Self::parent).
+    fn prepare(&'static self);
+    /// Ends what [`prepare`] began on this thread.
+    fn parent(&'static self);
+    /// As [`parent`](Self::parent), on the only thread of a child: no slot stays locked by a reader that the child
     /// does not have.
-    fn inherit(&'static self);
+    fn child(&'static self);
 }
 
-impl<T: Send + Sync> Shelf for Table<T> {
-    fn hold(&'static self) {
+impl<T: Send + Sync> AtFork for Table<T> {
+    fn prepare(&'static self) {
         let guard = self.vacancies.lock();
         // SAFETY: `held` goes with the vacancies' lock.
         unsafe { self.held.put(guard) };
     }
 
-    fn release(&'static self) {
-        // SAFETY: this thread took the lock in `hold`, or is a copy of the one that did.
+    fn parent(&'static self) {
+        // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
         drop(unsafe { self.held.take() });
     }
 
-    fn inherit(&'static self) {
+    fn child(&'static self) {
         for slot in self.segments.iter().filter_map(Lazy::get).flatten() {
             let place = ptr::from_ref(&slot.0).cast_mut();
             // SAFETY: the child has no other thread, and a lock is changed through shared references in all its bytes.
             // No writer was there when the process forked, so the entry is whole.
             unsafe { place.write(RwLock::new(place.read().into_inner())) };
         }
-        self.release();
+        self.parent();
     }
 }
 
@@ -76,7 +76,7 @@ impl<T: Send + Sync> Table<T> {
                 free: Vec::new(),
                 used: 0,
             }),
-            held: Held::new(),
+            held: HeldGuard::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use level_zero_sys as sys;
 use crate::handle::object;
 use crate::module::Module;
 use crate::opencl;
-use crate::process::renew::{Renew, Renewed};
+use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::sync::{Mutex, MutexGuard};
 use crate::spirv;
 
@@ -29,11 +29,11 @@ object!(Kernel, sys::_ze_kernel_handle_t, Kernel);
 pub struct Kernel {
     module: Arc<Module>,
     /// What the module says about it.
-    facts: spirv::Kernel,
+    info: spirv::Kernel,
     /// What the compiler made of it.
-    limits: opencl::KernelFacts,
+    limits: opencl::KernelInfo,
     compiled: Arc<opencl::Kernel>,
-    settings: Renewed<Settings>,
+    settings: ForkSafe<Settings>,
 }
 
 /// What the next launch takes along.
@@ -64,9 +64,9 @@ impl Settings {
     }
 }
 
-impl Renew for Settings {
+impl Reinit for Settings {
     /// As the parent set it, unless a thread of the parent was about to: nothing is set then.
-    fn renew(&self) -> Self {
+    fn reinit(&self) -> Self {
         let now = self.now.try_lock();
         Self {
             first: self.first.clone(),
@@ -81,8 +81,8 @@ impl Kernel {
     }
 
     /// What the module says about it.
-    pub fn facts(&self) -> &spirv::Kernel {
-        &self.facts
+    pub fn info(&self) -> &spirv::Kernel {
+        &self.info
     }
 
     /// The kernel that is launched.
@@ -91,7 +91,7 @@ impl Kernel {
     }
 
     /// The arguments, group size and offset of a launch that is appended now.
-    pub fn captured(&self) -> (Arc<Arguments>, [u32; 3], [usize; 3]) {
+    pub fn launch_state(&self) -> (Arc<Arguments>, [u32; 3], [usize; 3]) {
         let state = self.state();
         (Arc::clone(&state.arguments), state.group, state.offset)
     }
@@ -99,6 +99,6 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        self.module.leave();
+        self.module.remove_kernel();
     }
 }

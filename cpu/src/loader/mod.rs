@@ -9,7 +9,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::{answer, ensure};
+use crate::abi::result::{ensure, entry_point};
 
 /// There is nothing to load.
 #[unsafe(no_mangle)]
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn zelLoaderTranslateHandle(
 ) -> sys::ze_result_t {
     /// `ZEL_HANDLE_PHYSICAL_MEM`, the last kind.
     const LAST: u32 = 13;
-    answer(|| {
+    entry_point(|| {
         ensure(kind <= LAST, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
         ensure(!from.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
         // SAFETY: the caller vouches for the pointer.

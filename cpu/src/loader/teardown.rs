@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use level_zero_sys as sys;
 
 use crate::abi::arguments::output;
-use crate::abi::result::{answer, ensure};
+use crate::abi::result::{ensure, entry_point};
 use crate::driver;
 
 /// What a loader calls when it is torn down.
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn zelRegisterTeardownCallback(
     index: *mut u32,
 ) -> sys::ze_result_t {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    answer(|| {
+    entry_point(|| {
         ensure(
             callback.is_some() && !unregister.is_null(),
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -52,7 +52,7 @@ pub extern "C" fn zelCheckIsLoaderInTearDown() -> bool {
 /// The driver is never torn down by itself.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelSetDriverTeardown() -> sys::ze_result_t {
-    answer(driver::expect_initialised)
+    entry_point(driver::expect_initialised)
 }
 
 /// There is no teardown to delay.

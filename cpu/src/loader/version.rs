@@ -4,8 +4,8 @@ use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{fill, output, text};
-use crate::abi::result::answer;
+use crate::abi::arguments::{enumerate, output, text};
+use crate::abi::result::entry_point;
 
 /// `zel_component_version_t`.
 #[repr(C)]
@@ -38,12 +38,12 @@ pub unsafe extern "C" fn zelLoaderGetVersions(
     count: *mut usize,
     components: *mut Component,
 ) -> sys::ze_result_t {
-    answer(|| {
+    entry_point(|| {
         // SAFETY: the caller vouches for the pointer.
         let count = unsafe { output(count) }?;
         let mut narrow = u32::try_from(*count).unwrap_or(u32::MAX);
         // SAFETY: the caller vouches for the array.
-        unsafe { fill(&raw mut narrow, components, &[loader()]) }?;
+        unsafe { enumerate(&raw mut narrow, components, &[loader()]) }?;
         *count = narrow as usize;
         Ok(())
     })
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn zelLoaderGetVersionsInternal(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zelLoaderGetVersion(version: *mut Component) -> sys::ze_result_t {
     // SAFETY: the caller vouches for the pointer.
-    answer(|| unsafe { output(version) }.map(|version| *version = loader()))
+    entry_point(|| unsafe { output(version) }.map(|version| *version = loader()))
 }
 
 /// As [`zelLoaderGetVersion`], under the name that needs no initialisation.

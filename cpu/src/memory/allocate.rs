@@ -8,14 +8,14 @@ use level_zero_sys as sys;
 
 use super::allocation::Allocation;
 use super::backing::{Backing, Record};
-use super::{ledger, map};
+use super::{accounting, map};
 
 /// What an allocation is to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Size in bytes, not 0.
     pub size: usize,
-    /// A power of two up to [`MOST_ALIGNMENT`](super::MOST_ALIGNMENT), or 0 for the least.
+    /// A power of two up to [`MAX_ALIGNMENT`](super::MAX_ALIGNMENT), or 0 for the least.
     pub alignment: usize,
     /// Host, device or shared.
     pub kind: sys::ze_memory_type_t,
@@ -27,11 +27,11 @@ pub struct Request {
 
 /// Allocates memory: the address of its first byte, or `None` when the machine has not enough.
 pub fn allocate(request: &Request) -> Option<usize> {
-    if !ledger::enter(request.size) {
+    if !accounting::reserve(request.size) {
         return None;
     }
     let Some(backing) = Backing::new(request.size, request.alignment) else {
-        ledger::leave(request.size);
+        accounting::release(request.size);
         return None;
     };
     Some(insert(backing, request))

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
+use super::accounting;
 use super::allocate::Request;
 use super::backing::{Backing, Export, Record, exports};
-use super::ledger;
-use super::uses::Uses;
-use crate::abi::result::Answer;
+use super::pins::PinCount;
+use crate::abi::result::ZeResult;
 
 /// A live allocation. Its memory goes back when the last owner lets go.
 #[derive(Debug)]
@@ -21,13 +21,13 @@ pub struct Allocation {
     context: u64,
     has_device: bool,
     /// The submitted operations that use it.
-    uses: Uses,
+    pins: PinCount,
     /// Whether this process, or one that it was forked from, has exported it.
     exported: AtomicBool,
 }
 
 impl Allocation {
-    /// What `request` asked for, in `backing`; new memory has been entered in the ledger.
+    /// What `request` asked for, in `backing`; new memory has been generation in the accounting.
     pub(super) fn new(backing: Backing, request: &Request, id: u64) -> Self {
         Self {
             backing,
@@ -36,7 +36,7 @@ impl Allocation {
             id,
             context: request.context,
             has_device: request.has_device,
-            uses: Uses::default(),
+            pins: PinCount::default(),
             exported: AtomicBool::new(false),
         }
     }
@@ -80,7 +80,7 @@ impl Allocation {
     ///
     /// # Errors
     /// The code that goes with what the system refused, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
-    pub fn export(&self) -> Answer<Export> {
+    pub fn export(&self) -> ZeResult<Export> {
         let (block, offset) = self
             .backing
             .in_block()
@@ -98,7 +98,7 @@ impl Allocation {
 
     /// Waits until no submitted operation uses it.
     pub fn wait_until_unused(&self) {
-        self.uses.wait();
+        self.pins.wait_until_zero();
     }
 }
 
@@ -108,9 +108,9 @@ impl Drop for Allocation {
             return;
         }
         if self.exported.load(Ordering::Acquire) {
-            exports::strike(self.id);
+            exports::revoke(self.id);
         }
-        ledger::leave(self.size);
+        accounting::release(self.size);
     }
 }
 
@@ -118,22 +118,22 @@ impl Drop for Allocation {
 #[derive(Debug)]
 pub struct Pin {
     allocation: Arc<Allocation>,
-    entered: u32,
+    generation: u32,
 }
 
 impl Pin {
     /// Takes hold.
     pub fn new(allocation: Arc<Allocation>) -> Self {
-        let entered = allocation.uses.enter();
+        let generation = allocation.pins.pin();
         Self {
             allocation,
-            entered,
+            generation,
         }
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.allocation.uses.leave(self.entered);
+        self.allocation.pins.unpin(self.generation);
     }
 }

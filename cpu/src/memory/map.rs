@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::allocation::Allocation;
-use crate::process::sync::{Held, RwLock, RwLockWriteGuard};
+use crate::process::sync::{HeldGuard, RwLock, RwLockWriteGuard};
 
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;
@@ -38,17 +38,17 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
         .collect()
 }
 
-static HELD: Held<RwLockWriteGuard<'static, Live>> = Held::new();
+static HELD_AT_FORK: HeldGuard<RwLockWriteGuard<'static, Live>> = HeldGuard::new();
 
-/// Keeps every other thread from the map until this one calls [`release`], so that a fork in between does not copy it
+/// Keeps every other thread from the map until this one calls [`parent`], so that a fork in between does not copy it
 /// half changed.
-pub fn hold() {
-    // SAFETY: `HELD` goes with the map's lock.
-    unsafe { HELD.put(LIVE.write()) };
+pub fn prepare() {
+    // SAFETY: `HELD_AT_FORK` goes with the map's lock.
+    unsafe { HELD_AT_FORK.put(LIVE.write()) };
 }
 
-/// Ends what [`hold`] began on this thread, or on the one that this one is a copy of.
-pub fn release() {
-    // SAFETY: this thread took the lock in `hold`, or is a copy of the one that did.
-    drop(unsafe { HELD.take() });
+/// Ends what [`prepare`] began on this thread, or on the one that this one is a copy of.
+pub fn parent() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
 }

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 
 use super::allocation::{Allocation, Pin};
 use super::map;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 
 /// A range of bytes: inside one allocation, or plain memory of the process.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Span {
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for a null address, `ZE_RESULT_ERROR_INVALID_SIZE` when the range
     /// begins in an allocation and ends outside of it, or wraps around.
-    pub fn new(address: usize, length: usize) -> Answer<Self> {
+    pub fn new(address: usize, length: usize) -> ZeResult<Self> {
         ensure(address != 0, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         let end = address
             .checked_add(length)
@@ -58,7 +58,7 @@ impl Span {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the allocation has been freed.
-    pub fn pin(&self) -> Answer<Option<Pin>> {
+    pub fn pin(&self) -> ZeResult<Option<Pin>> {
         match &self.allocation {
             None => Ok(None),
             Some(allocation) => allocation

@@ -74,7 +74,7 @@ impl Module {
             binary,
             program,
             kernels: named.collect::<Result<_, _>>()?,
-            users: AtomicUsize::new(0),
+            live_kernels: AtomicUsize::new(0),
         })
     }
 }

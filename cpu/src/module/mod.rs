@@ -34,7 +34,7 @@ pub struct Module {
     program: Program,
     kernels: Vec<(CString, spirv::Kernel)>,
     /// Kernels that have been created and not destroyed.
-    users: AtomicUsize,
+    live_kernels: AtomicUsize,
 }
 
 impl Module {
@@ -48,18 +48,18 @@ impl Module {
         self.kernels.iter().find(|(_, kernel)| kernel.name == name)
     }
 
-    /// One more kernel of it is alive, until [`leave`](Self::leave).
-    pub fn enter(&self) {
-        self.users.fetch_add(1, Ordering::Relaxed);
+    /// One more kernel of it is alive, until [`remove_kernel`](Self::remove_kernel).
+    pub fn add_kernel(&self) {
+        self.live_kernels.fetch_add(1, Ordering::Relaxed);
     }
 
     /// One kernel less.
-    pub fn leave(&self) {
-        self.users.fetch_sub(1, Ordering::Relaxed);
+    pub fn remove_kernel(&self) {
+        self.live_kernels.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether one of its kernels is alive.
-    fn is_used(&self) -> bool {
-        self.users.load(Ordering::Relaxed) != 0
+    fn has_kernels(&self) -> bool {
+        self.live_kernels.load(Ordering::Relaxed) != 0
     }
 }

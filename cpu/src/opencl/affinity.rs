@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// Takes note of the processor of the calling thread, if it is a worker.
-pub fn note_worker() {
+pub fn register_worker() {
     if KNOWN.replace(true) {
         return;
     }
@@ -43,49 +43,49 @@ pub fn note_worker() {
 }
 
 /// Tells that the calling thread is none of OpenCL's, unless it has been seen to be one.
-pub fn is_host() {
+pub fn register_host_thread() {
     KNOWN.set(true);
 }
 
 /// Whether a thread has stepped aside: there is one processor for that, and one thread's work to take part in.
-static ASIDE: AtomicBool = AtomicBool::new(false);
+static MOVED: AtomicBool = AtomicBool::new(false);
 
 /// Runs `work` on a processor that no worker has, where the calling thread may use one.
-pub fn beside_the_workers<T>(work: impl FnOnce() -> T) -> T {
-    if is_forbidden() || ASIDE.swap(true, Ordering::Acquire) {
+pub fn off_worker_processors<T>(work: impl FnOnce() -> T) -> T {
+    if is_disabled() || MOVED.swap(true, Ordering::Acquire) {
         return work();
     }
-    let _aside = Aside(Seat::elsewhere());
+    let _moved = Moved(AffinityChange::away_from_workers());
     work()
 }
 
 /// Whether the environment says that the affinity of threads is not to be touched.
-fn is_forbidden() -> bool {
-    static FORBIDDEN: OnceLock<bool> = OnceLock::new();
-    *FORBIDDEN.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
+fn is_disabled() -> bool {
+    static DISABLED: OnceLock<bool> = OnceLock::new();
+    *DISABLED.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
 }
 
 /// A thread that has stepped aside, if it had to; it comes back however its work ends.
-struct Aside(Option<Seat>);
+struct Moved(Option<AffinityChange>);
 
-impl Drop for Aside {
+impl Drop for Moved {
     fn drop(&mut self) {
-        if let Some(seat) = &self.0 {
-            seat.leave();
+        if let Some(change) = &self.0 {
+            change.undo();
         }
-        ASIDE.store(false, Ordering::Release);
+        MOVED.store(false, Ordering::Release);
     }
 }
 
 /// Where a thread may run that was moved.
-struct Seat {
+struct AffinityChange {
     before: CpuSet,
     now: CpuSet,
 }
 
-impl Seat {
+impl AffinityChange {
     /// Moves the calling thread away from a worker's processor, if that is where it is.
-    fn elsewhere() -> Option<Self> {
+    fn away_from_workers() -> Option<Self> {
         let workers = (*WORKERS.get().lock())?;
         let processor = sched_getcpu();
         if processor >= CpuSet::MAX_CPU || !workers.is_set(processor) {
@@ -101,7 +101,7 @@ impl Seat {
     }
 
     /// Lets the thread run where it did before, unless somebody else has decided otherwise meanwhile.
-    fn leave(&self) {
+    fn undo(&self) {
         if sched_getaffinity(None).is_ok_and(|mask| mask == self.now) {
             // It worked a moment ago; were it to fail, the thread would still have a processor.
             let _ = sched_setaffinity(None, &self.before);
@@ -133,30 +133,30 @@ mod tests {
         };
         let worker = move || {
             sched_setaffinity(None, &only(taken)).unwrap();
-            note_worker();
+            register_worker();
         };
         thread::spawn(worker).join().unwrap();
         let host = move || {
-            is_host();
+            register_host_thread();
             sched_setaffinity(None, &only(other)).unwrap();
-            note_worker();
+            register_worker();
             assert!(
                 !WORKERS.get().lock().unwrap().is_set(other),
                 "a host's processor"
             );
             // As the system might put it; now and then it moves the thread on at once.
-            let seat = (0..1000).find_map(|_| {
+            let change = (0..1000).find_map(|_| {
                 sched_setaffinity(None, &only(taken)).unwrap();
                 sched_setaffinity(None, &all).unwrap();
-                Seat::elsewhere()
+                AffinityChange::away_from_workers()
             });
-            assert!(!seat.as_ref().unwrap().now.is_set(taken));
+            assert!(!change.as_ref().unwrap().now.is_set(taken));
             assert_ne!(sched_getcpu(), taken);
-            seat.unwrap().leave();
+            change.unwrap().undo();
             assert_eq!(sched_getaffinity(None).unwrap(), all);
             // One that may be nowhere else stays.
             sched_setaffinity(None, &only(taken)).unwrap();
-            assert_eq!(beside_the_workers(sched_getcpu), taken);
+            assert_eq!(off_worker_processors(sched_getcpu), taken);
         };
         thread::spawn(host).join().unwrap();
     }

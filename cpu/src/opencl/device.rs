@@ -195,7 +195,7 @@ pub fn sizes(bytes: &[u8]) -> Vec<usize> {
 }
 
 /// What a call that fills `value` answers, as a result.
-pub fn answered<T>(operation: &'static str, value: T, code: i32) -> Result<T, Error> {
+pub fn checked<T>(operation: &'static str, value: T, code: i32) -> Result<T, Error> {
     Error::check(operation, code).map(|()| value)
 }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use opencl_sys as cl;
 use opencl_sys::cl_event;
 
-use super::rest::{self, Call};
+use super::quiesce::{self, Call};
 use super::{Error, Runtime};
 
 /// When a launch began and ended, in nanoseconds of the device's clock.
@@ -51,7 +51,7 @@ impl Event {
     ///
     /// # Errors
     /// When the runtime refuses; then `observer` is never called.
-    pub fn tell<F: FnOnce(Result<(), Error>) + Send + 'static>(
+    pub fn on_complete<F: FnOnce(Result<(), Error>) + Send + 'static>(
         &self,
         observer: F,
     ) -> Result<(), Error> {
@@ -98,7 +98,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         let _call = Call::begin();
-        rest::forget(self.raw);
+        quiesce::unregister_launch(self.raw);
         // SAFETY: made by the enqueue that gave it to us, released once.
         unsafe { (self.runtime.api.clReleaseEvent)(self.raw) };
     }
@@ -111,7 +111,7 @@ unsafe extern "C" fn finished<F: FnOnce(Result<(), Error>)>(
     data: *mut c_void,
 ) {
     let _call = Call::from_within();
-    // SAFETY: the box that `tell` let go of, and this is the one call that it is for.
+    // SAFETY: the box that `on_complete` let go of, and this is the one call that it is for.
     let observer = unsafe { Box::from_raw(data.cast::<F>()) };
     // A negative status is the error that ended it. A panic must not cross into C.
     let _ = catch_unwind(AssertUnwindSafe(|| {

@@ -6,7 +6,7 @@ use opencl_sys as cl;
 use opencl_sys::{cl_kernel, cl_program};
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
-use super::rest::{self, Call};
+use super::quiesce::{self, Call};
 use super::{Error, Event, Queue, Runtime};
 use crate::process::sync::Mutex;
 
@@ -34,7 +34,7 @@ pub struct Range {
 
 /// What the compiler made of a kernel. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct KernelFacts {
+pub struct KernelInfo {
     /// The most work-items in a group.
     pub max_group_size: usize,
     /// Work-items that run in step.
@@ -88,7 +88,7 @@ impl Kernel {
     }
 
     /// What the compiler made of it.
-    pub fn facts(&self) -> KernelFacts {
+    pub fn info(&self) -> KernelInfo {
         let _call = Call::begin();
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
@@ -100,7 +100,7 @@ impl Kernel {
             }))
         };
         let size = |what| usize::try_from(ask(what)).unwrap_or(usize::MAX);
-        KernelFacts {
+        KernelInfo {
             max_group_size: size(cl::CL_KERNEL_WORK_GROUP_SIZE).min(LARGEST_GROUP),
             preferred_multiple: size(cl::CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE),
             local_memory: ask(cl::CL_KERNEL_LOCAL_MEM_SIZE),
@@ -179,7 +179,7 @@ impl Kernel {
         range: &Range,
         values: &[Value],
     ) -> Result<Event, Error> {
-        rest::expect_whole()?;
+        quiesce::expect_usable()?;
         let _call = Call::begin();
         let kernel = self.raw.lock();
         for (index, value) in (0..).zip(values) {
@@ -201,9 +201,9 @@ impl Kernel {
             )
         };
         Error::check("clEnqueueNDRangeKernel", code)?;
-        rest::note(event, self.runtime);
+        quiesce::register_launch(event, self.runtime);
         let event = Event::new(self.runtime, event);
-        if rest::has_no_workers() {
+        if quiesce::has_no_workers() {
             event.wait()?;
         }
         Ok(event)

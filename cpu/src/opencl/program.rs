@@ -7,7 +7,7 @@ use opencl_sys::cl_program;
 use thiserror::Error as ThisError;
 
 use super::device::{info, number, text};
-use super::rest::{self, Call};
+use super::quiesce::{self, Call};
 use super::{Error, Kernel, Runtime};
 
 /// A build that failed, with the compiler's own words.
@@ -57,7 +57,7 @@ impl Program {
     /// # Errors
     /// What the compiler or the linker says.
     pub fn compile(runtime: &'static Runtime, units: &[Unit]) -> Result<Self, BuildError> {
-        rest::expect_whole()?;
+        quiesce::expect_usable()?;
         let _call = Call::begin();
         if let [unit] = units {
             let program = Self::create(runtime, unit)?;
@@ -161,7 +161,7 @@ impl Program {
     /// # Errors
     /// When the runtime does not know it for its own.
     pub fn load(runtime: &'static Runtime, binary: &[u8]) -> Result<Self, BuildError> {
-        rest::expect_whole()?;
+        quiesce::expect_usable()?;
         let _call = Call::begin();
         let (mut status, mut loaded) = (0, 0);
         let (size, mut start) = (binary.len(), binary.as_ptr());

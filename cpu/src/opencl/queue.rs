@@ -3,7 +3,7 @@
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
 
-use super::rest::Call;
+use super::quiesce::Call;
 use super::{Error, Runtime};
 
 /// An in-order queue that times its launches. It is never released: a thread of the runtime could be the one to destroy

@@ -8,8 +8,8 @@ use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
 
 use super::api::{Api, GlobalVariablePointer};
-use super::device::{Candidate, Properties, answered};
-use super::rest::Call;
+use super::device::{Candidate, Properties, checked};
+use super::quiesce::Call;
 use super::{OpenError, Queue, find};
 use crate::process::PerProcess;
 use crate::process::sync::{Lazy, Mutex};
@@ -105,7 +105,7 @@ impl Runtime {
                 &raw mut code,
             )
         };
-        let context = answered("clCreateContext", context, code)?;
+        let context = checked("clCreateContext", context, code)?;
         // SAFETY: the type is the extension's.
         let global_variable =
             unsafe { api.extension(device.platform, c"clGetDeviceGlobalVariablePointerINTEL") };

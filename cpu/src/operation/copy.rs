@@ -4,7 +4,7 @@ use std::ptr;
 
 use super::bytes::stream_copy;
 use super::split::Split;
-use crate::abi::result::Answer;
+use crate::abi::result::ZeResult;
 use crate::engine::{Kind, Operation, Pins};
 use crate::memory::Span;
 
@@ -41,7 +41,7 @@ impl Operation for Copy {
         self.split.kind()
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok([self.to.pin()?, self.from.pin()?]
             .into_iter()
             .flatten()
@@ -52,7 +52,7 @@ impl Operation for Copy {
         self.split.parts()
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, part: usize) -> ZeResult {
         let (offset, length) = self.split.part(part);
         let from = (self.from.address() + offset) as *const u8;
         let to = (self.to.address() + offset) as *mut u8;

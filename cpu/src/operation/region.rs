@@ -5,7 +5,7 @@ use std::ptr;
 use level_zero_sys as sys;
 
 use super::split::Split;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Kind, Operation, Pins};
 use crate::memory::Span;
 
@@ -39,12 +39,12 @@ impl Region {
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, the box leaves its allocation or is larger
     /// than memory can be, and what [`Span::new`] answers.
-    pub fn new(layout: &Layout) -> Answer<Self> {
+    pub fn new(layout: &Layout) -> ZeResult<Self> {
         Self::measure(layout)?.ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)
     }
 
     /// As [`new`](Self::new), but `None` for sizes that do not fit.
-    fn measure(layout: &Layout) -> Answer<Option<Self>> {
+    fn measure(layout: &Layout) -> ZeResult<Option<Self>> {
         let region = &layout.region;
         let width = region.width as usize;
         // A height or depth of 0 is how callers say that the box has no such dimension.
@@ -138,7 +138,7 @@ impl RegionCopy {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_SIZE` when their sizes differ, `ZE_RESULT_ERROR_OVERLAPPING_REGIONS` when they meet.
-    pub fn new(to: Region, from: Region) -> Answer<Self> {
+    pub fn new(to: Region, from: Region) -> ZeResult<Self> {
         ensure(
             (to.width, to.height, to.depth) == (from.width, from.height, from.depth),
             sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -164,7 +164,7 @@ impl Operation for RegionCopy {
         self.kind
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok([self.to.span.pin()?, self.from.span.pin()?]
             .into_iter()
             .flatten()
@@ -175,7 +175,7 @@ impl Operation for RegionCopy {
         self.to.rows().div_ceil(self.rows_in_part)
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, part: usize) -> ZeResult {
         let first = part * self.rows_in_part;
         for row in first..(first + self.rows_in_part).min(self.to.rows()) {
             let (from, to) = (self.from.row(row), self.to.row(row));

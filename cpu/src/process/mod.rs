@@ -4,11 +4,11 @@
 //! have, and work may be in flight in threads that it does not have. So state is kept in one of three ways:
 //! - Tables that a child inherits are guarded by locks that are held for microseconds. A fork takes them first (`fork`).
 //! - State that belongs to threads is [`PerProcess`]: a child leaves its parent's alone and makes its own.
-//! - State of an object that a child inherits is [`Renewed`](renew::Renewed): a child replaces it in place.
+//! - State of an object that a child inherits is [`ForkSafe`](fork_safe::ForkSafe): a child replaces it in place.
 //!
 //! [`sync`] has the locks.
 
-pub mod renew;
+pub mod fork_safe;
 pub mod sync;
 
 use std::ptr;
@@ -43,13 +43,13 @@ impl<T: Default + Send + Sync> PerProcess<T> {
         // SAFETY: the pointer is null or a leaked box.
         match unsafe { found.as_ref() } {
             Some((generation, state)) if *generation == self::generation() => state,
-            _ => self.renew(found),
+            _ => self.replace(found),
         }
     }
 
     /// Makes one in the place of `found`, which is null or the parent's. That is never freed: a thread that the child
     /// does not have may have been changing it.
-    fn renew(&self, found: *mut (u32, T)) -> &T {
+    fn replace(&self, found: *mut (u32, T)) -> &T {
         let ours = Box::into_raw(Box::new((generation(), T::default())));
         let exchanged = self
             .0

@@ -181,12 +181,12 @@ impl<T: Send + Sync> Default for Lazy<T> {
 
 /// Owns a value that only the thread with some lock may touch, for as long as it has it.
 #[derive(Debug)]
-pub struct Held<T>(std::cell::UnsafeCell<Option<T>>);
+pub struct HeldGuard<T>(std::cell::UnsafeCell<Option<T>>);
 
 // SAFETY: `put` and `take` are called by one thread at a time, as their callers promise.
-unsafe impl<T> Sync for Held<T> {}
+unsafe impl<T> Sync for HeldGuard<T> {}
 
-impl<T> Held<T> {
+impl<T> HeldGuard<T> {
     /// One without a value.
     #[must_use]
     pub const fn new() -> Self {
@@ -212,7 +212,7 @@ impl<T> Held<T> {
     }
 }
 
-impl<T> Default for Held<T> {
+impl<T> Default for HeldGuard<T> {
     fn default() -> Self {
         Self::new()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use crate::abi::arguments::structures;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::Signal;
 use crate::handle::{object, resolve, retire};
 use crate::system::clock::Deadline;
@@ -38,7 +38,7 @@ impl Fence {
     pub fn of(
         handle: sys::ze_fence_handle_t,
         queue: sys::ze_command_queue_handle_t,
-    ) -> Answer<Arc<Self>> {
+    ) -> ZeResult<Arc<Self>> {
         resolve::<Self>(handle)
             .ok()
             .filter(|fence| fence.queue == queue as usize)
@@ -53,12 +53,12 @@ impl Fence {
 }
 
 /// `zeFenceDestroy`.
-pub fn destroy(fence: sys::ze_fence_handle_t) -> Answer {
+pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
     retire::<Fence>(fence).map(drop)
 }
 
 /// `zeFenceHostSynchronize`, `timeout` in nanoseconds.
-pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> Answer {
+pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult {
     let fence = resolve::<Fence>(fence)?;
     ensure(
         fence.signal.wait(Deadline::after(timeout)),
@@ -67,12 +67,12 @@ pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> Answer {
 }
 
 /// `zeFenceQueryStatus`.
-pub fn query_status(fence: sys::ze_fence_handle_t) -> Answer {
+pub fn query_status(fence: sys::ze_fence_handle_t) -> ZeResult {
     host_synchronize(fence, 0)
 }
 
 /// `zeFenceReset`.
-pub fn reset(fence: sys::ze_fence_handle_t) -> Answer {
+pub fn reset(fence: sys::ze_fence_handle_t) -> ZeResult {
     resolve::<Fence>(fence)?.signal.reset();
     Ok(())
 }

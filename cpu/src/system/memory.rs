@@ -17,7 +17,7 @@ pub fn available() -> u64 {
 }
 
 /// The largest single allocation without relaxed limits: half of the memory.
-pub fn most_at_once() -> u64 {
+pub fn max_allocation_size() -> u64 {
     total() / 2
 }
 

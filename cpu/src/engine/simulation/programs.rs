@@ -117,16 +117,16 @@ impl Program {
             .collect()
     }
 
-    /// The reference: which signals are set in the end, when commands run one after another. With `fifo`, a command also
+    /// The reference: which signals are set in the end, when commands run one after another. With `in_flight`, a command also
     /// waits for the whole list before it, which is legal and may complete fewer.
-    fn reference(&self, lists: &[Vec<usize>], fifo: bool) -> Vec<bool> {
+    fn reference(&self, lists: &[Vec<usize>], in_flight: bool) -> Vec<bool> {
         let mut set = vec![false; self.commands.len()];
         set.extend(&self.host);
         loop {
             let before = set.clone();
             for list in lists {
                 for (place, number) in list.iter().enumerate() {
-                    let follows = if fifo {
+                    let follows = if in_flight {
                         list[..place].to_vec()
                     } else {
                         self.follows(list, place)

@@ -26,7 +26,7 @@ impl Block {
             in_file: AtomicBool::new(false),
         };
         if can_move().is_err() {
-            exports::share_from_the_beginning(&block);
+            exports::share_when_new(&block);
         }
         Some(block)
     }
@@ -44,7 +44,7 @@ impl Block {
     }
 
     /// Tells that it is in a file.
-    pub(super) fn note_file(&self) {
+    pub(super) fn set_in_file(&self) {
         self.in_file.store(true, Ordering::Release);
     }
 
@@ -62,7 +62,7 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if *self.in_file.get_mut() {
-            exports::forget(self.mapping.address());
+            exports::unregister(self.mapping.address());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use super::{HUGE_FROM, HUGE_PAGE, PAGE};
+use super::{HUGE_PAGE, HUGE_PAGE_THRESHOLD, PAGE};
 
 const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
@@ -18,10 +18,10 @@ pub struct Mapping {
 impl Mapping {
     /// At least `length` bytes of zeros aligned to `alignment`, private to the process, with huge pages when large.
     pub fn anonymous(length: usize, alignment: usize) -> Option<Self> {
-        let huge = length >= HUGE_FROM;
+        let huge = length >= HUGE_PAGE_THRESHOLD;
         let alignment = if huge { HUGE_PAGE } else { alignment.max(PAGE) };
         let length = length.checked_next_multiple_of(PAGE)?;
-        // Enough to cut an aligned piece out of it.
+        // Enough to cut an aligned suballocation out of it.
         let reserved = length.checked_add(alignment - PAGE)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: an anonymous mapping at an address of the system's choice disturbs nobody.
@@ -125,7 +125,7 @@ impl Mapping {
 
     /// Moves the pages to `address` in one step, in the place of what is mapped there, which is a mapping of ours of the
     /// same length.
-    pub fn put_at(self, address: usize) -> std::io::Result<()> {
+    pub fn move_back(self, address: usize) -> std::io::Result<()> {
         // SAFETY: both ranges are ours and of one length.
         let moved = unsafe {
             libc::mremap(
@@ -155,7 +155,7 @@ impl Mapping {
 
     /// Huge pages make the first touch of large memory several times cheaper.
     fn want_huge_pages(&self) {
-        if self.length >= HUGE_FROM {
+        if self.length >= HUGE_PAGE_THRESHOLD {
             // SAFETY: advice about a mapping of ours; a system without huge pages ignores it.
             unsafe { libc::madvise(self.address as *mut _, self.length, libc::MADV_HUGEPAGE) };
         }

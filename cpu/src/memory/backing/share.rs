@@ -19,8 +19,8 @@ use linux_raw_sys::{general, ioctl};
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::mm::UserfaultfdFlags;
 
+use super::error::ShareError;
 use super::mapping::Mapping;
-use super::refusal::Refusal;
 use super::{HUGE_PAGE, PAGE};
 use crate::process::sync::Lazy;
 
@@ -28,19 +28,20 @@ use crate::process::sync::Lazy;
 const FILE_NAME: &str = "zeusm";
 
 /// A new memory file that can neither shrink nor grow, so that a mapping of it never loses its ground.
-pub fn memory_file(length: u64) -> Result<File, Refusal> {
+pub fn memory_file(length: u64) -> Result<File, ShareError> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create(FILE_NAME, flags).map_err(Refusal::of("memfd_create"))?;
+    let file =
+        rustix::fs::memfd_create(FILE_NAME, flags).map_err(ShareError::of("memfd_create"))?;
     let file = File::from(file);
     // The system would end the process by a signal that few programs expect.
     let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     if most.is_some_and(|most| most < length) {
-        return Err(Refusal::new("ftruncate of a memory file", libc::EFBIG));
+        return Err(ShareError::new("ftruncate of a memory file", libc::EFBIG));
     }
     file.set_len(length)
-        .map_err(Refusal::of("ftruncate of a memory file"))?;
+        .map_err(ShareError::of("ftruncate of a memory file"))?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
-        .map_err(Refusal::of("sealing a memory file"))?;
+        .map_err(ShareError::of("sealing a memory file"))?;
     Ok(file)
 }
 
@@ -59,20 +60,20 @@ fn has_name(file: &File) -> bool {
 }
 
 /// Whether the system lets private memory be moved into a file: tried on a page. What will not change is remembered.
-pub fn can_move() -> Result<(), Refusal> {
-    static KNOWN: Lazy<Result<(), Refusal>> = Lazy::new();
+pub fn can_move() -> Result<(), ShareError> {
+    static KNOWN: Lazy<Result<(), ShareError>> = Lazy::new();
     if let Some(known) = KNOWN.get() {
         return *known;
     }
     let tried = try_to_move();
     match tried {
-        Err(refusal) if refusal.is_passing() => tried,
+        Err(error) if error.is_transient() => tried,
         _ => *KNOWN.get_or_make(|| tried),
     }
 }
 
-fn try_to_move() -> Result<(), Refusal> {
-    let page = Mapping::anonymous(PAGE, PAGE).ok_or(Refusal::new("mmap", libc::ENOMEM))?;
+fn try_to_move() -> Result<(), ShareError> {
+    let page = Mapping::anonymous(PAGE, PAGE).ok_or(ShareError::new("mmap", libc::ENOMEM))?;
     move_to(&page, &memory_file(PAGE as u64)?)
 }
 
@@ -80,16 +81,16 @@ fn try_to_move() -> Result<(), Refusal> {
 ///
 /// # Errors
 /// What the system answered; the memory is as it was then.
-pub fn move_to(memory: &Mapping, file: &File) -> Result<(), Refusal> {
+pub fn move_to(memory: &Mapping, file: &File) -> Result<(), ShareError> {
     let catch = Catch::new(memory)?;
-    let aside = memory.set_aside().map_err(Refusal::of("mremap"))?;
+    let aside = memory.set_aside().map_err(ShareError::of("mremap"))?;
     let moved = write(&aside, file)
-        .map_err(Refusal::of("pwrite to a memory file"))
-        .and_then(|()| memory.replace(file).map_err(Refusal::of("mmap")));
+        .map_err(ShareError::of("pwrite to a memory file"))
+        .and_then(|()| memory.replace(file).map_err(ShareError::of("mmap")));
     if moved.is_err() {
         aside
-            .put_at(memory.address())
-            .map_err(Refusal::of("mremap"))?;
+            .move_back(memory.address())
+            .map_err(ShareError::of("mremap"))?;
     }
     drop(catch);
     moved
@@ -133,14 +134,14 @@ struct Catch {
 }
 
 impl Catch {
-    fn new(memory: &Mapping) -> Result<Self, Refusal> {
-        let faults = open().map_err(Refusal::of("userfaultfd"))?;
+    fn new(memory: &Mapping) -> Result<Self, ShareError> {
+        let faults = open().map_err(ShareError::of("userfaultfd"))?;
         let mut api = general::uffdio_api {
             api: u64::from(general::UFFD_API),
             features: 0,
             ioctls: 0,
         };
-        control(&faults, ioctl::UFFDIO_API, &mut api).map_err(Refusal::of("UFFDIO_API"))?;
+        control(&faults, ioctl::UFFDIO_API, &mut api).map_err(ShareError::of("UFFDIO_API"))?;
         let range = general::uffdio_range {
             start: memory.address() as u64,
             len: memory.length() as u64,
@@ -151,7 +152,7 @@ impl Catch {
             ioctls: 0,
         };
         control(&faults, ioctl::UFFDIO_REGISTER, &mut register)
-            .map_err(Refusal::of("UFFDIO_REGISTER"))?;
+            .map_err(ShareError::of("UFFDIO_REGISTER"))?;
         Ok(Self { faults, range })
     }
 }

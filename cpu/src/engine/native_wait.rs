@@ -2,13 +2,13 @@
 //!
 //! The runtime for the CPU has one worker less than there are processors, and counts on a host thread that waits and
 //! works meanwhile. It has room for one such thread: a second one would wait for the first to leave. So waiting there is a
-//! role that one thread has at a time. A host thread takes it when only the lane that it waits for is busy; it could be
+//! role that one thread has at a time. A host thread takes it when only the queue that it waits for is busy; it could be
 //! caught in the work of others else. Otherwise it sleeps, and a helper thread takes the role instead.
 //!
 //! The role only makes kernels faster: every one of them ends, and is told of, without it.
 
-use super::meeting::{AtomicUsize, Condvar, Mutex, Ordering, thread};
-use super::native::Lane;
+use super::native::NativeQueue;
+use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, thread};
 use super::workers::engine;
 
 /// The role.
@@ -17,7 +17,7 @@ pub struct Waiter {
     /// Held for a few instructions; no other lock is taken under it.
     state: Mutex<State>,
     wanted: Condvar,
-    /// How many lanes have commands in flight.
+    /// How many native_queues have commands in flight.
     busy: AtomicUsize,
 }
 
@@ -45,13 +45,13 @@ impl Drop for Hold<'_> {
 }
 
 impl Waiter {
-    /// A lane has commands in flight that had none.
-    pub fn lane_is_busy(&self) {
+    /// A queue has commands in flight that had none.
+    pub fn queue_is_busy(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A lane has no commands in flight any more.
-    pub fn lane_is_idle(&self) {
+    /// A queue has no commands in flight any more.
+    pub fn queue_is_idle(&self) {
         self.busy.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -117,7 +117,7 @@ impl Waiter {
             state.held = true;
             drop(state);
             let _hold = Hold(self);
-            match engine().lanes().iter().find_map(Lane::last) {
+            match engine().native_queues().iter().find_map(NativeQueue::last) {
                 Some(last) => last.wait(),
                 // All that was asked for has ended.
                 None => answered = asked,

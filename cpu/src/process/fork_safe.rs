@@ -2,7 +2,7 @@
 //!
 //! Lists, queues, events and kernels are named by handles that a child has, too. Their locks may be held by threads of the
 //! parent at the fork, and their commands are on their way in an engine that the child does not have. So whatever such
-//! an object guards is [`Renewed`]: the child replaces it, in place, when it first looks at it.
+//! an object guards is [`ForkSafe`]: the child replaces it, in place, when it first looks at it.
 
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
@@ -13,21 +13,21 @@ use super::generation;
 use super::sync::Mutex;
 
 /// What a child has in the place of its parent's.
-pub trait Renew {
+pub trait Reinit {
     /// The child's own. Of `self`, only what is atomic or can be locked at once may be looked at.
-    fn renew(&self) -> Self;
+    fn reinit(&self) -> Self;
 }
 
 /// What a lock guarded, unless a thread of the parent was about to change it: a new one then.
-impl<T: Clone + Default> Renew for Mutex<T> {
-    fn renew(&self) -> Self {
+impl<T: Clone + Default> Reinit for Mutex<T> {
+    fn reinit(&self) -> Self {
         Self::new(self.try_lock().map_or_else(T::default, |held| held.clone()))
     }
 }
 
 /// A value that a child replaces when it first needs it. Its parent's is leaked there.
 #[derive(Debug)]
-pub struct Renewed<T> {
+pub struct ForkSafe<T> {
     /// The [`generation`] of the process that made the value; with [`BUSY`] while it is being replaced.
     made_by: AtomicU32,
     value: UnsafeCell<ManuallyDrop<T>>,
@@ -36,9 +36,9 @@ pub struct Renewed<T> {
 const BUSY: u32 = 1 << 31;
 
 // SAFETY: the value is replaced by one thread, before any other thread of that process has a reference to it.
-unsafe impl<T: Send + Sync> Sync for Renewed<T> {}
+unsafe impl<T: Send + Sync> Sync for ForkSafe<T> {}
 
-impl<T> Renewed<T> {
+impl<T> ForkSafe<T> {
     /// One with a value of this process's.
     pub fn new(value: T) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl<T> Renewed<T> {
     }
 }
 
-impl<T: Renew> Renewed<T> {
+impl<T: Reinit> ForkSafe<T> {
     /// This process's value.
     pub fn get(&self) -> &T {
         let made_by = self.made_by.load(Ordering::Acquire);
@@ -90,7 +90,7 @@ impl<T: Renew> Renewed<T> {
                     // SAFETY: this thread alone replaces the value, and no other has a reference, as in `get`. What is
                     // there is whole: locks guard what a thread of the parent may have been changing.
                     unsafe {
-                        let new = (*self.value.get()).renew();
+                        let new = (*self.value.get()).reinit();
                         self.value.get().write(ManuallyDrop::new(new));
                     }
                     return self.made_by.store(own, Ordering::Release);
@@ -101,7 +101,7 @@ impl<T: Renew> Renewed<T> {
     }
 }
 
-impl<T> Drop for Renewed<T> {
+impl<T> Drop for ForkSafe<T> {
     fn drop(&mut self) {
         if !self.is_inherited() {
             // SAFETY: it is dropped here alone, and not used afterwards.
@@ -110,7 +110,7 @@ impl<T> Drop for Renewed<T> {
     }
 }
 
-impl<T: Default> Default for Renewed<T> {
+impl<T: Default> Default for ForkSafe<T> {
     fn default() -> Self {
         Self::new(T::default())
     }

@@ -24,10 +24,10 @@ use crate::process::PerProcess;
 use crate::process::sync::Mutex;
 
 /// How long a fork waits for launches.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it then waits for workers to fall asleep, which takes them less than a millisecond.
-const WORKERS: Duration = Duration::from_millis(20);
-const PAUSE: Duration = Duration::from_micros(50);
+const WORKER_TIMEOUT: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
 /// Set while a fork keeps calls from beginning.
 const CLOSED: u32 = 1 << 31;
@@ -37,9 +37,9 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 /// Whether any call has been made, in this process or one that it was forked from.
 static USED: AtomicBool = AtomicBool::new(false);
 /// Whether the runtime's workers stayed behind in a parent.
-static ORPHANED: AtomicBool = AtomicBool::new(false);
+static WITHOUT_WORKERS: AtomicBool = AtomicBool::new(false);
 /// Whether the process forked while the runtime was not at rest.
-static LOST: AtomicBool = AtomicBool::new(false);
+static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// The launches whose events live.
 static LAUNCHES: PerProcess<Mutex<BTreeMap<usize, &'static Runtime>>> = PerProcess::new();
@@ -94,8 +94,8 @@ impl Drop for Call {
 ///
 /// # Errors
 /// In a child of a fork that came in the middle of a launch.
-pub fn expect_whole() -> Result<(), Error> {
-    if LOST.load(Ordering::Relaxed) {
+pub fn expect_usable() -> Result<(), Error> {
+    if FORKED_WHILE_BUSY.load(Ordering::Relaxed) {
         return Err(Error {
             operation: "a process that was forked while its parent ran a kernel",
             code: cl::CL_OUT_OF_RESOURCES,
@@ -106,44 +106,44 @@ pub fn expect_whole() -> Result<(), Error> {
 
 /// Whether the runtime has no workers, so that who launches a kernel has to run it.
 pub fn has_no_workers() -> bool {
-    ORPHANED.load(Ordering::Relaxed)
+    WITHOUT_WORKERS.load(Ordering::Relaxed)
 }
 
 /// Notes a launch.
-pub fn note(event: cl_event, runtime: &'static Runtime) {
+pub fn register_launch(event: cl_event, runtime: &'static Runtime) {
     LAUNCHES.get().lock().insert(event as usize, runtime);
 }
 
 /// Forgets a launch, whose event is about to be released.
-pub fn forget(event: cl_event) {
+pub fn unregister_launch(event: cl_event) {
     LAUNCHES.get().lock().remove(&(event as usize));
 }
 
-/// Lets no call begin until [`release`] or [`inherit`], and waits until the runtime is at rest.
-pub fn hold() {
+/// Lets no call begin until [`parent`] or [`child`], and waits until the runtime is at rest.
+pub fn prepare() {
     CALLS.fetch_or(CLOSED, Ordering::AcqRel);
     let calls = CLOSED | DEPTH.get();
     let is_done = || CALLS.load(Ordering::Acquire) == calls && !is_launching();
     let done = !USED.load(Ordering::Relaxed)
-        || wait(PATIENCE, is_done) && {
-            wait(WORKERS, || !workers_are_awake());
+        || wait(LAUNCH_TIMEOUT, is_done) && {
+            wait(WORKER_TIMEOUT, || !workers_are_awake());
             true
         };
-    LOST.store(!done, Ordering::Relaxed);
+    FORKED_WHILE_BUSY.store(!done, Ordering::Relaxed);
 }
 
-/// Ends what [`hold`] began, in the parent.
-pub fn release() {
-    LOST.store(false, Ordering::Relaxed);
+/// Ends what [`prepare`] began, in the parent.
+pub fn parent() {
+    FORKED_WHILE_BUSY.store(false, Ordering::Relaxed);
     CALLS.fetch_and(!CLOSED, Ordering::AcqRel);
     // An error is impossible: the word is there, and there is nothing else to refuse.
     let _ = futex::wake(&CALLS, futex::Flags::PRIVATE, u32::MAX >> 1);
 }
 
-/// Ends what [`hold`] began, in the child.
-pub fn inherit() {
+/// Ends what [`prepare`] began, in the child.
+pub fn child() {
     CALLS.store(DEPTH.get(), Ordering::Relaxed);
-    ORPHANED.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
+    WITHOUT_WORKERS.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Looks again and again until `is_done`; `false` when that takes longer than `most`.
@@ -153,7 +153,7 @@ fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
         if begin.elapsed() > most {
             return false;
         }
-        sleep(PAUSE);
+        sleep(POLL_INTERVAL);
     }
     true
 }
@@ -178,7 +178,7 @@ fn is_launching() -> bool {
 }
 
 /// Whether a thread that may be a worker of the runtime is not asleep. Its workers are tied to one processor each; a
-/// thread of the program that is so too may be taken for one, which costs a fork [`WORKERS`] at most.
+/// thread of the program that is so too may be taken for one, which costs a fork [`WORKER_TIMEOUT`] at most.
 fn workers_are_awake() -> bool {
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return false;

@@ -7,4 +7,4 @@ pub use std::thread;
 pub use crate::process::sync::{Condvar, Mutex};
 
 /// How often a waiting thread looks before it goes to sleep: a few microseconds.
-pub const SPINS: u32 = 300;
+pub const SPIN_LIMIT: u32 = 300;

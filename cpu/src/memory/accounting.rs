@@ -19,7 +19,7 @@ const LARGE: u64 = 16 << 20;
 const FRESH: u64 = 20_000_000;
 /// A new reading is due when a part of the last one has been handed out, or this much if that is more.
 const PART: u64 = 8;
-const LEAST_PART: u64 = 4 << 20;
+const MIN_STEP: u64 = 4 << 20;
 /// This part of what is available is left alone: the process needs some for other things, page tables among them.
 const RESERVE: u64 = 32;
 
@@ -33,7 +33,7 @@ static MOST: AtomicU64 = AtomicU64::new(0);
 static READ_AT: AtomicU64 = AtomicU64::new(0);
 
 /// Enters `size` bytes; `false`, with nothing entered, when the machine does not have them.
-pub fn enter(size: usize) -> bool {
+pub fn reserve(size: usize) -> bool {
     let size = size as u64;
     let stale =
         size >= LARGE && clock::now().saturating_sub(READ_AT.load(Ordering::Relaxed)) > FRESH;
@@ -45,13 +45,13 @@ pub fn enter(size: usize) -> bool {
 }
 
 /// Strikes out `size` bytes that had been entered.
-pub fn leave(size: usize) {
+pub fn release(size: usize) {
     HANDED_OUT.fetch_sub(size as u64, Ordering::Relaxed);
 }
 
 /// Whether the machine has `size` bytes for something that is soon over.
 pub fn has_room_for(size: u64) -> bool {
-    size < LEAST_PART || size <= usable(memory::available())
+    size < MIN_STEP || size <= usable(memory::available())
 }
 
 /// Adds to what is handed out, up to `ceiling`.
@@ -73,7 +73,7 @@ fn read() -> u64 {
         .max(available)
         .min(memory::total());
     let ceiling = base.saturating_add(available).min(most);
-    let part = (available / PART).max(LEAST_PART);
+    let part = (available / PART).max(MIN_STEP);
     CHECKPOINT.store(ceiling.min(base.saturating_add(part)), Ordering::Relaxed);
     READ_AT.store(clock::now(), Ordering::Relaxed);
     ceiling
