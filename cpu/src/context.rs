@@ -1,4 +1,4 @@
-//! Contexts: what owns memory, queues, lists and event pools.
+//! Contexts, which own memory, queues, lists and event pools.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Context {
         }
     }
 
-    /// What its allocations are marked with.
+    /// The id that its allocations carry.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -85,7 +85,8 @@ pub unsafe fn create_for(
     Ok(())
 }
 
-/// `zeContextDestroy`: frees the context's memory too, what running work uses once that work is done.
+/// `zeContextDestroy`: also frees the context's memory; memory that commands in flight use is freed when they are
+/// complete.
 pub fn destroy(context: sys::ze_context_handle_t) -> ZeResult {
     drop(memory::remove_context(retire::<Context>(context)?.id()));
     Ok(())
@@ -96,7 +97,7 @@ pub fn status(context: sys::ze_context_handle_t) -> ZeResult {
     resolve::<Context>(context).map(drop)
 }
 
-/// `zeContextSystemBarrier`: orders the host's and the device's accesses, which are the same processor's.
+/// `zeContextSystemBarrier`: a memory fence, as host and device are the same processor.
 pub fn system_barrier(
     context: sys::ze_context_handle_t,
     device: sys::ze_device_handle_t,
@@ -107,7 +108,7 @@ pub fn system_barrier(
     Ok(())
 }
 
-/// `zeContextMakeMemoryResident` and `zeContextEvictMemory`: the memory is where it is, so only the range is checked.
+/// `zeContextMakeMemoryResident` and `zeContextEvictMemory`: all memory is resident, so only the range is checked.
 pub fn check_residency(
     context: sys::ze_context_handle_t,
     device: sys::ze_device_handle_t,
@@ -125,7 +126,7 @@ pub fn check_residency(
 
 /// `zeDriverGetDefaultContext`: one context that lives as long as the process.
 ///
-/// It answers null before the driver is initialised or for a handle that is not the driver's.
+/// It returns null before the driver is initialised or for a handle that is not the driver's.
 pub fn default_context(driver: sys::ze_driver_handle_t) -> sys::ze_context_handle_t {
     static DEFAULT: Lazy<usize> = Lazy::new();
     if driver::expect(driver).is_err() {

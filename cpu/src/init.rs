@@ -1,4 +1,4 @@
-//! Initialisation: from here on, the driver answers and forks are prepared for.
+//! Initialisation: registers the fork handlers and initialises the driver.
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;

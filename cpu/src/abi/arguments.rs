@@ -1,4 +1,4 @@
-//! Checks on what a caller passes, shared by every entry point.
+//! Checked access to the arguments of entry points.
 
 use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
@@ -157,7 +157,7 @@ pub unsafe fn output_structure<'a, T: Structure>(pointer: *mut T) -> ZeResult<&'
     unsafe { output(pointer) }
 }
 
-/// A structure of a chain, as far as its head.
+/// A structure of a chain, of a type that its head tells.
 pub struct Link<'a> {
     head: NonNull<Head>,
     chain: PhantomData<&'a mut Head>,
@@ -178,7 +178,7 @@ impl<'a> Link<'a> {
 
     /// The structure, to be written, if it is a `T`.
     pub fn output<T: Structure>(self) -> Option<&'a mut T> {
-        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is given out once.
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is returned once.
         self.is::<T>().then(|| unsafe { self.head.cast().as_mut() })
     }
 

@@ -1,4 +1,4 @@
-//! What kernels may ask of the device: group sizes, floating point, vectors, images.
+//! Properties of the device for kernels: group sizes, floating point, vectors, images.
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
@@ -28,7 +28,7 @@ pub unsafe fn compute(
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    // What a machine without a compiler says matters little, as nothing can be launched on it.
+    // Without a compiler the values do not matter, as nothing can be launched.
     let found = Runtime::get().ok().map(Runtime::properties);
     let [x, y, z] = found
         .map_or([1; 3], |found| found.max_item_sizes)
@@ -45,7 +45,7 @@ pub unsafe fn compute(
     let sizes = found.map_or(&[][..], |found| &found.sub_group_sizes);
     properties.subGroupSizes = [0; 8];
     properties.numSubGroupSizes = 0;
-    // Callers divide by the smallest, so there is always one.
+    // Callers divide by the smallest size, so there is always one.
     let one = [1];
     let sizes = if sizes.is_empty() { &one } else { sizes };
     for (place, size) in properties.subGroupSizes.iter_mut().zip(sizes) {
@@ -55,8 +55,8 @@ pub unsafe fn compute(
     Ok(())
 }
 
-/// `zeDeviceGetModuleProperties`: what the compiler takes; without one no format and no arithmetic, but
-/// numbers of every width to hold.
+/// `zeDeviceGetModuleProperties`: the compiler's capabilities; without a compiler no format and no arithmetic, but
+/// every width of floating point.
 ///
 /// # Safety
 /// As for [`compute`].
@@ -72,7 +72,7 @@ pub unsafe fn module(
     let found = runtime
         .as_ref()
         .map_or(&none, |runtime| runtime.properties());
-    // Without a compiler memory may hold numbers of any width all the same, which packages take these flags for.
+    // Without a compiler, packages still read these flags as the element types that memory can hold.
     let has = |config: u64| config != 0 || runtime.is_err();
     let (major, minor) = found.spirv;
     properties.spirvVersionSupported = u32::from(major) << 16 | u32::from(minor);
@@ -102,13 +102,13 @@ pub unsafe fn module(
     Ok(())
 }
 
-/// OpenCL's description of floating point as Level Zero's: the same bits but for the last two, which change places.
+/// Converts OpenCL's floating point flags to Level Zero's: the same bits, but with the last two swapped.
 fn arithmetic(config: u64) -> u32 {
     let (soft, rounded) = (config >> 6 & 1, config >> 7 & 1);
     (config as u32 & 0x3f) | (rounded as u32) << 6 | (soft as u32) << 7
 }
 
-/// A size that a 32-bit field can say.
+/// A size for a 32-bit field, saturated.
 fn number(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

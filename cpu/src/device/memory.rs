@@ -16,7 +16,7 @@ structures! {
         sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
 }
 
-/// `zeDeviceGetMemoryProperties`: one memory. The system tells neither its clock nor its bus, so they are 0.
+/// `zeDeviceGetMemoryProperties`: one memory. The system does not report its clock and bus width, so they are 0.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
@@ -40,7 +40,7 @@ pub unsafe fn memory(
     Ok(())
 }
 
-/// `zeDeviceGetMemoryAccessProperties`: the processor may do anything with any memory, plain host memory included.
+/// `zeDeviceGetMemoryAccessProperties`: all capabilities for all memory, system memory included.
 ///
 /// # Safety
 /// As for [`memory`].
@@ -102,7 +102,7 @@ pub unsafe fn external_memory(
     Ok(())
 }
 
-/// The count-then-fill protocol for a single structure: the place to fill, if one is given.
+/// The count-then-fill protocol for a single structure: the out parameter, if the caller passed one.
 ///
 /// # Safety
 /// `count` must be null, misaligned or valid.

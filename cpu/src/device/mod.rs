@@ -1,4 +1,4 @@
-//! The device: the machine's processors and memory, properties as what they are.
+//! The device, which is the machine's processors and memory, and its properties.
 
 mod compute;
 mod memory;

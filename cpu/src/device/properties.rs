@@ -14,11 +14,11 @@ structures! {
     sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
 }
 
-/// SYCL's Level Zero adapters pass over devices of any other vendor.
+/// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// `zeDeviceGetProperties`: a GPU to the API, since SYCL takes no other type, and a CPU by its name. A processor is
-/// an execution unit with one thread.
+/// `zeDeviceGetProperties`: the type is GPU, since SYCL accepts no other, and the name says CPU. Each processor is an
+/// execution unit with one thread.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.

@@ -43,7 +43,7 @@ pub unsafe fn queue_groups(
     Ok(())
 }
 
-/// Checks what a queue or an immediate list is asked to be.
+/// Checks the descriptor of a queue or an immediate list.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an ordinal or index that the device does not have,

@@ -18,7 +18,7 @@ structures! {
     sys::ze_driver_ipc_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES;
 }
 
-/// The specification whose core this driver speaks: 1.13.
+/// The version of the core specification that the driver implements: 1.13.
 pub const API_VERSION: u32 = 1 << 16 | 13;
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
@@ -42,7 +42,7 @@ pub fn expect_initialised() -> ZeResult {
     )
 }
 
-/// Lets the driver's functions answer.
+/// Marks the driver as initialised.
 pub fn begin() {
     INITIALISED.store(true, Ordering::Release);
 }

@@ -1,8 +1,8 @@
-//! Handles: numbers that name live objects, so that a null, destroyed, foreign or mistaken one is an error and
-//! never undefined behaviour.
+//! Handles: numbers that refer to live objects, so that a null, destroyed or foreign handle or one of another kind is
+//! an error and never undefined behaviour.
 //!
-//! A handle is no address. It holds the object's kind, its slot in that kind's table and how often the slot had
-//! been used before, under a tag that no address of a process has.
+//! A handle is not an address. It contains the object's kind, its slot in that kind's table and the slot's generation,
+//! under a tag that makes it an invalid address.
 
 mod table;
 
@@ -14,7 +14,7 @@ use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 pub use table::{AtFork, Table};
 
-/// What a handle names.
+/// The kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]

@@ -1,12 +1,12 @@
-//! How much memory is handed out, and whether there is more: memory is promised only if the machine has it.
+//! Memory accounting: an allocation is granted only if the machine has the memory.
 //!
-//! What may be handed out in all is the last reading of what is available and what was handed out at that time; so what
-//! is handed out since counts against it, and what is freed since for it, at once and at every size. The reading is taken
-//! anew when a part of it has been handed out, for the rest of the machine goes on; for large memory, when it is old;
-//! and before anything is refused.
+//! The limit is the memory that was available at the last reading plus the memory that was allocated at that time, so
+//! later allocations and frees of every size count at once. A new reading is taken when a fraction of the last one has
+//! been allocated (other processes allocate, too), when it is old and the allocation large, and before any allocation
+//! is refused.
 //!
-//! Memory that has been handed out and not touched yet is still available by every reading. So there is a second bound:
-//! the most that has ever been available, which is what there was before this process took any.
+//! Allocated memory that has not been touched yet still counts as available in a reading. So there is a second limit:
+//! the most that was ever available, which is the state before this process allocated any.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,24 +15,24 @@ use crate::system::memory;
 
 /// From this size on, the reading must not be older than [`FRESH`].
 const LARGE: u64 = 16 << 20;
-/// In nanoseconds: a reading takes longer than a large allocation.
+/// The age limit in nanoseconds; a reading takes longer than a large allocation.
 const FRESH: u64 = 20_000_000;
-/// A new reading is due when a part of the last one has been handed out, or this much if that is more.
+/// A new reading is due when this fraction of the last one has been allocated, or [`MIN_STEP`] if that is more.
 const PART: u64 = 8;
 const MIN_STEP: u64 = 4 << 20;
-/// This part of what is available is left alone: the process needs some for other things, page tables among them.
+/// This fraction of the available memory is kept in reserve, for page tables among other things.
 const RESERVE: u64 = 32;
 
-/// Bytes handed out.
-static HANDED_OUT: AtomicU64 = AtomicU64::new(0);
-/// What [`HANDED_OUT`] may grow to without a new reading.
+/// Bytes allocated.
+static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+/// The limit for [`ALLOCATED`] without a new reading.
 static CHECKPOINT: AtomicU64 = AtomicU64::new(0);
 /// The most that has ever been available.
 static MOST: AtomicU64 = AtomicU64::new(0);
 /// When the last reading was taken, in nanoseconds of the process's clock.
 static READ_AT: AtomicU64 = AtomicU64::new(0);
 
-/// Enters `size` bytes; `false`, with nothing entered, when the machine does not have them.
+/// Accounts for `size` bytes; `false`, with nothing accounted for, when the machine does not have them.
 pub fn reserve(size: usize) -> bool {
     let size = size as u64;
     let stale =
@@ -44,30 +44,30 @@ pub fn reserve(size: usize) -> bool {
     add(size, ceiling)
 }
 
-/// Strikes out `size` bytes that had been entered.
+/// Undoes [`reserve`] for `size` bytes.
 pub fn release(size: usize) {
-    HANDED_OUT.fetch_sub(size as u64, Ordering::Relaxed);
+    ALLOCATED.fetch_sub(size as u64, Ordering::Relaxed);
 }
 
-/// Whether the machine has `size` bytes for something that is soon over.
+/// Whether the machine has `size` bytes for a short-lived mapping.
 pub fn has_room_for(size: u64) -> bool {
     size < MIN_STEP || size <= usable(memory::available())
 }
 
-/// Adds to what is handed out, up to `ceiling`.
+/// Adds to [`ALLOCATED`], up to `ceiling`.
 fn add(size: u64, ceiling: u64) -> bool {
     let more = |before: u64| before.checked_add(size).filter(|after| *after <= ceiling);
-    HANDED_OUT
+    ALLOCATED
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
         .is_ok()
 }
 
-/// Takes a reading: what [`HANDED_OUT`] may grow to by it.
+/// Takes a reading and returns the limit for [`ALLOCATED`].
 fn read() -> u64 {
-    let before = HANDED_OUT.load(Ordering::Relaxed);
+    let before = ALLOCATED.load(Ordering::Relaxed);
     let available = usable(memory::available());
-    // What another thread frees or takes during the reading may be in it or not: the smaller sum is right in both cases.
-    let base = before.min(HANDED_OUT.load(Ordering::Relaxed));
+    // A concurrent allocation or free may or may not be part of the reading; the smaller sum is correct in both cases.
+    let base = before.min(ALLOCATED.load(Ordering::Relaxed));
     let most = MOST
         .fetch_max(available, Ordering::Relaxed)
         .max(available)

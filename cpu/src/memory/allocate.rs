@@ -1,4 +1,4 @@
-//! Making allocations: of new memory, or of another process's.
+//! Allocating new memory, and importing another process's.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::allocation::Allocation;
 use super::backing::{Backing, Record};
 use super::{accounting, map};
 
-/// What an allocation is to be.
+/// The properties of a new allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Size in bytes, not 0.
@@ -25,7 +25,7 @@ pub struct Request {
     pub has_device: bool,
 }
 
-/// Allocates memory: the address of its first byte, or `None` when the machine has not enough.
+/// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
 pub fn allocate(request: &Request) -> Option<usize> {
     if !accounting::reserve(request.size) {
         return None;
@@ -37,7 +37,7 @@ pub fn allocate(request: &Request) -> Option<usize> {
     Some(insert(backing, request))
 }
 
-/// Maps the allocation of another process that `record` describes, which is in `file`: the address of its first byte,
+/// Maps another process's allocation, which `record` describes and `file` holds. Returns the address of its first byte,
 /// or `None` when the system refuses.
 pub fn import(file: &File, record: &Record, context: u64) -> Option<usize> {
     let backing = Backing::import(file, record)?;
@@ -58,7 +58,7 @@ fn insert(backing: Backing, request: &Request) -> usize {
     address
 }
 
-/// A number that no other allocation of the process has or had.
+/// An id that is unique among the process's past and present allocations.
 pub(super) fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! One allocation, and what keeps it in place while it is used.
+//! Allocations, and the pins that keep one alive while commands use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::backing::{Backing, Export, Record, exports};
 use super::pins::PinCount;
 use crate::abi::result::ZeResult;
 
-/// A live allocation. Its memory goes back when the last owner lets go.
+/// An allocation. Its memory is freed with the last reference.
 #[derive(Debug)]
 pub struct Allocation {
     backing: Backing,
@@ -20,14 +20,14 @@ pub struct Allocation {
     id: u64,
     context: u64,
     has_device: bool,
-    /// The submitted operations that use it.
+    /// The submitted commands that use it.
     pins: PinCount,
     /// Whether this process, or one that it was forked from, has exported it.
     exported: AtomicBool,
 }
 
 impl Allocation {
-    /// What `request` asked for, in `backing`; new memory has been generation in the accounting.
+    /// The allocation that `request` describes, in `backing`. The caller has accounted for new memory.
     pub(super) fn new(backing: Backing, request: &Request, id: u64) -> Self {
         Self {
             backing,
@@ -56,7 +56,7 @@ impl Allocation {
         self.kind
     }
 
-    /// A number that no other allocation of the process has or had.
+    /// An id that is unique among the process's past and present allocations.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -71,15 +71,16 @@ impl Allocation {
         self.has_device
     }
 
-    /// Whether it is another process's memory, opened here.
+    /// Whether it was imported from another process.
     pub fn is_import(&self) -> bool {
         matches!(self.backing, Backing::Import { .. })
     }
 
-    /// Lets another process map it: its block goes into a file, and its record too.
+    /// Exports it: moves its block into a memory file, with a record that describes it.
     ///
     /// # Errors
-    /// The code that goes with what the system refused, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
+    /// The result code for the system's error, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an imported
+    /// allocation.
     pub fn export(&self) -> ZeResult<Export> {
         let (block, offset) = self
             .backing
@@ -91,12 +92,12 @@ impl Allocation {
             size: self.size as u64,
             kind: self.kind,
         };
-        // Before it is: a thread that frees it meanwhile looks in vain, rather than not at all.
+        // Set before the export, so that a concurrent free looks for one, possibly in vain.
         self.exported.store(true, Ordering::Release);
         exports::export(block, &record)
     }
 
-    /// Waits until no submitted operation uses it.
+    /// Waits until no submitted command uses it.
     pub fn wait_until_unused(&self) {
         self.pins.wait_until_zero();
     }
@@ -114,7 +115,7 @@ impl Drop for Allocation {
     }
 }
 
-/// An operation's hold on an allocation: freeing takes effect only after the last one is dropped.
+/// Keeps an allocation alive for a command: a free takes effect when the last pin is dropped.
 #[derive(Debug)]
 pub struct Pin {
     allocation: Arc<Allocation>,
@@ -122,7 +123,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Takes hold.
+    /// Pins `allocation`.
     pub fn new(allocation: Arc<Allocation>) -> Self {
         let generation = allocation.pins.pin();
         Self {

@@ -1,26 +1,25 @@
-//! What a fork must not copy half changed, and what it must not share.
+//! Memory across a fork: its tables are copied in a consistent state, and its exports are not shared with the child.
 
 use super::backing::exports;
 use super::{backing, map};
 
-/// Keeps every other thread from allocating, freeing and exporting until this one calls [`parent`] or [`child`].
+/// Blocks allocation, free and export in other threads until this thread calls [`parent`] or [`child`].
 ///
-/// The order of the locks: the map, the arenas, the exports.
+/// Lock order: the map, the arenas, the export table.
 pub fn prepare() {
     map::prepare();
     backing::prepare();
     exports::prepare();
 }
 
-/// Ends what [`prepare`] began on this thread.
+/// Undoes [`prepare`], in the parent.
 pub fn parent() {
     exports::parent();
     backing::parent();
     map::parent();
 }
 
-/// As [`parent`], on the only thread of a child, which gets memory of its own for all that its parent shares with
-/// other processes.
+/// Undoes [`prepare`], in the child, and replaces memory that the parent shares with other processes by private copies.
 pub fn child() {
     exports::child();
     backing::parent();

@@ -1,4 +1,4 @@
-//! All live allocations, ordered by address, so that any pointer finds its allocation in O(log n).
+//! The map of live allocations by address: finds the allocation of any pointer in O(log n).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub fn find(address: usize) -> Option<Arc<Allocation>> {
     (address - base < allocation.size()).then(|| Arc::clone(allocation))
 }
 
-/// Takes out the allocation that begins at `base`, if `accept` says so.
+/// Removes the allocation that begins at `base`, if `accept` returns true for it.
 pub fn remove(base: usize, accept: impl FnOnce(&Allocation) -> bool) -> Option<Arc<Allocation>> {
     let mut live = LIVE.write();
     live.get(&base).filter(|allocation| accept(allocation))?;
     live.remove(&base)
 }
 
-/// Takes out every allocation of a context.
+/// Removes every allocation of a context.
 pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
     LIVE.write()
         .extract_if(.., |_, allocation| allocation.context() == context)
@@ -40,14 +40,13 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
 
 static HELD_AT_FORK: HeldGuard<RwLockWriteGuard<'static, Live>> = HeldGuard::new();
 
-/// Keeps every other thread from the map until this one calls [`parent`], so that a fork in between does not copy it
-/// half changed.
+/// Locks the map until this thread calls [`parent`], so that a fork copies it in a consistent state.
 pub fn prepare() {
-    // SAFETY: `HELD_AT_FORK` goes with the map's lock.
+    // SAFETY: the map's lock guards `HELD_AT_FORK`.
     unsafe { HELD_AT_FORK.put(LIVE.write()) };
 }
 
-/// Ends what [`prepare`] began on this thread, or on the one that this one is a copy of.
+/// Undoes [`prepare`], in the parent and in the child.
 pub fn parent() {
     // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
     drop(unsafe { HELD_AT_FORK.take() });

@@ -1,7 +1,7 @@
 //! Memory: allocations of the machine's own memory, found by any pointer into them.
 //!
-//! [`allocate`] takes bytes from `backing` and enters them in `accounting` and `map`; a [`Span`] is a range of bytes that a
-//! command touches, and its [`Pin`] keeps the allocation alive until the command is complete.
+//! [`allocate`] accounts for the bytes, takes them from `backing` and enters the allocation in `map`. A [`Span`] is a
+//! range of bytes that a command touches, and a [`Pin`] keeps its allocation alive until the command is complete.
 
 mod accounting;
 mod allocate;

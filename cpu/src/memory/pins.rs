@@ -1,4 +1,4 @@
-//! How many operations that have been submitted use an allocation.
+//! Pin counts: how many submitted commands use an allocation.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,16 +10,16 @@ use crate::process;
 const WAITED: u64 = 1 << 31;
 const COUNT: u64 = WAITED - 1;
 
-/// Changes whenever a count that is waited for gets to 0; shared by all allocations, as blocking frees are rare.
+/// Changes whenever a count with a waiting thread drops to 0. All allocations share it, as blocking frees are rare.
 static IDLE: AtomicU32 = AtomicU32::new(0);
 
-/// The count, in the lower half; the upper half is the generation of the process that it is of. What was under way in
-/// the parent of a fork is over for the child, whose count begins at 0.
+/// The count in the lower half, the generation of its process in the upper half. Commands in flight in the parent of a
+/// fork do not count in the child, whose count starts at 0.
 #[derive(Debug, Default)]
 pub struct PinCount(AtomicU64);
 
 impl PinCount {
-    /// One more; returns what [`unpin`]Self::unpin needs.
+    /// Increments the count and returns the generation for [`unpin`](Self::unpin).
     pub fn pin(&self) -> u32 {
         let generation = process::generation();
         let one_more = |word| {
@@ -37,7 +37,7 @@ impl PinCount {
         generation
     }
 
-    /// One less, unless it was generation before a fork.
+    /// Decrements the count, unless the pin is from before a fork.
     pub fn unpin(&self, generation: u32) {
         if generation != process::generation() {
             return;
@@ -45,12 +45,12 @@ impl PinCount {
         let before = self.0.fetch_sub(1, Ordering::AcqRel);
         if before & (WAITED | COUNT) == WAITED | 1 {
             IDLE.fetch_add(1, Ordering::Release);
-            // An error is impossible: the word is there, and there is nothing else to refuse.
+            // Waking cannot fail: the address is valid.
             let _ = futex::wake(&IDLE, futex::Flags::PRIVATE, u32::MAX >> 1);
         }
     }
 
-    /// Waits until there are none.
+    /// Waits until the count is 0.
     pub fn wait_until_zero(&self) {
         loop {
             let seen = IDLE.load(Ordering::Acquire);
@@ -58,7 +58,7 @@ impl PinCount {
             if !is_of(word, process::generation()) || word & COUNT == 0 {
                 return;
             }
-            // Comes back at once when the word has changed, and after a signal; both mean to look again.
+            // Returns at once when the word has changed, and after a signal; the loop checks again in both cases.
             let _ = futex::wait(&IDLE, futex::Flags::PRIVATE, seen, None);
         }
     }

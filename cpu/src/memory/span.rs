@@ -1,4 +1,4 @@
-//! A range of memory that an operation touches.
+//! Ranges of memory that commands touch.
 
 use std::sync::{Arc, Weak};
 
@@ -8,7 +8,7 @@ use super::allocation::{Allocation, Pin};
 use super::map;
 use crate::abi::result::{ZeResult, ensure};
 
-/// A range of bytes: inside one allocation, or plain memory of the process.
+/// A range of bytes, inside one allocation or in other memory of the process.
 #[derive(Clone, Debug)]
 pub struct Span {
     address: usize,
@@ -54,7 +54,7 @@ impl Span {
         self.address < other.address + other.length && other.address < self.address + self.length
     }
 
-    /// Keeps the memory in place until the pin is dropped; plain memory needs no pin.
+    /// Keeps the allocation alive until the pin is dropped; other memory of the process needs no pin.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the allocation has been freed.

@@ -1,11 +1,11 @@
-//! How much memory this process may use, by the machine and by its control groups.
+//! The memory that this process may use, limited by the machine and by control groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::process::sync::Lazy;
 
-/// Bytes of memory that the process can ever have: the machine's, or its control group's limit if that is lower.
+/// The most memory that the process can have, in bytes: the machine's, or its control group's limit if that is lower.
 pub fn total() -> u64 {
     static TOTAL: Lazy<u64> = Lazy::new();
     *TOTAL.get_or_make(|| system().total())
@@ -21,7 +21,7 @@ pub fn max_allocation_size() -> u64 {
     total() / 2
 }
 
-/// Where the system tells of its memory.
+/// The files in which the system reports its memory.
 struct System {
     meminfo: PathBuf,
     groups: Vec<Group>,
@@ -66,11 +66,11 @@ impl System {
     }
 }
 
-/// The names that a version of control groups gives its files.
+/// The file names of a version of control groups.
 struct Names {
     limit: &'static str,
     usage: &'static str,
-    /// What of the usage is a cache of files that the kernel gives up first, those of groups below included.
+    /// The part of the usage that is reclaimable file cache, including groups below.
     cache: &'static str,
 }
 
@@ -86,7 +86,7 @@ const SECOND: Names = Names {
     cache: "inactive_file ",
 };
 
-/// A control group with a say in the process's memory.
+/// A control group that limits the process's memory.
 struct Group {
     folder: PathBuf,
     names: &'static Names,
@@ -145,7 +145,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A folder that looks like the root of a system, removed at the end.
+    /// A folder with the layout of a root file system, removed at the end.
     struct Root(PathBuf);
 
     impl Root {

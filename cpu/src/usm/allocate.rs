@@ -131,8 +131,8 @@ unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> ZeResult<bool
     unsafe { relaxes(desc.pNext) }
 }
 
-/// Whether a descriptor's chain lifts the size limit. Anything else in it (import, export, ray tracing) changes what
-/// the memory is, so it is refused rather than ignored.
+/// Whether a descriptor's chain lifts the size limit. Any other structure (import, export, ray tracing) changes the
+/// kind of memory, so it is an error rather than ignored.
 ///
 /// # Safety
 /// As for [`chain`].

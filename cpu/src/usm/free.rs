@@ -17,13 +17,13 @@ structures! {
 const BLOCKING: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE.0;
 const DEFERRED: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE.0;
 
-/// `zeMemFree`. The pointer is gone at once; memory that submitted work still uses goes back when that is done.
+/// `zeMemFree`. The pointer is invalid at once; memory that commands in flight use is freed when they are complete.
 pub fn free(context: sys::ze_context_handle_t, pointer: *mut c_void) -> ZeResult {
     let context = resolve::<Context>(context)?;
     take(&context, pointer).map(drop)
 }
 
-/// `zeMemFreeExt`: blocking waits until no submitted work uses the memory, deferred is what [`free`] does.
+/// `zeMemFreeExt`: blocking waits until no command in flight uses the memory, deferred is what [`free`] does.
 ///
 /// # Safety
 /// `desc` must be null, misaligned or valid.

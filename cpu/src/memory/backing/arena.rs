@@ -1,5 +1,5 @@
-//! Small memory, cut from blocks. What is free is written down beside a block and not in it, so that nobody who maps
-//! the block, or writes past the end of an allocation, can lead the allocator astray.
+//! Small allocations, suballocated from blocks. The allocator's metadata is kept outside of the block, so neither a
+//! process that maps the block nor a write past the end of an allocation can corrupt it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::block::Block;
 use super::{MIN_ALIGNMENT, PAGE};
 use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
 
-/// Bytes of a block that small memory is cut from: room for several of the largest, little to move when exported.
+/// The length of a block for small allocations: room for several of the largest, and little to move at an export.
 const LENGTH: usize = 2 << 20;
-/// Pieces of one block at most; each costs twenty-odd bytes, used or not.
+/// The most suballocations of a block; each costs some twenty bytes of metadata, used or not.
 const MAX_SUBALLOCATIONS: u32 = 8192;
 
-/// A suballocation of a block, which is free again when it is dropped.
+/// A part of a block, freed when it is dropped.
 pub struct Suballocation {
     block: Arc<Block>,
     address: usize,
@@ -28,7 +28,7 @@ struct Arena {
     suballocations: usize,
 }
 
-/// All arenas by address, and the one that had room last.
+/// All arenas by address, and the one that served last.
 struct Arenas {
     all: BTreeMap<usize, Arena>,
     latest: usize,
@@ -66,7 +66,7 @@ impl Suballocation {
         self.address
     }
 
-    /// What it is a suballocation of.
+    /// The block that it is a part of.
     pub fn block(&self) -> &Block {
         &self.block
     }
@@ -97,13 +97,14 @@ impl Arenas {
         Some(())
     }
 
-    /// Frees a suballocation; the arena that is not needed any more, for the caller to drop.
+    /// Frees a suballocation. Returns an arena that is no longer needed, for the caller to drop without the lock.
     fn release(&mut self, suballocation: &Suballocation) -> Option<Arena> {
         let address = suballocation.block.address();
         let arena = self.all.get_mut(&address)?;
         arena.free.free(suballocation.cut);
         arena.suballocations -= 1;
-        // One empty arena is kept, lest a program that allocates and frees at its edge maps and unmaps each time.
+        // One empty arena is kept, so that a program that allocates and frees in turns does not map and unmap each
+        // time.
         let kept = |arena: &Arena| arena.suballocations == 0 && !arena.block.is_closed();
         let needless = arena.suballocations == 0
             && (arena.block.is_closed() || self.all.values().filter(|it| kept(it)).count() > 1);
@@ -131,14 +132,13 @@ impl Drop for Suballocation {
 
 static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Arenas>> = HeldGuard::new();
 
-/// Keeps every other thread from cutting and freeing until this one calls [`parent`], so that a fork in between does
-/// not copy an arena half changed.
+/// Locks the arenas until this thread calls [`parent`], so that a fork copies them in a consistent state.
 pub fn prepare() {
-    // SAFETY: `HELD_AT_FORK` goes with the arenas' lock.
+    // SAFETY: the arenas' lock guards `HELD_AT_FORK`.
     unsafe { HELD_AT_FORK.put(ARENAS.lock()) };
 }
 
-/// Ends what [`prepare`] began on this thread, or on the one that this one is a copy of.
+/// Undoes [`prepare`], in the parent and in the child.
 pub fn parent() {
     // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
     drop(unsafe { HELD_AT_FORK.take() });

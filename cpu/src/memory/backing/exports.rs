@@ -1,11 +1,11 @@
-//! The memory of this process that other processes may map.
+//! The export table: memory of this process that other processes may map.
 //!
-//! A block is private at first, and in a memory file once an allocation in it is exported. The file begins with the
-//! block's bytes; behind them it has room for one [`Record`] for each place where an allocation can begin.
+//! A block is private at first, and moves into a memory file when an allocation in it is exported. The file holds the
+//! block's bytes, followed by one slot for a [`Record`] for each offset at which an allocation can begin.
 //!
-//! A child of a fork gets a private copy of every such block, at the same addresses, as it does of all other memory:
-//! an allocation that was exported may have neighbours in its block, and whoever forks shares nothing by that. What
-//! the child means to share it opens through a handle.
+//! A fork's child gets a private copy of every such block at the same addresses, as it does of all other memory: an
+//! exported allocation may have neighbours in its block, which must not be shared by accident. The child shares memory
+//! by opening a handle.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,27 +25,27 @@ use crate::memory::accounting;
 use crate::process;
 use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
 
-/// What another process finds an allocation through.
+/// How another process finds an exported allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// A descriptor of the block's file that is the allocation's own: its position is that of the record, so that it
-    /// tells all by itself. It is open until the allocation is freed.
+    /// A descriptor of the block's file for this allocation alone. Its position is that of the record, so the
+    /// descriptor identifies the allocation. It stays open until the allocation is freed.
     pub descriptor: i32,
     /// The file's inode.
     pub inode: u64,
-    /// Where in the file the record is.
+    /// The record's offset in the file.
     pub record_offset: u64,
 }
 
 struct Exports {
-    /// The blocks that are in a file, by address.
+    /// The blocks that were moved into a file, by address.
     blocks: BTreeMap<usize, InFile>,
     /// The exported allocations by id, and by the generation of the process that exported them: a child keeps its
     /// parent's descriptors, so that a handle of the parent's can be opened there.
     records: BTreeMap<(u64, u32), (File, Export)>,
 }
 
-/// A block that is in a file.
+/// The file of a block.
 struct InFile {
     file: File,
     length: usize,
@@ -56,10 +56,10 @@ static EXPORTS: Mutex<Exports> = Mutex::new(Exports {
     records: BTreeMap::new(),
 });
 
-/// Lets other processes map the allocation that `record` describes, which is in `block`.
+/// Exports the allocation that `record` describes, which is in `block`.
 ///
 /// # Errors
-/// What [`ShareError::report`] makes of the system's error.
+/// The result code of [`ShareError::report`].
 pub fn export(block: &Block, record: &Record) -> ZeResult<Export> {
     let mut all = EXPORTS.lock();
     let key = (record.id, process::generation());
@@ -89,7 +89,7 @@ impl Exports {
         Ok((file, export))
     }
 
-    /// The file that the block's bytes are in, from now on at the latest.
+    /// Moves the block into a file, if it is not in one, and returns the file.
     fn share(&mut self, block: &Block) -> Result<&InFile, ShareError> {
         block.close();
         if !self.blocks.contains_key(&block.address()) {
@@ -98,7 +98,7 @@ impl Exports {
             move_to(block.mapping(), &file)?;
             self.insert(block, file);
         }
-        // It has just been looked for.
+        // It was found or inserted above.
         self.blocks
             .get(&block.address())
             .ok_or(ShareError::new("finding the memory file", libc::ENOENT))
@@ -111,8 +111,8 @@ impl Exports {
     }
 }
 
-/// Memory that cannot be moved into a file later is put in one while it is new. It stays private, and cannot be exported,
-/// when there is no file to be had or the program's descriptors would run short.
+/// Puts a new block into a file, where the system does not allow moving it later. The block stays private and cannot be
+/// exported when no file can be created or the program's descriptors would run short.
 pub fn share_when_new(block: &Block) {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = most.map_or(usize::MAX, |most| most as usize / 4);
@@ -125,8 +125,8 @@ pub fn share_when_new(block: &Block) {
     }
 }
 
-/// Takes back what was exported of an allocation: its record is struck out, its descriptor closed. A child strikes out
-/// nothing of its parent's.
+/// Revokes the export of an allocation: clears its record and closes its descriptor. A child does not clear its
+/// parent's records.
 pub fn revoke(id: u64) {
     let mut all = EXPORTS.lock();
     let of_it: Vec<_> = all
@@ -136,7 +136,7 @@ pub fn revoke(id: u64) {
     drop(all);
     for ((_, generation), (file, export)) in of_it {
         if generation == process::generation() {
-            // The file has room there, so this cannot fail.
+            // The file has room there, so the write cannot fail.
             let _ = file.write_all_at(&[0; Record::LENGTH], export.record_offset);
         }
     }
@@ -148,27 +148,28 @@ pub fn unregister(address: usize) {
     drop(block);
 }
 
-/// Where the record is of an allocation at `offset` of a block of `length` bytes.
+/// The offset in the file of the record of an allocation at `offset` of a block of `length` bytes.
 fn record_offset(length: u64, offset: u64) -> u64 {
     length + offset / MIN_ALIGNMENT as u64 * Record::LENGTH as u64
 }
 
-/// The length of the file of a block of `length` bytes: the bytes, and a record for each place.
+/// The length of the file of a block of `length` bytes, with its records.
 fn file_length(length: usize) -> u64 {
     record_offset(length as u64, length as u64)
 }
 
-/// The bytes of the block that a file of `file_length` bytes is of; `None` when it is of none.
+/// The length of the block in a file of `file_length` bytes; `None` when that is no length of a block's file.
 fn block_length(file_length: u64) -> Option<u64> {
     let one = MIN_ALIGNMENT as u64 + Record::LENGTH as u64;
     let length = file_length / one * MIN_ALIGNMENT as u64;
     (record_offset(length, length) == file_length).then_some(length)
 }
 
-/// The record at `place` of a file, as its exporter wrote it; `Ok(None)` when it has been struck out.
+/// The record at `place` of a file; `Some(None)` when its export was revoked, `None` when there is no record at
+/// `place`.
 ///
-/// A record counts only where the exporter writes one, behind the block's bytes and at the place that belongs to what it
-/// describes: what a program has in its memory cannot pass for one.
+/// A record is valid only at the offset where the exporter writes it, which is outside of the block's bytes: a program
+/// cannot forge one by writing to its allocations.
 pub fn read_record(file: &File, place: u64) -> Option<Option<Record>> {
     let length = block_length(file.metadata().ok()?.len())?;
     let is_place = place >= length && (place - length).is_multiple_of(Record::LENGTH as u64);
@@ -198,22 +199,21 @@ pub fn reopen(file: &File, position: u64) -> Result<File, ShareError> {
     Ok(file)
 }
 
-/// The exports' lock and, by address, the copies that a child is to have.
+/// The guard of the export table's lock and, by address, the copies for the child.
 type HeldState = (MutexGuard<'static, Exports>, BTreeMap<usize, Mapping>);
 
 static HELD_AT_FORK: HeldGuard<HeldState> = HeldGuard::new();
 
-/// Keeps every other thread from exporting until this one calls [`parent`] or [`child`], and copies all blocks that
-/// are in files.
+/// Locks the export table until this thread calls [`parent`] or [`child`], and copies all blocks that are in files.
 pub fn prepare() {
     let all = EXPORTS.lock();
     let copy = |(address, block): (&usize, &InFile)| Some((*address, block.copy()?));
     let copies = all.blocks.iter().filter_map(copy).collect();
-    // SAFETY: `HELD_AT_FORK` goes with the exports' lock.
+    // SAFETY: the export table's lock guards `HELD_AT_FORK`.
     unsafe { HELD_AT_FORK.put((all, copies)) };
 }
 
-/// Ends what [`prepare`] began, in the parent.
+/// Undoes [`prepare`], in the parent.
 pub fn parent() {
     // SAFETY: this thread took the lock in `prepare`.
     let held = unsafe { HELD_AT_FORK.take() };
@@ -223,7 +223,7 @@ pub fn parent() {
     }
 }
 
-/// Ends what [`prepare`] began, in the child: puts the copies in the place of the blocks.
+/// Undoes [`prepare`], in the child: replaces the blocks by the copies.
 pub fn child() {
     // SAFETY: this thread is a copy of the one that took the lock in `prepare`.
     let Some((mut all, mut copies)) = (unsafe { HELD_AT_FORK.take() }) else {
@@ -233,7 +233,7 @@ pub fn child() {
         let copy = copies.remove(&address);
         let put = copy.is_some_and(|copy| copy.move_back(address).is_ok());
         if !put {
-            // Without memory for a copy the child's writes are still its own; it may see some of its parent's.
+            // Without a copy the child's writes are still private, but it may see later writes of its parent.
             let _ = Mapping::replace_privately(address, block.length, &block.file);
         }
     }
@@ -250,7 +250,7 @@ impl InFile {
         let copy = Mapping::anonymous(self.length, super::PAGE)?;
         for extent in extents {
             let length = (extent.end - extent.start) as usize;
-            // SAFETY: the mapping is ours alone, and the extent lies within it.
+            // SAFETY: no other code has the mapping's address, and the extent lies within it.
             let place = unsafe {
                 std::slice::from_raw_parts_mut(
                     (copy.address() + extent.start as usize) as *mut u8,

@@ -21,10 +21,10 @@ impl Mapping {
         let huge = length >= HUGE_PAGE_THRESHOLD;
         let alignment = if huge { HUGE_PAGE } else { alignment.max(PAGE) };
         let length = length.checked_next_multiple_of(PAGE)?;
-        // Enough to cut an aligned suballocation out of it.
+        // Enough to contain an aligned range of `length` bytes.
         let reserved = length.checked_add(alignment - PAGE)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: an anonymous mapping at an address of the system's choice disturbs nobody.
+        // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
         let start = unsafe { libc::mmap(ptr::null_mut(), reserved, READ_WRITE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return None;
@@ -38,10 +38,10 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with everybody who maps it.
+    /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with every process that maps it.
     pub fn of_file(file: &File, offset: u64, length: usize) -> Option<Self> {
         let offset = libc::off_t::try_from(offset).ok()?;
-        // SAFETY: a mapping at an address of the system's choice disturbs nobody.
+        // SAFETY: a mapping at an address of the system's choice replaces no other one.
         let address = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -63,7 +63,7 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// Puts the beginning of `file` in the place of what is mapped, at the same addresses.
+    /// Maps the beginning of `file` at the same addresses.
     pub fn replace(&self, file: &File) -> std::io::Result<()> {
         // SAFETY: the range is ours; that its content changes is what the caller asks for.
         let answer = unsafe {

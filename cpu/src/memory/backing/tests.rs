@@ -63,7 +63,7 @@ fn what_is_exported_keeps_its_bytes_and_shares_them() {
     for length in [PAGE, 1 << 20, 9 << 20] {
         let block = Block::new(length, PAGE).unwrap();
         let all = words(block.address(), length / 8);
-        // Every third page, so that pages that nobody has touched are moved as well.
+        // Every third page, so that untouched pages are moved as well.
         for index in (0..all.len()).filter(|index| index / 512 % 3 == 0) {
             all[index].store(index as u64 ^ 0xabcd, Ordering::Relaxed);
         }
@@ -153,7 +153,7 @@ fn what_a_program_writes_is_no_record() {
         None,
         "the program's own bytes"
     );
-    // Behind them, only what belongs to the place and lies in the block counts.
+    // Behind them, a record is valid only at its own offset and for a range in the block.
     let at = |offset: usize| (PAGE + offset / 64 * 32) as u64;
     for (place, wrong) in [
         (

@@ -11,8 +11,8 @@ use crate::context::Context;
 use crate::handle::resolve;
 use crate::memory;
 
-/// `zeMemGetIpcHandle`: of any allocation's first byte, whatever its kind. The descriptor in the handle stays open until
-/// the allocation is freed.
+/// `zeMemGetIpcHandle`, for the base address of an allocation of any kind. The descriptor in the handle stays open
+/// until the allocation is freed.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -43,8 +43,8 @@ pub unsafe fn get(
     Ok(())
 }
 
-/// `zeMemPutIpcHandle`: the handle's descriptor belongs to the allocation and goes with it, so there is nothing to
-/// give back but the name.
+/// `zeMemPutIpcHandle`: the handle's descriptor belongs to the allocation and is closed with it, so only the handle is
+/// checked.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for anything but a handle.
@@ -53,7 +53,7 @@ pub fn put(context: sys::ze_context_handle_t, handle: &sys::ze_ipc_mem_handle_t)
     Handle::decode(handle).map(drop)
 }
 
-/// `zeMemGetFileDescriptorFromIpcHandleExp`: the descriptor is the allocation's, and closed with it.
+/// `zeMemGetFileDescriptorFromIpcHandleExp`: the descriptor belongs to the allocation and is closed with it.
 ///
 /// # Safety
 /// As for [`get`].

@@ -6,16 +6,16 @@ use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
 
-/// What the bytes say.
+/// The decoded handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
-    /// The file, in the process that opens the handle if the number was replaced, else in `process`.
+    /// The file's descriptor: of `process`, or of the opening process if the program replaced the number.
     pub descriptor: i32,
     /// The process that made the handle.
     pub process: u32,
-    /// The file's inode: whether a descriptor of that number is still the one that was meant.
+    /// The file's inode, which tells whether the number still refers to the same file.
     pub inode: u64,
-    /// Where in the file the allocation's record is.
+    /// The offset of the allocation's record in the file.
     pub record_offset: u64,
     /// The allocation's id in its process.
     pub id: u64,

@@ -22,8 +22,8 @@ const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FL
 /// `zeMemOpenIpcHandle`: a new mapping each time, of the kind that the allocation has.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is none or its file cannot be had: its process is gone or out of
-/// reach, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is invalid or its file cannot be opened: its process is gone or
+/// not accessible, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -48,7 +48,8 @@ pub unsafe fn open(
     Ok(())
 }
 
-/// `zeMemCloseIpcHandle`. The pointer is gone at once; memory that submitted work still uses is unmapped after it.
+/// `zeMemCloseIpcHandle`. The pointer is invalid at once; memory that commands in flight use is unmapped when they are
+/// complete.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pointer that [`open`] did not give, or not in this context.
@@ -65,7 +66,7 @@ pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> ZeRes
     .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
-/// `zeMemGetIpcHandleFromFileDescriptorExp`: the descriptor stays the caller's, who closes it after opening.
+/// `zeMemGetIpcHandleFromFileDescriptorExp`: the descriptor stays the caller's, to be closed after opening.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a descriptor of anything else, `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the
@@ -108,7 +109,7 @@ fn find(handle: &Handle) -> Option<File> {
 pub(super) fn duplicate(descriptor: i32) -> Option<File> {
     // SAFETY: duplicating any number is harmless; a number that names nothing is an error.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    // SAFETY: the system has just made it, and only we know it.
+    // SAFETY: the descriptor is new and has no other owner.
     (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
 }
 
@@ -121,12 +122,12 @@ fn duplicate_from_process(handle: &Handle) -> Option<File> {
     Some(File::from(file))
 }
 
-/// Whether it is the handle's file, and one of this runtime's. A number in a forged handle leads to no other file.
+/// Whether it is the handle's file and one of this runtime's, so a forged handle cannot refer to another file.
 pub(super) fn is(file: &File, handle: &Handle) -> bool {
     is_memory_file(file) && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
 }
 
-/// What the exporter says of the allocation at `record_offset`: its size above all, which no handle has.
+/// The exporter's record of the allocation, with the size that the handle lacks.
 fn record(file: &File, record_offset: u64) -> ZeResult<Record> {
     read_record(file, record_offset)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?
