@@ -1,4 +1,4 @@
-//! Making command lists and ending them.
+//! Creating, closing, resetting and destroying command lists.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub unsafe fn create_immediate(
     Ok(())
 }
 
-/// `zeCommandListDestroy`; work that has been submitted goes on.
+/// `zeCommandListDestroy`; submitted commands are not affected.
 pub fn destroy(list: sys::ze_command_list_handle_t) -> ZeResult {
     retire::<CommandList>(list).map(drop)
 }
@@ -100,7 +100,7 @@ pub fn reset(list: sys::ze_command_list_handle_t) -> ZeResult {
 pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let stream = &list.immediate()?.stream;
-    // The clock is read only where there is something to wait for.
+    // The clock is read only if there is something to wait for.
     let done =
         stream.synchronize(Deadline::Now)? || stream.synchronize(Deadline::after(timeout))?;
     ensure(done, sys::ZE_RESULT_NOT_READY)

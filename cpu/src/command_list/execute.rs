@@ -1,4 +1,4 @@
-//! Running what regular lists have recorded.
+//! Executing the recorded commands of regular lists.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::handle::resolve;
 
-/// Closed lists whose memory is all there, ready to be submitted.
+/// Closed lists with live memory, ready to be submitted.
 pub struct Batch {
     lists: Vec<Vec<Command>>,
-    /// Holds the memory until every command has taken its own pins.
+    /// Keeps the memory alive until every command has its own pins.
     _pins: Vec<Pins>,
 }
 
@@ -22,7 +22,7 @@ impl Batch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one
-    /// that is not closed or touches freed memory, and what [`resolve`] answers.
+    /// that is not closed or touches freed memory, and the errors of [`resolve`].
     ///
     /// # Safety
     /// `lists` must be null, misaligned or valid for `count` handles.
@@ -49,7 +49,7 @@ impl Batch {
         Ok(Self { lists, _pins: pins })
     }
 
-    /// Submits them one after another: each list begins when the one before has ended.
+    /// Submits them in order, with a barrier before each list.
     pub fn submit(&self, stream: &Stream) -> ZeResult {
         for list in &self.lists {
             stream.barrier();
@@ -98,9 +98,9 @@ pub unsafe fn append_lists(
             signal: std::ptr::null_mut(),
             ..events
         };
-        start.append(&list, Nothing, Order::Strict)?;
+        start.append(&list, Nothing, Order::Barrier)?;
         batch.submit(&immediate.stream)?;
         let end = Events { count: 0, ..events };
-        end.append(&list, Nothing, Order::Strict)
+        end.append(&list, Nothing, Order::Barrier)
     }
 }

@@ -35,10 +35,10 @@ pub unsafe fn append_copy(
         Span::new(from as usize, size)?,
     );
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, copy, Order::Loose) }
+    unsafe { events.append(&list, copy, Order::Unordered) }
 }
 
-/// `zeCommandListAppendMemoryCopyFromContext`: one driver has one address space.
+/// `zeCommandListAppendMemoryCopyFromContext`: all contexts share one address space.
 ///
 /// # Safety
 /// As for [`append_copy`].
@@ -87,7 +87,7 @@ pub unsafe fn append_fill(
     // SAFETY: the caller vouches for the pattern and the events.
     unsafe {
         let pattern = slice::from_raw_parts(pattern.cast::<u8>(), pattern_size);
-        events.append(&list, Fill::new(span, pattern), Order::Loose)
+        events.append(&list, Fill::new(span, pattern), Order::Unordered)
     }
 }
 
@@ -132,11 +132,11 @@ pub unsafe fn append_copy_region(
     // SAFETY: the caller vouches for the pointers and the events.
     unsafe {
         let copy = RegionCopy::new(to.locate()?, from.locate()?)?;
-        events.append(&list, copy, Order::Loose)
+        events.append(&list, copy, Order::Unordered)
     }
 }
 
-/// `zeCommandListAppendMemoryPrefetch`: the memory is already where the processor is.
+/// `zeCommandListAppendMemoryPrefetch`: no work, as there is one memory.
 pub fn append_prefetch(
     list: sys::ze_command_list_handle_t,
     pointer: *const c_void,
@@ -144,10 +144,10 @@ pub fn append_prefetch(
 ) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     Span::new(pointer as usize, size)?;
-    list.append(Nothing, Order::Loose, None, &[])
+    list.append(Nothing, Order::Unordered, None, &[])
 }
 
-/// `zeCommandListAppendMemAdvise`: there is nothing to be advised about.
+/// `zeCommandListAppendMemAdvise`: no work, as there is one memory.
 pub fn append_advice(
     list: sys::ze_command_list_handle_t,
     device: sys::ze_device_handle_t,
@@ -162,5 +162,5 @@ pub fn append_advice(
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
     )?;
     Span::new(pointer as usize, size)?;
-    list.append(Nothing, Order::Loose, None, &[])
+    list.append(Nothing, Order::Unordered, None, &[])
 }

@@ -1,4 +1,4 @@
-//! Command lists: regular ones keep commands for later, immediate ones submit them at once.
+//! Command lists: regular ones record commands, immediate ones submit them.
 
 mod append;
 mod create;
@@ -47,7 +47,7 @@ struct Immediate {
     desc: QueueAttributes,
 }
 
-/// How a queue was asked to be, told back by the getters.
+/// The attributes of a queue or an immediate list.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueAttributes {
     /// `ze_command_queue_flags_t`.
@@ -87,10 +87,10 @@ struct Command {
 }
 
 impl CommandList {
-    /// Appends an operation: the one way in for every kind of command.
+    /// Appends an operation; every append ends here.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and what [`Operation::pin`] answers.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and the errors of [`Operation::pin`].
     pub fn append<O: Operation + 'static>(
         &self,
         operation: O,
@@ -98,7 +98,7 @@ impl CommandList {
         event: Option<Arc<Event>>,
         waits: &[Arc<Event>],
     ) -> ZeResult {
-        let order = if self.in_order { Order::Strict } else { order };
+        let order = if self.in_order { Order::Barrier } else { order };
         match &self.role {
             Role::Immediate(immediate) => {
                 submit(&immediate.stream, operation, order, waits, event.as_deref())?;
@@ -119,10 +119,10 @@ impl CommandList {
     }
 }
 
-/// Submits an operation with its events as they are now.
+/// Submits an operation with the current signals of its events.
 ///
 /// # Errors
-/// What [`Operation::pin`] answers; nothing is submitted then.
+/// Those of [`Operation::pin`]; nothing is submitted then.
 fn submit<O: Operation + 'static>(
     stream: &Stream,
     operation: O,
@@ -131,7 +131,7 @@ fn submit<O: Operation + 'static>(
     event: Option<&Event>,
 ) -> ZeResult {
     let pins = operation.pin()?;
-    // Taken before the operation begins a new current of its own event, which may be among them.
+    // Taken before the operation's own event, which may be in the wait list, gets a new signal.
     let waits = waits.iter().map(|event| event.signal()).collect();
     stream.submit(
         operation,
@@ -144,7 +144,7 @@ fn submit<O: Operation + 'static>(
 }
 
 impl Immediate {
-    /// In a synchronous list, waits for what has been appended.
+    /// In a synchronous list, waits for the appended commands.
     fn synchronize_if_synchronous(&self) -> ZeResult {
         if self.synchronous {
             self.stream.synchronize(Deadline::Never)?;

@@ -1,8 +1,8 @@
 //! The API's boundary: every function by name, and the tables through which a loader finds them.
 //!
-//! One declarative table, `ddi!`, produces both. Its groups are the tables of `ze_ddi.h`, its lines their entries
-//! in order, each with the minor version of specification 1 that added it: a table that a caller of an older version
-//! passes ends before the newer entries, so they must not be written.
+//! One declarative table, `ddi!`, produces both. Its groups are the tables of `ze_ddi.h`, its lines their entries in
+//! order, each with the minor version of specification 1 that added it: a caller of an older version passes a table
+//! without the newer entries, which must not be written.
 
 mod control;
 mod memory;
@@ -26,7 +26,7 @@ pub struct Entry {
     pub since: u32,
     /// The function.
     pub address: *const c_void,
-    /// Whether it does more than answer `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
+    /// Whether it does more than return `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
     pub implemented: bool,
 }
 

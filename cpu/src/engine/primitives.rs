@@ -1,10 +1,9 @@
-//! What threads of the engine meet at. The models in `tests/models`, which try every interleaving of a few threads, have
-//! other types in their place.
+//! The synchronization primitives of the engine. The models in `tests/models` replace them by loom's.
 
 pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use std::thread;
 
 pub use crate::process::sync::{Condvar, Mutex};
 
-/// How often a waiting thread looks before it goes to sleep: a few microseconds.
+/// How often a waiting thread spins before it sleeps: a few microseconds.
 pub const SPIN_LIMIT: u32 = 300;

@@ -20,51 +20,51 @@ use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::sync::{Condvar, Mutex};
 use crate::system::clock::{self, Deadline};
 
-/// What a command follows among those submitted to the same stream before it.
+/// Which earlier commands of the same stream a command follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last barrier or gate.
-    Loose,
-    /// Everything.
-    After,
-    /// The last barrier or gate; and everything later follows it.
-    Gate,
-    /// Everything; and everything later follows it: a barrier.
-    Strict,
+    /// Only the last barrier.
+    Unordered,
+    /// All of them.
+    AfterEarlier,
+    /// Only the last barrier; and all later commands follow it.
+    BeforeLater,
+    /// All of them; and all later commands follow it.
+    Barrier,
 }
 
 impl Order {
     fn follows_all(self) -> bool {
-        matches!(self, Self::After | Self::Strict)
+        matches!(self, Self::AfterEarlier | Self::Barrier)
     }
 
     fn holds_later(self) -> bool {
-        matches!(self, Self::Gate | Self::Strict)
+        matches!(self, Self::BeforeLater | Self::Barrier)
     }
 }
 
-/// How many unfinished commands are looked at: what lies further back waits as if it were behind a barrier, which is
-/// always allowed. This bounds the cost of a step, and the native commands that a stream has in flight.
+/// How many unfinished commands a step examines; later ones wait as if behind a barrier, which is always correct. This
+/// bounds the cost of a step and the number of native commands that a stream has in flight.
 pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
 /// A sequence of commands.
 #[derive(Default)]
 pub struct Stream(Arc<Shared>);
 
-/// A stream, for its commands.
+/// A stream's state, which its commands share.
 #[derive(Default)]
 pub struct Shared(ForkSafe<Own>);
 
-/// What belongs to one process: a fork's child has an empty stream.
+/// The state for one process: a fork's child has an empty stream.
 #[derive(Default)]
 struct Own {
     /// Held for a few instructions; no other lock is taken under it.
     state: Mutex<State>,
     changed: Condvar,
-    /// How many commands are complete with all before them: `State::first`, for a look without the lock.
+    /// A copy of `State::first`, which can be read without the lock: all commands before it are complete.
     finished: AtomicU64,
     fault: Fault,
-    /// The queue for native commands that follow none in flight, once there has been one.
+    /// The queue for native commands that follow none in flight, assigned on first use.
     home: OnceLock<&'static NativeQueue>,
 }
 
@@ -84,22 +84,22 @@ struct State {
     held: usize,
 }
 
-/// A command's place.
+/// A command in a stream.
 struct Slot {
     order: Order,
     stage: Stage,
 }
 
 enum Stage {
-    /// Commands that it follows are unfinished.
+    /// Commands that it follows are not complete.
     Held(Box<Command>),
-    /// There is a token of it; and something that executes it, once it has come so far.
+    /// There is a token of it, and an executor once it is being executed.
     Released(Option<Executor>),
     /// It is complete.
     Done,
 }
 
-/// How far some commands have come, taken together.
+/// The combined progress of some commands.
 #[derive(Clone, Copy)]
 enum Progress {
     /// All are complete.
@@ -128,7 +128,7 @@ impl Progress {
         }
     }
 
-    /// Whether a command may be released that follows them, and the queue that it has to be enqueued to.
+    /// Whether a command that follows them may be released, and the queue that it has to be enqueued to.
     fn admits(self, kind: Kind) -> Option<Option<&'static NativeQueue>> {
         match self {
             Self::Done => Some(None),
@@ -152,7 +152,7 @@ impl State {
         self.commands.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// Releases the commands that nothing holds any more.
+    /// Releases the commands that may be executed now.
     fn release(&mut self, stream: &Arc<Shared>, ready: &mut Vec<Token>) {
         let (mut all, mut barriers) = (Progress::Done, Progress::Done);
         for (sequence, slot) in (self.first..).zip(&mut self.commands).take(WINDOW) {
@@ -192,14 +192,14 @@ impl Shared {
             .get_or_init(|| engine().assign_native_queue())
     }
 
-    /// Notes an error for the next host synchronization.
+    /// Records an error for the next host synchronization.
     pub fn note(&self, outcome: ZeResult) {
         if let Err(code) = outcome {
             self.own().fault.note(code);
         }
     }
 
-    /// Tells what executes a command. Returns the commands that may follow it at once.
+    /// Publishes the executor of a command. Returns the commands that may be enqueued behind it.
     #[must_use]
     pub fn executing(self: &Arc<Self>, sequence: u64, executor: Executor) -> Vec<Token> {
         let mut ready = Vec::new();
@@ -213,7 +213,7 @@ impl Shared {
         ready
     }
 
-    /// Completes a command and adds those that nothing holds any more to `ready`.
+    /// Completes a command and adds the commands that it releases to `ready`.
     pub fn complete(self: &Arc<Self>, sequence: u64, ready: &mut Vec<Token>) {
         let own = self.own();
         let mut state = own.state.lock();
@@ -241,10 +241,10 @@ impl Drop for Own {
 }
 
 impl Stream {
-    /// Submits an operation that follows what `order` says and then waits for `waits`, and that sets `signal` at its
-    /// end. `pins` is what [`Operation::pin`] answered.
+    /// Submits an operation that follows the commands that `order` determines, then waits for `waits`, and sets
+    /// `signal` on completion. `pins` is the result of [`Operation::pin`].
     ///
-    /// It never waits for anything. What is short and ready is run by the calling thread.
+    /// Does not block. The calling thread runs a short operation that is ready.
     pub fn submit<O: Operation + 'static>(
         &self,
         operation: O,
@@ -296,19 +296,19 @@ impl Stream {
         dispatch(ready);
     }
 
-    /// Everything submitted later follows everything submitted before.
+    /// Submits a barrier: all later commands follow all earlier ones.
     pub fn barrier(&self) {
-        // What is complete needs no barrier.
+        // Complete commands need no barrier.
         if !self.0.own().state.lock().commands.is_empty() {
-            let (order, waits) = (Order::Strict, SmallVec::new());
+            let (order, waits) = (Order::Barrier, SmallVec::new());
             self.submit(Nothing, Pins::new(), order, waits, None);
         }
     }
 
-    /// Waits until everything submitted before the call is complete; `false` when the deadline passes first.
+    /// Waits until all commands submitted before the call are complete; `false` when the deadline passes first.
     ///
     /// # Errors
-    /// The first error of a command since the last call that was answered with `true`.
+    /// The first error of a command since the last call that returned `true`.
     pub fn synchronize(&self, deadline: Deadline) -> ZeResult<bool> {
         let stream = self.0.own();
         let target = {
@@ -336,12 +336,12 @@ impl Stream {
     }
 }
 
-/// The first error of a stream's commands since the host last asked; 0 is none.
+/// The first error of a stream's commands since the last synchronization; 0 is none.
 #[derive(Default)]
 struct Fault(AtomicU32);
 
 impl Fault {
-    /// Notes an error unless there is one already.
+    /// Records an error unless there is one already.
     fn note(&self, code: sys::ze_result_t) {
         let _ = self
             .0

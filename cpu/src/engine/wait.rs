@@ -1,4 +1,4 @@
-//! Host threads that wait, and take part in the work meanwhile where that is safe.
+//! Host waits: a waiting thread spins briefly, helps with the execution where that is safe, and sleeps.
 
 use std::hint;
 
@@ -8,20 +8,20 @@ use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
 use crate::system::clock::Deadline;
 
-/// What a waiting thread sees.
+/// The state of what a thread waits for.
 pub enum WaitState {
-    /// What it waits for has happened.
+    /// It has happened.
     Done,
-    /// It will happen at the end of something that is being executed.
+    /// It will happen when a command that is being executed is complete.
     Executing(Executor),
-    /// What has to happen first is not known, or has not begun.
+    /// The command that it depends on is not known or not being executed yet.
     Unknown,
 }
 
-/// Waits until `look` answers [`WaitState::Done`]; `false` when the deadline passes first.
+/// Waits until `look` returns [`WaitState::Done`]; `false` when the deadline passes first.
 ///
-/// `changed` is notified, with `state` locked, whenever the answer becomes another one. `is_done` is a cheap preview of
-/// the answer that takes no lock.
+/// `changed` is notified, with `state` locked, whenever the result of `look` changes. `is_done` is a cheap check
+/// without the lock.
 pub fn wait<S>(
     state: &Mutex<S>,
     changed: &Condvar,
@@ -34,7 +34,7 @@ pub fn wait<S>(
         return is_done();
     }
     let (mut spun, mut tried) = (false, false);
-    // Declared before the guard, so that it is dropped without the lock: it may own objects of the other runtime.
+    // Declared before the guard, so that it is dropped without the lock: it may own native objects.
     let mut watched: Option<Watched> = None;
     let mut guard = state.lock();
     loop {
@@ -51,7 +51,7 @@ pub fn wait<S>(
             guard = state.lock();
             continue;
         }
-        // Whatever is done without the lock, the next thing is to look again.
+        // After each step without the lock, the state is checked again.
         if let Some(watched) = &mut watched
             && matches!(deadline, Deadline::Never)
             && !tried
@@ -93,10 +93,10 @@ pub fn wait<S>(
     }
 }
 
-/// What executes the command that a thread waits for.
+/// The executor of the command that a thread waits for.
 struct Watched {
     executor: Executor,
-    /// Whether the thread has helped already; what is left then is a matter of moments.
+    /// Whether the thread has helped already, so that little is left to be done.
     has_helped: bool,
     /// Whether another thread has been asked for help.
     has_asked: bool,
@@ -129,7 +129,7 @@ impl Watched {
     }
 }
 
-/// Looks for a few microseconds.
+/// Spins for a few microseconds.
 fn spin(is_done: impl Fn() -> bool) {
     for _ in 0..SPIN_LIMIT {
         hint::spin_loop();

@@ -86,7 +86,7 @@ pub unsafe fn create_counter_based(
     Ok(())
 }
 
-/// `zeEventDestroy`; work that still waits for it or is to signal it is not disturbed.
+/// `zeEventDestroy`; commands that wait for it or will signal it are not affected.
 pub fn destroy(event: sys::ze_event_handle_t) -> ZeResult {
     retire::<Event>(event).map(drop)
 }
@@ -119,7 +119,7 @@ pub fn query_status(event: sys::ze_event_handle_t) -> ZeResult {
 pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult {
     let event = resolve::<Event>(event)?;
     let signal = event.signal();
-    // The clock is read only where there is something to wait for.
+    // The clock is read only if there is something to wait for.
     let done = signal.is_set() || signal.wait(Deadline::after(timeout));
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }

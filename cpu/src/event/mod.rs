@@ -1,8 +1,7 @@
-//! Events: signals with the time of the operation that gave them.
+//! Events: signals with the times of the commands that set them.
 //!
-//! A regular event is set by the operation that signals it and stays so until it is reset. A counter-based event is
-//! never reset: each operation that is to signal it begins a new current, and whoever waits, waits for the current that was
-//! the latest at that moment.
+//! A regular event is set by the command that signals it, until it is reset. A counter-based event is never reset: each
+//! command that signals it gets a new signal, and a wait refers to the signal that is the latest at that time.
 
 mod entry;
 mod pool;
@@ -29,11 +28,11 @@ pub struct Event {
     attributes: Attributes,
 }
 
-/// The latest current of an event.
+/// The latest signal of an event.
 struct Current(RwLock<Arc<Signal>>);
 
 impl Reinit for Current {
-    /// Where the parent was about to begin another, that one is over for the child.
+    /// Where the parent was about to replace the signal, the child gets one that is set.
     fn reinit(&self) -> Self {
         let latest = self.0.try_read().map(|latest| Arc::clone(&latest));
         Self(RwLock::new(
@@ -42,12 +41,12 @@ impl Reinit for Current {
     }
 }
 
-/// How an event was asked to be.
+/// The attributes of an event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attributes {
     /// The handle of its pool, 0 without one.
     pub pool: usize,
-    /// Whether it keeps the time of what signals it.
+    /// Whether it keeps the times of the command that signals it.
     pub timed: bool,
     /// The flags of a counter-based event.
     pub counter: Option<u32>,
@@ -58,7 +57,7 @@ pub struct Attributes {
 }
 
 impl Event {
-    /// A new event: a regular one is not signalled, a counter-based one has nothing to wait for.
+    /// A new event: a regular one is not signalled, a counter-based one is, as there is nothing to wait for.
     pub fn new(attributes: Attributes) -> Self {
         let first = Signal::new(attributes.counter.is_some(), attributes.timed);
         Self {
@@ -67,12 +66,12 @@ impl Event {
         }
     }
 
-    /// What to wait on for the latest current.
+    /// The latest signal.
     pub fn signal(&self) -> Arc<Signal> {
         Arc::clone(&self.current.get().0.read())
     }
 
-    /// Whether it keeps the time of what signals it.
+    /// Whether it keeps the times of the command that signals it.
     pub fn is_timed(&self) -> bool {
         self.attributes.timed
     }
@@ -82,7 +81,7 @@ impl Event {
         self.attributes.counter.is_some()
     }
 
-    /// What an operation that is being submitted is to set at its end, which it has to.
+    /// The signal that a command being submitted must set on completion.
     pub fn signal_for_submission(&self) -> Arc<Signal> {
         let current = if self.is_counter() {
             let current = Arc::new(Signal::new(false, self.is_timed()));

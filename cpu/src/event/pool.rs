@@ -1,4 +1,4 @@
-//! Event pools: how many events, and what they can do.
+//! Event pools.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -33,19 +33,19 @@ pub struct EventPool {
 }
 
 impl EventPool {
-    /// How many events it has room for.
+    /// How many events it has.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether its events keep the time of what signals them.
+    /// Whether its events keep the times of the commands that signal them.
     pub fn is_timed(&self) -> bool {
         let timed = sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0
             | extensions::ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP;
         self.flags & timed != 0
     }
 
-    /// The flags of counter-based events, if its events are.
+    /// The flags of its counter-based events; `None` for regular ones.
     pub fn counter(&self) -> Option<u32> {
         self.counter
     }
@@ -105,7 +105,7 @@ pub unsafe fn create_pool(
     Ok(())
 }
 
-/// `zeEventPoolDestroy`; events that are still alive keep working.
+/// `zeEventPoolDestroy`; its live events are not affected.
 pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
     retire::<EventPool>(pool).map(drop)
 }

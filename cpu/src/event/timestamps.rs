@@ -1,4 +1,4 @@
-//! When the operation that signalled an event ran.
+//! The times of the command that signalled an event.
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{

@@ -1,4 +1,4 @@
-//! Argument values, checked against what the module says each argument is.
+//! Argument values, checked against the module's interface.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::handle::resolve;
 use crate::opencl::{Runtime, Value};
 use crate::spirv::Argument;
 
-/// What a number may be handed over in, whatever its own size in bytes.
+/// The size in which any smaller number may be passed, in bytes.
 const WORD: usize = 8;
 
 /// One value that has been set.
@@ -23,7 +23,7 @@ enum Stored {
     Local(usize),
 }
 
-/// The values of all arguments, those that have been set.
+/// The values of all arguments that have been set.
 #[derive(Clone, Debug)]
 pub struct Arguments(Vec<Option<Stored>>);
 
@@ -66,7 +66,7 @@ impl Arguments {
 /// `zeKernelSetArgumentValue`.
 ///
 /// # Safety
-/// `value` must be null or refer to `size` bytes, except for local memory, where it is not looked at.
+/// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
 pub unsafe fn set(
     kernel: sys::ze_kernel_handle_t,
     index: u32,
@@ -85,7 +85,7 @@ impl Kernel {
     /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
     ///
     /// # Safety
-    /// `value` must be null or refer to `size` bytes, except for local memory, where it is not looked at.
+    /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
     pub unsafe fn set_argument(
         &self,
         index: usize,
@@ -108,7 +108,7 @@ impl Kernel {
                     (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
                 Stored::Pointer(address.unwrap_or(0))
             }
-            // An empty accessor is a size of 0, which OpenCL has no way to say.
+            // An empty accessor has size 0, which OpenCL does not accept.
             Argument::Local => Stored::Local(self.local_size(size)?.max(1)),
             Argument::Value(known) => {
                 let known = known.map(usize::try_from).transpose();
@@ -116,7 +116,7 @@ impl Kernel {
                 let length = known
                     .or(size)
                     .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-                // oneMKL hands over small numbers in 8 bytes, of which Intel's driver takes the first.
+                // oneMKL passes small numbers in 8 bytes, of which Intel's driver takes the first.
                 if !(length < WORD && size == Some(WORD)) {
                     expect(length)?;
                 }
@@ -167,7 +167,7 @@ impl Kernel {
     }
 }
 
-/// The bytes of a value; null stands for zeros, which is how SYCL says a number 0 of 8 bytes.
+/// The bytes of a value; null means zeros, which is how SYCL passes a number 0 of 8 bytes.
 ///
 /// # Safety
 /// `value` must be null or refer to `length` bytes.

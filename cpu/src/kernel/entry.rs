@@ -1,4 +1,4 @@
-//! The entry points that make, set up and destroy kernels.
+//! The entry points that create, configure and destroy kernels.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub unsafe fn create(
         describe(&error.to_string());
         sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME
     })?;
-    // Not every type has a value that can be made up; without one the runtime suggests no group size, that is all.
+    // Not every type has a default value; without one, the runtime only suggests no group size.
     let _ = compiled.preset(&preset(&info.arguments));
     let state = State {
         arguments: Arc::new(Arguments::unset(info.arguments.len())),
@@ -79,9 +79,9 @@ pub unsafe fn create(
     Ok(())
 }
 
-/// A value for each argument, as far as they can be made up.
+/// A default value for each argument, up to the first one that has none.
 fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
-    /// As many zeros as any argument needs that is worth the trouble.
+    /// The default value of arguments up to this size.
     static ZEROS: [u8; 1024] = [0; 1024];
     let values = arguments.iter().map_while(|argument| match argument {
         Argument::Pointer => Some(Value::Pointer(std::ptr::null())),
@@ -94,12 +94,12 @@ fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
     values.collect()
 }
 
-/// `zeKernelDestroy`; launches that have been appended are not disturbed.
+/// `zeKernelDestroy`; appended launches are not affected.
 pub fn destroy(kernel: sys::ze_kernel_handle_t) -> ZeResult {
     retire::<Kernel>(kernel).map(drop)
 }
 
-/// `zeKernelSetIndirectAccess`: kernels reach all memory as it is, so the flags are only kept.
+/// `zeKernelSetIndirectAccess`: kernels can access all memory anyway, so the flags are only stored.
 pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
     check_flags(wanted, INDIRECT_FLAGS)?;
@@ -112,7 +112,7 @@ getters! { Kernel {
     indirect_access: u32 = |kernel| Ok(kernel.state().indirect);
 }}
 
-/// `zeKernelSetCacheConfig`: a processor's caches have no such setting, so the wish is checked and no more.
+/// `zeKernelSetCacheConfig`: a processor's caches have no such setting, so the flags are only checked.
 pub fn set_cache_config(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
     resolve::<Kernel>(kernel)?;
     check_flags(wanted, CACHE_FLAGS)

@@ -9,7 +9,7 @@ use crate::handle::resolve;
 use crate::opencl::Runtime;
 use crate::system::processor;
 
-/// Groups that are sure to run at the same time: OpenCL promises no more than one.
+/// The number of groups that are guaranteed to run concurrently: OpenCL guarantees one.
 pub const COOPERATIVE_GROUPS: u32 = 1;
 
 /// `zeKernelSetGroupSize`, in work-items.
@@ -46,7 +46,7 @@ pub unsafe fn suggest_group_size(
     Ok(())
 }
 
-/// `zeKernelSuggestMaxCooperativeGroupCount`: groups that are sure to run at the same time.
+/// `zeKernelSuggestMaxCooperativeGroupCount`: the groups that are guaranteed to run concurrently.
 ///
 /// # Safety
 /// `count` must be null or valid.

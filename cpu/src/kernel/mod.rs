@@ -1,4 +1,4 @@
-//! Kernels: what is set on one before a launch, and what can be asked about it.
+//! Kernels, and the state that a launch captures.
 
 mod arguments;
 mod entry;
@@ -28,15 +28,15 @@ object!(Kernel, sys::_ze_kernel_handle_t, Kernel);
 /// A kernel of a module.
 pub struct Kernel {
     module: Arc<Module>,
-    /// What the module says about it.
+    /// The module's description of it.
     info: spirv::Kernel,
-    /// What the compiler made of it.
+    /// The compiler's properties of it.
     limits: opencl::KernelInfo,
     compiled: Arc<opencl::Kernel>,
     settings: ForkSafe<Settings>,
 }
 
-/// What the next launch takes along.
+/// The state that the next launch captures.
 #[derive(Clone)]
 struct State {
     arguments: Arc<Arguments>,
@@ -49,7 +49,7 @@ struct State {
     suggested: Option<([u32; 3], [u32; 3])>,
 }
 
-/// What a kernel has been set to.
+/// A kernel's state, initially and now.
 struct Settings {
     first: State,
     now: Mutex<State>,
@@ -65,7 +65,7 @@ impl Settings {
 }
 
 impl Reinit for Settings {
-    /// As the parent set it, unless a thread of the parent was about to: nothing is set then.
+    /// A copy of the parent's state, or the initial state if a thread of the parent held the lock.
     fn reinit(&self) -> Self {
         let now = self.now.try_lock();
         Self {
@@ -80,7 +80,7 @@ impl Kernel {
         self.settings.get().now.lock()
     }
 
-    /// What the module says about it.
+    /// The module's description of it.
     pub fn info(&self) -> &spirv::Kernel {
         &self.info
     }

@@ -1,4 +1,4 @@
-//! What can be asked about a kernel.
+//! Queries about kernels.
 
 use std::ffi::c_char;
 
@@ -81,7 +81,7 @@ pub unsafe fn name(
     unsafe { copy_text(&kernel.info.name, size, place) }
 }
 
-/// `zeKernelGetSourceAttributes`: what the source required of a launch, in the words of OpenCL C.
+/// `zeKernelGetSourceAttributes`: the attributes of the kernel, as OpenCL C writes them.
 ///
 /// # Safety
 /// `size` must be null or valid; `place` must be null or refer to a pointer to room for `*size` bytes.

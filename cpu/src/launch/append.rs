@@ -1,4 +1,4 @@
-//! The entry points that append a launch with sizes that the host knows.
+//! The entry points that append a launch with sizes that the host passes.
 
 use std::ffi::c_void;
 
@@ -31,7 +31,7 @@ pub fn dimensions(groups: &Groups) -> [u32; 3] {
     [groups.groupCountX, groups.groupCountY, groups.groupCountZ]
 }
 
-/// `zeCommandListAppendLaunchKernel` and, with a chain of further wishes, `...WithParameters`.
+/// `zeCommandListAppendLaunchKernel` and, with a chain of extensions, `...WithParameters`.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -48,11 +48,11 @@ pub unsafe fn append(
     unsafe {
         let groups = dimensions(input(groups)?);
         check_extensions(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
-/// `zeCommandListAppendLaunchCooperativeKernel`: every group is sure to run at the same time as the others.
+/// `zeCommandListAppendLaunchCooperativeKernel`: all groups are guaranteed to run concurrently.
 ///
 /// # Safety
 /// As for [`append`].
@@ -68,7 +68,7 @@ pub unsafe fn append_cooperative(
     unsafe {
         let groups = dimensions(input(groups)?);
         check_cooperative(groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
@@ -94,11 +94,11 @@ pub unsafe fn append_with_arguments(
         kernel.set_arguments(values)?;
         let groups = dimensions(&groups);
         check_extensions(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
-/// What a launch asks for beyond its sizes: cooperation is the only extension that is known.
+/// Checks the chain of a launch, of which only the cooperative descriptor is supported.
 ///
 /// # Safety
 /// Each link must be null or valid.
@@ -114,7 +114,7 @@ unsafe fn check_extensions(next: *const c_void, groups: [u32; 3]) -> ZeResult {
     Ok(())
 }
 
-/// Whether so many groups are sure to run at the same time.
+/// Checks that so many groups are guaranteed to run concurrently.
 fn check_cooperative(groups: [u32; 3]) -> ZeResult {
     let total = groups
         .iter()

@@ -15,7 +15,7 @@ use crate::handle::resolve;
 use crate::kernel::Kernel;
 use crate::memory::Span;
 
-/// A launch that reads its group counts when its turn comes.
+/// A launch that reads its group counts at execution.
 struct Indirect {
     launch: Launch,
     groups: Span,
@@ -25,7 +25,7 @@ impl Indirect {
     /// The launch with the group counts as they are now.
     fn resolve(&self) -> ZeResult<Launch> {
         let groups = self.groups.address() as *const Groups;
-        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
+        // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let groups = unsafe { groups.read_unaligned() };
         self.launch.with_groups(dimensions(&groups))
     }
@@ -51,7 +51,7 @@ impl Operation for Indirect {
     }
 }
 
-/// MultipleIndirect launches of one command, of which the first so many run.
+/// Indirect launches of one command, of which the first `count` run.
 struct MultipleIndirect {
     launches: Vec<Indirect>,
     count: Span,
@@ -77,7 +77,7 @@ impl Operation for MultipleIndirect {
 
     fn enqueue(&self, queue: usize) -> Enqueued {
         let count = self.count.address() as *const u32;
-        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
+        // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let count = unsafe { count.read_unaligned() } as usize;
         enqueue(
             queue,
@@ -101,7 +101,7 @@ pub unsafe fn append_indirect(
     let kernel = resolve::<Kernel>(kernel)?;
     let operation = indirect(&kernel, groups)?;
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation, Order::Loose) }
+    unsafe { events.append(&list, operation, Order::Unordered) }
 }
 
 /// `zeCommandListAppendLaunchMultipleKernelsIndirect`.
@@ -131,7 +131,7 @@ pub unsafe fn append_multiple_indirect(
         count: Span::new(count as usize, size_of::<u32>())?,
     });
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation as Arc<dyn Operation>, Order::Loose) }
+    unsafe { events.append(&list, operation as Arc<dyn Operation>, Order::Unordered) }
 }
 
 fn indirect(kernel: &Kernel, groups: *const Groups) -> ZeResult<Indirect> {

@@ -1,4 +1,4 @@
-//! Launches in OpenCL's hands: the engine's native commands.
+//! Launches as native commands of the engine, enqueued to OpenCL.
 
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,41 +11,41 @@ use crate::abi::result::ZeResult;
 use crate::engine::{Completion, Enqueued, NATIVE_QUEUES, NativeEvent};
 use crate::opencl::{self, Queue, Runtime};
 
-/// The queue of a queue. Queues are made when they are needed and never released.
-struct OpenClQueue {
-    queue: OnceLock<Queue>,
-    /// How many large launches are in it.
+/// The OpenCL queue behind a native queue of the engine, created on first use and never released.
+struct LaunchQueue {
+    opencl: OnceLock<Queue>,
+    /// How many large launches are in flight in it.
     large: AtomicUsize,
 }
 
-impl OpenClQueue {
-    fn queue(&self) -> ZeResult<&Queue> {
-        if let Some(queue) = self.queue.get() {
+impl LaunchQueue {
+    fn get(&self) -> ZeResult<&Queue> {
+        if let Some(queue) = self.opencl.get() {
             return Ok(queue);
         }
         let runtime = Runtime::get().map_err(|_| sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)?;
         let queue = Queue::new(runtime).map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-        // The engine enqueues to one queue from one thread at a time, so no queue is made in vain.
-        Ok(self.queue.get_or_init(|| queue))
+        // The engine enqueues to a queue from one thread at a time, so there is no race to create it.
+        Ok(self.opencl.get_or_init(|| queue))
     }
 }
 
-static QUEUES: [OpenClQueue; NATIVE_QUEUES] = [const {
-    OpenClQueue {
-        queue: OnceLock::new(),
+static QUEUES: [LaunchQueue; NATIVE_QUEUES] = [const {
+    LaunchQueue {
+        opencl: OnceLock::new(),
         large: AtomicUsize::new(0),
     }
 }; NATIVE_QUEUES];
 
-/// The end of the last launch of a command.
+/// The event of the last launch of a command.
 struct InFlight {
     event: opencl::Event,
-    queue: &'static OpenClQueue,
+    queue: &'static LaunchQueue,
     /// How many of the command's launches are large.
     large: usize,
 }
 
-/// Hands the launches of a command to the queue of `queue`, up to the first one that is refused.
+/// Enqueues the launches of a command to the native queue number `queue`, up to the first one that is refused.
 pub fn enqueue<L: Borrow<Launch>>(
     queue: usize,
     launches: impl IntoIterator<Item = ZeResult<L>>,
@@ -56,7 +56,7 @@ pub fn enqueue<L: Borrow<Launch>>(
         let launch = launch?;
         let launch = launch.borrow();
         if !launch.is_empty() {
-            last = Some(launch.enqueue_to(queue.queue()?)?);
+            last = Some(launch.enqueue_to(queue.get()?)?);
             large += usize::from(launch.is_large());
         }
         Ok(())
@@ -91,7 +91,7 @@ impl NativeEvent for InFlight {
     }
 
     fn flush(&self) {
-        if let Ok(queue) = self.queue.queue() {
+        if let Ok(queue) = self.queue.get() {
             // A queue that cannot be flushed cannot be waited for either, and the launch ends with an error.
             let _ = queue.flush();
         }
@@ -99,7 +99,7 @@ impl NativeEvent for InFlight {
 
     fn wait(&self) {
         opencl::register_host_thread();
-        // How it ended is registered by the callback.
+        // The callback reports the outcome.
         let _ = if self.queue.large.load(Ordering::Relaxed) > 0 {
             opencl::off_worker_processors(|| self.event.wait())
         } else {

@@ -1,4 +1,4 @@
-//! One launch: what was captured when it was appended, run when its turn comes.
+//! The operation of a launch, with the kernel's state captured at the append.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::kernel::{Arguments, Kernel};
 use crate::memory::Span;
 use crate::opencl::{self, Queue, Range};
 
-/// Work-items from which on a launch counts as large: some ten microseconds of the least work there is.
+/// From this number of work-items on, a launch is large: it takes at least some ten microseconds.
 const LARGE: usize = 1 << 14;
 
 /// A kernel with its arguments and its range.
@@ -21,7 +21,7 @@ pub struct Launch {
     kernel: Arc<opencl::Kernel>,
     arguments: Arc<Arguments>,
     range: Range,
-    /// What its pointer arguments point into. What it reaches through other pointers nobody can know.
+    /// The memory of its pointer arguments. Memory that it accesses through other pointers is unknown.
     memory: SmallVec<[Span; 4]>,
 }
 
@@ -89,7 +89,7 @@ fn items(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> ZeResult<[u
 }
 
 impl Launch {
-    /// Gives it to OpenCL.
+    /// Enqueues it to OpenCL.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
@@ -98,7 +98,7 @@ impl Launch {
             .arguments
             .values()
             .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the operation's pins hold what the arguments point to; what they lead to is the caller's to keep.
+        // SAFETY: the command's pins keep the memory of the arguments alive; the caller vouches for other memory.
         let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
         event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
     }
@@ -109,7 +109,7 @@ impl Launch {
         items.fold(1, usize::saturating_mul) >= LARGE
     }
 
-    /// Whether it has no work-items, which OpenCL has no way to say.
+    /// Whether it has no work-items, which OpenCL does not accept.
     pub(super) fn is_empty(&self) -> bool {
         self.range.items.contains(&0)
     }

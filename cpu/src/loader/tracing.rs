@@ -1,4 +1,4 @@
-//! Tracers: SYCL 2024.2 links to these functions and uses them only when tracing is asked for. Nothing is traced.
+//! Tracers: SYCL 2024.2 links to these functions and calls them only when tracing is requested. Nothing is traced.
 
 use std::ffi::c_void;
 
@@ -178,7 +178,7 @@ unsupported! {
     zelTracerVirtualMemSetAccessAttributeRegisterCallback zelTracerVirtualMemUnmapRegisterCallback
 }
 
-/// Leaves a static loader's table of traced functions as it is.
+/// Leaves a static loader's table of traced functions unchanged.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelLoaderTracingLayerInit(_table: *mut c_void) -> sys::ze_result_t {
     sys::ZE_RESULT_SUCCESS

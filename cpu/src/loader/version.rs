@@ -1,4 +1,4 @@
-//! The version of the loader that this library stands in for.
+//! The version of the loader that this library replaces.
 
 use std::ffi::c_char;
 
@@ -18,7 +18,8 @@ pub struct Component {
     patch: i32,
 }
 
-/// Static loaders take major 1, from 18 on with `zeInitDrivers`, and pass the specification back to the getters.
+/// Static loaders require major version 1, use `zeInitDrivers` from minor version 18 on, and pass the specification's
+/// version to the table getters.
 fn loader() -> Component {
     Component {
         name: text("loader"),
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn zelLoaderGetVersions(
     })
 }
 
-/// As [`zelLoaderGetVersions`]; static loaders ask under this name.
+/// As [`zelLoaderGetVersions`]; static loaders use this name.
 ///
 /// # Safety
 /// As for [`zelLoaderGetVersions`].

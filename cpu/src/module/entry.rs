@@ -67,7 +67,7 @@ pub unsafe fn create(
     }
 }
 
-/// What a module is to be made of: the descriptor's one module, or those of `ZE_experimental_module_program`.
+/// The sources of a module: the descriptor's one SPIR-V module, or those of `ZE_experimental_module_program`.
 ///
 /// # Safety
 /// Every pointer in the descriptor must be null or valid for the size that goes with it.
@@ -177,7 +177,7 @@ unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> ZeResult
     }
 }
 
-/// `zeModuleDestroy`; refused while a kernel of the module is alive.
+/// `zeModuleDestroy`; an error while a kernel of the module is alive.
 pub fn destroy(module: sys::ze_module_handle_t) -> ZeResult {
     if resolve::<Module>(module)?.has_kernels() {
         describe("the module still has kernels; destroy those first");

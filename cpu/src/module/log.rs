@@ -11,11 +11,11 @@ use crate::handle::{object, register, resolve, retire};
 
 object!(BuildLog, sys::_ze_module_build_log_handle_t, ModuleBuildLog);
 
-/// What there is to say about a build.
+/// The text of a build log.
 pub struct BuildLog(String);
 
 impl BuildLog {
-    /// Gives the caller a log with this text, if it asked for one.
+    /// Creates a log with this text for the caller, if it requested one.
     ///
     /// # Safety
     /// `place` must be null or valid.
@@ -51,7 +51,7 @@ pub unsafe fn text(
     unsafe { copy_text(&log.0, size, place) }
 }
 
-/// Hands out a text as a C string: its size with the null at its end, then as much as there is room for.
+/// Copies a text to the caller as a C string, after its size with the terminating null.
 ///
 /// # Safety
 /// `size` must be null or valid; `place` must be null or have room for `*size` bytes.

@@ -1,4 +1,4 @@
-//! What can be asked about a module.
+//! Queries about modules.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -67,7 +67,7 @@ pub unsafe fn native_binary(
         return Ok(());
     }
     ensure(room >= native.len(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-    // SAFETY: there is room for all of it, and it does not overlap with what is ours.
+    // SAFETY: there is room for all bytes, and the caller's buffer does not overlap with ours.
     unsafe { std::ptr::copy_nonoverlapping(native.as_ptr(), place, native.len()) };
     Ok(())
 }
@@ -103,7 +103,7 @@ pub unsafe fn global_pointer(
     Ok(())
 }
 
-/// `zeModuleGetFunctionPointer`: OpenCL has no addresses of functions to give.
+/// `zeModuleGetFunctionPointer`: OpenCL has no addresses of functions.
 ///
 /// # Safety
 /// `name` must be null or end in a null; `pointer` must be null or valid.

@@ -1,8 +1,9 @@
-//! The processor that a host thread works on while it takes part in OpenCL's work.
+//! The affinity of host threads that help to execute OpenCL commands.
 //!
-//! OpenCL's runtime for the CPU ties each of its workers to a processor and leaves one to the thread that waits. The
-//! system does not know that: it may have woken that thread on a worker's processor, where the two then take turns
-//! while another processor is idle, and a kernel of a few milliseconds is over before the system balances them.
+//! The OpenCL runtime for the CPU pins each of its workers to a processor and leaves one processor to the thread that
+//! waits. The system's scheduler does not know that: it may have woken the waiting thread on a worker's processor,
+//! where the two then share it while another processor is idle, and a kernel of a few milliseconds is over before the
+//! scheduler balances them.
 
 use std::cell::Cell;
 use std::env;
@@ -14,18 +15,18 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 use crate::process::PerProcess;
 use crate::process::sync::Mutex;
 
-/// The variable that forbids with `0` to change the affinity of a thread.
+/// The environment variable that disables changes of affinity with `0`.
 const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";
 
-/// The processors of OpenCL's workers, as far as they have been seen.
+/// The processors of the OpenCL workers seen so far.
 static WORKERS: PerProcess<Mutex<Option<CpuSet>>> = PerProcess::new();
 
 thread_local! {
-    /// Whether this thread need not be looked at (again): it is no worker, or a known one.
+    /// Whether this thread need not be examined: it is a host thread, or a known worker.
     static KNOWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Takes note of the processor of the calling thread, if it is a worker.
+/// Registers the processor of the calling thread, if it is a worker.
 pub fn register_worker() {
     if KNOWN.replace(true) {
         return;
@@ -42,12 +43,12 @@ pub fn register_worker() {
     }
 }
 
-/// Tells that the calling thread is none of OpenCL's, unless it has been seen to be one.
+/// Marks the calling thread as a host thread, unless it is a known worker.
 pub fn register_host_thread() {
     KNOWN.set(true);
 }
 
-/// Whether a thread has stepped aside: there is one processor for that, and one thread's work to take part in.
+/// Whether a thread was moved: there is one free processor, and one thread at a time that helps.
 static MOVED: AtomicBool = AtomicBool::new(false);
 
 /// Runs `work` on a processor that no worker has, where the calling thread may use one.
@@ -59,13 +60,13 @@ pub fn off_worker_processors<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Whether the environment says that the affinity of threads is not to be touched.
+/// Whether the environment disables changes of affinity.
 fn is_disabled() -> bool {
     static DISABLED: OnceLock<bool> = OnceLock::new();
     *DISABLED.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
 }
 
-/// A thread that has stepped aside, if it had to; it comes back however its work ends.
+/// Restores the thread's affinity when dropped, if it was changed.
 struct Moved(Option<AffinityChange>);
 
 impl Drop for Moved {
@@ -77,14 +78,14 @@ impl Drop for Moved {
     }
 }
 
-/// Where a thread may run that was moved.
+/// The affinity of a moved thread, before and after.
 struct AffinityChange {
     before: CpuSet,
     now: CpuSet,
 }
 
 impl AffinityChange {
-    /// Moves the calling thread away from a worker's processor, if that is where it is.
+    /// Moves the calling thread away from a worker's processor, if it runs on one.
     fn away_from_workers() -> Option<Self> {
         let workers = (*WORKERS.get().lock())?;
         let processor = sched_getcpu();
@@ -100,10 +101,10 @@ impl AffinityChange {
         moved.then_some(Self { before, now })
     }
 
-    /// Lets the thread run where it did before, unless somebody else has decided otherwise meanwhile.
+    /// Restores the affinity, unless it was changed by other code meanwhile.
     fn undo(&self) {
         if sched_getaffinity(None).is_ok_and(|mask| mask == self.now) {
-            // It worked a moment ago; were it to fail, the thread would still have a processor.
+            // It worked before; if it fails, the thread can still run.
             let _ = sched_setaffinity(None, &self.before);
         }
     }
@@ -144,7 +145,8 @@ mod tests {
                 !WORKERS.get().lock().unwrap().is_set(other),
                 "a host's processor"
             );
-            // As the system might put it; now and then it moves the thread on at once.
+            // A state that the scheduler may produce; sometimes it moves the thread on at once, so this is tried
+            // repeatedly.
             let change = (0..1000).find_map(|_| {
                 sched_setaffinity(None, &only(taken)).unwrap();
                 sched_setaffinity(None, &all).unwrap();
@@ -154,7 +156,7 @@ mod tests {
             assert_ne!(sched_getcpu(), taken);
             change.unwrap().undo();
             assert_eq!(sched_getaffinity(None).unwrap(), all);
-            // One that may be nowhere else stays.
+            // A thread that is restricted to the worker's processor stays there.
             sched_setaffinity(None, &only(taken)).unwrap();
             assert_eq!(off_worker_processors(sched_getcpu), taken);
         };

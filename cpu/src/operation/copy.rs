@@ -21,7 +21,7 @@ impl Copy {
     /// A copy of all of `from`, which is as long as `to`.
     pub fn new(to: Span, from: Span) -> Self {
         let overlapping = to.overlaps(&from);
-        // Parts run in any order, which an overlap does not stand.
+        // Parts run in any order, so overlapping spans are copied in one part.
         let split = if overlapping {
             Split::whole(to.length())
         } else {
@@ -56,8 +56,8 @@ impl Operation for Copy {
         let (offset, length) = self.split.part(part);
         let from = (self.from.address() + offset) as *const u8;
         let to = (self.to.address() + offset) as *mut u8;
-        // SAFETY: whoever appended the copy vouches for both spans, as the specification demands; spans in an
-        // allocation lie inside of it, and pins keep it in place.
+        // SAFETY: the caller of the append vouches for both spans, as the specification demands; spans in an allocation
+        // lie inside of it, and pins keep it alive.
         unsafe {
             if self.overlapping {
                 ptr::copy(from, to, length);

@@ -55,8 +55,8 @@ impl Operation for Fill {
     fn run(&self, part: usize) -> ZeResult {
         let (offset, length) = self.split.part(part);
         let to = (self.to.address() + offset) as *mut u8;
-        // SAFETY: whoever appended the fill vouches for the span, as the specification demands; a span in an
-        // allocation lies inside of it, and a pin keeps it in place. Parts begin on multiples of every pattern.
+        // SAFETY: the caller of the append vouches for the span, as the specification demands; a span in an allocation
+        // lies inside of it, and a pin keeps it alive. Parts begin on multiples of every pattern.
         unsafe {
             if self.split.streams() && self.pattern.len() <= STREAMED_PATTERN {
                 stream_fill(to, length, &self.pattern);

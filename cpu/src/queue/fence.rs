@@ -1,4 +1,4 @@
-//! Fences: how the host learns that a queue has executed lists.
+//! Fences, which a queue sets when it has executed lists.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// A fence of the queue with this handle, which is `signaled` from the start or not.
+    /// A fence of the queue with this handle, initially `signaled` or not.
     pub fn new(queue: sys::ze_command_queue_handle_t, signaled: bool) -> Self {
         Self {
             signal: Arc::new(Signal::new(signaled, false)),
@@ -45,7 +45,7 @@ impl Fence {
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
     }
 
-    /// What a queue sets after lists.
+    /// The signal that a queue must set after executing lists.
     pub fn signal(&self) -> Arc<Signal> {
         self.signal.promise();
         Arc::clone(&self.signal)

@@ -52,7 +52,7 @@ pub unsafe fn create(
     Ok(())
 }
 
-/// `zeCommandQueueDestroy`; work that has been submitted goes on.
+/// `zeCommandQueueDestroy`; submitted commands are not affected.
 pub fn destroy(queue: sys::ze_command_queue_handle_t) -> ZeResult {
     retire::<Queue>(queue).map(drop)
 }
@@ -78,7 +78,7 @@ pub unsafe fn execute(
     let submission = owner.submission.get().lock();
     batch.submit(&owner.stream)?;
     if let Some(fence) = fence {
-        let (order, waits, signal) = (Order::Strict, SmallVec::new(), Some(fence.signal()));
+        let (order, waits, signal) = (Order::Barrier, SmallVec::new(), Some(fence.signal()));
         let stream = &owner.stream;
         stream.submit(Nothing, Pins::new(), order, waits, signal);
     }

@@ -1,4 +1,4 @@
-//! What simulated commands run on: operations that keep a log, a fake native runtime, and an engine without threads.
+//! The environment of a simulation: operations that write a log, a fake native runtime, and an engine without threads.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,12 +54,12 @@ impl World {
         self.log.lock().push(moment);
     }
 
-    /// Whether the native runtime has nothing left to do.
+    /// Whether the native runtime is idle.
     pub fn is_idle(&self) -> bool {
         self.ended.lock().is_empty() && self.native_queues.lock().iter().all(VecDeque::is_empty)
     }
 
-    /// Lets the native runtime go on with something, if there is something.
+    /// Lets the native runtime take a step, if there is one.
     pub fn step(&self, random: &mut Random) {
         let mut ended = self.ended.lock();
         if !ended.is_empty() && random.percent(50) {

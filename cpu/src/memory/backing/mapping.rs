@@ -1,4 +1,4 @@
-//! A range of addresses with memory behind it, given back when dropped.
+//! Memory mappings, unmapped when dropped.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -65,7 +65,7 @@ impl Mapping {
 
     /// Maps the beginning of `file` at the same addresses.
     pub fn replace(&self, file: &File) -> std::io::Result<()> {
-        // SAFETY: the range is ours; that its content changes is what the caller asks for.
+        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
         let answer = unsafe {
             libc::mmap(
                 self.address as *mut _,
@@ -83,9 +83,10 @@ impl Mapping {
         Ok(())
     }
 
-    /// Puts the beginning of `file` in the place of `length` bytes of ours at `address`, so that no write goes back to it.
+    /// Maps the beginning of `file` privately (copy on write) over `length` bytes at `address`, which a mapping of ours
+    /// owns.
     pub fn replace_privately(address: usize, length: usize, file: &File) -> std::io::Result<()> {
-        // SAFETY: the range is ours; that its content changes is what the caller asks for.
+        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
         let answer = unsafe {
             libc::mmap(
                 address as *mut _,
@@ -102,7 +103,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Moves the pages elsewhere in one step and leaves the addresses mapped, with nothing behind them.
+    /// Moves the pages to other addresses in one step. The old addresses stay mapped, without pages.
     pub fn set_aside(&self) -> std::io::Result<Self> {
         // SAFETY: the range is ours; the new place is of the system's choice.
         let moved = unsafe {
@@ -123,8 +124,7 @@ impl Mapping {
         })
     }
 
-    /// Moves the pages to `address` in one step, in the place of what is mapped there, which is a mapping of ours of the
-    /// same length.
+    /// Moves the pages to `address` in one step, replacing a mapping of ours of the same length.
     pub fn move_back(self, address: usize) -> std::io::Result<()> {
         // SAFETY: both ranges are ours and of one length.
         let moved = unsafe {
@@ -170,7 +170,7 @@ impl Drop for Mapping {
 
 fn unmap(address: usize, length: usize) {
     if length > 0 {
-        // SAFETY: callers pass a part of a mapping of ours that nobody uses any more.
+        // SAFETY: callers pass a part of a mapping of ours that is no longer used.
         unsafe { libc::munmap(address as *mut _, length) };
     }
 }

@@ -1,5 +1,5 @@
-//! Where the bytes of an allocation come from: a suballocation of a block when small, a block of their own when large, another
-//! process's block when imported.
+//! The memory of allocations: small ones are suballocated from a block, large ones have a block of their own, imported
+//! ones are a mapping of another process's block.
 
 mod arena;
 mod block;
@@ -34,18 +34,18 @@ pub const MIN_ALIGNMENT: usize = 64;
 /// The largest alignment that can be asked for.
 pub const MAX_ALIGNMENT: usize = HUGE_PAGE;
 
-/// Owned bytes; what they hold at first is not said.
+/// The memory of an allocation, uninitialised at first.
 #[derive(Debug)]
 pub enum Backing {
-    /// A part of a block that others have parts of too.
+    /// A part of a shared block.
     Suballocation(Suballocation),
     /// A whole block.
     Block(Block),
     /// Memory of another process.
     Import {
-        /// All pages that have bytes of it.
+        /// All pages of the allocation.
         mapping: Mapping,
-        /// Where the first byte is in them.
+        /// The offset of the first byte in them.
         offset: usize,
     },
 }
@@ -78,7 +78,7 @@ impl Backing {
         }
     }
 
-    /// Its block, and where it begins there; `None` for another process's memory.
+    /// Its block and its offset there; `None` for imported memory.
     pub fn in_block(&self) -> Option<(&Block, usize)> {
         match self {
             Self::Suballocation(suballocation) => Some((
@@ -91,7 +91,7 @@ impl Backing {
     }
 }
 
-/// Whether memory of this process can be exported at all. A shortage that passes does not count.
+/// Whether memory of this process can be exported at all; a transient error does not count.
 pub fn can_be_exported() -> bool {
     share::memory_file(PAGE as u64)
         .and_then(|file| exports::reopen(&file, 0))
