@@ -12,7 +12,7 @@ use nix::libc;
 
 use super::server;
 
-/// The entry point of the library run as a program: hands over to the C library's start, which calls [`run`].
+/// The entry point of the library run as a program: calls the C library's start-up function, which calls [`run`].
 ///
 /// # Safety
 /// Only the dynamic linker may jump here, at the start of a process.

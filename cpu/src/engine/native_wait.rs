@@ -109,10 +109,10 @@ impl Waiter {
 
     /// The helper's life.
     fn serve(&self) {
-        let mut answered = 0;
+        let mut served = 0;
         loop {
             let mut state = self.state.lock();
-            while state.held || state.requests == 0 || state.asked == answered {
+            while state.held || state.requests == 0 || state.asked == served {
                 state = self.wanted.wait(state);
             }
             let asked = state.asked;
@@ -122,7 +122,7 @@ impl Waiter {
             match engine().native_queues().iter().find_map(NativeQueue::last) {
                 Some(last) => last.wait(),
                 // All that was asked for has ended.
-                None => answered = asked,
+                None => served = asked,
             }
         }
     }

@@ -79,7 +79,7 @@ pub unsafe fn set(
 }
 
 impl Kernel {
-    /// Sets one argument; without a size, the size is what the module says.
+    /// Sets one argument; without a size, the module determines it.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.

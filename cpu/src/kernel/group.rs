@@ -95,10 +95,10 @@ impl Kernel {
         if let Some(required) = self.info.required_group_size {
             return required;
         }
-        if let Some((asked, answer)) = self.state().suggested
-            && asked == items
+        if let Some((suggested_for, group)) = self.state().suggested
+            && suggested_for == items
         {
-            return answer;
+            return group;
         }
         let suggested = self
             .compiled
@@ -110,11 +110,11 @@ impl Kernel {
                 .zip(group)
                 .all(|(items, size)| items.is_multiple_of(*size))
         };
-        let answer = suggested
+        let group = suggested
             .filter(|group| self.supports(*group) && divides(group))
             .unwrap_or_else(|| self.divisor(items));
-        self.state().suggested = Some((items, answer));
-        answer
+        self.state().suggested = Some((items, group));
+        group
     }
 
     /// The largest divisor of the first dimension that fits and still leaves a few groups for each processor.

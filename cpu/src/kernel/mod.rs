@@ -45,7 +45,7 @@ struct State {
     /// Index of the first work-item.
     offset: [usize; 3],
     indirect: u32,
-    /// The last question for a group size and its answer.
+    /// The last suggested group size, and the number of work-items that it is for.
     suggested: Option<([u32; 3], [u32; 3])>,
 }
 

@@ -92,7 +92,7 @@ impl Allocation {
             size: self.size as u64,
             kind: self.kind,
         };
-        // Set before the export, so that a concurrent free looks for one, possibly in vain.
+        // Set before the export, so that a concurrent free looks for an export.
         self.exported.store(true, Ordering::Release);
         exports::export(block, &record)
     }

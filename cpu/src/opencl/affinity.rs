@@ -129,7 +129,7 @@ mod tests {
         let all = sched_getaffinity(None).unwrap();
         let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&it| all.is_set(it)).collect();
         let [taken, other, ..] = processors[..] else {
-            eprintln!("skipped: there is one processor for everybody");
+            eprintln!("skipped: there is one processor");
             return;
         };
         let worker = move || {

@@ -114,7 +114,7 @@ impl Kernel {
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
             // SAFETY: the input is the three sizes; `info` gives a buffer of the size that was asked for.
-            let answer = info(|size, value, needed| unsafe {
+            let value_bytes = info(|size, value, needed| unsafe {
                 (self.runtime.api.clGetKernelSubGroupInfo)(
                     kernel,
                     device,
@@ -126,7 +126,7 @@ impl Kernel {
                     needed,
                 )
             });
-            sizes(&answer).first().copied().unwrap_or(0)
+            sizes(&value_bytes).first().copied().unwrap_or(0)
         };
         (
             ask(cl::CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE),

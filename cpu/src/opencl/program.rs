@@ -258,7 +258,8 @@ impl Program {
             .ok_or(nothing)?;
         let mut binary = vec![0_u8; size];
         let mut start: *mut c_void = binary.as_mut_ptr().cast();
-        // SAFETY: for CL_PROGRAM_BINARIES the value is one pointer for each device, to a buffer of the size just told.
+        // SAFETY: for CL_PROGRAM_BINARIES the value is one pointer for each device, to a buffer of the size that was
+        // just queried.
         let code = unsafe {
             (self.runtime.api.clGetProgramInfo)(
                 self.raw,

@@ -174,7 +174,7 @@ mod tests {
             self.write(&file("memory.stat"), &stat);
         }
 
-        fn told(&self) -> (u64, u64) {
+        fn readings(&self) -> (u64, u64) {
             let system = System::below(&self.0);
             (system.total(), system.available())
         }
@@ -189,11 +189,11 @@ mod tests {
     #[test]
     fn the_tightest_of_nested_groups_counts() {
         let root = Root::new("v2", "0::/a/b/c\n");
-        assert_eq!(root.told(), (4_096_000 << 10, 2_048_000 << 10));
+        assert_eq!(root.readings(), (4_096_000 << 10, 2_048_000 << 10));
         root.group("a", &SECOND, "900000000\n", 1000, 0);
         root.group("a/b", &SECOND, &format!("{}\n", 300 * MIB), 200 * MIB, 0);
         root.group("a/b/c", &SECOND, "max\n", 100 * MIB, 0);
-        assert_eq!(root.told(), (300 * MIB, 100 * MIB));
+        assert_eq!(root.readings(), (300 * MIB, 100 * MIB));
         root.group(
             "a/b/c",
             &SECOND,
@@ -201,9 +201,9 @@ mod tests {
             100 * MIB,
             5 * MIB,
         );
-        assert_eq!(root.told(), (120 * MIB, 25 * MIB));
+        assert_eq!(root.readings(), (120 * MIB, 25 * MIB));
         root.group("a/b/c", &SECOND, &format!("{}\n", 120 * MIB), 130 * MIB, 0);
-        assert_eq!(root.told(), (120 * MIB, 0));
+        assert_eq!(root.readings(), (120 * MIB, 0));
     }
 
     #[test]
@@ -217,8 +217,8 @@ mod tests {
             80 * MIB,
             30 * MIB,
         );
-        assert_eq!(root.told(), (300 * MIB, 250 * MIB));
+        assert_eq!(root.readings(), (300 * MIB, 250 * MIB));
         root.group("memory", &FIRST, "9223372036854771712\n", 80 * MIB, 0);
-        assert_eq!(root.told(), (4_096_000 << 10, 2_048_000 << 10));
+        assert_eq!(root.readings(), (4_096_000 << 10, 2_048_000 << 10));
     }
 }

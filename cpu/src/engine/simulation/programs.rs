@@ -289,16 +289,16 @@ impl<'a> Run<'a> {
                 let command = &self.program.commands[*number];
                 command.kind != Kind::Marker && !matches!(command.behaviour, Behaviour::Fine)
             });
-            let answer = stream.synchronize(Deadline::Now);
+            let outcome = stream.synchronize(Deadline::Now);
             if all {
-                assert_eq!(answer.is_err(), failed);
+                assert_eq!(outcome.is_err(), failed);
                 assert_eq!(
                     stream.synchronize(Deadline::Now),
                     Ok(true),
-                    "an error is told once"
+                    "an error is reported once"
                 );
             } else {
-                assert_eq!(answer, Ok(false));
+                assert_eq!(outcome, Ok(false));
             }
         }
     }

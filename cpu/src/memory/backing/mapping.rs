@@ -66,7 +66,7 @@ impl Mapping {
     /// Maps the beginning of `file` at the same addresses.
     pub fn replace(&self, file: &File) -> std::io::Result<()> {
         // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
-        let answer = unsafe {
+        let result = unsafe {
             libc::mmap(
                 self.address as *mut _,
                 self.length,
@@ -76,7 +76,7 @@ impl Mapping {
                 0,
             )
         };
-        if answer == libc::MAP_FAILED {
+        if result == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
         self.want_huge_pages();
@@ -87,7 +87,7 @@ impl Mapping {
     /// owns.
     pub fn replace_privately(address: usize, length: usize, file: &File) -> std::io::Result<()> {
         // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
-        let answer = unsafe {
+        let result = unsafe {
             libc::mmap(
                 address as *mut _,
                 length,
@@ -97,7 +97,7 @@ impl Mapping {
                 0,
             )
         };
-        if answer == libc::MAP_FAILED {
+        if result == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
         Ok(())

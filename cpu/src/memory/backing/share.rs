@@ -179,14 +179,14 @@ fn open() -> io::Result<OwnedFd> {
 
 fn control<T>(faults: &OwnedFd, request: u32, argument: &mut T) -> io::Result<()> {
     // SAFETY: each request is made with the structure that it reads and writes.
-    let answer = unsafe {
+    let result = unsafe {
         libc::ioctl(
             faults.as_raw_fd(),
             libc::Ioctl::from(request),
             std::ptr::from_mut(argument),
         )
     };
-    if answer < 0 {
+    if result < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
