@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::{array, descriptor, flags, output, structures};
+use crate::abi::arguments::{array, descriptor, flags, output, structures};
+use crate::abi::result::{Answer, ensure};
 use crate::driver;
 use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
-use crate::sync::Lazy;
-use crate::usm;
+use crate::memory;
+use crate::process::sync::Lazy;
 
 structures! {
     sys::ze_context_desc_t = sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC;
@@ -87,7 +87,7 @@ pub unsafe fn create_for(
 
 /// `zeContextDestroy`: frees the context's memory too, what running work uses once that work is done.
 pub fn destroy(context: sys::ze_context_handle_t) -> Answer {
-    usm::free_all(retire::<Context>(context)?.id());
+    drop(memory::remove_context(retire::<Context>(context)?.id()));
     Ok(())
 }
 
@@ -120,7 +120,7 @@ pub fn check_residency(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    usm::Span::new(pointer as usize, size).map(drop)
+    memory::Span::new(pointer as usize, size).map(drop)
 }
 
 /// `zeDriverGetDefaultContext`: one context that lives as long as the process.

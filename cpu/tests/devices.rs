@@ -9,11 +9,12 @@
 
 mod common;
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
 use common::{OK, Result, device, direct, driver};
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 fn text(array: &[c_char]) -> String {
     unsafe { CStr::from_ptr(array.as_ptr()) }
@@ -196,24 +197,20 @@ fn the_driver_tells_its_version_and_extensions() {
     assert_eq!(count, 1);
 }
 
-#[repr(C)]
-struct Wanted {
-    stype: sys::ze_structure_type_t,
-    next: *const c_void,
-    flags: u32,
-}
-
 #[test]
 fn drivers_are_initialised_by_kind() {
-    type InitDrivers =
-        unsafe extern "C" fn(*mut u32, *mut sys::ze_driver_handle_t, *mut Wanted) -> Result;
+    type InitDrivers = unsafe extern "C" fn(
+        *mut u32,
+        *mut sys::ze_driver_handle_t,
+        *mut extensions::ze_init_driver_type_desc_t,
+    ) -> Result;
     if !direct() {
         return; // A loader asks the driver in its own way.
     }
     let init: InitDrivers = common::newer(c"zeInitDrivers").unwrap();
-    let wanted = |flags| Wanted {
-        stype: sys::ze_structure_type_t(0x20021),
-        next: ptr::null(),
+    let wanted = |flags| extensions::ze_init_driver_type_desc_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC,
+        pNext: ptr::null(),
         flags,
     };
     for (flags, drivers) in [(1, 1), (2, 0), (3, 1), (u32::MAX, 1)] {

@@ -9,7 +9,6 @@
 
 mod common;
 
-use std::ffi::c_void;
 use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use common::{
     Context, Event, Kind, MIB, NONE, OK, Result, SECOND, bytes, bytes_mut, device, is_set, wait,
 };
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 const NOT_READY: Result = sys::ZE_RESULT_NOT_READY;
 
@@ -383,22 +383,15 @@ fn pools_are_checked() {
     assert_eq!(create(&desc), sys::ZE_RESULT_ERROR_INVALID_ENUMERATION);
 }
 
-#[repr(C)]
-struct CounterBased {
-    stype: sys::ze_structure_type_t,
-    next: *const c_void,
-    flags: u32,
-}
-
 #[test]
 fn counter_based_events_begin_a_new_round_each_time() {
     if !common::knows_in_order() {
         return;
     }
     let context = Context::new();
-    let counter = CounterBased {
-        stype: sys::ze_structure_type_t(0x20014),
-        next: ptr::null(),
+    let counter = extensions::ze_event_pool_counter_based_exp_desc_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC,
+        pNext: ptr::null(),
         flags: 1,
     };
     let desc = sys::ze_event_pool_desc_t {

@@ -99,6 +99,14 @@ impl Device {
         })))
     }
 
+    /// Whether `part` is this device itself, or one of its sub-devices at any depth.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn contains(&self, part: &Self) -> Result<bool> {
+        self.driver().is_part(self.handle(), part.handle())
+    }
+
     /// The device's own name; the CPU runtime's says that it is a CPU.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -172,6 +180,16 @@ impl Device {
             )
         }?;
         Ok(answer != 0)
+    }
+
+    /// An error where the device is lost; a driver that cannot tell is believed to have it.
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        // SAFETY: the device is alive.
+        let answer = unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
+        match answer {
+            Err(error) if error.result() == Some(sys::ZE_RESULT_ERROR_DEVICE_LOST) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Whether its driver works in a fork's child, too: zeusm's CPU runtime does, which its devices' names tell.

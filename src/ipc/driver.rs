@@ -59,12 +59,7 @@ impl Raw {
 
     /// Gives it back, where the driver knows how (since specification 1.6).
     pub fn put(&self, context: &Context) {
-        type Put = unsafe extern "C" fn(
-            sys::ze_context_handle_t,
-            sys::ze_ipc_mem_handle_t,
-        ) -> sys::ze_result_t;
-        // SAFETY: this is the function's type in the specification.
-        if let Ok(put) = unsafe { context.library().symbol::<Put>(c"zeMemPutIpcHandle") } {
+        if let Some(put) = context.library().extensions().zeMemPutIpcHandle {
             // The driver keeps what it does not want to take back; it goes with the memory.
             // SAFETY: the context is alive and made the handle.
             let _ = unsafe { put(context.handle(), self.handle()) };
@@ -181,15 +176,8 @@ fn shortage(size: usize) -> Option<io::Error> {
 
 /// The driver's words for what failed last in this thread (since specification 1.6); empty where it has none.
 fn description(driver: &Driver) -> String {
-    type Describe =
-        unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> sys::ze_result_t;
-    // SAFETY: this is the function's type in the specification.
-    let describe = unsafe {
-        driver
-            .library()
-            .symbol::<Describe>(c"zeDriverGetLastErrorDescription")
-    };
-    let Ok(describe) = describe else {
+    let functions = driver.library().extensions();
+    let Some(describe) = functions.zeDriverGetLastErrorDescription else {
         return String::new();
     };
     let mut text = ptr::null();

@@ -110,6 +110,8 @@ impl RawQueue {
     }
 
     fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
+        // Intel's driver says on a lost device that memory is short.
+        let cause = self.0.device.check_alive().err().unwrap_or(cause);
         Error::Operation {
             operation,
             size,

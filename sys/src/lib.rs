@@ -1,6 +1,6 @@
 //! Raw Level Zero: the types of the installed headers, and the functions of a library opened at run time.
 //!
-//! Nothing here is written by hand: bindgen reads `ze_api.h` and `ze_ddi.h` of the machine that builds the crate.
+//! Nothing but [`extensions`] is written by hand: bindgen reads `ze_api.h` and `ze_ddi.h` of the machine that builds the crate.
 //! Nothing is linked either: [`load`] opens the system's loader, [`load_from`] any library that speaks Level Zero,
 //! and every function is an `Option`, because a library may be older or newer than the headers.
 //!
@@ -19,6 +19,7 @@
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod extensions;
 mod library;
 
 /// What bindgen made of the headers; documented by the headers' own comments.

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use crate::Functions;
+use crate::extensions::ExtensionFunctions;
 
 /// The names under which systems install the loader.
 #[cfg(not(windows))]
@@ -67,6 +68,7 @@ impl LoadError {
 #[derive(Debug)]
 pub struct Library {
     functions: Functions,
+    extensions: ExtensionFunctions,
     handle: libloading::Library,
     path: PathBuf,
 }
@@ -85,6 +87,12 @@ impl Library {
             name: name.to_owned(),
             library: self.path.clone(),
         }
+    }
+
+    /// The functions of newer specifications than the headers may be of.
+    #[must_use]
+    pub fn extensions(&self) -> &ExtensionFunctions {
+        &self.extensions
     }
 
     /// A function that the headers do not declare, for example one of a newer specification.
@@ -137,9 +145,9 @@ pub fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> 
 fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
     // SAFETY: opening a Level Zero library runs its initialisers, which the specification allows at any time.
     let handle = unsafe { libloading::Library::new(path) }?;
-    let functions = Functions::of(&handle);
     Ok(Box::leak(Box::new(Library {
-        functions,
+        functions: Functions::of(&handle),
+        extensions: ExtensionFunctions::of(&handle),
         handle,
         path: path.to_owned(),
     })))

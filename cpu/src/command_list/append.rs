@@ -7,13 +7,13 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::CommandList;
-use crate::answer::{Answer, ensure};
-use crate::arguments::array;
+use crate::abi::arguments::array;
+use crate::abi::result::{Answer, ensure};
 use crate::engine::{Nothing, Operation, Order};
 use crate::event::Event;
 use crate::handle::resolve;
+use crate::memory::Span;
 use crate::operation::{QueryTimestamps, Reset, WriteTimestamp};
-use crate::usm::Span;
 
 /// The events of an append: what it signals and what it waits for, as the caller passed them.
 #[derive(Clone, Copy, Debug)]

@@ -3,23 +3,26 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::{CommandList, Immediate, Recording, Role};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::Deadline;
+use crate::abi::arguments::{descriptor, flags, output, structures};
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::Stream;
 use crate::handle::{register, resolve, retire};
-use crate::newer;
-use crate::renew::Renewed;
-use crate::sync::Mutex;
+use crate::process::renew::Renewed;
+use crate::process::sync::Mutex;
+use crate::system::clock::Deadline;
 
 structures! {
     sys::ze_command_list_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
     sys::ze_command_queue_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
 }
+
+/// `ze_command_list_flags_t` up to 1.17.
+const FLAGS: u32 = 0x3f;
 
 /// `zeCommandListCreate`.
 ///
@@ -35,13 +38,13 @@ pub unsafe fn create(
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, list) = unsafe { (descriptor(desc)?, output(list)?) };
-    flags(desc.flags, newer::COMMAND_LIST_FLAGS)?;
+    flags(desc.flags, FLAGS)?;
     device::check_ordinal(desc.commandQueueGroupOrdinal)?;
     *list = register(Arc::new(CommandList {
         _context: owner,
         context_handle: context as usize,
         flags: desc.flags,
-        in_order: desc.flags & newer::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
+        in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
         role: Role::Regular(Renewed::default()),
     }))?;
     Ok(())
@@ -66,7 +69,7 @@ pub unsafe fn create_immediate(
         _context: owner,
         context_handle: context as usize,
         flags: 0,
-        in_order: desc.flags & newer::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
+        in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         role: Role::Immediate(Immediate {
             stream: Stream::default(),
             synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,

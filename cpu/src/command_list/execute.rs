@@ -5,8 +5,8 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::{Command, CommandList, Events, Role, submit};
-use crate::answer::{Answer, ensure};
-use crate::arguments::array;
+use crate::abi::arguments::array;
+use crate::abi::result::{Answer, ensure};
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::handle::resolve;
 

@@ -6,14 +6,14 @@ use std::slice;
 use level_zero_sys as sys;
 
 use super::{CommandList, Events};
-use crate::answer::{Answer, ensure};
-use crate::arguments::input;
+use crate::abi::arguments::input;
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::{Nothing, Order};
 use crate::handle::resolve;
+use crate::memory::Span;
 use crate::operation::{Copy, Fill, Layout, Region, RegionCopy};
-use crate::usm::Span;
 
 /// The last value of `ze_memory_advice_t` in specification 1.17.
 const LAST_ADVICE: u32 = 11;

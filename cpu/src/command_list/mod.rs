@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::clock::Deadline;
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::engine::{Operation, Order, Stream};
 use crate::event::Event;
 use crate::handle::object;
-use crate::renew::Renewed;
-use crate::sync::Mutex;
+use crate::process::renew::Renewed;
+use crate::process::sync::Mutex;
+use crate::system::clock::Deadline;
 pub use append::*;
 pub use create::*;
 pub use execute::*;

@@ -16,11 +16,11 @@ use nix::sys::socket::{MsgFlags, send};
 use super::message::{Failure, Job, read_outcome};
 use super::server::BEGUN;
 use super::start::zeusm_cpu_compiler;
-use crate::errno;
-use crate::fork::PerProcess;
-use crate::maps;
 use crate::opencl::{self, Runtime};
-use crate::sync::Mutex;
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
+use crate::system::errno;
+use crate::system::maps;
 
 /// How much of what a dying compiler said is passed on, in bytes.
 const LAST_WORDS: u64 = 4096;

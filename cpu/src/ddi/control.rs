@@ -2,20 +2,22 @@
 
 use std::ffi::{c_char, c_void};
 
+use level_zero_sys::extensions::{
+    ze_device_vector_width_properties_ext_t, ze_init_driver_type_desc_t,
+};
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::newer::{ze_device_vector_width_properties_ext_t, ze_init_driver_type_desc_t};
-use crate::{context, device, driver};
+use crate::{context, device, driver, init};
 
 ddi! {
     zeGetGlobalProcAddrTable {
-        0 zeInit(flags: ze_init_flags_t) = driver::init(flags);
+        0 zeInit(flags: ze_init_flags_t) = init::init(flags);
         10 zeInitDrivers(
             count: *mut u32,
             drivers: *mut ze_driver_handle_t,
             desc: *mut ze_init_driver_type_desc_t,
-        ) = driver::init_drivers(count, drivers, desc);
+        ) = init::init_drivers(count, drivers, desc);
     }
     zeGetDriverProcAddrTable {
         0 zeDriverGet(count: *mut u32, drivers: *mut ze_driver_handle_t)
@@ -35,7 +37,7 @@ ddi! {
             driver: ze_driver_handle_t,
             name: *const c_char,
             address: *mut *mut c_void,
-        ) = driver::extension_function(driver, name, address);
+        ) = super::extension_function(driver, name, address);
         6 zeDriverGetLastErrorDescription(driver: ze_driver_handle_t, text: *mut *const c_char)
             = driver::last_error(driver, text);
         13 zeDriverRTASFormatCompatibilityCheckExt;

@@ -10,11 +10,13 @@ mod module;
 mod submission;
 mod tools;
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
+use crate::abi::arguments::output;
+use crate::abi::result::{Answer, ensure};
+use crate::driver;
 
 /// One entry of a table.
 pub struct Entry {
@@ -48,7 +50,7 @@ macro_rules! ddi {
                 table: *mut *const std::ffi::c_void,
             ) -> level_zero_sys::ze_result_t {
                 // SAFETY: the caller vouches for the table.
-                $crate::answer::answer(|| unsafe {
+                $crate::abi::result::answer(|| unsafe {
                     $crate::ddi::write(version, table, &[$($crate::ddi::Entry {
                         name: stringify!($name),
                         since: $since,
@@ -84,7 +86,7 @@ macro_rules! export {
     ($name:ident($($argument:ident: $type:ty),*) = $body:expr) => {
         $crate::ddi::export! {
             $name($($argument: $type),*) -> level_zero_sys::ze_result_t
-                = $crate::answer::answer(|| $body)
+                = $crate::abi::result::answer(|| $body)
         }
     };
     ($name:ident($($argument:ident: $type:ty),*) -> $returned:ty = $body:expr) => {
@@ -146,4 +148,22 @@ pub fn address(name: &str) -> Option<*const c_void> {
     .flatten()
     .find(|entry| entry.implemented && entry.name == name)
     .map(|entry| entry.address)
+}
+
+/// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements.
+///
+/// # Safety
+/// `address` must be null, misaligned or valid; `name` must be null or end in a zero byte.
+pub unsafe fn extension_function(
+    driver: sys::ze_driver_handle_t,
+    name: *const c_char,
+    address: *mut *mut c_void,
+) -> Answer {
+    driver::expect(driver)?;
+    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (name, address) = unsafe { (CStr::from_ptr(name), output(address)?) };
+    let found = name.to_str().ok().and_then(self::address);
+    *address = found.unwrap_or(std::ptr::null()).cast_mut();
+    ensure(found.is_some(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }

@@ -3,14 +3,16 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use level_zero_sys::extensions::{
+    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
+    ze_group_size_t,
+};
 use level_zero_sys::*;
 
 use super::ddi;
 use crate::command_list::{self as list, Events, Side};
-use crate::newer::{
-    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
-};
-use crate::{event, fence, launch, queue};
+use crate::queue::{self, fence};
+use crate::{event, launch};
 
 ddi! {
     zeGetCommandQueueProcAddrTable {
@@ -232,7 +234,7 @@ ddi! {
             list: ze_command_list_handle_t,
             kernel: ze_kernel_handle_t,
             groups: ze_group_count_t,
-            group: launch::Group,
+            group: ze_group_size_t,
             arguments: *const *const c_void,
             next: *const c_void,
             signal: ze_event_handle_t,
@@ -356,7 +358,7 @@ ddi! {
             queue: ze_command_queue_handle_t,
             desc: *const ze_fence_desc_t,
             fence: *mut ze_fence_handle_t,
-        ) = fence::create(queue, desc, fence);
+        ) = queue::create_fence(queue, desc, fence);
         0 zeFenceDestroy(fence: ze_fence_handle_t) = fence::destroy(fence);
         0 zeFenceHostSynchronize(fence: ze_fence_handle_t, timeout: u64)
             = fence::host_synchronize(fence, timeout);

@@ -7,7 +7,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
+use crate::abi::result::{answer, ensure};
 use crate::driver;
 
 macro_rules! empty {

@@ -1,18 +1,20 @@
 //! What kernels may ask of the device: group sizes, floating point, vectors, images.
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::expect;
-use crate::answer::Answer;
-use crate::arguments::{properties, structures};
-use crate::machine::processor;
-use crate::newer::ze_device_vector_width_properties_ext_t;
+use crate::abi::arguments::{properties, structures};
+use crate::abi::result::Answer;
 use crate::opencl::{self, Runtime};
+use crate::system::processor;
 
 structures! {
     sys::ze_device_compute_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
     sys::ze_device_module_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES;
     sys::ze_device_image_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES;
+    extensions::ze_device_vector_width_properties_ext_t =
+        extensions::ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT;
 }
 
 /// `zeDeviceGetComputeProperties`.
@@ -140,11 +142,11 @@ pub unsafe fn image(
 pub unsafe fn vector_width(
     device: sys::ze_device_handle_t,
     count: *mut u32,
-    told: *mut ze_device_vector_width_properties_ext_t,
+    told: *mut extensions::ze_device_vector_width_properties_ext_t,
 ) -> Answer {
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
-    let count = unsafe { crate::arguments::output(count) }?;
+    let count = unsafe { crate::abi::arguments::output(count) }?;
     let room = *count;
     *count = 1;
     if room == 0 || told.is_null() {
@@ -153,7 +155,7 @@ pub unsafe fn vector_width(
     // SAFETY: the caller vouches for the pointer.
     let told = unsafe { properties(told) }?;
     let bytes = processor::vector_bytes();
-    *told = ze_device_vector_width_properties_ext_t {
+    *told = extensions::ze_device_vector_width_properties_ext_t {
         stype: told.stype,
         pNext: told.pNext,
         vector_width_size: bytes,

@@ -3,10 +3,9 @@
 use level_zero_sys as sys;
 
 use super::expect;
-use super::extensions::text;
-use crate::answer::Answer;
-use crate::arguments::{output, properties, structures};
-use crate::machine;
+use crate::abi::arguments::{output, properties, structures, text};
+use crate::abi::result::Answer;
+use crate::system;
 
 structures! {
     sys::ze_device_memory_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
@@ -36,7 +35,7 @@ pub unsafe fn memory(
     told.flags = 0;
     told.maxClockRate = 0;
     told.maxBusWidth = 0;
-    told.totalSize = machine::memory::total();
+    told.totalSize = system::memory::total();
     told.name = text("system memory");
     Ok(())
 }
@@ -81,7 +80,7 @@ pub unsafe fn cache(
     // SAFETY: likewise.
     let told = unsafe { properties(told) }?;
     told.flags = 0;
-    told.cacheSize = machine::processor::cache();
+    told.cacheSize = system::processor::cache();
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! The device: the machine's processors and memory, told as what they are.
 
 mod compute;
-pub mod extensions;
 mod memory;
 mod peers;
 mod properties;
@@ -9,11 +8,11 @@ mod queues;
 
 use level_zero_sys as sys;
 
-use crate::answer::Answer;
-use crate::arguments::{fill, output};
-use crate::clock;
+use crate::abi::arguments::{fill, output};
+use crate::abi::result::Answer;
 use crate::driver;
 use crate::handle::{Kind, expect_singleton, singleton};
+use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
 pub use memory::{cache, external_memory, memory, memory_access};

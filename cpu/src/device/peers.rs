@@ -3,8 +3,8 @@
 use level_zero_sys as sys;
 
 use super::expect;
-use crate::answer::Answer;
-use crate::arguments::{output, properties, structures};
+use crate::abi::arguments::{output, properties, structures};
+use crate::abi::result::Answer;
 
 structures! {
     sys::ze_device_p2p_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES;

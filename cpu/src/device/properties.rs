@@ -2,17 +2,16 @@
 
 use level_zero_sys as sys;
 
-use super::{expect, extensions::text};
-use crate::answer::Answer;
-use crate::arguments::{chain, properties, structures};
-use crate::clock;
-use crate::engine::processors;
-use crate::machine::{memory, processor};
-use crate::newer::{sys_type, ze_eu_count_ext_t};
+use super::expect;
+use crate::abi::arguments::{chain, properties, structures, text};
+use crate::abi::result::Answer;
+use crate::system::clock;
+use crate::system::{memory, processor};
 
 structures! {
     sys::ze_device_properties_t =
         sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES | sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
+    sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
 }
 
 /// SYCL's Level Zero adapters pass over devices of any other vendor.
@@ -30,7 +29,7 @@ pub unsafe fn device_properties(
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
     let told = unsafe { properties(told) }?;
-    let units = processors() as u32;
+    let units = processor::count() as u32;
     told.type_ = sys::ZE_DEVICE_TYPE_GPU;
     told.vendorId = VENDOR;
     told.deviceId = 0;
@@ -57,10 +56,9 @@ pub unsafe fn device_properties(
     told.uuid.id = processor::identity();
     told.name = text(&format!("zeusm CPU runtime ({})", processor::model()));
     // SAFETY: the caller vouches for the chain.
-    for (stype, link) in unsafe { chain(told.pNext) } {
-        if stype == sys_type::EU_COUNT_EXT {
-            // SAFETY: its stype says what it is.
-            unsafe { (*link.cast::<ze_eu_count_ext_t>()).numTotalEUs = units };
+    for link in unsafe { chain(told.pNext) } {
+        if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
+            count.numTotalEUs = units;
         }
     }
     Ok(())

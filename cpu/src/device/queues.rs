@@ -4,9 +4,8 @@ use level_zero_sys as sys;
 
 use super::expect;
 use super::memory::one;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{flags, properties, structures};
-use crate::newer;
+use crate::abi::arguments::{flags, properties, structures};
+use crate::abi::result::{Answer, ensure};
 
 structures! {
     sys::ze_command_queue_group_properties_t =
@@ -15,6 +14,8 @@ structures! {
 
 /// The longest fill pattern in bytes.
 pub const MOST_FILL_PATTERN: usize = 4096;
+/// `ze_command_queue_flags_t` up to 1.17.
+const QUEUE_FLAGS: u32 = 0x7;
 /// How many queues the group has: independent lists and queues share the workers, whatever their index.
 const QUEUES: u32 = 8;
 
@@ -48,7 +49,7 @@ pub unsafe fn queue_groups(
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an ordinal or index that the device does not have,
 /// `ZE_RESULT_ERROR_INVALID_ENUMERATION` for an unknown flag, mode or priority.
 pub fn check_queue(desc: &sys::ze_command_queue_desc_t) -> Answer {
-    flags(desc.flags, newer::COMMAND_QUEUE_FLAGS)?;
+    flags(desc.flags, QUEUE_FLAGS)?;
     ensure(
         desc.mode.0 <= sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS.0
             && desc.priority.0 <= sys::ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH.0,

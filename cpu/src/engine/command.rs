@@ -13,9 +13,9 @@ use super::signal::Signal;
 use super::stream::Shared;
 use super::waiter::Request;
 use super::workers::{self, dispatch, retire_or_drop};
-use crate::answer::Answer;
-use crate::clock;
-use crate::sync::Mutex;
+use crate::abi::result::Answer;
+use crate::process::sync::Mutex;
+use crate::system::clock;
 
 /// What was submitted.
 pub struct Command {

@@ -4,7 +4,7 @@
 pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use std::thread;
 
-pub use crate::sync::{Condvar, Mutex};
+pub use crate::process::sync::{Condvar, Mutex};
 
 /// How often a waiting thread looks before it goes to sleep: a few microseconds.
 pub const SPINS: u32 = 300;

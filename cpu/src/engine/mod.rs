@@ -61,4 +61,4 @@ pub use native::{Completion, Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins};
 pub use signal::Signal;
 pub use stream::{Order, Stream};
-pub use workers::{LANES, dispatch, forget, processors};
+pub use workers::{LANES, dispatch, forget};

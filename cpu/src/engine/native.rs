@@ -16,9 +16,9 @@ use level_zero_sys as sys;
 use super::command::{Executor, Token};
 use super::waiter::{Request, Waiter};
 use super::workers::{dispatch, foreign, retire_or_drop};
-use crate::answer::Answer;
-use crate::clock;
-use crate::sync::Mutex;
+use crate::abi::result::Answer;
+use crate::process::sync::Mutex;
+use crate::system::clock;
 
 /// A command that the other runtime has been given.
 pub trait NativeEvent: Send + Sync {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::native::Enqueued;
-use crate::answer::Answer;
-use crate::usm::Pin;
+use crate::abi::result::Answer;
+use crate::memory::Pin;
 
 /// Allocations that an operation is using: while one lives, its memory stays.
 pub type Pins = SmallVec<[Pin; 2]>;

@@ -7,8 +7,8 @@ use super::command::{Executor, Token};
 use super::meeting::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{Outlook, wait};
 use super::workers::retire;
-use crate::clock::Deadline;
-use crate::renew::{Renew, Renewed};
+use crate::process::renew::{Renew, Renewed};
+use crate::system::clock::Deadline;
 
 /// A flag that is set and reset any number of times.
 ///

@@ -15,10 +15,10 @@ use super::operation::{Kind, Nothing, Operation, Pins};
 use super::signal::Signal;
 use super::wait::{Outlook, wait};
 use super::workers::{dispatch, engine, release_retired};
-use crate::answer::Answer;
-use crate::clock::{self, Deadline};
-use crate::renew::{Renew, Renewed};
-use crate::sync::{Condvar, Mutex};
+use crate::abi::result::Answer;
+use crate::process::renew::{Renew, Renewed};
+use crate::process::sync::{Condvar, Mutex};
+use crate::system::clock::{self, Deadline};
 
 /// What a command follows among those submitted to the same stream before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

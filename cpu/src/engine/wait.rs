@@ -6,7 +6,7 @@ use super::command::Executor;
 use super::meeting::{Condvar, Mutex, SPINS};
 use super::waiter::Request;
 use super::workers::release_retired;
-use crate::clock::Deadline;
+use crate::system::clock::Deadline;
 
 /// What a waiting thread sees.
 pub enum Outlook {

@@ -4,14 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use super::command::{Token, Work};
 use super::native::Lane;
 use super::waiter::Waiter;
-use crate::sync::{Condvar, Mutex};
+use crate::process::sync::{Condvar, Mutex};
+use crate::system::processor;
 
 /// How many in-order queues of the other runtime there are: so many independent sequences of kernels can overlap.
 pub const LANES: usize = 16;
@@ -73,15 +74,9 @@ thread_local! {
     pub static SIMULATED: Cell<Option<&'static Engine>> = const { Cell::new(None) };
 }
 
-/// How many processors this process may use.
-pub fn processors() -> usize {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
-}
-
 /// The most threads there will be: a few more than processors, as memory may keep one waiting.
 fn most_threads() -> usize {
-    processors() + 2
+    processor::count() + 2
 }
 
 /// The engine.
@@ -95,7 +90,6 @@ pub fn engine() -> &'static Engine {
     if let Some(engine) = unsafe { current.as_ref() } {
         return engine;
     }
-    crate::fork::prepare();
     let made: *mut Engine = Box::leak(Engine::new());
     match ENGINE.compare_exchange(current, made, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: the box has just been leaked.
@@ -203,7 +197,7 @@ pub fn work(work: Arc<Work>) {
     let mut work = Some(work);
     let helpers = work
         .as_ref()
-        .map_or(1, |work| work.parts().min(processors()));
+        .map_or(1, |work| work.parts().min(processor::count()));
     let mut left = helpers;
     engine().enqueue(helpers, || {
         left -= 1;

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::clock;
 use crate::engine::{Signal, dispatch};
 use crate::handle::object;
-use crate::renew::{Renew, Renewed};
-use crate::sync::RwLock;
+use crate::process::renew::{Renew, Renewed};
+use crate::process::sync::RwLock;
+use crate::system::clock;
 pub use entry::*;
 pub use pool::*;
 pub use timestamps::*;

@@ -1,15 +1,20 @@
 //! When the operation that signalled an event ran.
 
 use level_zero_sys as sys;
-
-use super::Event;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{optional, output, properties};
-use crate::handle::{Kind, expect_singleton, resolve};
-use crate::newer::{
-    ze_event_query_kernel_timestamps_results_ext_properties_t,
+use level_zero_sys::extensions::{
+    self, ze_event_query_kernel_timestamps_results_ext_properties_t,
     ze_synchronized_timestamp_data_ext_t, ze_synchronized_timestamp_result_ext_t,
 };
+
+use super::Event;
+use crate::abi::arguments::{optional, output, properties, structures};
+use crate::abi::result::{Answer, ensure};
+use crate::handle::{Kind, expect_singleton, resolve};
+
+structures! {
+    ze_event_query_kernel_timestamps_results_ext_properties_t =
+        extensions::ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES;
+}
 
 impl Event {
     /// The kernel timestamp.

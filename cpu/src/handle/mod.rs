@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
+use crate::abi::arguments::output;
+use crate::abi::result::{Answer, ensure};
 pub use table::{Shelf, Table};
 
 /// What a handle names.
@@ -60,6 +61,43 @@ macro_rules! object {
     };
 }
 pub(crate) use object;
+
+/// Defines an entry point for each line, which writes what the expression reads from an object.
+macro_rules! getters {
+    ($object:ty { $($(#[$doc:meta])* $name:ident: $type:ty = $read:expr;)* }) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// `out` must be null, misaligned or valid.
+        pub unsafe fn $name(
+            handle: *mut <$object as $crate::handle::Object>::Opaque,
+            out: *mut $type,
+        ) -> $crate::abi::result::Answer {
+            // SAFETY: the caller vouches for the pointer.
+            unsafe { $crate::handle::read::<$object, _>(handle, out, $read) }
+        }
+    )*};
+}
+pub(crate) use getters;
+
+/// Writes what `read` takes from an object.
+///
+/// # Errors
+/// As for [`resolve`] and [`output`], and those of `read`.
+///
+/// # Safety
+/// `out` must be null, misaligned or valid.
+pub unsafe fn read<O: Object, T>(
+    handle: *mut O::Opaque,
+    out: *mut T,
+    read: impl FnOnce(&O) -> Answer<T>,
+) -> Answer {
+    let object = resolve::<O>(handle)?;
+    // SAFETY: the caller vouches for the pointer.
+    let out = unsafe { output(out) }?;
+    *out = read(&object)?;
+    Ok(())
+}
 
 /// Makes a handle for `object`.
 ///

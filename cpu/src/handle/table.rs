@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{GENERATION_BITS, SLOT_BITS};
-use crate::sync::{Held, Lazy, Mutex, MutexGuard, RwLock};
+use crate::process::sync::{Held, Lazy, Mutex, MutexGuard, RwLock};
 
 /// Slots in the first segment; each further one is twice as large as the one before.
 const FIRST: u32 = 64;

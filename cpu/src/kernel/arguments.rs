@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::Kernel;
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{Answer, ensure};
 use crate::handle::resolve;
 use crate::opencl::{Runtime, Value};
 use crate::spirv::Argument;

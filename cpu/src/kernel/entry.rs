@@ -7,13 +7,13 @@ use level_zero_sys as sys;
 
 use super::arguments::Arguments;
 use super::{Kernel, Settings, State};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::driver::describe;
-use crate::handle::{register, resolve, retire};
+use crate::abi::arguments::{descriptor, flags, output, structures};
+use crate::abi::result::describe;
+use crate::abi::result::{Answer, ensure};
+use crate::handle::{getters, register, resolve, retire};
 use crate::module::Module;
 use crate::opencl::Value;
-use crate::renew::Renewed;
+use crate::process::renew::Renewed;
 use crate::spirv::Argument;
 
 structures! {
@@ -107,16 +107,10 @@ pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answ
     Ok(())
 }
 
-/// `zeKernelGetIndirectAccess`.
-///
-/// # Safety
-/// `place` must be null or valid.
-pub unsafe fn indirect_access(kernel: sys::ze_kernel_handle_t, place: *mut u32) -> Answer {
-    let kernel = resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(place) }? = kernel.state().indirect;
-    Ok(())
-}
+getters! { Kernel {
+    /// `zeKernelGetIndirectAccess`.
+    indirect_access: u32 = |kernel| Ok(kernel.state().indirect);
+}}
 
 /// `zeKernelSetCacheConfig`: a processor's caches have no such setting, so the wish is checked and no more.
 pub fn set_cache_config(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answer {

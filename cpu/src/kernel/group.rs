@@ -3,11 +3,11 @@
 use level_zero_sys as sys;
 
 use super::Kernel;
-use crate::answer::{Answer, ensure};
-use crate::arguments::output;
-use crate::engine::processors;
+use crate::abi::arguments::output;
+use crate::abi::result::{Answer, ensure};
 use crate::handle::resolve;
 use crate::opencl::Runtime;
+use crate::system::processor;
 
 /// Groups that are sure to run at the same time: OpenCL promises no more than one.
 pub const COOPERATIVE_GROUPS: u32 = 1;
@@ -120,7 +120,7 @@ impl Kernel {
     /// The largest divisor of the first dimension that fits and still leaves a few groups for each processor.
     fn divisor(&self, items: [u32; 3]) -> [u32; 3] {
         let [width, ..] = items;
-        let share = (width as usize).div_ceil(4 * processors());
+        let share = (width as usize).div_ceil(4 * processor::count());
         let most = share.min(self.limits.max_group_size).max(1);
         let most = u32::try_from(most).unwrap_or(u32::MAX).min(width);
         let size = (1..=most)

@@ -12,9 +12,9 @@ use level_zero_sys as sys;
 use crate::handle::object;
 use crate::module::Module;
 use crate::opencl;
-use crate::renew::{Renew, Renewed};
+use crate::process::renew::{Renew, Renewed};
+use crate::process::sync::{Mutex, MutexGuard};
 use crate::spirv;
-use crate::sync::{Mutex, MutexGuard};
 
 pub use arguments::{Arguments, set as set_argument};
 pub use entry::{create, destroy, indirect_access, set_cache_config, set_indirect_access};

@@ -3,18 +3,20 @@
 use std::ffi::c_char;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::Kernel;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, output, properties as told, structures};
+use crate::abi::arguments::{chain, output, properties as told, structures};
+use crate::abi::result::{Answer, ensure};
 use crate::handle::resolve;
 use crate::module::copy_text;
-use crate::newer::{sys_type, ze_kernel_max_group_size_properties_ext_t};
 
 structures! {
     sys::ze_kernel_properties_t = sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;
     sys::ze_kernel_preferred_group_size_properties_t =
         sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
+    extensions::ze_kernel_max_group_size_properties_ext_t =
+        extensions::ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES;
 }
 
 /// `zeKernelGetProperties`.
@@ -44,21 +46,20 @@ pub unsafe fn properties(
     properties.localMemSize = u32::try_from(kernel.limits.local_memory).unwrap_or(u32::MAX);
     properties.privateMemSize = u32::try_from(kernel.limits.private_memory).unwrap_or(u32::MAX);
     properties.spillMemSize = 0;
-    // SAFETY: the caller vouches for the chain; each stype tells the structure.
-    for (stype, link) in unsafe { chain(properties.pNext) } {
-        match stype {
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(properties.pNext) } {
+        match link.stype() {
             sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES => {
-                // SAFETY: as above.
-                let preferred = unsafe {
-                    output(link.cast::<sys::ze_kernel_preferred_group_size_properties_t>())
-                }?;
-                preferred.preferredMultiple = number(kernel.limits.preferred_multiple);
+                let preferred = link.output::<sys::ze_kernel_preferred_group_size_properties_t>();
+                if let Some(preferred) = preferred {
+                    preferred.preferredMultiple = number(kernel.limits.preferred_multiple);
+                }
             }
-            sys_type::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES => {
-                // SAFETY: as above.
-                let most =
-                    unsafe { output(link.cast::<ze_kernel_max_group_size_properties_ext_t>()) }?;
-                most.maxGroupSize = number(kernel.limits.max_group_size);
+            extensions::ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES => {
+                let most = link.output::<extensions::ze_kernel_max_group_size_properties_ext_t>();
+                if let Some(most) = most {
+                    most.maxGroupSize = number(kernel.limits.max_group_size);
+                }
             }
             _ => {}
         }

@@ -3,31 +3,28 @@
 use std::ffi::c_void;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::Launch;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, input};
+use crate::abi::arguments::{chain, input, structures};
+use crate::abi::result::describe;
+use crate::abi::result::Answer;
 use crate::command_list::{CommandList, Events};
-use crate::driver::describe;
 use crate::engine::Order;
 use crate::handle::resolve;
 use crate::kernel::Kernel;
-use crate::newer::sys_type;
 
 /// How many groups, as the API gives it.
 pub type Groups = sys::ze_group_count_t;
 
-/// The work-items of a group, as the API gives it since 1.14.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Group {
-    /// In the first dimension.
-    pub x: u32,
-    /// In the second.
-    pub y: u32,
-    /// In the third.
-    pub z: u32,
+structures! {
+    extensions::ze_command_list_append_launch_kernel_param_cooperative_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC;
 }
+
+/// The work-items of a group, as the API gives it.
+pub type Group = extensions::ze_group_size_t;
+type Cooperative = extensions::ze_command_list_append_launch_kernel_param_cooperative_desc_t;
 
 /// The three dimensions of a group count.
 pub fn dimensions(groups: &Groups) -> [u32; 3] {
@@ -91,7 +88,7 @@ pub unsafe fn append_with_arguments(
 ) -> Answer {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
-    kernel.set_group([group.x, group.y, group.z])?;
+    kernel.set_group([group.groupSizeX, group.groupSizeY, group.groupSizeZ])?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         kernel.set_arguments(values)?;
@@ -106,21 +103,11 @@ pub unsafe fn append_with_arguments(
 /// # Safety
 /// Each link must be null or valid.
 unsafe fn check_wishes(next: *const c_void, groups: [u32; 3]) -> Answer {
-    /// `ze_command_list_append_launch_kernel_param_cooperative_desc_t`.
-    #[repr(C)]
-    struct Cooperative {
-        stype: sys::ze_structure_type_t,
-        next: *const c_void,
-        cooperative: sys::ze_bool_t,
-    }
-    // SAFETY: the caller vouches for the chain; the stype tells the structure.
-    for (stype, link) in unsafe { chain(next) } {
-        ensure(
-            stype == sys_type::LAUNCH_COOPERATIVE_DESC,
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-        )?;
-        // SAFETY: as above.
-        if unsafe { input(link.cast::<Cooperative>()) }?.cooperative != 0 {
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(next) } {
+        let wish = link.input::<Cooperative>();
+        let wish = wish.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
+        if wish.isCooperative != 0 {
             check_cooperative(groups)?;
         }
     }

@@ -7,13 +7,13 @@ use level_zero_sys as sys;
 use super::Launch;
 use super::append::{Groups, dimensions};
 use super::native::enqueue;
-use crate::answer::{Answer, ensure};
-use crate::arguments::array;
+use crate::abi::arguments::array;
+use crate::abi::result::{Answer, ensure};
 use crate::command_list::{CommandList, Events};
 use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
 use crate::handle::resolve;
 use crate::kernel::Kernel;
-use crate::usm::Span;
+use crate::memory::Span;
 
 /// A launch that reads its group counts when its turn comes.
 struct Indirect {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use level_zero_sys as sys;
 
 use super::Launch;
-use crate::answer::Answer;
+use crate::abi::result::Answer;
 use crate::engine::{Completion, Enqueued, LANES, NativeEvent};
 use crate::opencl::{self, Queue, Runtime};
 

@@ -6,12 +6,12 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::native::enqueue;
-use crate::answer::{Answer, ensure};
-use crate::driver::describe;
+use crate::abi::result::describe;
+use crate::abi::result::{Answer, ensure};
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
+use crate::memory::Span;
 use crate::opencl::{self, Queue, Range};
-use crate::usm::Span;
 
 /// Work-items from which on a launch counts as large: some ten microseconds of the least work there is.
 const LARGE: usize = 1 << 14;

@@ -9,7 +9,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
+use crate::abi::result::{answer, ensure};
 
 /// There is nothing to load.
 #[unsafe(no_mangle)]
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn zelLoaderTranslateHandle(
         ensure(kind <= LAST, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
         ensure(!from.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
         // SAFETY: the caller vouches for the pointer.
-        *unsafe { crate::arguments::output(to) }? = from;
+        *unsafe { crate::abi::arguments::output(to) }? = from;
         Ok(())
     })
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{answer, ensure};
 use crate::driver;
 
 /// What a loader calls when it is torn down.

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{answer, ensure};
 
 macro_rules! unsupported {
     ($($name:ident)*) => {$(

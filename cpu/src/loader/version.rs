@@ -4,9 +4,8 @@ use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
-use crate::answer::answer;
-use crate::arguments::{fill, output};
-use crate::device::extensions::text;
+use crate::abi::arguments::{fill, output, text};
+use crate::abi::result::answer;
 
 /// `zel_component_version_t`.
 #[repr(C)]

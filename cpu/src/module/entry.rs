@@ -7,12 +7,12 @@ use level_zero_sys as sys;
 
 use super::build::{Constant, Source};
 use super::{BuildLog, Module, flags};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{array, chain, descriptor, input, output, structures};
+use crate::abi::arguments::{Link, array, chain, descriptor, input, output, structures};
+use crate::abi::result::describe;
+use crate::abi::result::{Answer, ensure};
 use crate::compiler::Failure;
 use crate::context::Context;
 use crate::device;
-use crate::driver::describe;
 use crate::handle::{register, resolve, retire};
 
 structures! {
@@ -73,9 +73,9 @@ pub unsafe fn create(
 /// Every pointer in the descriptor must be null or valid for the size that goes with it.
 unsafe fn sources(desc: &sys::ze_module_desc_t) -> Answer<Vec<Source<'_>>> {
     // SAFETY: the caller vouches for the chain.
-    let program = unsafe { chain(desc.pNext) }
-        .find(|(stype, _)| *stype == sys::ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC);
-    let Some((_, program)) = program else {
+    let program =
+        unsafe { chain(desc.pNext) }.find_map(Link::input::<sys::ze_module_program_exp_desc_t>);
+    let Some(program) = program else {
         // SAFETY: the caller vouches for the pointers.
         let only = unsafe {
             source(
@@ -88,9 +88,8 @@ unsafe fn sources(desc: &sys::ze_module_desc_t) -> Answer<Vec<Source<'_>>> {
         return Ok(vec![only?]);
     };
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    // SAFETY: the stype tells the structure; the caller vouches for its arrays, which have an entry for each module.
+    // SAFETY: the caller vouches for the arrays, which have an entry for each module.
     unsafe {
-        let program = input(program.cast::<sys::ze_module_program_exp_desc_t>())?;
         ensure(program.count != 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         let sizes = array(program.inputSizes, program.count, null)?;
         let codes = array(program.pInputModules, program.count, null)?;

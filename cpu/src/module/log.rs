@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{Answer, ensure};
 use crate::handle::{object, register, resolve, retire};
 
 object!(BuildLog, sys::_ze_module_build_log_handle_t, ModuleBuildLog);

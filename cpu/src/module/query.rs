@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char, c_void};
 use level_zero_sys as sys;
 
 use super::Module;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{fill, optional, output, properties as told, structures};
+use crate::abi::arguments::{fill, optional, output, properties as told, structures};
+use crate::abi::result::{Answer, ensure};
 use crate::handle::resolve;
 
 structures! {

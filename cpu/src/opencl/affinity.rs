@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use crate::fork::PerProcess;
-use crate::sync::Mutex;
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
 
 /// The variable that forbids with `0` to change the affinity of a thread.
 const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";

@@ -6,7 +6,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::maps;
+use crate::system::maps;
 
 /// Names a library; then no other is tried.
 pub const VARIABLE: &str = "ZEUSM_OPENCL_LIBRARY";

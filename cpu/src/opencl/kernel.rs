@@ -8,7 +8,7 @@ use opencl_sys::{cl_kernel, cl_program};
 use super::device::{LARGEST_GROUP, info, number, sizes};
 use super::rest::{self, Call};
 use super::{Error, Event, Queue, Runtime};
-use crate::sync::Mutex;
+use crate::process::sync::Mutex;
 
 /// An argument's value.
 #[derive(Clone, Copy, Debug)]

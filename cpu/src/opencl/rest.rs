@@ -20,8 +20,8 @@ use rustix::process::Pid;
 use rustix::thread::{futex, sched_getaffinity};
 
 use super::{Error, Runtime};
-use crate::fork::PerProcess;
-use crate::sync::Mutex;
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
 
 /// How long a fork waits for launches.
 const PATIENCE: Duration = Duration::from_secs(10);

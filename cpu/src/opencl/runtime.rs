@@ -11,8 +11,8 @@ use super::api::{Api, GlobalVariablePointer};
 use super::device::{Candidate, Properties, answered};
 use super::rest::Call;
 use super::{OpenError, Queue, find};
-use crate::fork::PerProcess;
-use crate::sync::{Lazy, Mutex};
+use crate::process::PerProcess;
+use crate::process::sync::{Lazy, Mutex};
 
 /// Sets an argument to a pointer that need not start an allocation: of `cl_intel_unified_shared_memory`, or shared
 /// virtual memory's.

@@ -4,9 +4,9 @@ use std::ptr;
 
 use super::bytes::stream_copy;
 use super::split::Split;
-use crate::answer::Answer;
+use crate::abi::result::Answer;
 use crate::engine::{Kind, Operation, Pins};
-use crate::usm::Span;
+use crate::memory::Span;
 
 /// Copies one span to another of the same length; they may overlap.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::bytes::{repeat, stream_fill};
 use super::split::Split;
-use crate::answer::Answer;
+use crate::abi::result::Answer;
 use crate::engine::{Kind, Operation, Pins};
-use crate::usm::Span;
+use crate::memory::Span;
 
 /// The longest pattern that a streaming store holds.
 const STREAMED_PATTERN: usize = 64;

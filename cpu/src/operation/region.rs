@@ -5,9 +5,9 @@ use std::ptr;
 use level_zero_sys as sys;
 
 use super::split::Split;
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{Answer, ensure};
 use crate::engine::{Kind, Operation, Pins};
-use crate::usm::Span;
+use crate::memory::Span;
 
 /// How an array lies in memory and where the box in it begins.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::answer::Answer;
+use crate::abi::result::Answer;
 use crate::engine::Operation;
 use crate::event::Event;
 

@@ -1,7 +1,8 @@
 //! Splitting large operations over the processors.
 
 use super::bytes::STREAM_FROM;
-use crate::engine::{Kind, processors};
+use crate::engine::Kind;
+use crate::system::processor;
 
 /// Up to this many bytes are moved by the thread that appends: handing them to a worker takes as long.
 pub const SHORT: usize = 1 << 20;
@@ -22,7 +23,7 @@ pub struct Split {
 impl Split {
     /// Deals out `length` bytes.
     pub fn new(length: usize) -> Self {
-        let fair = length.div_ceil(processors()).next_multiple_of(GRAIN);
+        let fair = length.div_ceil(processor::count()).next_multiple_of(GRAIN);
         Self {
             length,
             part: fair.clamp(LEAST, MOST),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::Answer;
-use crate::clock;
+use crate::abi::result::Answer;
 use crate::engine::{Operation, Pins};
 use crate::event::Event;
-use crate::usm::Span;
+use crate::memory::Span;
+use crate::system::clock;
 
 /// Writes the device's clock.
 #[derive(Debug)]

@@ -4,12 +4,11 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use super::allocation::Allocation;
-use super::map;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, structures};
+use crate::abi::arguments::{descriptor, flags, structures};
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
+use crate::memory::{self, Allocation};
 
 structures! {
     sys::ze_memory_free_ext_desc_t = sys::ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC;
@@ -44,17 +43,12 @@ pub unsafe fn free_with_policy(
     Ok(())
 }
 
-/// Frees every allocation of a context.
-pub fn free_all(context: u64) {
-    drop(map::remove_context(context));
-}
-
 fn take(context: &Context, pointer: *mut c_void) -> Answer<std::sync::Arc<Allocation>> {
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    map::remove(pointer as usize, |allocation| {
+    memory::remove(pointer as usize, |allocation| {
         allocation.context() == context.id() && !allocation.is_import()
     })
     .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)

@@ -5,16 +5,14 @@ use std::ptr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 
-use super::allocation::Allocation;
-use super::backing::PAGE;
-use super::map;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{self, optional, structures};
+use crate::abi::arguments::{self, optional, structures};
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
-use crate::newer;
+use crate::memory::{self, Allocation, PAGE};
 
 structures! {
     sys::ze_memory_allocation_properties_t = sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
@@ -77,7 +75,7 @@ pub unsafe fn address_range(
     )?;
     // SAFETY: the caller vouches for the pointers.
     let (base, size) = unsafe { (optional(base)?, optional(size)?) };
-    let allocation = find(&context, pointer).ok_or(newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    let allocation = find(&context, pointer).ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     if let Some(base) = base {
         *base = allocation.base() as *mut c_void;
     }
@@ -88,5 +86,5 @@ pub unsafe fn address_range(
 }
 
 fn find(context: &Context, pointer: *const c_void) -> Option<Arc<Allocation>> {
-    map::find(pointer as usize).filter(|allocation| allocation.context() == context.id())
+    memory::find(pointer as usize).filter(|allocation| allocation.context() == context.id())
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+use level_zero_sys::extensions;
 
 use super::programs::module;
 use super::runtime::{Runtime, call, groups, must};
@@ -309,16 +310,9 @@ fn kernels_of_two_lists_take_turns_by_events_that_are_reset() {
 
 /// A counter-based event of a pool of its own.
 fn counter_event(runtime: &Runtime) -> sys::ze_event_handle_t {
-    /// `ze_event_pool_counter_based_exp_desc_t`.
-    #[repr(C)]
-    struct CounterBased {
-        stype: sys::ze_structure_type_t,
-        next: *const std::ffi::c_void,
-        flags: u32,
-    }
-    let counter = CounterBased {
-        stype: sys::ze_structure_type_t(0x20014),
-        next: ptr::null(),
+    let counter = extensions::ze_event_pool_counter_based_exp_desc_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC,
+        pNext: ptr::null(),
         flags: 1,
     };
     let desc = sys::ze_event_pool_desc_t {

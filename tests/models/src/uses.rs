@@ -7,7 +7,7 @@ use loom::thread;
 use self::real::{Close, Uses};
 use crate::Model;
 
-#[path = "../../../src/python/uses.rs"]
+#[path = "../../../python/src/uses.rs"]
 mod real;
 
 pub const MODELS: &[Model] = &[

@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::world::{Behaviour, Logged, Moment, World, engine, is_idle, run_job};
 use super::{Random, simulate};
-use crate::clock::Deadline;
 use crate::engine::stream::WINDOW;
 use crate::engine::{Kind, Order, Pins, Signal, Stream, dispatch};
+use crate::system::clock::Deadline;
 
 /// A command of a program.
 struct Command {

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use super::Random;
 use super::world::{Behaviour, Logged, Moment, World};
-use crate::clock::Deadline;
 use crate::engine::{Kind, Order, Pins, Signal, Stream};
+use crate::system::clock::Deadline;
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 150;

@@ -6,8 +6,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::world::{Behaviour, Logged, Moment, World, engine, is_idle, run_job};
 use super::{Random, simulate};
-use crate::clock::Deadline;
 use crate::engine::{Kind, Nothing, Order, Pins, Signal, Stream, dispatch};
+use crate::system::clock::Deadline;
 
 /// Two lists that hand something to each other: `signals[side]` is set when it is that side's turn.
 struct Channel {

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use level_zero_sys as sys;
 
 use super::Random;
-use crate::answer::Answer;
+use crate::abi::result::Answer;
 use crate::engine::workers::{Engine, LANES, SIMULATED};
 use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal};
-use crate::sync::{Condvar, Mutex};
+use crate::process::sync::{Condvar, Mutex};
 
 /// What an operation does.
 #[derive(Clone)]

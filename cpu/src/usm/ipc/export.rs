@@ -5,11 +5,11 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::handle::Handle;
-use crate::answer::{Answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
-use crate::usm::map;
+use crate::memory;
 
 /// `zeMemGetIpcHandle`: of any allocation's first byte, whatever its kind. The descriptor in the handle stays open until
 /// the allocation is freed.
@@ -28,7 +28,7 @@ pub unsafe fn get(
     )?;
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { output(handle) }?;
-    let allocation = map::find(pointer as usize)
+    let allocation = memory::find(pointer as usize)
         .filter(|it| it.base() == pointer as usize && it.context() == context.id())
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let export = allocation.export()?;

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{Answer, ensure};
 
 /// What the bytes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,25 +3,19 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Seek;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::FromRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
 
 use level_zero_sys as sys;
-use rustix::fs::SealFlags;
+use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use super::handle::Handle;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{flags, output};
+use crate::abi::arguments::{flags, output};
+use crate::abi::result::{Answer, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
-use crate::newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
-use crate::usm::allocate::next_id;
-use crate::usm::allocation::Allocation;
-use crate::usm::backing::exports::read_record;
-use crate::usm::backing::{Backing, FILE_NAME, Mapping, PAGE, Record};
-use crate::usm::map;
+use crate::memory::{self, Record, is_memory_file, read_record};
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
 
@@ -49,18 +43,8 @@ pub unsafe fn open(
     let file = find(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let record = record(&file, handle.place)?;
     ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
-    let backing = import(&file, &record).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let has_device = record.kind != sys::ZE_MEMORY_TYPE_HOST;
-    let allocation = Allocation::new(
-        backing,
-        record.size as usize,
-        record.kind,
-        next_id(),
-        context.id(),
-        has_device,
-    );
-    *pointer = allocation.base() as *mut c_void;
-    map::insert(Arc::new(allocation));
+    let address = memory::import(&file, &record, context.id());
+    *pointer = address.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)? as *mut c_void;
     Ok(())
 }
 
@@ -74,7 +58,7 @@ pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> Answe
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    map::remove(pointer as usize, |allocation| {
+    memory::remove(pointer as usize, |allocation| {
         allocation.context() == context.id() && allocation.is_import()
     })
     .map(drop)
@@ -137,19 +121,9 @@ fn fetch(handle: &Handle) -> Option<File> {
     Some(File::from(file))
 }
 
-/// Whether it is the handle's file, and one of this runtime's: such a file has a name and seals of its own, and cannot
-/// shrink under a mapping. A number in a forged handle leads to no other file.
+/// Whether it is the handle's file, and one of this runtime's. A number in a forged handle leads to no other file.
 pub(super) fn is(file: &File, handle: &Handle) -> bool {
-    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    let sealed = rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals == all);
-    sealed && file.metadata().is_ok_and(|it| it.ino() == handle.inode) && has_name(file)
-}
-
-/// Whether a memory file has this runtime's name; where there is no /proc to ask, its seals have to do.
-fn has_name(file: &File) -> bool {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let expected = format!("/memfd:{FILE_NAME} (deleted)");
-    link.map_or(true, |name| name.as_os_str() == expected.as_str())
+    is_memory_file(file) && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
 }
 
 /// What the exporter says of the allocation at `place`: its size above all, which no handle has.
@@ -157,13 +131,4 @@ fn record(file: &File, place: u64) -> Answer<Record> {
     read_record(file, place)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?
         .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)
-}
-
-/// Maps the pages that hold an allocation.
-fn import(file: &File, record: &Record) -> Option<Backing> {
-    let start = record.offset / PAGE as u64 * PAGE as u64;
-    let length = usize::try_from(record.offset + record.size - start).ok()?;
-    let mapping = Mapping::of_file(file, start, length.checked_next_multiple_of(PAGE)?)?;
-    let offset = (record.offset - start) as usize;
-    Some(Backing::Import { mapping, offset })
 }

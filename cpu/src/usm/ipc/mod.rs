@@ -13,5 +13,3 @@ mod import;
 
 pub use export::{get, put, to_descriptor};
 pub use import::{close, from_descriptor, open};
-
-pub use super::backing::can_be_exported as is_supported;

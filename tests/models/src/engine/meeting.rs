@@ -1,4 +1,4 @@
-//! In the place of the engine's `meeting`: the locks of `cpu/src/sync.rs`, made of loom's.
+//! In the place of the engine's `meeting`: the locks of `cpu/src/process/sync.rs`, made of loom's.
 
 use std::sync::PoisonError;
 use std::time::Instant;

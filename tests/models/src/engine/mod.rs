@@ -10,7 +10,7 @@ use self::command::{Executor, Token, Work};
 use self::signal::Signal;
 use self::waiter::Waiter;
 use crate::Model;
-use crate::clock::Deadline;
+use crate::system::clock::Deadline;
 
 mod command;
 mod meeting;
