@@ -266,7 +266,7 @@ fn copy_of(
 
 /// The same memory with another queue, which must be of its context.
 fn on_queue(py: Python<'_>, memory: PyMemory, spot: Arc<Spot>) -> PyResult<PyMemory> {
-    if memory.place().context() != spot.place().context() {
+    if !memory.place().shares_context(spot.place()) {
         return Err(PyValueError::new_err(
             "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
         ));

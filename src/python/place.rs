@@ -30,8 +30,8 @@ pub(super) struct Place {
     pub(super) root: PyOnceLock<Root>,
 }
 
-/// The places in SYCL contexts that some memory lives at. A place holds its SYCL context, so while it lives, no other
-/// context can have the same handle.
+/// The places in SYCL contexts that some memory lives at. Each SYCL context has its own, as SYCL runtimes of 2026 may have
+/// one context of Level Zero for all of them (`zeDriverGetDefaultContext`).
 static PLACES: Mutex<Vec<Weak<Place>>> = Mutex::new(Vec::new());
 
 impl Place {
@@ -103,14 +103,23 @@ impl Place {
         let mut alive = Vec::new();
         let mut places = PLACES.lock();
         alive.extend(places.iter().filter_map(Weak::upgrade));
-        let is_same =
-            |known: &&Arc<Self>| known.context == place.context && known.device == place.device;
+        let is_same = |known: &&Arc<Self>| {
+            known.device == place.device && place.sycl.as_ref().is_ok_and(|sycl| known.is_in(sycl))
+        };
         if let Some(known) = alive.iter().find(is_same) {
             return Arc::clone(known);
         }
         places.retain(|place| place.strong_count() > 0);
         places.push(Arc::downgrade(&place));
         place
+    }
+
+    /// Whether memory of the one place is memory of the other's context for SYCL, too.
+    pub(super) fn shares_context(&self, other: &Self) -> bool {
+        match &other.sycl {
+            Ok(context) => self.is_in(context),
+            Err(_) => self.sycl.is_err() && self.context == other.context,
+        }
     }
 
     fn is_in(&self, context: &ContextRef) -> bool {
@@ -140,9 +149,8 @@ impl Place {
         context: sys::ze_context_handle_t,
         device: sys::ze_device_handle_t,
     ) -> PyResult<Arc<Self>> {
-        let known = Self::known(|place| {
-            ptr::eq(place.context.handle(), context) && ptr::eq(place.device.handle(), device)
-        });
+        let known =
+            Self::known(|place| ptr::eq(place.device.handle(), device) && place.is_in(sycl));
         if let Some(place) = known {
             return Ok(place);
         }

@@ -167,7 +167,7 @@ pub(super) fn placed(
 ) -> PyResult<UsmArray> {
     let memory = array.memory();
     let is_there = |spot: &Arc<Spot>| {
-        spot.place().context() == memory.place().context()
+        spot.place().shares_context(memory.place())
             && spot.place().device() == memory.place().device()
     };
     let fits = kind.is_none_or(|kind| kind == memory.kind)

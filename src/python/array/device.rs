@@ -51,7 +51,7 @@ impl Root {
                 let default = Numbered::get(py, number)?.spot.place();
                 return Ok(Self {
                     number,
-                    is_default_context: default.context() == place.context(),
+                    is_default_context: default.shares_context(place),
                 });
             }
         }
