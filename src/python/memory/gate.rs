@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use super::PyMemory;
 use crate::python::depends::Dependencies;
 use crate::python::{event, pending};
+use crate::usm::UsmKind;
 use crate::{Error, Event};
 
 /// Where memory begins; 0 where there is none. What follows it passes the gate.
@@ -58,7 +59,7 @@ impl PyMemory {
     /// For the host: waits for what zeusm and the memory's SYCL queue were given for these bytes.
     ///
     /// # Errors
-    /// What a signal's handler raises while it waits.
+    /// What a signal's handler raises while it waits; [`Error::Call`] for shared memory of a lost device.
     pub(in crate::python) fn for_host(
         &self,
         py: Python<'_>,
@@ -68,6 +69,7 @@ impl PyMemory {
             event::wait(py, &event, None)?;
         }
         self.after_sycl(py)?;
+        self.check_reachable()?;
         Ok(self.address.number)
     }
 
@@ -86,6 +88,7 @@ impl PyMemory {
             py.detach(|| under_way.iter().try_for_each(wait))?;
         }
         self.after_sycl(py)?;
+        self.check_reachable()?;
         if flags != ffi::PyBUF_FULL_RO {
             self.reach.make_known();
         }
@@ -96,6 +99,7 @@ impl PyMemory {
     /// [`order`](crate::python::transfer::order).
     pub(in crate::python) fn for_queue(&self, py: Python<'_>) -> PyResult<usize> {
         self.after_sycl(py)?;
+        self.check_reachable()?;
         Ok(self.address.number)
     }
 
@@ -140,6 +144,14 @@ impl PyMemory {
         } else {
             self.address.number..self.address.number + self.nbytes
         }
+    }
+
+    /// Whether the host may touch the bytes still.
+    fn check_reachable(&self) -> Result<(), Error> {
+        if self.kind == UsmKind::Shared {
+            self.place().device().check_shared_memory()?;
+        }
+        Ok(())
     }
 
     /// The ends of what zeusm has under way on the bytes.
