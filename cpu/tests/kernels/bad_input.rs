@@ -7,7 +7,7 @@ use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 use proptest::prelude::*;
 
 use super::programs::module;
-use super::runtime::{Runtime, call, description, groups, must};
+use super::runtime::{Runtime, call, description, must};
 
 #[test]
 fn what_is_no_module_is_refused_with_a_log() {
@@ -169,20 +169,7 @@ fn kernels_and_arguments_are_checked() {
     );
 
     let list = runtime.immediate(true);
-    let one = groups(1);
-    let launch = |kernel| {
-        call!(
-            runtime,
-            zeCommandListAppendLaunchKernel(
-                list,
-                kernel,
-                &raw const one,
-                ptr::null_mut(),
-                0,
-                ptr::null_mut()
-            )
-        )
-    };
+    let launch = |kernel| runtime.append_launch(list, kernel, 1, ptr::null_mut(), &[]);
     assert_eq!(
         launch(kernel),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
