@@ -134,7 +134,7 @@ fn copy(
 /// The same memory with another queue, which must be of its context.
 fn with_queue(py: Python<'_>, memory: PyMemory, binding: Arc<QueueBinding>) -> PyResult<PyMemory> {
     let (own, given) = (memory.context_device(), binding.context_device());
-    if own.context() != given.context() {
+    if !own.shares_context(given) {
         return Err(PyValueError::new_err(
             "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
         ));

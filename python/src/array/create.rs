@@ -170,8 +170,8 @@ pub(super) fn placed(
 ) -> PyResult<UsmArray> {
     let memory = array.memory();
     let is_same = |binding: &Arc<QueueBinding>| {
-        binding.context_device().context() == memory.context_device().context()
-            && binding.context_device().device() == memory.context_device().device()
+        let (own, given) = (memory.context_device(), binding.context_device());
+        own.shares_context(given) && own.device() == given.device()
     };
     let fits = kind.is_none_or(|kind| kind == memory.kind)
         && binding.as_ref().is_none_or(is_same)

@@ -12,6 +12,7 @@ use super::PyMemory;
 use crate::errors::OrRaise;
 use crate::event::WaitList;
 use crate::in_flight;
+use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
 
 /// The address of the first byte; 0 where there is none. To use it, take it from one of the methods `for_*`.
@@ -59,12 +60,13 @@ impl PyMemory {
     /// For the host: waits for the operations on these bytes, zeusm's and those of the memory's SYCL queue.
     ///
     /// # Errors
-    /// What a signal handler raises while it waits.
+    /// What a signal handler raises while it waits; [`Error::Call`] for shared memory of a lost device.
     pub(crate) fn for_host(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<usize> {
         for event in self.in_flight(touched) {
             in_flight::wait(py, &event, None)?;
         }
         self.after_sycl(py)?;
+        self.check_accessible()?;
         Ok(self.address.number)
     }
 
@@ -84,6 +86,7 @@ impl PyMemory {
                 .or_raise()?;
         }
         self.after_sycl(py)?;
+        self.check_accessible()?;
         if flags != ffi::PyBUF_FULL_RO {
             self.export_state.mark_shared();
         }
@@ -94,6 +97,7 @@ impl PyMemory {
     /// other queues.
     pub(crate) fn for_queue(&self, py: Python<'_>) -> PyResult<usize> {
         self.after_sycl(py)?;
+        self.check_accessible()?;
         Ok(self.address.number)
     }
 
@@ -135,6 +139,17 @@ impl PyMemory {
         } else {
             self.address.number..self.address.number + self.nbytes
         }
+    }
+
+    /// Refuses shared memory of a lost device, at whose access Intel's driver ends the process.
+    fn check_accessible(&self) -> PyResult<()> {
+        if self.kind == UsmKind::Shared {
+            self.context_device()
+                .device()
+                .check_shared_memory()
+                .or_raise()?;
+        }
+        Ok(())
     }
 
     /// The events of the operations that zeusm has in flight on the bytes.

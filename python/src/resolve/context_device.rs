@@ -38,8 +38,8 @@ pub(crate) struct RootDevice {
     pub(crate) is_default_context: bool,
 }
 
-/// Those in SYCL contexts that some memory is in. Each holds its SYCL context, so while it lives no other context can have
-/// the same handle.
+/// Those in SYCL contexts that some memory is in. Each SYCL context has its own, since SYCL runtimes of 2026 may use one
+/// Level Zero context for all of them (`zeDriverGetDefaultContext`).
 static KNOWN: Mutex<Vec<Weak<ContextDevice>>> = Mutex::new(Vec::new());
 
 impl ContextDevice {
@@ -113,14 +113,23 @@ impl ContextDevice {
         let mut alive = Vec::new();
         let mut known = KNOWN.lock();
         alive.extend(known.iter().filter_map(Weak::upgrade));
-        let is_same =
-            |known: &&Arc<Self>| known.context == new.context && known.device == new.device;
+        let is_same = |known: &&Arc<Self>| {
+            known.device == new.device && new.sycl.as_ref().is_ok_and(|sycl| known.is_in(sycl))
+        };
         if let Some(known) = alive.iter().find(is_same) {
             return Arc::clone(known);
         }
         known.retain(|known| known.strong_count() > 0);
         known.push(Arc::downgrade(&new));
         new
+    }
+
+    /// Whether memory of one is in the context of the other, for SYCL too.
+    pub(crate) fn shares_context(&self, other: &Self) -> bool {
+        match &other.sycl {
+            Ok(context) => self.is_in(context),
+            Err(_) => self.sycl.is_err() && self.context == other.context,
+        }
     }
 
     fn is_in(&self, context: &ContextRef) -> bool {
@@ -153,9 +162,8 @@ impl ContextDevice {
         context: sys::ze_context_handle_t,
         device: sys::ze_device_handle_t,
     ) -> PyResult<Arc<Self>> {
-        let known = Self::known(|known| {
-            ptr::eq(known.context.handle(), context) && ptr::eq(known.device.handle(), device)
-        });
+        let known =
+            Self::known(|known| ptr::eq(known.device.handle(), device) && known.is_in(sycl));
         if let Some(known) = known {
             return Ok(known);
         }

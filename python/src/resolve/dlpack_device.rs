@@ -40,7 +40,7 @@ fn find_root(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDev
             let default = DlpackDevice::get(py, number)?.binding.context_device();
             return Ok(RootDevice {
                 number,
-                is_default_context: default.context() == context_device.context(),
+                is_default_context: default.shares_context(context_device),
             });
         }
     }

@@ -2,7 +2,7 @@
 //! every value that the memory model lets them read.
 //!
 //! The code is that of the crates, file by file, compiled with loom's types in the place of the standard library's:
-//! those of `crate::process`, of the Python module's `crate::atomic` and of the engine's `meeting`. What a file calls
+//! those of `crate::process`, of the Python module's `crate::atomic` and of the engine's `primitives`. What a file calls
 //! beyond that is replaced by a few lines.
 //!
 //! Time limits are not modelled, nor is the engine's helper thread, which never ends: loom takes that for a deadlock.
@@ -19,11 +19,11 @@ use loom::model::Builder;
 
 mod engine;
 mod error;
+mod fork_safe;
 mod local;
 mod pins;
 mod pool;
 mod process;
-mod renew;
 mod system;
 
 use error::Result;

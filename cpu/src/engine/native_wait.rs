@@ -1,23 +1,24 @@
-//! The one thread that waits inside the other runtime.
+//! Waiting inside the native runtime, which one thread does at a time.
 //!
-//! The runtime for the CPU has one worker less than there are processors, and counts on a host thread that waits and
-//! works meanwhile. It has room for one such thread: a second one would wait for the first to leave. So waiting there is a
-//! role that one thread has at a time. A host thread takes it when only the lane that it waits for is busy; it could be
-//! caught in the work of others else. Otherwise it sleeps, and a helper thread takes the role instead.
+//! The native runtime for the CPU has one worker less than there are processors, and expects a waiting host thread to
+//! help. It has room for one such thread: a second one would block until the first leaves. So one thread at a time has
+//! the role of the waiter. A host thread takes the role only when the queue that it waits for is the only busy one,
+//! since it could end up executing the commands of others. Otherwise it sleeps, and a helper thread takes the role
+//! instead.
 //!
-//! The role only makes kernels faster: every one of them ends, and is told of, without it.
+//! The role only makes kernels faster: they are executed and completed without it, too.
 
-use super::meeting::{AtomicUsize, Condvar, Mutex, Ordering, thread};
-use super::native::Lane;
+use super::native::NativeQueue;
+use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, thread};
 use super::workers::engine;
 
-/// The role.
+/// The role of the thread that waits inside the native runtime.
 #[derive(Default)]
 pub struct Waiter {
     /// Held for a few instructions; no other lock is taken under it.
     state: Mutex<State>,
     wanted: Condvar,
-    /// How many lanes have commands in flight.
+    /// How many native queues have commands in flight.
     busy: AtomicUsize,
 }
 
@@ -31,7 +32,7 @@ struct State {
     has_helper: bool,
 }
 
-/// Gives the role back, whatever happens.
+/// Gives up the role when dropped.
 struct Hold<'a>(&'a Waiter);
 
 impl Drop for Hold<'_> {
@@ -45,17 +46,18 @@ impl Drop for Hold<'_> {
 }
 
 impl Waiter {
-    /// A lane has commands in flight that had none.
-    pub fn lane_is_busy(&self) {
+    /// A queue has become busy.
+    pub fn queue_is_busy(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A lane has no commands in flight any more.
-    pub fn lane_is_idle(&self) {
+    /// A queue has become idle.
+    pub fn queue_is_idle(&self) {
         self.busy.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Waits in the other runtime, by way of `wait`, if nothing speaks against it.
+    /// Calls `wait`, which waits inside the native runtime, if this thread can have the role and no other queue is
+    /// busy.
     pub fn try_hold(&self, wait: impl FnOnce()) -> bool {
         if self.busy.load(Ordering::Relaxed) > 1 {
             return false;
@@ -72,7 +74,7 @@ impl Waiter {
         true
     }
 
-    /// As [`try_hold`](Self::try_hold), when there is no other way.
+    /// Calls `wait` as soon as this thread can have the role.
     pub fn hold(&self, wait: impl FnOnce()) {
         let _request = self.request_quietly();
         let mut state = self.state.lock();
@@ -107,26 +109,26 @@ impl Waiter {
 
     /// The helper's life.
     fn serve(&self) {
-        let mut answered = 0;
+        let mut served = 0;
         loop {
             let mut state = self.state.lock();
-            while state.held || state.requests == 0 || state.asked == answered {
+            while state.held || state.requests == 0 || state.asked == served {
                 state = self.wanted.wait(state);
             }
             let asked = state.asked;
             state.held = true;
             drop(state);
             let _hold = Hold(self);
-            match engine().lanes().iter().find_map(Lane::last) {
+            match engine().native_queues().iter().find_map(NativeQueue::last) {
                 Some(last) => last.wait(),
                 // All that was asked for has ended.
-                None => answered = asked,
+                None => served = asked,
             }
         }
     }
 }
 
-/// A host thread's wish for help.
+/// A host thread's request for help, until dropped.
 pub struct Request<'a>(&'a Waiter);
 
 impl Drop for Request<'_> {

@@ -1,4 +1,4 @@
-//! In the place of the engine's `meeting`: the locks of `cpu/src/process/sync.rs`, made of loom's.
+//! In the place of the engine's `primitives`: the locks of `cpu/src/process/sync.rs`, made of loom's.
 
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -9,7 +9,7 @@ pub use loom::sync::MutexGuard;
 pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use loom::thread;
 
-pub const SPINS: u32 = 1;
+pub const SPIN_LIMIT: u32 = 1;
 
 #[derive(Default)]
 pub struct Mutex<T>(LoomMutex<T>);

@@ -1,8 +1,8 @@
-//! Objects that a fork's child inherits, and what it makes of them.
+//! State of objects that a fork's child inherits and reinitializes on first use.
 //!
-//! Lists, queues, events and kernels are named by handles that a child has, too. Their locks may be held by threads of the
-//! parent at the fork, and their commands are on their way in an engine that the child does not have. So whatever such
-//! an object guards is [`Renewed`]: the child replaces it, in place, when it first looks at it.
+//! A child has the handles of its parent's lists, queues, events and kernels. At the fork, threads of the parent may
+//! hold their locks, and their commands may be in flight in an engine that the child does not have. So the state of
+//! such an object is [`ForkSafe`]: the child replaces it in place on first use.
 
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
@@ -12,22 +12,22 @@ use std::thread;
 use super::generation;
 use super::sync::Mutex;
 
-/// What a child has in the place of its parent's.
-pub trait Renew {
-    /// The child's own. Of `self`, only what is atomic or can be locked at once may be looked at.
-    fn renew(&self) -> Self;
+/// State that can be reinitialized in a fork's child.
+pub trait Reinit {
+    /// The state for the child. Of `self`, it may read atomics and what it can lock without waiting.
+    fn reinit(&self) -> Self;
 }
 
-/// What a lock guarded, unless a thread of the parent was about to change it: a new one then.
-impl<T: Clone + Default> Renew for Mutex<T> {
-    fn renew(&self) -> Self {
+/// A copy of the guarded value, or the default if a thread of the parent held the lock.
+impl<T: Clone + Default> Reinit for Mutex<T> {
+    fn reinit(&self) -> Self {
         Self::new(self.try_lock().map_or_else(T::default, |held| held.clone()))
     }
 }
 
-/// A value that a child replaces when it first needs it. Its parent's is leaked there.
+/// A value that a fork's child replaces on first use, leaking its copy of the parent's.
 #[derive(Debug)]
-pub struct Renewed<T> {
+pub struct ForkSafe<T> {
     /// The [`generation`] of the process that made the value; with [`BUSY`] while it is being replaced.
     made_by: AtomicU32,
     value: UnsafeCell<ManuallyDrop<T>>,
@@ -36,10 +36,10 @@ pub struct Renewed<T> {
 const BUSY: u32 = 1 << 31;
 
 // SAFETY: the value is replaced by one thread, before any other thread of that process has a reference to it.
-unsafe impl<T: Send + Sync> Sync for Renewed<T> {}
+unsafe impl<T: Send + Sync> Sync for ForkSafe<T> {}
 
-impl<T> Renewed<T> {
-    /// One with a value of this process's.
+impl<T> ForkSafe<T> {
+    /// Wraps a value of this process.
     pub fn new(value: T) -> Self {
         Self {
             made_by: AtomicU32::new(generation()),
@@ -52,13 +52,13 @@ impl<T> Renewed<T> {
         self.made_by.load(Ordering::Acquire) != generation()
     }
 
-    /// The value without a look at locks, if it is this process's.
+    /// The value, if this process made it.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         (!self.is_inherited()).then(|| &mut **self.value.get_mut())
     }
 }
 
-impl<T: Renew> Renewed<T> {
+impl<T: Reinit> ForkSafe<T> {
     /// This process's value.
     pub fn get(&self) -> &T {
         let made_by = self.made_by.load(Ordering::Acquire);
@@ -74,7 +74,7 @@ impl<T: Renew> Renewed<T> {
     fn replace(&self, mut seen: u32) {
         let own = generation();
         while seen != own {
-            // A thread of a parent that was replacing it does not count.
+            // A thread of the parent that was replacing it does not exist here.
             if seen == own | BUSY {
                 thread::yield_now();
                 seen = self.made_by.load(Ordering::Acquire);
@@ -87,10 +87,10 @@ impl<T: Renew> Renewed<T> {
                 Ordering::Acquire,
             ) {
                 Ok(_) => {
-                    // SAFETY: this thread alone replaces the value, and no other has a reference, as in `get`. What is
-                    // there is whole: locks guard what a thread of the parent may have been changing.
+                    // SAFETY: this thread alone replaces the value, and no other has a reference, as in `get`. The old
+                    // value is consistent: locks guard the parts that a thread of the parent may have been changing.
                     unsafe {
-                        let new = (*self.value.get()).renew();
+                        let new = (*self.value.get()).reinit();
                         self.value.get().write(ManuallyDrop::new(new));
                     }
                     return self.made_by.store(own, Ordering::Release);
@@ -101,7 +101,7 @@ impl<T: Renew> Renewed<T> {
     }
 }
 
-impl<T> Drop for Renewed<T> {
+impl<T> Drop for ForkSafe<T> {
     fn drop(&mut self) {
         if !self.is_inherited() {
             // SAFETY: it is dropped here alone, and not used afterwards.
@@ -110,7 +110,7 @@ impl<T> Drop for Renewed<T> {
     }
 }
 
-impl<T: Default> Default for Renewed<T> {
+impl<T: Default> Default for ForkSafe<T> {
     fn default() -> Self {
         Self::new(T::default())
     }

@@ -1,12 +1,12 @@
-//! In the place of the CPU runtime's `renew`: forks are not modelled, so a value stays as it is.
+//! In the place of the CPU runtime's `fork_safe`: forks are not modelled, so a value stays as it is.
 
-pub trait Renew {
-    fn renew(&self) -> Self;
+pub trait Reinit {
+    fn reinit(&self) -> Self;
 }
 
-pub struct Renewed<T>(T);
+pub struct ForkSafe<T>(T);
 
-impl<T> Renewed<T> {
+impl<T> ForkSafe<T> {
     pub fn new(value: T) -> Self {
         Self(value)
     }
@@ -24,7 +24,7 @@ impl<T> Renewed<T> {
     }
 }
 
-impl<T: Default> Default for Renewed<T> {
+impl<T: Default> Default for ForkSafe<T> {
     fn default() -> Self {
         Self(T::default())
     }

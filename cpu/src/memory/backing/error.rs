@@ -1,4 +1,4 @@
-//! What the system refused, and what to do about it.
+//! Errors of system calls on the way to sharing memory, with advice for the user.
 
 use std::io;
 
@@ -7,26 +7,26 @@ use level_zero_sys as sys;
 use crate::abi::result::describe;
 use crate::system::errno::named;
 
-/// A system call that failed on the way to sharing memory.
+/// A failed system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ShareError {
     step: &'static str,
     code: i32,
 }
 
-impl Refusal {
-    /// `step` answered the error number `code`.
+impl ShareError {
+    /// `step` failed with the error number `code`.
     pub fn new(step: &'static str, code: i32) -> Self {
         Self { step, code }
     }
 
-    /// Makes a refusal of what `step` answered.
+    /// Converts the error of `step`.
     pub fn of<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> Self {
         move |error| Self::new(step, error.into().raw_os_error().unwrap_or(libc::EIO))
     }
 
-    /// Whether the next attempt may succeed: something has run short. All else stays as it is.
-    pub fn is_passing(self) -> bool {
+    /// Whether a later attempt may succeed: a resource is exhausted. Every other error is permanent.
+    pub fn is_transient(self) -> bool {
         let shortages = [
             libc::EMFILE,
             libc::ENFILE,
@@ -39,8 +39,8 @@ impl Refusal {
         shortages.contains(&self.code)
     }
 
-    /// Describes the refusal for `zeDriverGetLastErrorDescription`, and gives the code that goes with it.
-    pub fn answer(self) -> sys::ze_result_t {
+    /// Describes the error for `zeDriverGetLastErrorDescription` and returns its result code.
+    pub fn report(self) -> sys::ze_result_t {
         let (result, advice) = match self.code {
             libc::EMFILE | libc::ENFILE => (
                 sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
@@ -62,7 +62,7 @@ impl Refusal {
                 sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE,
                 "/proc is not mounted, and exporting memory needs it",
             ),
-            _ if self.is_passing() => (
+            _ if self.is_transient() => (
                 sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
                 "something has run short: try again",
             ),

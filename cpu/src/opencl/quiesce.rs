@@ -1,11 +1,11 @@
-//! OpenCL's runtime at rest, which it must be when the process forks.
+//! Quiescing the OpenCL runtime for a fork.
 //!
-//! A runtime for the CPU has locks and worker threads of its own. A child that inherits it in the middle of something
-//! waits for threads that it does not have. So a fork waits until no thread is in a call, no launch is under way, and
-//! the workers sleep. The child gets a runtime that is whole and has no workers: there, the thread that launches a
-//! kernel runs it, at once.
+//! The OpenCL runtime for the CPU has locks and worker threads of its own. A child that inherits it in an intermediate
+//! state would wait for threads that it does not have. So a fork waits until no thread is in a call, no launch is in
+//! flight, and the workers sleep. The child gets a consistent runtime without workers, in which the thread that
+//! launches a kernel executes it at once.
 //!
-//! A launch that takes longer than ten seconds is not waited for. Then the child has no kernels, and its calls say so.
+//! After ten seconds the fork no longer waits for launches. Then launches in the child return an error.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,36 +24,36 @@ use crate::process::PerProcess;
 use crate::process::sync::Mutex;
 
 /// How long a fork waits for launches.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long it then waits for workers to fall asleep, which takes them less than a millisecond.
-const WORKERS: Duration = Duration::from_millis(20);
-const PAUSE: Duration = Duration::from_micros(50);
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it then waits for the workers to sleep, which takes less than a millisecond.
+const WORKER_TIMEOUT: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// Set while a fork keeps calls from beginning.
+/// Set while a fork blocks new calls.
 const CLOSED: u32 = 1 << 31;
 
 /// How many threads are in a call, and [`CLOSED`].
 static CALLS: AtomicU32 = AtomicU32::new(0);
 /// Whether any call has been made, in this process or one that it was forked from.
 static USED: AtomicBool = AtomicBool::new(false);
-/// Whether the runtime's workers stayed behind in a parent.
-static ORPHANED: AtomicBool = AtomicBool::new(false);
-/// Whether the process forked while the runtime was not at rest.
-static LOST: AtomicBool = AtomicBool::new(false);
+/// Whether the runtime's workers are in a parent only.
+static WITHOUT_WORKERS: AtomicBool = AtomicBool::new(false);
+/// Whether the process forked while the runtime was not quiescent.
+static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// The launches whose events live.
 static LAUNCHES: PerProcess<Mutex<BTreeMap<usize, &'static Runtime>>> = PerProcess::new();
 
 thread_local! {
-    /// How many calls the thread is in: those within a call are let in whatever happens.
+    /// How many nested calls the thread is in; nested calls are not blocked.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A thread's stay in the runtime.
+/// Guard of a call to the runtime.
 pub struct Call(());
 
 impl Call {
-    /// Begins one, after a fork that is under way.
+    /// Begins a call, after a fork in progress.
     pub fn begin() -> Self {
         if DEPTH.get() > 0 {
             return Self::from_within();
@@ -61,7 +61,7 @@ impl Call {
         loop {
             let calls = CALLS.load(Ordering::Relaxed);
             if calls & CLOSED != 0 {
-                // Comes back when the word has changed, or after a signal; both mean to look again.
+                // Returns when the word has changed and after a signal; the loop checks again in both cases.
                 let _ = futex::wait(&CALLS, futex::Flags::PRIVATE, calls, None);
             } else if CALLS
                 .compare_exchange_weak(calls, calls + 1, Ordering::AcqRel, Ordering::Relaxed)
@@ -75,7 +75,7 @@ impl Call {
         Self(())
     }
 
-    /// Begins one on a thread of the runtime's, or within another.
+    /// Begins a call on a thread of the runtime, or within another call.
     pub fn from_within() -> Self {
         CALLS.fetch_add(1, Ordering::AcqRel);
         DEPTH.set(DEPTH.get() + 1);
@@ -90,12 +90,12 @@ impl Drop for Call {
     }
 }
 
-/// `Ok` when kernels run in this process.
+/// `Ok` when kernels can run in this process.
 ///
 /// # Errors
-/// In a child of a fork that came in the middle of a launch.
-pub fn expect_whole() -> Result<(), Error> {
-    if LOST.load(Ordering::Relaxed) {
+/// In the child of a fork during a launch.
+pub fn expect_usable() -> Result<(), Error> {
+    if FORKED_WHILE_BUSY.load(Ordering::Relaxed) {
         return Err(Error {
             operation: "a process that was forked while its parent ran a kernel",
             code: cl::CL_OUT_OF_RESOURCES,
@@ -104,66 +104,66 @@ pub fn expect_whole() -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the runtime has no workers, so that who launches a kernel has to run it.
+/// Whether the runtime has no workers, so that the launching thread has to execute kernels.
 pub fn has_no_workers() -> bool {
-    ORPHANED.load(Ordering::Relaxed)
+    WITHOUT_WORKERS.load(Ordering::Relaxed)
 }
 
-/// Notes a launch.
-pub fn note(event: cl_event, runtime: &'static Runtime) {
+/// Registers a launch.
+pub fn register_launch(event: cl_event, runtime: &'static Runtime) {
     LAUNCHES.get().lock().insert(event as usize, runtime);
 }
 
-/// Forgets a launch, whose event is about to be released.
-pub fn forget(event: cl_event) {
+/// Unregisters a launch, before its event is released.
+pub fn unregister_launch(event: cl_event) {
     LAUNCHES.get().lock().remove(&(event as usize));
 }
 
-/// Lets no call begin until [`release`] or [`inherit`], and waits until the runtime is at rest.
-pub fn hold() {
+/// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent.
+pub fn prepare() {
     CALLS.fetch_or(CLOSED, Ordering::AcqRel);
     let calls = CLOSED | DEPTH.get();
     let is_done = || CALLS.load(Ordering::Acquire) == calls && !is_launching();
     let done = !USED.load(Ordering::Relaxed)
-        || wait(PATIENCE, is_done) && {
-            wait(WORKERS, || !workers_are_awake());
+        || wait(LAUNCH_TIMEOUT, is_done) && {
+            wait(WORKER_TIMEOUT, || !workers_are_awake());
             true
         };
-    LOST.store(!done, Ordering::Relaxed);
+    FORKED_WHILE_BUSY.store(!done, Ordering::Relaxed);
 }
 
-/// Ends what [`hold`] began, in the parent.
-pub fn release() {
-    LOST.store(false, Ordering::Relaxed);
+/// Undoes [`prepare`], in the parent.
+pub fn parent() {
+    FORKED_WHILE_BUSY.store(false, Ordering::Relaxed);
     CALLS.fetch_and(!CLOSED, Ordering::AcqRel);
-    // An error is impossible: the word is there, and there is nothing else to refuse.
+    // Waking cannot fail: the address is valid.
     let _ = futex::wake(&CALLS, futex::Flags::PRIVATE, u32::MAX >> 1);
 }
 
-/// Ends what [`hold`] began, in the child.
-pub fn inherit() {
+/// Undoes [`prepare`], in the child.
+pub fn child() {
     CALLS.store(DEPTH.get(), Ordering::Relaxed);
-    ORPHANED.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
+    WITHOUT_WORKERS.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// Looks again and again until `is_done`; `false` when that takes longer than `most`.
+/// Polls until `is_done`; `false` on timeout.
 fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
     let begin = Instant::now();
     while !is_done() {
         if begin.elapsed() > most {
             return false;
         }
-        sleep(PAUSE);
+        sleep(POLL_INTERVAL);
     }
     true
 }
 
-/// Whether a launch is under way.
+/// Whether a launch is in flight.
 fn is_launching() -> bool {
     let launches = LAUNCHES.get().lock();
     launches.iter().any(|(event, runtime)| {
         let mut status: cl::cl_int = cl::CL_COMPLETE;
-        // SAFETY: an event is forgotten before it is released; the value is one cl_int.
+        // SAFETY: an event is unregistered before it is released; the value is one cl_int.
         unsafe {
             (runtime.api.clGetEventInfo)(
                 *event as cl_event,
@@ -177,8 +177,8 @@ fn is_launching() -> bool {
     })
 }
 
-/// Whether a thread that may be a worker of the runtime is not asleep. Its workers are tied to one processor each; a
-/// thread of the program that is so too may be taken for one, which costs a fork [`WORKERS`] at most.
+/// Whether a worker of the runtime may be awake. Workers are the threads that are pinned to one processor; a thread of
+/// the program that is pinned, too, delays a fork by [`WORKER_TIMEOUT`] at most.
 fn workers_are_awake() -> bool {
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return false;
@@ -195,7 +195,7 @@ fn workers_are_awake() -> bool {
     })
 }
 
-/// The state in `/proc/<pid>/stat`, behind a name in parentheses that may hold any.
+/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character.
 fn is_asleep(stat: &str) -> bool {
     let behind = stat.rsplit_once(") ").map(|(_, behind)| behind);
     behind.is_some_and(|behind| behind.starts_with('S'))

@@ -1,4 +1,4 @@
-//! How many operations that have been submitted use an allocation.
+//! Pin counts: how many submitted commands use an allocation.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,17 +10,17 @@ use crate::process;
 const WAITED: u64 = 1 << 31;
 const COUNT: u64 = WAITED - 1;
 
-/// Changes whenever a count that is waited for gets to 0; shared by all allocations, as blocking frees are rare.
+/// Changes whenever a count with a waiting thread drops to 0. All allocations share it, as blocking frees are rare.
 static IDLE: AtomicU32 = AtomicU32::new(0);
 
-/// The count, in the lower half; the upper half is the generation of the process that it is of. What was under way in
-/// the parent of a fork is over for the child, whose count begins at 0.
+/// The count in the lower half, the generation of its process in the upper half. Commands in flight in the parent of a
+/// fork do not count in the child, whose count starts at 0.
 #[derive(Debug, Default)]
-pub struct Uses(AtomicU64);
+pub struct PinCount(AtomicU64);
 
-impl Uses {
-    /// One more; returns what [`leave`](Self::leave) needs.
-    pub fn enter(&self) -> u32 {
+impl PinCount {
+    /// Increments the count and returns the generation for [`unpin`](Self::unpin).
+    pub fn pin(&self) -> u32 {
         let generation = process::generation();
         let one_more = |word| {
             Some(
@@ -37,28 +37,28 @@ impl Uses {
         generation
     }
 
-    /// One less, unless it was entered before a fork.
-    pub fn leave(&self, entered: u32) {
-        if entered != process::generation() {
+    /// Decrements the count, unless the pin is from before a fork.
+    pub fn unpin(&self, generation: u32) {
+        if generation != process::generation() {
             return;
         }
         let before = self.0.fetch_sub(1, Ordering::AcqRel);
         if before & (WAITED | COUNT) == WAITED | 1 {
             IDLE.fetch_add(1, Ordering::Release);
-            // An error is impossible: the word is there, and there is nothing else to refuse.
+            // Waking cannot fail: the address is valid.
             let _ = futex::wake(&IDLE, futex::Flags::PRIVATE, u32::MAX >> 1);
         }
     }
 
-    /// Waits until there are none.
-    pub fn wait(&self) {
+    /// Waits until the count is 0.
+    pub fn wait_until_zero(&self) {
         loop {
             let seen = IDLE.load(Ordering::Acquire);
             let word = self.0.fetch_or(WAITED, Ordering::AcqRel);
             if !is_of(word, process::generation()) || word & COUNT == 0 {
                 return;
             }
-            // Comes back at once when the word has changed, and after a signal; both mean to look again.
+            // Returns at once when the word has changed, and after a signal; the loop checks again in both cases.
             let _ = futex::wait(&IDLE, futex::Flags::PRIVATE, seen, None);
         }
     }
@@ -81,19 +81,19 @@ mod tests {
 
     #[test]
     fn a_wait_ends_with_the_last_use() {
-        let uses = Uses::default();
-        uses.wait();
+        let pins = PinCount::default();
+        pins.wait_until_zero();
         for _ in 0..200 {
-            let entered = [uses.enter(), uses.enter()];
+            let generation = [pins.pin(), pins.pin()];
             let over = AtomicBool::new(false);
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    uses.leave(entered[0]);
+                    pins.unpin(generation[0]);
                     thread::yield_now();
                     over.store(true, Ordering::SeqCst);
-                    uses.leave(entered[1]);
+                    pins.unpin(generation[1]);
                 });
-                uses.wait();
+                pins.wait_until_zero();
                 assert!(over.load(Ordering::SeqCst));
             });
         }
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn a_use_from_before_a_fork_does_not_count() {
-        let uses = Uses(AtomicU64::new(start(process::generation() + 7) + 3));
-        uses.wait();
-        let entered = uses.enter();
-        uses.leave(entered + 7);
-        assert_eq!(uses.0.load(Ordering::Relaxed) & COUNT, 1);
-        uses.leave(entered);
-        uses.wait();
+        let pins = PinCount(AtomicU64::new(start(process::generation() + 7) + 3));
+        pins.wait_until_zero();
+        let generation = pins.pin();
+        pins.unpin(generation + 7);
+        assert_eq!(pins.0.load(Ordering::Relaxed) & COUNT, 1);
+        pins.unpin(generation);
+        pins.wait_until_zero();
     }
 }
