@@ -1,4 +1,4 @@
-//! Which Level Zero runtime serves, for Python.
+//! The Level Zero runtime that serves, for Python.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(crate) struct PyRuntime(&'static Runtime);
 
 #[pymethods]
 impl PyRuntime {
-    /// Whose Level Zero serves: 'system', 'cpu' or 'custom'.
+    /// The kind of the runtime: 'system', 'cpu' or 'custom'.
     ///
     /// Examples
     /// --------
@@ -34,7 +34,7 @@ impl PyRuntime {
         self.0.kind().name()
     }
 
-    /// Why this one serves, a sentence for people.
+    /// The reason why this runtime serves, in one sentence.
     ///
     /// Examples
     /// --------
@@ -106,9 +106,9 @@ pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
     Ok(PyRuntime(py.detach(Runtime::get).or_raise()?))
 }
 
-/// Chooses the runtime, so that a SYCL runtime which looks later finds it; warns of what a user may not expect.
+/// Selects the runtime, so that a SYCL runtime finds it later, and warns where the selection may surprise.
 ///
-/// A failure is only warned of: whoever uses the runtime gets the error itself.
+/// A failure is a warning here: the first use of the runtime raises the error.
 #[pyfunction(name = "_start")]
 pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     let warning = match py.detach(Runtime::get) {
@@ -135,7 +135,7 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// When dpctl came first and has already looked for Level Zero devices, it found none and will not look again.
+/// The warning that dpctl was imported first: it enumerated the devices before zeusm's was there, and does so once.
 fn came_too_late(py: Python<'_>) -> PyResult<Option<String>> {
     let modules = py.import("sys")?.getattr("modules")?;
     let dpctl = modules.call_method1("get", ("dpctl",))?;

@@ -20,7 +20,7 @@ use crate::parse::{dtype, index, shape};
 use crate::transfer;
 use zeusm::suai::{Allocation, Error, ItemType, Layout};
 
-/// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides. It computes nothing.
+/// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides, without arithmetic.
 ///
 /// Made by `empty`, `asarray`, `from_dlpack`, `as_usm_array` and the memory objects' `view`. Strides and offset count
 /// elements, as in `__sycl_usm_array_interface__` and dpctl.
@@ -35,7 +35,7 @@ use zeusm::suai::{Allocation, Error, ItemType, Layout};
 pub struct UsmArray {
     base: Pinned,
     pub(super) item: ItemType,
-    /// From the memory's pointer on, and within the memory.
+    /// Relative to the memory's pointer, and within the memory.
     pub(super) layout: Layout,
 }
 
@@ -63,7 +63,7 @@ impl UsmArray {
         })
     }
 
-    /// What the memory objects' `view` makes.
+    /// The array that a memory object's `view` returns.
     pub(crate) fn view(
         memory: &Bound<'_, PyMemory>,
         dtype: &Bound<'_, PyAny>,
@@ -110,7 +110,7 @@ impl UsmArray {
         &self.base
     }
 
-    /// The address of the element with all indices 0, given the memory's; without elements, the memory's.
+    /// The address of the element with all indices 0, given the address of the memory; without elements, the latter.
     pub(super) fn first(&self, memory: usize) -> usize {
         let offset = self.offset_or_zero() * self.layout.itemsize().cast_signed();
         memory.wrapping_add_signed(offset)
@@ -123,8 +123,8 @@ impl UsmArray {
         transfer::range(memory.wrapping_add_signed(extent.start()), extent.len())
     }
 
-    /// The offset for other packages: without elements 0, so that the pointer stays one of the memory. dpctl and dpnp
-    /// cannot take a null pointer, even where nothing is.
+    /// The offset for other packages: 0 without elements, so that the pointer is within the memory. dpctl and dpnp refuse a
+    /// null pointer, even for no elements.
     pub(super) fn offset_or_zero(&self) -> isize {
         if self.layout.elements() == 0 {
             0
@@ -152,7 +152,7 @@ impl UsmArray {
         })
     }
 
-    /// Why the host may not look, if so.
+    /// The reason why the host cannot access the array, if it cannot.
     pub(super) fn check_host_accessible(&self) -> Result<(), String> {
         let memory = self.memory();
         if memory.kind.is_host_accessible() {
@@ -166,7 +166,7 @@ impl UsmArray {
     }
 }
 
-/// How many elements fit behind an offset.
+/// The number of elements from an offset on.
 fn elements_from(nbytes: usize, item: ItemType, offset: i64) -> PyResult<i64> {
     let size = item.size() as i64;
     let nbytes = nbytes as i64;
@@ -184,20 +184,20 @@ fn elements_from(nbytes: usize, item: ItemType, offset: i64) -> PyResult<i64> {
     Ok(all - offset)
 }
 
-/// An error about arguments of our own, not about an interface.
+/// An error about arguments, not about an interface.
 pub(super) fn invalid(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
 #[pymethods]
 impl UsmArray {
-    /// What other packages read to use the array in place; strides and offset count elements.
+    /// The interface for other packages to use the array in place; strides and offset count elements.
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         interface::dictionary(py, self)
     }
 
-    /// What NumPy reads to use host and shared memory in place; not there for device memory.
+    /// The interface for NumPy to use host and shared memory in place; device memory has none.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.check_host_accessible()
@@ -205,8 +205,8 @@ impl UsmArray {
         host::array_interface(py, self)
     }
 
-    /// What NumPy calls to convert the array: a view of host and shared memory, and `TypeError` for device memory,
-    /// whose copy has to be asked for with `copy_to_host`.
+    /// The conversion to NumPy: a view of host and shared memory, and `TypeError` for device memory, of which
+    /// `copy_to_host` makes a copy.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
@@ -237,7 +237,7 @@ impl UsmArray {
     /// Raises
     /// ------
     /// BufferError
-    ///     When the array cannot be given so; the message says why and what can be done.
+    ///     When the array cannot be exported so; the message says why and what can be done.
     ///
     /// Examples
     /// --------
@@ -301,7 +301,7 @@ impl UsmArray {
         host::read(slf, obj.filter(|obj| !obj.is_none()))
     }
 
-    /// Copies from the host to the array; what lies between its elements is not touched.
+    /// Copies from the host to the array; bytes between its elements are not touched.
     ///
     /// Parameters
     /// ----------
@@ -449,7 +449,7 @@ impl UsmArray {
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: the interpreter passes what `__getbuffer__` filled in, once.
+        // SAFETY: the interpreter passes a view that `__getbuffer__` filled in, once.
         unsafe { buffer::release(view) }
     }
 

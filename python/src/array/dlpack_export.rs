@@ -55,7 +55,7 @@ pub(crate) fn dlpack<'py>(
     let own = root_device(py, array.memory().context_device())?;
     if device != Device::OneApi(own.number) {
         return Err(PyBufferError::new_err(format!(
-            "the array is on {} and cannot be given on {device}; it can be given to the host, (1, 0)",
+            "the array is on {} and cannot be exported to {device}; it can be exported to the host, (1, 0)",
             Device::OneApi(own.number),
         )));
     }
@@ -92,7 +92,7 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
     let needed = !memory.kind.is_host_accessible();
     if needed && copy == Some(false) {
         return Err(PyBufferError::new_err(
-            "USM-device memory cannot be given to the host without a copy",
+            "USM-device memory cannot be exported to the host without a copy",
         ));
     }
     if needed || copy == Some(true) {

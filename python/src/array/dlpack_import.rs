@@ -24,8 +24,8 @@ use zeusm::usm::UsmKind;
 
 /// An array in USM of any object with `__dlpack__`: the same memory when that is USM, else a copy.
 ///
-/// Memory of a SYCL device (kDLOneAPI) is taken in place. Memory of the host (kDLCPU) is taken in place when it is USM of
-/// the default context, like a NumPy view of a shared array; other memory of the host is copied to USM-device memory.
+/// Memory of a SYCL device (kDLOneAPI) is imported in place. Memory of the host (kDLCPU) is imported in place when it is USM
+/// of the default context, like a NumPy view of a shared array; other memory of the host is copied to USM-device memory.
 ///
 /// Parameters
 /// ----------
@@ -47,7 +47,7 @@ use zeusm::usm::UsmKind;
 ///     When `x` is on a device that cannot be used, is of a type that arrays do not have, describes memory that is not its
 ///     own, or needs a copy when `copy` is False.
 /// TypeError
-///     When `x` does not have the two methods, or gives no capsule.
+///     When `x` does not have the two methods, or returns no capsule.
 /// ValueError
 ///     When its capsule was used before.
 ///
@@ -68,7 +68,7 @@ pub(crate) fn from_dlpack(
         .filter(|device| !device.is_none())
         .map(|device| wanted(device))
         .transpose()?;
-    let offer = Offer::read(&capsule(x, copy)?)?;
+    let offer = Offered::read(&capsule(x, copy)?)?;
     let tensor = &offer.tensor;
     if !dtype::is_supported(tensor.item) {
         return Err(PyBufferError::new_err(dtype::unsupported(tensor.item)));
@@ -92,7 +92,7 @@ pub(crate) fn from_dlpack(
     })
 }
 
-/// Where a DLPack device or a SYCL object says.
+/// The queue binding of a DLPack device or a SYCL object.
 fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<QueueBinding>> {
     let py = device.py();
     let Ok(pair) = device.cast::<PyTuple>() else {
@@ -111,10 +111,10 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<QueueBinding>> {
     }
 }
 
-/// Asks for a capsule: of the newest form, ready to be read, and from devices that have no SYCL, on the host.
+/// Requests a capsule of the newest form, ready to be read; from devices without SYCL, on the host.
 fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let (Some(give), Some(tell)) = (
+    let (Some(export), Some(device)) = (
         x.getattr_opt(intern!(py, "__dlpack__"))?,
         x.getattr_opt(intern!(py, "__dlpack_device__"))?,
     ) else {
@@ -123,7 +123,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
             x.get_type().name()?
         )));
     };
-    let (kind, id) = tell.call0()?.extract::<(i32, i32)>()?;
+    let (kind, id) = device.call0()?.extract::<(i32, i32)>()?;
     let stream = PyDict::new(py);
     let keywords = PyDict::new(py);
     match Device::from(abi::Device { kind, id }) {
@@ -144,12 +144,12 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     if copy == Some(false) {
         keywords.set_item("copy", false)?;
     }
-    // Exporters from before DLPack 1.0 know nothing but the stream and never copy; some know no queue of dpctl.
+    // Exporters from before DLPack 1.0 take only the stream and never copy; some do not take a dpctl queue.
     for keywords in [&keywords, &stream] {
-        match give.call((), Some(keywords)) {
+        match export.call((), Some(keywords)) {
             Err(error) if error.is_instance_of::<PyTypeError>(py) => {}
-            answer => {
-                let capsule = answer?;
+            result => {
+                let capsule = result?;
                 if let Some(queue) = keywords.get_item("stream")? {
                     SyclQueue::new(&queue)?.finish(py)?;
                 }
@@ -157,14 +157,14 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
             }
         }
     }
-    give.call0()
+    export.call0()
 }
 
-/// The queue that arrays of dpctl's kind belong to. They leave it as it is when asked for it; another queue they would have
-/// wait by a barrier, which leaves some bytes behind in SYCL.
+/// The queue of arrays of dpctl's kind. For their own queue they submit nothing; for another they submit a barrier, which
+/// leaks a few bytes in SYCL.
 fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
-    // Ours wait by themselves, and may have no queue yet.
+    // zeusm's objects wait by themselves, and may have no queue yet.
     if x.is_instance_of::<UsmArray>() || x.is_instance_of::<PyMemory>() {
         return Ok(None);
     }
@@ -174,15 +174,15 @@ fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
     }
 }
 
-/// A capsule that was offered and not taken yet: whatever is wrong with it, it stays its maker's.
-struct Offer<'py> {
+/// A tensor whose capsule is not consumed yet: after an error it still belongs to its producer.
+struct Offered<'py> {
     capsule: Bound<'py, PyAny>,
     form: Form,
     structure: *mut c_void,
     tensor: Tensor,
 }
 
-impl<'py> Offer<'py> {
+impl<'py> Offered<'py> {
     fn read(capsule: &Bound<'py, PyAny>) -> PyResult<Self> {
         for form in Form::ALL {
             if let Some(structure) = dlpack_export::structure(capsule.as_ptr(), form) {
@@ -208,10 +208,10 @@ impl<'py> Offer<'py> {
         )))
     }
 
-    /// Takes the structure over.
-    fn take(&self) -> Managed {
-        // SAFETY: the name is static; `read` has found the structure under the other name, so that nobody else has taken
-        // it, and from here on nobody else will.
+    /// Consumes the capsule, and owns the structure from here on.
+    fn consume(&self) -> Managed {
+        // SAFETY: the name is static; `read` found the structure under the other name, so no consumer owns it, and the new
+        // name keeps other consumers off.
         unsafe {
             ffi::PyCapsule_SetName(self.capsule.as_ptr(), self.form.used_name().as_ptr());
             Managed::new(self.form, self.structure)
@@ -240,7 +240,7 @@ impl<'py> Offer<'py> {
             .layout
             .rebased(before)
             .map_err(|error| invalid(&error))?;
-        let owner = Bound::new(py, TakenTensor(self.take()))?;
+        let owner = Bound::new(py, ImportedTensor(self.consume()))?;
         let owner = Owner::Object(owner.into_any().unbind());
         let memory = PyMemory::new(
             binding,
@@ -261,12 +261,12 @@ impl<'py> Offer<'py> {
     }
 }
 
-/// A DLPack tensor that was taken over from another package; gives it back when nobody needs it any more.
-#[pyclass(name = "_TakenTensor", module = "zeusm", frozen)]
-struct TakenTensor(#[allow(dead_code)] Managed);
+/// The owner of an imported DLPack tensor, whose deleter is called when this is dropped.
+#[pyclass(name = "_ImportedTensor", module = "zeusm", frozen)]
+struct ImportedTensor(#[allow(dead_code)] Managed);
 
 /// The array on a SYCL device.
-fn usm_of_device(py: Python<'_>, offer: &Offer<'_>, number: i32) -> PyResult<UsmArray> {
+fn usm_of_device(py: Python<'_>, offer: &Offered<'_>, number: i32) -> PyResult<UsmArray> {
     let device = DlpackDevice::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
         // Its kind is that of the memory it was made in, if there is any.
@@ -300,7 +300,7 @@ fn is_unknown(py: Python<'_>, error: &PyErr) -> bool {
 }
 
 /// The array in memory of the host, if that is USM of the default context.
-fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> {
+fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>> {
     if offer.tensor.layout.elements() == 0 {
         return Ok(None);
     }
@@ -317,7 +317,7 @@ fn usm_of_host(py: Python<'_>, offer: &Offer<'_>) -> PyResult<Option<UsmArray>> 
 /// A copy in USM of memory of the host.
 fn copy_of_host(
     py: Python<'_>,
-    offer: &Offer<'_>,
+    offer: &Offered<'_>,
     binding: Option<Arc<QueueBinding>>,
     copy: Option<bool>,
 ) -> PyResult<UsmArray> {
@@ -328,9 +328,9 @@ fn copy_of_host(
     }
     let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
     let tensor = &offer.tensor;
-    // A copy is nobody's but ours, so that it may be written to.
-    let taken = offer.take();
+    // The copy belongs to zeusm alone, so it is writable.
+    let tensor_owner = offer.consume();
     let (from, item) = (tensor.pointer, tensor.item);
-    // SAFETY: the producer vouches for its memory until it gets the structure back.
-    unsafe { create::copied_from_host(py, from, item, &tensor.layout, binding, taken) }
+    // SAFETY: the producer keeps its memory valid until the structure's deleter is called.
+    unsafe { create::copied_from_host(py, from, item, &tensor.layout, binding, tensor_owner) }
 }

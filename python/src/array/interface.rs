@@ -1,4 +1,4 @@
-//! Arrays in and out through `__sycl_usm_array_interface__`.
+//! Import and export of arrays by `__sycl_usm_array_interface__`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -73,7 +73,7 @@ pub(crate) fn as_usm_array(obj: &Bound<'_, PyAny>) -> PyResult<UsmArray> {
 /// The array that a `__sycl_usm_array_interface__` dictionary describes, without a copy.
 ///
 /// A dictionary names memory and does not own it. Unless `owner` is given, nothing keeps the memory alive: once its owner
-/// frees it, the array reads and writes whatever is there then. Give the object that the dictionary is of, or use
+/// frees it, the array accesses freed memory. Give the object that the dictionary is of, or use
 /// `as_usm_array`, which does.
 ///
 /// Parameters

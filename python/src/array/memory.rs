@@ -1,4 +1,4 @@
-//! Memory objects as arrays: what they have to make one, or to be one of bytes.
+//! The methods of memory objects that make an array of them.
 
 use pyo3::prelude::*;
 

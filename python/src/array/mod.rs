@@ -1,4 +1,4 @@
-//! Arrays: a type, a shape and strides over a memory object. They are views, and compute nothing.
+//! Arrays: a type, a shape and strides over a memory object. They are views without arithmetic.
 
 mod buffer;
 mod class;

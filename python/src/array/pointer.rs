@@ -1,4 +1,4 @@
-//! What Level Zero says of a pointer.
+//! The attributes of a pointer.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::resolve::{self, ContextDevice, ResolvedSyclObject};
 use zeusm::usm::PointerAttributes;
 
-/// The allocation that a pointer lies in; what `pointer_attributes` gives.
+/// The allocation that contains a pointer; returned by `pointer_attributes`.
 ///
 /// Examples
 /// --------
@@ -24,7 +24,7 @@ pub(crate) struct PyPointerAttributes {
 
 #[pymethods]
 impl PyPointerAttributes {
-    /// The pointer that was asked for.
+    /// The pointer itself.
     ///
     /// Examples
     /// --------
@@ -156,7 +156,7 @@ impl PyPointerAttributes {
     }
 }
 
-/// What Level Zero says of a pointer.
+/// The attributes of a pointer, from Level Zero.
 ///
 /// Parameters
 /// ----------

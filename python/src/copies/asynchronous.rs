@@ -18,7 +18,7 @@ use crate::transfer::{self, pointer};
 use zeusm::usm::UsmKind;
 use zeusm::{Completion, Error, Event, Queue, sys};
 
-/// What Level Zero can be told of memory, by the names of its specification (`ze_memory_advice_t`).
+/// Level Zero's advice, by the names of its specification (`ze_memory_advice_t`).
 const ADVICE: [(&str, sys::ze_memory_advice_t); 8] = [
     ("set_read_mostly", sys::ZE_MEMORY_ADVICE_SET_READ_MOSTLY),
     ("clear_read_mostly", sys::ZE_MEMORY_ADVICE_CLEAR_READ_MOSTLY),
@@ -44,7 +44,7 @@ const ADVICE: [(&str, sys::ze_memory_advice_t); 8] = [
 
 #[pymethods]
 impl PyMemory {
-    /// Begins to copy the memory to the host.
+    /// Copies the memory to the host, asynchronously.
     ///
     /// Parameters
     /// ----------
@@ -57,7 +57,7 @@ impl PyMemory {
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The end of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///     The completion of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
     ///
     /// Raises
     /// ------
@@ -88,13 +88,13 @@ impl PyMemory {
         memory.check_holds(&buffer)?;
         let (to, size) = (buffer.address(), memory.nbytes);
         let operands = Operands::new(slf, None, Some(buffer))?;
-        // SAFETY: the operands are kept until the copy is done, and large enough.
+        // SAFETY: the operands are retained until the copy is complete, and large enough.
         operands.submit(slf.py(), depends, move |queue, from, _, _| unsafe {
             queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
 
-    /// Begins to copy from the host to the beginning of the memory.
+    /// Copies from the host to the beginning of the memory, asynchronously.
     ///
     /// Parameters
     /// ----------
@@ -107,7 +107,7 @@ impl PyMemory {
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The end of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///     The completion of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
     ///
     /// Raises
     /// ------
@@ -137,16 +137,16 @@ impl PyMemory {
         memory.check_fits("source", buffer.size())?;
         let (from, size) = (buffer.address(), buffer.size());
         let operands = Operands::new(slf, None, Some(buffer))?;
-        // SAFETY: the operands are kept until the copy is done, and large enough.
+        // SAFETY: the operands are retained until the copy is complete, and large enough.
         operands.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
             queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
 
-    /// Begins to copy USM to the beginning of the memory, from any context.
+    /// Copies USM to the beginning of the memory, from any context, asynchronously.
     ///
-    /// It goes directly where Level Zero allows it. Else, between devices that cannot reach each other, the bytes go
-    /// through a piece of pinned host memory, and a thread of the host sees to that.
+    /// The copy is direct where Level Zero allows it. Else, between devices without peer access, the bytes go
+    /// through pinned host memory, which a host task copies from and to.
     ///
     /// Parameters
     /// ----------
@@ -159,7 +159,7 @@ impl PyMemory {
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The end of the copy. Both objects stay alive until then, whether or not it is kept.
+    ///     The completion of the copy. Both objects stay alive until then, whether or not it is kept.
     ///
     /// Raises
     /// ------
@@ -191,7 +191,7 @@ impl PyMemory {
         memory.check_fits("source", source.nbytes)?;
         let (there, size) = (Arc::clone(source.context_device()), source.nbytes);
         let operands = Operands::new(slf, Some(source), None)?;
-        // SAFETY: the operands are kept until the copy is done, and large enough.
+        // SAFETY: the operands are retained until the copy is complete, and large enough.
         operands.submit(
             slf.py(),
             depends,
@@ -201,7 +201,7 @@ impl PyMemory {
         )
     }
 
-    /// Begins to set every byte.
+    /// Sets every byte, asynchronously.
     ///
     /// Parameters
     /// ----------
@@ -213,7 +213,7 @@ impl PyMemory {
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The end of the fill. The memory stays alive until then, whether or not it is kept.
+    ///     The completion of the fill. The memory stays alive until then, whether or not it is kept.
     ///
     /// Raises
     /// ------
@@ -244,14 +244,14 @@ impl PyMemory {
         let memory = slf.get();
         memory.check_writable()?;
         let size = memory.nbytes;
-        // SAFETY: the memory is kept until the fill is done.
+        // SAFETY: the memory is retained until the fill is complete.
         Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
             queue.fill_raw(pointer(to), val.0, size, Completion::Event)
         })
     }
 
-    /// Asks for shared memory to be brought to its device before it is used there. A hint: for other kinds, and where
-    /// the device has no memory of its own, there is nothing to do.
+    /// Prefetches shared memory to its device. A hint: for other kinds, and where the device has no memory of its own, it
+    /// does nothing.
     ///
     /// Parameters
     /// ----------
@@ -261,7 +261,7 @@ impl PyMemory {
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     Complete once the hint was given.
+    ///     The completion of the hint.
     ///
     /// Examples
     /// --------
@@ -276,7 +276,7 @@ impl PyMemory {
         } else {
             0
         };
-        // SAFETY: the memory is kept until the hint was given.
+        // SAFETY: the memory is retained until the hint is complete.
         Operands::new(slf, None, None)?.submit(
             slf.py(),
             depends,
@@ -284,7 +284,7 @@ impl PyMemory {
         )
     }
 
-    /// Tells the device how the memory will be used. A hint, too.
+    /// Advises the driver how the memory will be used. A hint, too.
     ///
     /// Parameters
     /// ----------
@@ -297,7 +297,7 @@ impl PyMemory {
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     Complete once the hint was given.
+    ///     The completion of the hint.
     ///
     /// Raises
     /// ------
@@ -323,7 +323,7 @@ impl PyMemory {
         };
         let memory = slf.get();
         let size = memory.nbytes;
-        // SAFETY: the memory is kept until the hint was given.
+        // SAFETY: the memory is retained until the hint is complete.
         Operands::new(slf, None, None)?.submit(
             slf.py(),
             depends,
@@ -334,7 +334,7 @@ impl PyMemory {
     }
 }
 
-/// What an operation works on: alive, open and not resized until it is done.
+/// The operands of an operation: alive, open and not resized until it is complete.
 struct Operands {
     memory: Pinned,
     source: Option<Source>,
@@ -356,7 +356,7 @@ impl Operands {
         })
     }
 
-    /// Submits an operation on them, given the addresses of the memory and of the source, and keeps them until it is done.
+    /// Submits an operation, which gets the addresses of the memory and of the source, and retains the operands.
     fn submit(
         self,
         py: Python<'_>,
@@ -375,7 +375,7 @@ impl Operands {
         let context_device = Arc::clone(memory.context_device());
         transfer::order(py, &context_device, &touched)?;
         let submitted = Instant::now();
-        let (event, done_with) = py
+        let (event, returned) = py
             .detach(move || -> Result<_, Error> {
                 let queue = context_device.queue()?.clone();
                 let host_error = HostError::default();
@@ -384,16 +384,16 @@ impl Operands {
                     Some(event) => event,
                     None => queue.barrier(&[])?,
                 };
-                let done_with = in_flight::retain(&context_device, &event, touched, self)?;
+                let returned = in_flight::retain(&context_device, &event, touched, self)?;
                 let event = PyEvent::new(event, queue, context_device, host_error, submitted);
-                Ok((event, done_with))
+                Ok((event, returned))
             })
             .or_raise()?;
-        drop(done_with);
+        drop(returned);
         Ok(event)
     }
 
-    /// All bytes that it may read or write.
+    /// The addresses that the operation may read or write.
     fn touched(&self) -> Vec<Range<usize>> {
         let source = self.source.as_ref().map(|source| source.extent());
         let buffer = self.buffer.as_ref();

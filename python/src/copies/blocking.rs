@@ -57,12 +57,8 @@ impl PyMemory {
         };
         let buffer = HostBuffer::writable(&destination)?;
         memory.check_holds(&buffer)?;
-        let to = buffer.address();
-        let operands = (Pinned::new(slf)?, buffer);
-        let (from, size) = (memory.for_queue(py)?, memory.nbytes);
-        let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
-        // SAFETY: the operands keep both sides, and the destination is large enough.
-        unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }?;
+        // SAFETY: the buffer owns the destination, which is large enough.
+        unsafe { read(slf, buffer.address(), buffer) }?;
         Ok(destination)
     }
 
@@ -99,7 +95,7 @@ impl PyMemory {
         let operands = (Pinned::new(slf)?, buffer);
         let to = memory.for_queue(py)?;
         let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
-        // SAFETY: the operands keep both sides, and the destination is large enough.
+        // SAFETY: the operands own both sides, and the destination is large enough.
         unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }.map(drop)
     }
 
@@ -140,7 +136,7 @@ impl PyMemory {
             &Arc::clone(source.context_device()),
         );
         let operands = (pinned, source);
-        // SAFETY: the operands keep both sides, and the destination is large enough.
+        // SAFETY: the operands own both sides, and the destination is large enough.
         unsafe { transfer::copy_between(py, here, to, there, from, size, by_host, operands) }
             .map(drop)
     }
@@ -173,7 +169,7 @@ impl PyMemory {
         let pinned = Pinned::new(slf)?;
         let (to, size) = (memory.for_queue(py)?, memory.nbytes);
         let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
-        // SAFETY: `held` keeps the memory.
+        // SAFETY: `pinned` owns the memory.
         unsafe { transfer::fill(py, context_device, to, val.0, size, by_host, pinned) }.map(drop)
     }
 
@@ -188,23 +184,48 @@ impl PyMemory {
     /// b'abcd'
     fn tobytes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
         let (py, memory) = (slf.py(), slf.get());
-        let pinned = Pinned::new(slf)?;
         let mut to = 0;
         let bytes = PyBytes::new_with(py, memory.nbytes, |bytes| {
             to = bytes.as_mut_ptr().expose_provenance();
             Ok(())
         })?;
-        let (from, size) = (memory.for_queue(py)?, memory.nbytes);
-        let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
-        let operands = (pinned, bytes.clone().unbind());
-        // SAFETY: the operands keep both sides; nothing else has seen the destination, which is as large.
-        unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }?;
+        // SAFETY: the bytes own the destination, which is of the same size and known to nothing else.
+        unsafe { read(slf, to, bytes.clone().unbind()) }?;
         Ok(bytes)
     }
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
         Self::tobytes(slf)
     }
+}
+
+/// Copies all bytes to `destination`, and waits.
+///
+/// # Safety
+/// `owner` must keep `nbytes` bytes at `destination` valid.
+unsafe fn read(
+    memory: &Bound<'_, PyMemory>,
+    destination: usize,
+    owner: impl Send + 'static,
+) -> PyResult<()> {
+    let (py, pinned) = (memory.py(), Pinned::new(memory)?);
+    let memory = memory.get();
+    let (source, size) = (memory.for_queue(py)?, memory.nbytes);
+    let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
+    let operands = (pinned, owner);
+    // SAFETY: the operands own both sides, which the caller vouches for at the destination.
+    unsafe {
+        transfer::copy(
+            py,
+            context_device,
+            destination,
+            source,
+            size,
+            by_host,
+            operands,
+        )
+    }
+    .map(drop)
 }
 
 /// The value to set every byte to.

@@ -52,7 +52,7 @@ impl WaitList {
         Ok(read)
     }
 
-    /// Adds what is an event; `false` for anything else.
+    /// Adds an event; returns `false` for any other object.
     fn add(&mut self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         if let Ok(event) = object.cast::<PyEvent>() {
             self.events.push(event.get().event().clone());

@@ -20,9 +20,9 @@ use zeusm::{Context, Device, IpcHandle, ipc};
 ///
 /// Names USM to other processes of the machine.
 ///
-/// A handle travels by any means: as bytes, or pickled to a queue, a pipe or a file. It holds a secret, so give it only
-/// to whom you give the memory. The memory stays this process's: a handle object keeps it until the handle is closed, but
-/// its bytes do not, and open no more once the memory is freed.
+/// A handle is sent by any means: as bytes, or pickled to a queue, a pipe or a file. It contains a secret: a process that
+/// has it has access to the memory. This process still owns the memory: a handle object keeps it alive until the handle is
+/// closed, but the handle's bytes do not, and cannot be opened once the memory is freed.
 ///
 /// Parameters
 /// ----------
@@ -34,7 +34,7 @@ use zeusm::{Context, Device, IpcHandle, ipc};
 /// TypeError
 ///     When `usm_memory` is no memory object of zeusm.
 /// ValueError
-///     When it has no bytes, is closed, or was allocated by somebody else, who then has to export it.
+///     When it has no bytes, is closed, or belongs to another package or process, which has to export it.
 /// IPCError
 ///     When the driver does not pass memory between processes.
 ///
@@ -143,7 +143,7 @@ impl PyIpcHandle {
         py.detach(|| ipc::is_supported(driver)).or_raise()
     }
 
-    /// Makes a handle of what `to_bytes` gave, here or in another process.
+    /// Makes a handle of the result of `to_bytes`, in this or another process.
     ///
     /// Raises
     /// ------
@@ -294,8 +294,8 @@ impl PyIpcHandle {
         usm_memory.call_method0("close").map(drop)
     }
 
-    /// Closes the handle object, which then keeps the memory no longer. What it was sent to can still open it for as
-    /// long as the memory lives. Closing again does nothing.
+    /// Closes the handle object, which then no longer keeps the memory alive. Other processes can still open the handle
+    /// while the memory lives. Closing again does nothing.
     ///
     /// Examples
     /// --------

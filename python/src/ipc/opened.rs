@@ -1,4 +1,4 @@
-//! The classes of another process's memory: those of one's own, with dpctl's way to tell that they are closed.
+//! The classes of another process's memory: subclasses of the memory classes, which behave as dpctl's do once closed.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ macro_rules! class {
                 slf.as_super().as_super().get().pins.is_closed()
             }
 
-            /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. Its kind here, which the
-            /// class tells, may be another: Intel's driver opens shared memory as device memory.
+            /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. Its kind here, by the class,
+            /// may differ: Intel's driver opens shared memory as device memory.
             ///
             /// Examples
             /// --------

@@ -1,4 +1,4 @@
-//! The types that elements may have, in NumPy's names.
+//! The types of elements, by NumPy's names.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -9,10 +9,10 @@ use zeusm::suai::{ItemType, Kind};
 const SUPPORTED: &str =
     "bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and complex128";
 
-/// Reads whatever NumPy takes for a dtype; names like "float32" also where there is no NumPy.
+/// Reads anything that NumPy accepts as a dtype; names like "float32" also without NumPy.
 ///
 /// # Errors
-/// `TypeError` for anything else, and for types that arrays here do not have.
+/// `TypeError` for anything else, and for types that arrays do not have.
 pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ItemType> {
     if let Ok(name) = dtype.cast::<PyString>()
         && let Some(item) = named(&name.to_string_lossy())
@@ -46,7 +46,7 @@ pub(crate) fn is_supported(item: ItemType) -> bool {
     computes && item.order().is_native()
 }
 
-/// Why an array of such elements cannot be taken.
+/// The reason why an array of such elements is refused.
 pub(crate) fn unsupported(item: ItemType) -> String {
     format!(
         "elements of type '{item}' are not supported, only {SUPPORTED} in this machine's byte order"

@@ -1,4 +1,4 @@
-//! Host memory of other Python objects, taken through the buffer protocol (PEP 3118).
+//! Host memory of other Python objects, by the buffer protocol (PEP 3118).
 
 use std::ffi::{CStr, c_int};
 
@@ -17,7 +17,7 @@ pub(crate) struct HostBuffer {
 
 // SAFETY: the memory stays where it is until the release, which `Drop` does with the interpreter attached.
 unsafe impl Send for HostBuffer {}
-// SAFETY: shared references give out the address and the length only.
+// SAFETY: shared references return the address and the length only.
 unsafe impl Sync for HostBuffer {}
 
 impl HostBuffer {
@@ -63,14 +63,14 @@ impl HostBuffer {
         }
     }
 
-    /// The items' format as the exporter tells it; none for unsigned bytes.
+    /// The items' format; none for unsigned bytes.
     fn format(&self) -> Option<&CStr> {
         let format = self.view.format;
         // SAFETY: an exporter's format is a string that lives as long as the buffer.
         (!format.is_null()).then(|| unsafe { CStr::from_ptr(format) })
     }
 
-    /// Where it begins.
+    /// The address of the first byte.
     pub(crate) fn address(&self) -> usize {
         self.view.buf.expose_provenance()
     }
@@ -85,8 +85,8 @@ impl HostBuffer {
     }
 }
 
-/// What the exporter said, as the exception that dpctl raises: `TypeError` for no buffer, and for a wrong one `BufferError`
-/// or `ValueError`, whichever the exporter has chosen.
+/// The exporter's error as the exception that dpctl raises: `TypeError` for no buffer, and for an unsuitable one
+/// `BufferError` or `ValueError`, as the exporter raised.
 fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
     let (py, name) = (object.py(), name(object));
     let wrong = || {

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
 use crate::errors::Explain;
 use zeusm::suai::{Index, Layout};
 
-/// What `key` in `array[key]` selects, an entry for every dimension.
+/// The selection of `key` in `array[key]`, with an entry for every dimension.
 ///
 /// # Errors
 /// `IndexError` for anything that would not be a view, and for too many entries.
@@ -73,7 +73,7 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
             "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {entry}"
         ))
     };
-    // To NumPy they are masks, which select by copying.
+    // In NumPy they are masks, which select by copying.
     if entry.is_instance_of::<PyBool>() {
         return Err(wrong());
     }

@@ -1,4 +1,4 @@
-//! Reading `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
+//! `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use crate::dpctl;
 use crate::errors::{Explain, IntoException, OrRaise};
 use zeusm::suai::{self, Fields, Flag, Interface};
 
-/// What an object says of its memory.
+/// The description of an object's memory.
 pub(crate) struct Exported<'py> {
     pub(crate) interface: Interface,
     pub(crate) read_only: bool,
     pub(crate) syclobj: Bound<'py, PyAny>,
 }
 
-/// Whether `object` has the interface. An error of the property itself is the caller's to see.
+/// The interface of `object`, if it has one. An error of the property itself propagates.
 pub(crate) fn dictionary<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
     let py = object.py();
     match object.getattr_opt(intern!(py, "__sycl_usm_array_interface__"))? {
@@ -69,7 +69,7 @@ pub(crate) fn read<'py>(
     let strides = get(intern!(py, "strides"))?
         .map(|value| integers(&value, "strides"))
         .transpose()?;
-    // The interface's page calls it typedescr in one place and descr, as NumPy does, in another.
+    // The specification calls it typedescr in one place and descr, as NumPy does, in another.
     let descr = match get(intern!(py, "descr"))? {
         None => get(intern!(py, "typedescr"))?,
         found => found,
@@ -100,7 +100,7 @@ pub(crate) fn read<'py>(
     })
 }
 
-/// Where the object's own buffer lies, and whether it is read-only: what counts when there is no `data`.
+/// The address of the object's own buffer, and whether it is read-only: they stand in for a missing `data`.
 ///
 /// Source: numba-dpex, "SYCL USM Array Interface"; the like in NumPy's array interface.
 fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Option<u64>, Option<bool>)> {
@@ -130,7 +130,7 @@ fn data_pair(data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
     Ok((pointer, flag.is_truthy()?))
 }
 
-/// dpctl takes anything that NumPy takes for a dtype here; the interface allows a string.
+/// dpctl accepts anything that NumPy accepts as a dtype here; the interface allows a string.
 fn type_string<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let text = value
         .cast::<PyString>()

@@ -1,4 +1,4 @@
-//! `descr` of an interface: Python's list of fields as a [`Record`].
+//! `descr` of an interface: a list of fields as a [`Record`].
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -15,7 +15,7 @@ pub(crate) fn read(descr: &Bound<'_, PyAny>) -> PyResult<Record> {
     nested(descr, 0)
 }
 
-/// A Python list may contain itself, so the depth is counted on the way down.
+/// A Python list may contain itself, so the depth is limited.
 fn nested(descr: &Bound<'_, PyAny>, depth: usize) -> PyResult<Record> {
     if depth >= MAX_DEPTH {
         return Err(Error::DescrDepth.into_exception());

@@ -1,4 +1,4 @@
-//! Shapes, strides and axes as Python gives them.
+//! Shapes, strides and axes.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -19,7 +19,7 @@ use zeusm::usm::UsmKind;
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
 /// --
 ///
-/// A pool of USM of one kind, in one context, for one device. What is allocated from it comes back to it, from any
+/// A pool of USM of one kind, in one context, for one device. Its blocks return to it when they are freed, from any
 /// thread; the pool ends when it and all of its memory are gone.
 ///
 /// Parameters
@@ -49,8 +49,8 @@ use zeusm::usm::UsmKind;
 pub(crate) struct PyMemoryPool {
     binding: Arc<QueueBinding>,
     pool: Pool<LevelZero>,
-    /// The failure callback of a pool that is this object's alone, where the garbage collector finds it. A default pool
-    /// has many handles and keeps its callback by itself.
+    /// The failure callback of a pool that only this object has, where the garbage collector finds it. A default pool has
+    /// several Python objects and owns its callback itself.
     callback: Option<Arc<Callback>>,
 }
 
@@ -177,7 +177,7 @@ impl PyMemoryPool {
         self.pool.statistics().into()
     }
 
-    /// Begins a new peak at what is in use now.
+    /// Resets the peak to the bytes in use.
     ///
     /// Examples
     /// --------
@@ -192,7 +192,7 @@ impl PyMemoryPool {
         self.pool.reset_peak();
     }
 
-    /// Counts what happens within a `with` block.
+    /// Counts the allocations within a `with` block.
     ///
     /// Examples
     /// --------
@@ -207,7 +207,7 @@ impl PyMemoryPool {
         PyPoolScope::new(&self.pool)
     }
 
-    /// Gives unused memory back until at most `keep` bytes are held; returns how many bytes went.
+    /// Frees unused memory until at most `keep` bytes are held; returns the number of bytes freed.
     ///
     /// Examples
     /// --------
@@ -223,7 +223,7 @@ impl PyMemoryPool {
         Ok(py.detach(|| self.pool.trim(keep)))
     }
 
-    /// Gives all unused memory back; returns how many bytes went.
+    /// Frees all unused memory; returns the number of bytes freed.
     ///
     /// Examples
     /// --------
@@ -266,9 +266,9 @@ impl PyMemoryPool {
         Ok(())
     }
 
-    /// Sets what is called with the number of bytes before an allocation fails, None for nothing. If it returns True,
-    /// the allocation is tried once more; if it raises, the allocation fails with that as the cause. It may use the
-    /// pool. It is kept until another takes its place, or the pool ends.
+    /// Sets a function that is called with the number of bytes before an allocation fails, or None. If it returns True, the
+    /// allocation is tried again; if it raises, the allocation fails with that as the cause. It may use the pool. The pool
+    /// holds it until it is replaced.
     ///
     /// Examples
     /// --------
@@ -299,9 +299,9 @@ impl PyMemoryPool {
             return Ok(());
         };
         let before = own.lock().replace(callback);
-        // It may run any code.
+        // The drop may run any code.
         drop(before);
-        // While there is no object, there is nobody to allocate from the pool either.
+        // Weak: without this object nothing allocates from the pool.
         let known = Arc::downgrade(own);
         self.pool.set_failure_callback(move |failure| {
             let own = known.upgrade();
@@ -341,7 +341,7 @@ impl PyMemoryPool {
     }
 }
 
-/// What a failure callback answers.
+/// Calls a failure callback.
 fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
     Python::attach(|py| callback.call1(py, (size,))?.is_truthy(py))
         .map_err(|error| Error::Callback(Box::new(error)))

@@ -13,7 +13,7 @@ use zeusm::Error;
 use zeusm::pool::Pool;
 use zeusm::usm::{Allocation, LevelZero, UsmKind};
 
-/// What an allocation comes from.
+/// Where an allocation comes from.
 pub(crate) enum AllocationSource {
     /// The context's pool, where pools are on.
     Default,
