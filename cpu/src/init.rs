@@ -1,10 +1,10 @@
-//! Initialisation: from here on, the driver answers and forks are prepared for.
+//! Initialisation: registers the fork handlers and initialises the driver.
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use crate::abi::arguments::{descriptor, fill, flags, output, structures};
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::{check_flags, enumerate, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::{driver, fork};
 
 structures! {
@@ -12,14 +12,14 @@ structures! {
 }
 
 fn begin() {
-    fork::prepare();
+    fork::register_handlers();
     driver::begin();
 }
 
 /// `zeInit`; asking for other kinds of drivers only leaves none.
-pub fn init(wanted: sys::ze_init_flags_t) -> Answer {
+pub fn init(wanted: sys::ze_init_flags_t) -> ZeResult {
     let (gpu, vpu) = (sys::ZE_INIT_FLAG_GPU_ONLY.0, sys::ZE_INIT_FLAG_VPU_ONLY.0);
-    flags(wanted, gpu | vpu)?;
+    check_flags(wanted, gpu | vpu)?;
     ensure(wanted != vpu, sys::ZE_RESULT_ERROR_UNINITIALIZED)?;
     begin();
     Ok(())
@@ -33,11 +33,11 @@ pub unsafe fn init_drivers(
     count: *mut u32,
     drivers: *mut sys::ze_driver_handle_t,
     desc: *mut extensions::ze_init_driver_type_desc_t,
-) -> Answer {
+) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
     let wanted = unsafe {
         output(count)?;
-        descriptor(desc.cast_const())?.flags
+        input_structure(desc.cast_const())?.flags
     };
     ensure(wanted != 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
     let ours = if wanted & extensions::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
@@ -47,5 +47,5 @@ pub unsafe fn init_drivers(
         &[]
     };
     // SAFETY: the caller vouches for the pointers.
-    unsafe { fill(count, drivers, ours) }
+    unsafe { enumerate(count, drivers, ours) }
 }

@@ -1,23 +1,23 @@
-//! A Level Zero runtime on the CPU: one shared library that is a driver behind a loader, and a loader where there is
-//! none.
+//! A Level Zero runtime on the CPU: one shared library that is a driver behind a loader, and takes the loader's place
+//! where there is none.
 //!
 //! The modules in layers, from the ground up; `tools/layers.py` checks that none uses one above it:
 //!
-//! - `process`: locks, and state that a fork's child does not share. `system`: what the operating system tells of the
-//!   machine. `abi`: result codes, arguments, extensible structures. `handle`: handles, checked on every use.
+//! - `process`: locks, and state that a fork's child does not share. `system`: the machine, as the operating system
+//!   reports it. `abi`: result codes, arguments, extensible structures. `handle`: handles, checked on every use.
 //! - `memory`: allocations, the files that share them with other processes, and what keeps one alive while it is in use.
 //! - `engine`: the order of commands and the threads that execute them, whatever they do.
-//! - `opencl`: the runtime that executes kernels. `spirv`: what a module says of its kernels. `compiler`: the process that
+//! - `opencl`: the runtime that executes kernels. `spirv`: the interfaces of modules. `compiler`: the process that
 //!   builds modules.
-//! - `driver`, `device`, `context`: what there is, and what is told of it.
+//! - `driver`, `device`, `context`: the objects that a program starts with, and their properties.
 //! - `usm`: the entry points of memory, IPC among them. `event`, `operation` (copies, fills, timestamps),
 //!   `command_list`, `queue`: submission and synchronization.
 //! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
-//! - `fork`: what a fork does to all of these. `init`: where a program begins.
+//! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.
 //! - `ddi`: the API's boundary; one table declares every function and the tables that loaders ask for. `loader`: what a
 //!   loader has beside the API, where there is none.
 //!
-//! Source: the Level Zero specification; where it leaves a choice, the function's documentation says what was chosen.
+//! Source: the Level Zero specification; where it leaves a choice, the function's documentation states the one made.
 #![deny(missing_docs)]
 #![allow(non_snake_case)]
 

@@ -9,10 +9,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
-use super::kinds;
-use super::memory::{Owner, PyMemory};
-use super::place::Place;
-use super::spot::Spot;
+use crate::memory::{PyMemory, object};
+use crate::resolve::default_binding;
+use crate::{adopt, parse};
 use zeusm::sycl::ContextRef;
 
 /// The capsule's name, which is also where `PyCapsule_Import` finds it.
@@ -56,7 +55,7 @@ static API: Api = Api {
 };
 
 /// Adds the capsule to the module.
-pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: the interpreter is attached; the structure and the name are static.
     let capsule = unsafe {
         let capsule =
@@ -105,17 +104,17 @@ fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
         ))
     })?;
     let memory = memory.get();
-    let _use = memory.uses.guard()?;
-    let address = memory.for_others(object.py())?;
+    let _pin = memory.pins.pin()?;
+    let address = memory.for_export(object.py())?;
     Ok(Memory {
         pointer: ptr::with_exposed_provenance_mut(address),
         nbytes: memory.nbytes,
-        kind: kinds::number(memory.kind),
+        kind: parse::kind_number(memory.kind),
         read_only: c_int::from(memory.read_only),
-        context: memory.place().context().handle().cast(),
-        device: memory.place().device().handle().cast(),
+        context: memory.context_device().context().handle().cast(),
+        device: memory.context_device().device().handle().cast(),
         sycl_context: memory
-            .place()
+            .context_device()
             .sycl()
             .map_or(ptr::null_mut(), ContextRef::as_raw),
     })
@@ -137,37 +136,18 @@ unsafe extern "C" fn from_pointer(
                 PyValueError::new_err("owner is NULL: something has to keep the memory alive")
             })?;
             let context = if sycl_context.is_null() {
-                super::dpctl::default_spot(py)?.place().sycl()?.clone()
+                default_binding(py)?.context_device().sycl()?.clone()
             } else {
                 // SAFETY: the caller vouches for the reference.
                 unsafe { ContextRef::copy_from_raw(sycl_context) }
                     .map_err(|error| PyRuntimeError::new_err(error.to_string()))?
             };
-            let memory = memory_at(&context, pointer.addr(), nbytes, &owner)?;
-            Ok(kinds::object(py, memory)?.into_ptr())
+            let memory = adopt::from_pointer(&context, pointer.addr(), nbytes, &owner)?;
+            Ok(object(py, memory)?.into_ptr())
         };
         made().unwrap_or_else(|error| {
             error.restore(py);
             ptr::null_mut()
         })
     })
-}
-
-/// Memory that somebody else owns, once Level Zero has said that it is what it is said to be.
-fn memory_at(
-    context: &ContextRef,
-    pointer: usize,
-    nbytes: usize,
-    owner: &Bound<'_, PyAny>,
-) -> PyResult<PyMemory> {
-    let (place, attributes) = Place::of_pointer(context, pointer)?;
-    let room = attributes.size - (pointer - attributes.base);
-    if nbytes > room {
-        return Err(PyValueError::new_err(format!(
-            "{nbytes} bytes at {pointer:#x} reach beyond their allocation, which has {room} bytes from there"
-        )));
-    }
-    let spot = Spot::new(owner.py(), place, None);
-    let owner = Owner::Object(owner.clone().unbind());
-    Ok(spot.memory(pointer, nbytes, attributes.kind, false, owner))
 }

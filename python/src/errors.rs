@@ -1,4 +1,4 @@
-//! Errors of the crate as the exceptions that dpctl's users catch.
+//! Errors of the crate `zeusm` as the exceptions that dpctl's users catch.
 
 use pyo3::exceptions::{
     PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyRuntimeError,
@@ -6,7 +6,7 @@ use pyo3::exceptions::{
 };
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
-use super::uses::Closed;
+use crate::pins::Closed;
 use zeusm::{Error, dlpack, ipc, suai, sycl};
 
 create_exception!(
@@ -63,15 +63,15 @@ Examples
 >>> warnings.simplefilter('error', zeusm.RuntimeSelectionWarning)  # For a program that must not run on a CPU."
 );
 
-/// Whether an error says nothing of the object that was being read, so that it passes unchanged: `KeyboardInterrupt` and its
-/// like, and `MemoryError`.
-pub(super) fn passes(py: Python<'_>, error: &PyErr) -> bool {
+/// Whether an error is unrelated to the object that is being read, and so propagates unchanged: `MemoryError`, and what is no
+/// `Exception`, such as `KeyboardInterrupt`.
+pub(crate) fn passes(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py)
 }
 
-/// Errors that are told in the words of whatever asked.
-pub(super) trait Explain {
-    /// With another error in the place of one that [does not pass](passes).
+/// Errors that are replaced by one in the caller's terms.
+pub(crate) trait Explain {
+    /// Replaces an error that does not [propagate unchanged](passes).
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self;
 }
 
@@ -87,14 +87,14 @@ impl<T> Explain for PyResult<T> {
     }
 }
 
-/// An error of the crate `zeusm` as the exception that tells of it in Python.
-pub(super) trait IntoException {
+/// An error of the crate `zeusm` as a Python exception.
+pub(crate) trait IntoException {
     fn into_exception(self) -> PyErr;
 }
 
-/// Results of the crate `zeusm` as Python's.
-pub(super) trait OrRaise<T> {
-    /// With the exception in the place of the error.
+/// Results of the crate `zeusm` as Python results.
+pub(crate) trait OrRaise<T> {
+    /// Converts the error to an exception.
     fn or_raise(self) -> PyResult<T>;
 }
 
@@ -148,7 +148,7 @@ impl IntoException for ipc::Error {
     }
 }
 
-/// What a failure callback raised, if that is the cause.
+/// The exception of a failure callback, if that is the cause.
 fn raised(error: Error) -> Option<PyErr> {
     match error {
         Error::Pool { cause, .. } => raised(*cause),

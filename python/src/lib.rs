@@ -3,33 +3,25 @@
 //! Python objects over the safe crate: this layer converts, names errors as dpctl's users know them, and releases the
 //! GIL around whatever may block. Its only unsafe code is for the buffer, capsule, DLPack and C ABIs.
 
+mod adopt;
+mod allocate;
 mod array;
-mod buffer;
+mod atomic;
 mod c_api;
-mod capsule;
 mod construct;
-mod depends;
-mod descr;
+mod copies;
 mod dpctl;
 mod errors;
 mod event;
-mod interface;
+mod in_flight;
 mod ipc;
-mod kinds;
 mod memory;
-mod pending;
-mod place;
+mod parse;
+mod pins;
 mod pool;
-mod retain;
+mod resolve;
 mod runtime;
-mod spot;
-mod syclobj;
 mod transfer;
-mod under_way;
-mod uses;
-
-/// The atomics of what `tests/models` checks, which has others in their place.
-use std::sync::atomic;
 
 use pyo3::prelude::*;
 
@@ -53,9 +45,7 @@ mod _zeusm {
         get_mem_handle, open_mem_handle,
     };
     #[pymodule_export]
-    use super::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
-    #[pymodule_export]
-    use super::memory::{PyMemory, from_pickle};
+    use super::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, from_pickle};
     #[pymodule_export]
     use super::pool::{PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool};
     #[pymodule_export]

@@ -1,12 +1,12 @@
-//! Which Level Zero runtime serves, for Python.
+//! The Level Zero runtime that serves, for Python.
 
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::dpctl::show_level_zero;
-use super::errors::{OrRaise, RuntimeSelectionWarning};
+use crate::dpctl::show_level_zero;
+use crate::errors::{OrRaise, RuntimeSelectionWarning};
 use zeusm::Error;
 use zeusm::runtime::{RUNTIME_VARIABLE, Runtime};
 
@@ -18,11 +18,11 @@ use zeusm::runtime::{RUNTIME_VARIABLE, Runtime};
 /// >>> isinstance(zeusm.runtime(), zeusm.Runtime)
 /// True
 #[pyclass(name = "Runtime", module = "zeusm", frozen)]
-pub(super) struct PyRuntime(&'static Runtime);
+pub(crate) struct PyRuntime(&'static Runtime);
 
 #[pymethods]
 impl PyRuntime {
-    /// Whose Level Zero serves: 'system', 'cpu' or 'custom'.
+    /// The kind of the runtime: 'system', 'cpu' or 'custom'.
     ///
     /// Examples
     /// --------
@@ -34,7 +34,7 @@ impl PyRuntime {
         self.0.kind().name()
     }
 
-    /// Why this one serves, a sentence for people.
+    /// The reason why this runtime serves, in one sentence.
     ///
     /// Examples
     /// --------
@@ -102,15 +102,15 @@ impl PyRuntime {
 /// >>> zeusm.runtime().kind in ("system", "cpu", "custom")
 /// True
 #[pyfunction]
-pub(super) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
+pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
     Ok(PyRuntime(py.detach(Runtime::get).or_raise()?))
 }
 
-/// Chooses the runtime, so that a SYCL runtime which looks later finds it; warns of what a user may not expect.
+/// Selects the runtime, so that a SYCL runtime finds it later, and warns where the selection may surprise.
 ///
-/// A failure is only warned of: whoever uses the runtime gets the error itself.
+/// A failure is a warning here: the first use of the runtime raises the error.
 #[pyfunction(name = "_start")]
-pub(super) fn start(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     let warning = match py.detach(Runtime::get) {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),
         Ok(runtime) => match (runtime.warning(), runtime.other_library()) {
@@ -135,7 +135,7 @@ pub(super) fn start(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// When dpctl came first and has already looked for Level Zero devices, it found none and will not look again.
+/// The warning that dpctl was imported first: it enumerated the devices before zeusm's was there, and does so once.
 fn came_too_late(py: Python<'_>) -> PyResult<Option<String>> {
     let modules = py.import("sys")?.getattr("modules")?;
     let dpctl = modules.call_method1("get", ("dpctl",))?;

@@ -3,13 +3,14 @@
 mod driver;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use crate::call::enumerate;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use self::driver::Driver;
 use self::driver::text;
@@ -32,6 +33,9 @@ struct Inner {
     vendor: u32,
     largest_allocation: u64,
     concurrent_shared_access: bool,
+    integrated: bool,
+    /// Set once no work can run on it any more in this process.
+    lost: AtomicBool,
     /// Queried once.
     memory_size: OnceLock<u64>,
 }
@@ -95,6 +99,8 @@ impl Device {
             vendor: properties.vendorId,
             largest_allocation: properties.maxMemAllocSize,
             concurrent_shared_access,
+            integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
+            lost: AtomicBool::new(false),
             memory_size: OnceLock::new(),
         })))
     }
@@ -182,14 +188,43 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// Returns an error when the device is lost. A driver that cannot tell counts as having it.
+    /// Returns an error when the device is lost, which is permanent. A driver that cannot tell counts as having it.
     pub(crate) fn check_alive(&self) -> Result<()> {
         // SAFETY: the device is alive.
-        let answer = unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
-        match answer {
-            Err(error) if error.result() == Some(sys::ZE_RESULT_ERROR_DEVICE_LOST) => Err(error),
+        let query = || unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
+        match query() {
+            Err(error) if is_loss(&error) => {
+                // Confirmed by a second query, as the flag is never reset.
+                if query().is_err_and(|error| is_loss(&error)) {
+                    self.0.lost.store(true, Ordering::Relaxed);
+                }
+                Err(error)
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Returns an error once the device is known to be lost.
+    pub(crate) fn check_not_lost(&self) -> Result<()> {
+        if !self.0.lost.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(Error::Call {
+            function: "zeDeviceGetStatus",
+            result: sys::ZE_RESULT_ERROR_DEVICE_LOST,
+        })
+    }
+
+    /// Checks that the host may access shared memory. After the loss of a device with memory of its own, the bytes may be on
+    /// the device, and Intel's driver aborts the process when it cannot migrate them.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
+    pub fn check_shared_memory(&self) -> Result<()> {
+        if self.0.integrated || self.0.concurrent_shared_access {
+            return Ok(());
+        }
+        self.check_not_lost()
     }
 
     /// Whether its driver also works in a fork's child. Only zeusm's CPU runtime does, which its devices' names identify.
@@ -253,6 +288,10 @@ impl Device {
     pub fn handle(&self) -> sys::ze_device_handle_t {
         self.0.handle
     }
+}
+
+fn is_loss(error: &Error) -> bool {
+    error.result() == Some(sys::ZE_RESULT_ERROR_DEVICE_LOST)
 }
 
 /// Queries [`Device::has_concurrent_shared_access`]; `false` when the query fails.

@@ -109,8 +109,11 @@ impl RawQueue {
     }
 
     fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
-        // Intel's driver reports out-of-memory errors for a lost device.
-        let cause = self.0.device.check_alive().err().unwrap_or(cause);
+        let cause = match self.0.device.check_alive() {
+            // Intel's driver reports out-of-memory errors for a lost device.
+            Err(lost) if cause.result() != lost.result() => lost,
+            _ => cause,
+        };
         Error::Operation {
             operation,
             size,

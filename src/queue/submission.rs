@@ -70,6 +70,7 @@ impl RawQueue {
     /// no other one needs no event, as it is complete when the list is. If an event is needed after all, a later submission
     /// or the end of the spin wait appends it.
     fn spin(&self, append: impl Append) -> Result<Option<Event>> {
+        self.0.device.check_not_lost()?;
         let list = self.list()?;
         let mut state = list.state.lock();
         if !state.is_idle() {
@@ -107,6 +108,7 @@ impl RawQueue {
 
     /// Submits an operation after the one before it and after a wait list of this context's events.
     pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
+        self.0.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.state.lock();

@@ -1,4 +1,4 @@
-//! Checks on what a caller passes, shared by every entry point.
+//! Checked access to the arguments of entry points.
 
 use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
@@ -7,13 +7,13 @@ use std::slice;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 
 /// Borrows what an input pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
 ///
 /// # Safety
 /// A pointer that is neither null nor misaligned must refer to a readable `T`.
-pub unsafe fn input<'a, T>(pointer: *const T) -> Answer<&'a T> {
+pub unsafe fn input<'a, T>(pointer: *const T) -> ZeResult<&'a T> {
     check(pointer)?;
     // SAFETY: not null and aligned; the caller vouches for the rest.
     Ok(unsafe { &*pointer })
@@ -23,7 +23,7 @@ pub unsafe fn input<'a, T>(pointer: *const T) -> Answer<&'a T> {
 ///
 /// # Safety
 /// A pointer that is neither null nor misaligned must refer to a writable `T`, a plain C type.
-pub unsafe fn output<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
+pub unsafe fn output<'a, T>(pointer: *mut T) -> ZeResult<&'a mut T> {
     check(pointer)?;
     // SAFETY: not null and aligned; the caller vouches for the rest.
     Ok(unsafe { &mut *pointer })
@@ -33,7 +33,7 @@ pub unsafe fn output<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
 ///
 /// # Safety
 /// As for [`output`].
-pub unsafe fn optional<'a, T>(pointer: *mut T) -> Answer<Option<&'a mut T>> {
+pub unsafe fn optional_output<'a, T>(pointer: *mut T) -> ZeResult<Option<&'a mut T>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -45,11 +45,11 @@ pub unsafe fn optional<'a, T>(pointer: *mut T) -> Answer<Option<&'a mut T>> {
 ///
 /// # Safety
 /// A pointer that is neither null nor misaligned must refer to `length` readable values.
-pub unsafe fn array<'a, T>(
+pub unsafe fn input_array<'a, T>(
     pointer: *const T,
     length: u32,
     code: sys::ze_result_t,
-) -> Answer<&'a [T]> {
+) -> ZeResult<&'a [T]> {
     if length == 0 {
         return Ok(&[]);
     }
@@ -63,7 +63,7 @@ pub unsafe fn array<'a, T>(
 ///
 /// # Safety
 /// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` values.
-pub unsafe fn fill<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> Answer {
+pub unsafe fn enumerate<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> ZeResult {
     // SAFETY: the caller vouches for `count`.
     let count = unsafe { output(count) }?;
     let total = u32::try_from(all.len()).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
@@ -84,7 +84,7 @@ pub unsafe fn fill<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> Answer
     Ok(())
 }
 
-fn check<T>(pointer: *const T) -> Answer {
+fn check<T>(pointer: *const T) -> ZeResult {
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -93,7 +93,7 @@ fn check<T>(pointer: *const T) -> Answer {
 }
 
 /// `Ok` when `flags` has no bit that `known` lacks, else `ZE_RESULT_ERROR_INVALID_ENUMERATION`.
-pub fn flags(flags: u32, known: u32) -> Answer {
+pub fn check_flags(flags: u32, known: u32) -> ZeResult {
     ensure(
         flags & !known == 0,
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
@@ -133,7 +133,7 @@ pub(crate) use structures;
 ///
 /// # Safety
 /// As for [`input`].
-pub unsafe fn descriptor<'a, T: Structure>(pointer: *const T) -> Answer<&'a T> {
+pub unsafe fn input_structure<'a, T: Structure>(pointer: *const T) -> ZeResult<&'a T> {
     // SAFETY: the caller vouches for the pointer.
     let structure = unsafe { input(pointer) }?;
     // SAFETY: every Structure begins with a Head.
@@ -150,14 +150,14 @@ pub unsafe fn descriptor<'a, T: Structure>(pointer: *const T) -> Answer<&'a T> {
 ///
 /// # Safety
 /// As for [`output`].
-pub unsafe fn properties<'a, T: Structure>(pointer: *mut T) -> Answer<&'a mut T> {
+pub unsafe fn output_structure<'a, T: Structure>(pointer: *mut T) -> ZeResult<&'a mut T> {
     // SAFETY: the caller vouches for the pointer.
-    unsafe { descriptor(pointer.cast_const()) }?;
+    unsafe { input_structure(pointer.cast_const()) }?;
     // SAFETY: likewise.
     unsafe { output(pointer) }
 }
 
-/// A structure of a chain, as far as its head.
+/// A structure of a chain, of a type that its head tells.
 pub struct Link<'a> {
     head: NonNull<Head>,
     chain: PhantomData<&'a mut Head>,
@@ -178,7 +178,7 @@ impl<'a> Link<'a> {
 
     /// The structure, to be written, if it is a `T`.
     pub fn output<T: Structure>(self) -> Option<&'a mut T> {
-        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is given out once.
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is returned once.
         self.is::<T>().then(|| unsafe { self.head.cast().as_mut() })
     }
 

@@ -1,4 +1,4 @@
-//! The C side of the API: result codes and the description of the last error, checks on arguments, extensible structures.
+//! The C ABI: result codes and the description of the last error, checked arguments, extensible structures.
 
 pub mod arguments;
 pub mod result;

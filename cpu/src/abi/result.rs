@@ -1,4 +1,4 @@
-//! Results inside the runtime, and how they become result codes at its boundary.
+//! Results inside the runtime, and their conversion to result codes at the API's boundary.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use level_zero_sys as sys;
 
-/// What every entry point computes: a value, or the result code that says why not.
-pub type Answer<T = ()> = Result<T, sys::ze_result_t>;
+/// The result of an entry point: a value, or the result code of the error.
+pub type ZeResult<T = ()> = Result<T, sys::ze_result_t>;
 
 /// Runs the body of an entry point; a panic must not cross into C, so it becomes `ZE_RESULT_ERROR_UNKNOWN`.
-pub fn answer(body: impl FnOnce() -> Answer) -> sys::ze_result_t {
+pub fn entry_point(body: impl FnOnce() -> ZeResult) -> sys::ze_result_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => sys::ZE_RESULT_SUCCESS,
         Ok(Err(code)) => code,
@@ -19,16 +19,16 @@ pub fn answer(body: impl FnOnce() -> Answer) -> sys::ze_result_t {
 }
 
 /// `Ok` when `condition` holds, `code` otherwise.
-pub fn ensure(condition: bool, code: sys::ze_result_t) -> Answer {
+pub fn ensure(condition: bool, code: sys::ze_result_t) -> ZeResult {
     if condition { Ok(()) } else { Err(code) }
 }
 
 thread_local! {
-    /// What the last failed call of the thread has to say; see [`describe`].
+    /// The description of the thread's last error; see [`describe`].
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Keeps a description of the error that the current call is about to return.
+/// Describes the error that the current call is about to return.
 pub fn describe(text: &str) {
     let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
     LAST.set(CString::new(bytes).unwrap_or_default());

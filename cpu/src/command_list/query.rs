@@ -1,4 +1,4 @@
-//! What a list tells about itself.
+//! Getters of command lists.
 
 use level_zero_sys as sys;
 

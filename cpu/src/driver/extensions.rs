@@ -1,4 +1,4 @@
-//! The extensions that the driver lists: add a line for each one that works.
+//! The extensions that the driver supports, one per line.
 
 use level_zero_sys as sys;
 

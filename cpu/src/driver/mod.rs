@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{fill, output, properties, structures};
-use crate::abi::result::{Answer, description, ensure};
+use crate::abi::arguments::{enumerate, output, output_structure, structures};
+use crate::abi::result::{ZeResult, description, ensure};
 use crate::handle::{Kind, expect_singleton, singleton};
 use crate::memory;
 use crate::system::processor;
@@ -18,7 +18,7 @@ structures! {
     sys::ze_driver_ipc_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES;
 }
 
-/// The specification whose core this driver speaks: 1.13.
+/// The version of the core specification that the driver implements: 1.13.
 pub const API_VERSION: u32 = 1 << 16 | 13;
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
@@ -29,20 +29,20 @@ pub fn handle() -> sys::ze_driver_handle_t {
 }
 
 /// `Ok` when `driver` is the driver and it has been initialised.
-pub fn expect(driver: sys::ze_driver_handle_t) -> Answer {
+pub fn expect(driver: sys::ze_driver_handle_t) -> ZeResult {
     expect_initialised()?;
     expect_singleton(Kind::Driver, driver)
 }
 
 /// `Ok` when the driver has been initialised.
-pub fn expect_initialised() -> Answer {
+pub fn expect_initialised() -> ZeResult {
     ensure(
         INITIALISED.load(Ordering::Acquire),
         sys::ZE_RESULT_ERROR_UNINITIALIZED,
     )
 }
 
-/// Lets the driver's functions answer.
+/// Marks the driver as initialised.
 pub fn begin() {
     INITIALISED.store(true, Ordering::Release);
 }
@@ -51,10 +51,10 @@ pub fn begin() {
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> Answer {
+pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> ZeResult {
     expect_initialised()?;
     // SAFETY: the caller vouches for the pointers.
-    unsafe { fill(count, drivers, &[handle()]) }
+    unsafe { enumerate(count, drivers, &[handle()]) }
 }
 
 /// `zeDriverGetApiVersion`.
@@ -64,7 +64,7 @@ pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> Ans
 pub unsafe fn api_version(
     driver: sys::ze_driver_handle_t,
     version: *mut sys::ze_api_version_t,
-) -> Answer {
+) -> ZeResult {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(version) }? = sys::ze_api_version_t(API_VERSION);
@@ -77,13 +77,13 @@ pub unsafe fn api_version(
 /// As for [`get`].
 pub unsafe fn driver_properties(
     driver: sys::ze_driver_handle_t,
-    told: *mut sys::ze_driver_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_driver_properties_t,
+) -> ZeResult {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
-    let told = unsafe { properties(told) }?;
-    told.uuid.id = processor::identity();
-    told.driverVersion = version();
+    let properties = unsafe { output_structure(properties) }?;
+    properties.uuid.id = processor::identity();
+    properties.driverVersion = version();
     Ok(())
 }
 
@@ -103,12 +103,12 @@ fn version() -> u32 {
 /// As for [`get`].
 pub unsafe fn ipc_properties(
     driver: sys::ze_driver_handle_t,
-    told: *mut sys::ze_driver_ipc_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_driver_ipc_properties_t,
+) -> ZeResult {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
-    let told = unsafe { properties(told) }?;
-    told.flags = if memory::can_be_exported() {
+    let properties = unsafe { output_structure(properties) }?;
+    properties.flags = if memory::can_be_exported() {
         sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0
     } else {
         0
@@ -123,18 +123,18 @@ pub unsafe fn ipc_properties(
 pub unsafe fn extension_properties(
     driver: sys::ze_driver_handle_t,
     count: *mut u32,
-    told: *mut sys::ze_driver_extension_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_driver_extension_properties_t,
+) -> ZeResult {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointers.
-    unsafe { fill(count, told, &extensions::all()) }
+    unsafe { enumerate(count, properties, &extensions::all()) }
 }
 
 /// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call.
 ///
 /// # Safety
 /// As for [`get`].
-pub unsafe fn last_error(driver: sys::ze_driver_handle_t, text: *mut *const c_char) -> Answer {
+pub unsafe fn last_error(driver: sys::ze_driver_handle_t, text: *mut *const c_char) -> ZeResult {
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(text) }? = description();

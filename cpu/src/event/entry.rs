@@ -5,9 +5,9 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::{Event, EventPool, Traits};
-use crate::abi::arguments::{descriptor, flags, output, structures};
-use crate::abi::result::{Answer, ensure};
+use super::{Attributes, Event, EventPool};
+use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::{getters, register, resolve, retire};
@@ -35,17 +35,17 @@ pub unsafe fn create(
     pool: sys::ze_event_pool_handle_t,
     desc: *const sys::ze_event_desc_t,
     event: *mut sys::ze_event_handle_t,
-) -> Answer {
+) -> ZeResult {
     let owner = resolve::<EventPool>(pool)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, event) = unsafe { (descriptor(desc)?, output(event)?) };
-    flags(desc.signal, SCOPES)?;
-    flags(desc.wait, SCOPES)?;
+    let (desc, event) = unsafe { (input_structure(desc)?, output(event)?) };
+    check_flags(desc.signal, SCOPES)?;
+    check_flags(desc.wait, SCOPES)?;
     ensure(
         desc.index < owner.count(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
-    *event = register(Arc::new(Event::new(Traits {
+    *event = register(Arc::new(Event::new(Attributes {
         pool: pool as usize,
         timed: owner.is_timed(),
         counter: owner.counter(),
@@ -64,19 +64,19 @@ pub unsafe fn create_counter_based(
     device: sys::ze_device_handle_t,
     desc: *const extensions::ze_event_counter_based_desc_t,
     event: *mut sys::ze_event_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, event) = unsafe { (descriptor(desc)?, output(event)?) };
-    flags(desc.flags, COUNTER_BASED_FLAGS)?;
-    flags(desc.signal, SCOPES)?;
-    flags(desc.wait, SCOPES)?;
+    let (desc, event) = unsafe { (input_structure(desc)?, output(event)?) };
+    check_flags(desc.flags, COUNTER_BASED_FLAGS)?;
+    check_flags(desc.signal, SCOPES)?;
+    check_flags(desc.wait, SCOPES)?;
     ensure(
         desc.flags & extensions::ZE_EVENT_COUNTER_BASED_FLAG_IPC == 0,
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
     )?;
-    *event = register(Arc::new(Event::new(Traits {
+    *event = register(Arc::new(Event::new(Attributes {
         pool: 0,
         timed: desc.flags & TIMED != 0,
         counter: Some(desc.flags),
@@ -86,40 +86,40 @@ pub unsafe fn create_counter_based(
     Ok(())
 }
 
-/// `zeEventDestroy`; work that still waits for it or is to signal it is not disturbed.
-pub fn destroy(event: sys::ze_event_handle_t) -> Answer {
+/// `zeEventDestroy`; commands that wait for it or will signal it are not affected.
+pub fn destroy(event: sys::ze_event_handle_t) -> ZeResult {
     retire::<Event>(event).map(drop)
 }
 
 /// An event that the host may set and reset: not a counter-based one.
-fn regular(event: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
+fn regular(event: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
     let event = resolve::<Event>(event)?;
     ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     Ok(event)
 }
 
 /// `zeEventHostSignal`.
-pub fn host_signal(event: sys::ze_event_handle_t) -> Answer {
+pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
     regular(event)?.set();
     Ok(())
 }
 
 /// `zeEventHostReset`.
-pub fn host_reset(event: sys::ze_event_handle_t) -> Answer {
+pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
     regular(event)?.signal().reset();
     Ok(())
 }
 
 /// `zeEventQueryStatus`.
-pub fn query_status(event: sys::ze_event_handle_t) -> Answer {
+pub fn query_status(event: sys::ze_event_handle_t) -> ZeResult {
     host_synchronize(event, 0)
 }
 
 /// `zeEventHostSynchronize`, `timeout` in nanoseconds.
-pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> Answer {
+pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult {
     let event = resolve::<Event>(event)?;
     let signal = event.signal();
-    // The clock is read only where there is something to wait for.
+    // The clock is read only if there is something to wait for.
     let done = signal.is_set() || signal.wait(Deadline::after(timeout));
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }
@@ -127,11 +127,11 @@ pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> Answer {
 getters! { Event {
     /// `zeEventGetEventPool`.
     event_pool: sys::ze_event_pool_handle_t =
-        |event| Ok(event.traits.pool as sys::ze_event_pool_handle_t);
+        |event| Ok(event.attributes.pool as sys::ze_event_pool_handle_t);
     /// `zeEventGetSignalScope`.
-    signal_scope: u32 = |event| Ok(event.traits.signal_scope);
+    signal_scope: u32 = |event| Ok(event.attributes.signal_scope);
     /// `zeEventGetWaitScope`.
-    wait_scope: u32 = |event| Ok(event.traits.wait_scope);
+    wait_scope: u32 = |event| Ok(event.attributes.wait_scope);
     /// `zeEventGetCounterBasedFlags`: 0 for a regular event.
-    counter_based_flags: u32 = |event| Ok(event.traits.counter.unwrap_or(0));
+    counter_based_flags: u32 = |event| Ok(event.attributes.counter.unwrap_or(0));
 }}

@@ -1,4 +1,4 @@
-//! Event pools: how many events, and what they can do.
+//! Event pools.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use crate::abi::arguments::{array, chain, descriptor, flags, output, structures};
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, getters, object, register, resolve, retire};
 
@@ -33,19 +33,19 @@ pub struct EventPool {
 }
 
 impl EventPool {
-    /// How many events it has room for.
+    /// How many events it has.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether its events keep the time of what signals them.
+    /// Whether its events keep the times of the commands that signal them.
     pub fn is_timed(&self) -> bool {
         let timed = sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0
             | extensions::ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP;
         self.flags & timed != 0
     }
 
-    /// The flags of counter-based events, if its events are.
+    /// The flags of its counter-based events; `None` for regular ones.
     pub fn counter(&self) -> Option<u32> {
         self.counter
     }
@@ -55,11 +55,11 @@ impl EventPool {
 ///
 /// # Safety
 /// As for [`chain`].
-unsafe fn counter(next: *const c_void) -> Answer<Option<u32>> {
+unsafe fn counter(next: *const c_void) -> ZeResult<Option<u32>> {
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(next) } {
         if let Some(counter) = link.input::<extensions::ze_event_pool_counter_based_exp_desc_t>() {
-            flags(counter.flags, COUNTER_BASED_FLAGS)?;
+            check_flags(counter.flags, COUNTER_BASED_FLAGS)?;
             return Ok(Some(counter.flags));
         }
     }
@@ -76,13 +76,13 @@ pub unsafe fn create_pool(
     device_count: u32,
     devices: *mut sys::ze_device_handle_t,
     pool: *mut sys::ze_event_pool_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, devices, pool) = unsafe {
         (
-            descriptor(desc)?,
-            array(
+            input_structure(desc)?,
+            input_array(
                 devices.cast_const(),
                 device_count,
                 sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -90,7 +90,7 @@ pub unsafe fn create_pool(
             output(pool)?,
         )
     };
-    flags(desc.flags, POOL_FLAGS)?;
+    check_flags(desc.flags, POOL_FLAGS)?;
     ensure(desc.count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     devices
         .iter()
@@ -105,8 +105,8 @@ pub unsafe fn create_pool(
     Ok(())
 }
 
-/// `zeEventPoolDestroy`; events that are still alive keep working.
-pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> Answer {
+/// `zeEventPoolDestroy`; its live events are not affected.
+pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
     retire::<EventPool>(pool).map(drop)
 }
 

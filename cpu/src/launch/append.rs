@@ -1,4 +1,4 @@
-//! The entry points that append a launch with sizes that the host knows.
+//! The entry points that append a launch with sizes that the host passes.
 
 use std::ffi::c_void;
 
@@ -7,8 +7,8 @@ use level_zero_sys::extensions;
 
 use super::Launch;
 use crate::abi::arguments::{chain, input, structures};
+use crate::abi::result::ZeResult;
 use crate::abi::result::describe;
-use crate::abi::result::Answer;
 use crate::command_list::{CommandList, Events};
 use crate::engine::Order;
 use crate::handle::resolve;
@@ -31,7 +31,7 @@ pub fn dimensions(groups: &Groups) -> [u32; 3] {
     [groups.groupCountX, groups.groupCountY, groups.groupCountZ]
 }
 
-/// `zeCommandListAppendLaunchKernel` and, with a chain of further wishes, `...WithParameters`.
+/// `zeCommandListAppendLaunchKernel` and, with a chain of extensions, `...WithParameters`.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -41,18 +41,18 @@ pub unsafe fn append(
     groups: *const Groups,
     next: *const c_void,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         let groups = dimensions(input(groups)?);
-        check_wishes(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        check_extensions(next, groups)?;
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
-/// `zeCommandListAppendLaunchCooperativeKernel`: every group is sure to run at the same time as the others.
+/// `zeCommandListAppendLaunchCooperativeKernel`: all groups are guaranteed to run concurrently.
 ///
 /// # Safety
 /// As for [`append`].
@@ -61,14 +61,14 @@ pub unsafe fn append_cooperative(
     kernel: sys::ze_kernel_handle_t,
     groups: *const Groups,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         let groups = dimensions(input(groups)?);
         check_cooperative(groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
@@ -85,7 +85,7 @@ pub unsafe fn append_with_arguments(
     values: *const *const c_void,
     next: *const c_void,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     kernel.set_group([group.groupSizeX, group.groupSizeY, group.groupSizeZ])?;
@@ -93,29 +93,29 @@ pub unsafe fn append_with_arguments(
     unsafe {
         kernel.set_arguments(values)?;
         let groups = dimensions(&groups);
-        check_wishes(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        check_extensions(next, groups)?;
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
-/// What a launch asks for beyond its sizes: cooperation is the only wish that is known.
+/// Checks the chain of a launch, of which only the cooperative descriptor is supported.
 ///
 /// # Safety
 /// Each link must be null or valid.
-unsafe fn check_wishes(next: *const c_void, groups: [u32; 3]) -> Answer {
+unsafe fn check_extensions(next: *const c_void, groups: [u32; 3]) -> ZeResult {
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(next) } {
-        let wish = link.input::<Cooperative>();
-        let wish = wish.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
-        if wish.isCooperative != 0 {
+        let extension = link.input::<Cooperative>();
+        let extension = extension.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
+        if extension.isCooperative != 0 {
             check_cooperative(groups)?;
         }
     }
     Ok(())
 }
 
-/// Whether so many groups are sure to run at the same time.
-fn check_cooperative(groups: [u32; 3]) -> Answer {
+/// Checks that so many groups are guaranteed to run concurrently.
+fn check_cooperative(groups: [u32; 3]) -> ZeResult {
     let total = groups
         .iter()
         .map(|&count| u128::from(count))

@@ -1,4 +1,4 @@
-//! Making allocations: of new memory, or of another process's.
+//! Allocating new memory, and importing another process's.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use level_zero_sys as sys;
 
 use super::allocation::Allocation;
 use super::backing::{Backing, Record};
-use super::{ledger, map};
+use super::{accounting, map};
 
-/// What an allocation is to be.
+/// The properties of a new allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Size in bytes, not 0.
     pub size: usize,
-    /// A power of two up to [`MOST_ALIGNMENT`](super::MOST_ALIGNMENT), or 0 for the least.
+    /// A power of two up to [`MAX_ALIGNMENT`](super::MAX_ALIGNMENT), or 0 for the least.
     pub alignment: usize,
     /// Host, device or shared.
     pub kind: sys::ze_memory_type_t,
@@ -25,19 +25,19 @@ pub struct Request {
     pub has_device: bool,
 }
 
-/// Allocates memory: the address of its first byte, or `None` when the machine has not enough.
+/// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
 pub fn allocate(request: &Request) -> Option<usize> {
-    if !ledger::enter(request.size) {
+    if !accounting::reserve(request.size) {
         return None;
     }
     let Some(backing) = Backing::new(request.size, request.alignment) else {
-        ledger::leave(request.size);
+        accounting::release(request.size);
         return None;
     };
     Some(insert(backing, request))
 }
 
-/// Maps the allocation of another process that `record` describes, which is in `file`: the address of its first byte,
+/// Maps another process's allocation, which `record` describes and `file` holds. Returns the address of its first byte,
 /// or `None` when the system refuses.
 pub fn import(file: &File, record: &Record, context: u64) -> Option<usize> {
     let backing = Backing::import(file, record)?;
@@ -58,7 +58,7 @@ fn insert(backing: Backing, request: &Request) -> usize {
     address
 }
 
-/// A number that no other allocation of the process has or had.
+/// An id that is unique among the process's past and present allocations.
 pub(super) fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

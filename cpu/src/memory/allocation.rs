@@ -1,17 +1,17 @@
-//! One allocation, and what keeps it in place while it is used.
+//! Allocations, and the pins that keep one alive while commands use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
+use super::accounting;
 use super::allocate::Request;
 use super::backing::{Backing, Export, Record, exports};
-use super::ledger;
-use super::uses::Uses;
-use crate::abi::result::Answer;
+use super::pins::PinCount;
+use crate::abi::result::ZeResult;
 
-/// A live allocation. Its memory goes back when the last owner lets go.
+/// An allocation. Its memory is freed with the last reference.
 #[derive(Debug)]
 pub struct Allocation {
     backing: Backing,
@@ -20,14 +20,14 @@ pub struct Allocation {
     id: u64,
     context: u64,
     has_device: bool,
-    /// The submitted operations that use it.
-    uses: Uses,
+    /// The submitted commands that use it.
+    pins: PinCount,
     /// Whether this process, or one that it was forked from, has exported it.
     exported: AtomicBool,
 }
 
 impl Allocation {
-    /// What `request` asked for, in `backing`; new memory has been entered in the ledger.
+    /// The allocation that `request` describes, in `backing`. The caller has accounted for new memory.
     pub(super) fn new(backing: Backing, request: &Request, id: u64) -> Self {
         Self {
             backing,
@@ -36,7 +36,7 @@ impl Allocation {
             id,
             context: request.context,
             has_device: request.has_device,
-            uses: Uses::default(),
+            pins: PinCount::default(),
             exported: AtomicBool::new(false),
         }
     }
@@ -56,7 +56,7 @@ impl Allocation {
         self.kind
     }
 
-    /// A number that no other allocation of the process has or had.
+    /// An id that is unique among the process's past and present allocations.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -71,16 +71,17 @@ impl Allocation {
         self.has_device
     }
 
-    /// Whether it is another process's memory, opened here.
+    /// Whether it was imported from another process.
     pub fn is_import(&self) -> bool {
         matches!(self.backing, Backing::Import { .. })
     }
 
-    /// Lets another process map it: its block goes into a file, and its record too.
+    /// Exports it: moves its block into a memory file, with a record that describes it.
     ///
     /// # Errors
-    /// The code that goes with what the system refused, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another process's memory.
-    pub fn export(&self) -> Answer<Export> {
+    /// The result code for the system's error, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an imported
+    /// allocation.
+    pub fn export(&self) -> ZeResult<Export> {
         let (block, offset) = self
             .backing
             .in_block()
@@ -91,14 +92,14 @@ impl Allocation {
             size: self.size as u64,
             kind: self.kind,
         };
-        // Before it is: a thread that frees it meanwhile looks in vain, rather than not at all.
+        // Set before the export, so that a concurrent free looks for an export.
         self.exported.store(true, Ordering::Release);
         exports::export(block, &record)
     }
 
-    /// Waits until no submitted operation uses it.
+    /// Waits until no submitted command uses it.
     pub fn wait_until_unused(&self) {
-        self.uses.wait();
+        self.pins.wait_until_zero();
     }
 }
 
@@ -108,32 +109,32 @@ impl Drop for Allocation {
             return;
         }
         if self.exported.load(Ordering::Acquire) {
-            exports::strike(self.id);
+            exports::revoke(self.id);
         }
-        ledger::leave(self.size);
+        accounting::release(self.size);
     }
 }
 
-/// An operation's hold on an allocation: freeing takes effect only after the last one is dropped.
+/// Keeps an allocation alive for a command: a free takes effect when the last pin is dropped.
 #[derive(Debug)]
 pub struct Pin {
     allocation: Arc<Allocation>,
-    entered: u32,
+    generation: u32,
 }
 
 impl Pin {
-    /// Takes hold.
+    /// Pins `allocation`.
     pub fn new(allocation: Arc<Allocation>) -> Self {
-        let entered = allocation.uses.enter();
+        let generation = allocation.pins.pin();
         Self {
             allocation,
-            entered,
+            generation,
         }
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.allocation.uses.leave(self.entered);
+        self.allocation.pins.unpin(self.generation);
     }
 }

@@ -1,10 +1,10 @@
-//! All live allocations, ordered by address, so that any pointer finds its allocation in O(log n).
+//! The map of live allocations by address: finds the allocation of any pointer in O(log n).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::allocation::Allocation;
-use crate::process::sync::{Held, RwLock, RwLockWriteGuard};
+use crate::process::sync::{HeldGuard, RwLock, RwLockWriteGuard};
 
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;
@@ -23,14 +23,14 @@ pub fn find(address: usize) -> Option<Arc<Allocation>> {
     (address - base < allocation.size()).then(|| Arc::clone(allocation))
 }
 
-/// Takes out the allocation that begins at `base`, if `accept` says so.
+/// Removes the allocation that begins at `base`, if `accept` returns true for it.
 pub fn remove(base: usize, accept: impl FnOnce(&Allocation) -> bool) -> Option<Arc<Allocation>> {
     let mut live = LIVE.write();
     live.get(&base).filter(|allocation| accept(allocation))?;
     live.remove(&base)
 }
 
-/// Takes out every allocation of a context.
+/// Removes every allocation of a context.
 pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
     LIVE.write()
         .extract_if(.., |_, allocation| allocation.context() == context)
@@ -38,17 +38,16 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
         .collect()
 }
 
-static HELD: Held<RwLockWriteGuard<'static, Live>> = Held::new();
+static HELD_AT_FORK: HeldGuard<RwLockWriteGuard<'static, Live>> = HeldGuard::new();
 
-/// Keeps every other thread from the map until this one calls [`release`], so that a fork in between does not copy it
-/// half changed.
-pub fn hold() {
-    // SAFETY: `HELD` goes with the map's lock.
-    unsafe { HELD.put(LIVE.write()) };
+/// Locks the map until this thread calls [`parent`], so that a fork copies it in a consistent state.
+pub fn prepare() {
+    // SAFETY: the map's lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(LIVE.write()) };
 }
 
-/// Ends what [`hold`] began on this thread, or on the one that this one is a copy of.
-pub fn release() {
-    // SAFETY: this thread took the lock in `hold`, or is a copy of the one that did.
-    drop(unsafe { HELD.take() });
+/// Undoes [`prepare`], in the parent and in the child.
+pub fn parent() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
 }

@@ -1,22 +1,22 @@
 //! Memory: allocations of the machine's own memory, found by any pointer into them.
 //!
-//! [`allocate`] takes bytes from `backing` and enters them in `ledger` and `map`; a [`Span`] is a range of bytes that a
-//! command touches, and its [`Pin`] keeps the allocation alive until the command is complete.
+//! [`allocate`] accounts for the bytes, takes them from `backing` and enters the allocation in `map`. A [`Span`] is a
+//! range of bytes that a command touches, and a [`Pin`] keeps its allocation alive until the command is complete.
 
+mod accounting;
 mod allocate;
 mod allocation;
+mod at_fork;
 mod backing;
-mod fork;
-mod ledger;
 mod map;
+mod pins;
 mod span;
-mod uses;
 
 pub use allocate::{Request, allocate, import};
 pub use allocation::{Allocation, Pin};
+pub use at_fork::{child, parent, prepare};
 pub use backing::{
-    Export, MOST_ALIGNMENT, PAGE, Record, can_be_exported, is_memory_file, read_record,
+    Export, MAX_ALIGNMENT, PAGE, Record, can_be_exported, is_memory_file, read_record,
 };
-pub use fork::{hold, inherit, release};
 pub use map::{find, remove, remove_context};
 pub use span::Span;

@@ -1,4 +1,4 @@
-//! A range of memory that an operation touches.
+//! Ranges of memory that commands touch.
 
 use std::sync::{Arc, Weak};
 
@@ -6,9 +6,9 @@ use level_zero_sys as sys;
 
 use super::allocation::{Allocation, Pin};
 use super::map;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 
-/// A range of bytes: inside one allocation, or plain memory of the process.
+/// A range of bytes, inside one allocation or in other memory of the process.
 #[derive(Clone, Debug)]
 pub struct Span {
     address: usize,
@@ -22,7 +22,7 @@ impl Span {
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for a null address, `ZE_RESULT_ERROR_INVALID_SIZE` when the range
     /// begins in an allocation and ends outside of it, or wraps around.
-    pub fn new(address: usize, length: usize) -> Answer<Self> {
+    pub fn new(address: usize, length: usize) -> ZeResult<Self> {
         ensure(address != 0, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         let end = address
             .checked_add(length)
@@ -54,11 +54,11 @@ impl Span {
         self.address < other.address + other.length && other.address < self.address + self.length
     }
 
-    /// Keeps the memory in place until the pin is dropped; plain memory needs no pin.
+    /// Keeps the allocation alive until the pin is dropped; other memory of the process needs no pin.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the allocation has been freed.
-    pub fn pin(&self) -> Answer<Option<Pin>> {
+    pub fn pin(&self) -> ZeResult<Option<Pin>> {
         match &self.allocation {
             None => Ok(None),
             Some(allocation) => allocation

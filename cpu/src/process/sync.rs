@@ -1,9 +1,9 @@
-//! Locks and lazily made values that a fork can be lived with.
+//! Locks and lazily created values that work across forks.
 //!
-//! The locks are the standard library's, which are a word each and know nothing of the threads that wait. A lock that
-//! keeps its waiters in a table of the process (as parking_lot's do) leaves a child of a fork with a table full of
-//! threads that the child does not have, whose memory new threads get. The locks here have no poison: what they guard is
-//! right after each statement, or the panic ends the process at the API's boundary.
+//! The locks are the standard library's, which are one word each and keep no list of waiting threads. A lock with a
+//! process-wide table of waiters (as parking_lot's) would leave a fork's child with entries of threads that it does not
+//! have, and whose memory is reused. The locks are not poisoned by a panic: guarded values are consistent after each
+//! statement.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -27,12 +27,12 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, without looking at the lock.
+    /// The value; exclusive access needs no locking.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lock, if no thread has it.
+    /// Takes the lock, if no thread has it.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -42,17 +42,17 @@ impl<T> Mutex<T> {
     }
 }
 
-/// What threads with a [`Mutex`] wait for.
+/// A condition variable for [`Mutex`].
 #[derive(Debug, Default)]
 pub struct Condvar {
     inner: std_sync::Condvar,
-    /// How many threads wait. It grows under the lock, so a thread that had the lock before it notifies sees all those
-    /// that wait; where there is none, no system call is made.
+    /// How many threads wait. It is incremented under the lock, so a thread that takes the lock before it notifies sees
+    /// all of them, and makes no system call when there are none.
     waiting: AtomicUsize,
 }
 
 impl Condvar {
-    /// One that nothing waits for.
+    /// A condition variable without waiting threads.
     pub const fn new() -> Self {
         Self {
             inner: std_sync::Condvar::new(),
@@ -60,7 +60,7 @@ impl Condvar {
         }
     }
 
-    /// Lets go of the lock until a notification.
+    /// Releases the lock until a notification.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let guard = self.inner.wait(guard);
@@ -68,7 +68,7 @@ impl Condvar {
         guard.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`wait`](Self::wait), until `moment` at the latest; `false` when that has come.
+    /// As [`wait`](Self::wait), until `moment` at the latest; `false` on timeout.
     pub fn wait_until<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -126,25 +126,25 @@ impl<T> RwLock<T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, without looking at the lock.
+    /// The value; exclusive access needs no locking.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A value that is made when it is first wanted. Threads that want it at once each make one, and the first is kept: no
-/// thread waits for another, which a fork might leave behind.
+/// A value that is created on first use. Concurrent threads each create one and the first is kept, so no thread waits
+/// for another that a fork's child might not have.
 #[derive(Debug)]
 pub struct Lazy<T>(AtomicPtr<T>);
 
 impl<T: Send + Sync> Lazy<T> {
-    /// One that has not been made.
+    /// A value that is not created yet.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// The value, if it has been made.
+    /// The value, if it was created.
     pub fn get(&self) -> Option<&T> {
         // SAFETY: the pointer is null or a leaked box, which is never freed.
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
@@ -179,40 +179,40 @@ impl<T: Send + Sync> Default for Lazy<T> {
     }
 }
 
-/// Owns a value that only the thread with some lock may touch, for as long as it has it.
+/// Stores a lock's guard between the handlers of a fork, under that lock.
 #[derive(Debug)]
-pub struct Held<T>(std::cell::UnsafeCell<Option<T>>);
+pub struct HeldGuard<T>(std::cell::UnsafeCell<Option<T>>);
 
-// SAFETY: `put` and `take` are called by one thread at a time, as their callers promise.
-unsafe impl<T> Sync for Held<T> {}
+// SAFETY: `put` and `take` are called by one thread at a time, as their contract demands.
+unsafe impl<T> Sync for HeldGuard<T> {}
 
-impl<T> Held<T> {
-    /// One without a value.
+impl<T> HeldGuard<T> {
+    /// Empty storage.
     #[must_use]
     pub const fn new() -> Self {
         Self(std::cell::UnsafeCell::new(None))
     }
 
-    /// Keeps `value`.
+    /// Stores `value`.
     ///
     /// # Safety
-    /// The caller has the lock that goes with it.
+    /// The caller holds the lock that guards this storage.
     pub unsafe fn put(&self, value: T) {
-        // SAFETY: the lock keeps all other threads away.
+        // SAFETY: the lock excludes all other threads.
         unsafe { *self.0.get() = Some(value) };
     }
 
-    /// Gives the value back.
+    /// Returns the value.
     ///
     /// # Safety
     /// As for [`put`](Self::put).
     pub unsafe fn take(&self) -> Option<T> {
-        // SAFETY: the lock keeps all other threads away.
+        // SAFETY: the lock excludes all other threads.
         unsafe { (*self.0.get()).take() }
     }
 }
 
-impl<T> Default for Held<T> {
+impl<T> Default for HeldGuard<T> {
     fn default() -> Self {
         Self::new()
     }

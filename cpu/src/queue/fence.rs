@@ -1,11 +1,11 @@
-//! Fences: how the host learns that a queue has executed lists.
+//! Fences, which a queue sets when it has executed lists.
 
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use crate::abi::arguments::structures;
-use crate::abi::result::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::Signal;
 use crate::handle::{object, resolve, retire};
 use crate::system::clock::Deadline;
@@ -23,7 +23,7 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// A fence of the queue with this handle, which is `signaled` from the start or not.
+    /// A fence of the queue with this handle, initially `signaled` or not.
     pub fn new(queue: sys::ze_command_queue_handle_t, signaled: bool) -> Self {
         Self {
             signal: Arc::new(Signal::new(signaled, false)),
@@ -38,14 +38,14 @@ impl Fence {
     pub fn of(
         handle: sys::ze_fence_handle_t,
         queue: sys::ze_command_queue_handle_t,
-    ) -> Answer<Arc<Self>> {
+    ) -> ZeResult<Arc<Self>> {
         resolve::<Self>(handle)
             .ok()
             .filter(|fence| fence.queue == queue as usize)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
     }
 
-    /// What a queue sets after lists.
+    /// The signal that a queue must set after executing lists.
     pub fn signal(&self) -> Arc<Signal> {
         self.signal.promise();
         Arc::clone(&self.signal)
@@ -53,12 +53,12 @@ impl Fence {
 }
 
 /// `zeFenceDestroy`.
-pub fn destroy(fence: sys::ze_fence_handle_t) -> Answer {
+pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
     retire::<Fence>(fence).map(drop)
 }
 
 /// `zeFenceHostSynchronize`, `timeout` in nanoseconds.
-pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> Answer {
+pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult {
     let fence = resolve::<Fence>(fence)?;
     ensure(
         fence.signal.wait(Deadline::after(timeout)),
@@ -67,12 +67,12 @@ pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> Answer {
 }
 
 /// `zeFenceQueryStatus`.
-pub fn query_status(fence: sys::ze_fence_handle_t) -> Answer {
+pub fn query_status(fence: sys::ze_fence_handle_t) -> ZeResult {
     host_synchronize(fence, 0)
 }
 
 /// `zeFenceReset`.
-pub fn reset(fence: sys::ze_fence_handle_t) -> Answer {
+pub fn reset(fence: sys::ze_fence_handle_t) -> ZeResult {
     resolve::<Fence>(fence)?.signal.reset();
     Ok(())
 }

@@ -8,14 +8,14 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use self::fence::Fence;
-use crate::abi::arguments::{descriptor, flags, output};
-use crate::abi::result::{Answer, ensure};
-use crate::command_list::{Batch, QueueTraits};
+use crate::abi::arguments::{check_flags, input_structure, output};
+use crate::abi::result::{ZeResult, ensure};
+use crate::command_list::{Batch, QueueAttributes};
 use crate::context::Context;
 use crate::device;
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::handle::{getters, object, register, resolve, retire};
-use crate::process::renew::Renewed;
+use crate::process::fork_safe::ForkSafe;
 use crate::process::sync::Mutex;
 use crate::system::clock::Deadline;
 
@@ -24,9 +24,9 @@ object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 /// A command queue.
 pub struct Queue {
     stream: Stream,
-    traits: QueueTraits,
+    attributes: QueueAttributes,
     /// Held while lists are submitted, so that those of two threads do not mix.
-    turn: Renewed<Mutex<()>>,
+    submission: ForkSafe<Mutex<()>>,
 }
 
 /// `zeCommandQueueCreate`.
@@ -38,22 +38,22 @@ pub unsafe fn create(
     device: sys::ze_device_handle_t,
     desc: *const sys::ze_command_queue_desc_t,
     queue: *mut sys::ze_command_queue_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, queue) = unsafe { (descriptor(desc)?, output(queue)?) };
+    let (desc, queue) = unsafe { (input_structure(desc)?, output(queue)?) };
     device::check_queue(desc)?;
     *queue = register(Arc::new(Queue {
         stream: Stream::default(),
-        traits: desc.into(),
-        turn: Renewed::default(),
+        attributes: desc.into(),
+        submission: ForkSafe::default(),
     }))?;
     Ok(())
 }
 
-/// `zeCommandQueueDestroy`; work that has been submitted goes on.
-pub fn destroy(queue: sys::ze_command_queue_handle_t) -> Answer {
+/// `zeCommandQueueDestroy`; submitted commands are not affected.
+pub fn destroy(queue: sys::ze_command_queue_handle_t) -> ZeResult {
     retire::<Queue>(queue).map(drop)
 }
 
@@ -66,7 +66,7 @@ pub unsafe fn execute(
     count: u32,
     lists: *mut sys::ze_command_list_handle_t,
     fence: sys::ze_fence_handle_t,
-) -> Answer {
+) -> ZeResult {
     let owner = resolve::<Queue>(queue)?;
     // SAFETY: the caller vouches for the array.
     let batch = unsafe { Batch::collect(count, lists) }?;
@@ -75,15 +75,15 @@ pub unsafe fn execute(
     } else {
         Some(Fence::of(fence, queue)?)
     };
-    let turn = owner.turn.get().lock();
+    let submission = owner.submission.get().lock();
     batch.submit(&owner.stream)?;
     if let Some(fence) = fence {
-        let (order, waits, signal) = (Order::Strict, SmallVec::new(), Some(fence.signal()));
+        let (order, waits, signal) = (Order::Barrier, SmallVec::new(), Some(fence.signal()));
         let stream = &owner.stream;
         stream.submit(Nothing, Pins::new(), order, waits, signal);
     }
-    drop(turn);
-    if owner.traits.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {
+    drop(submission);
+    if owner.attributes.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {
         owner.stream.synchronize(Deadline::Never)?;
     }
     Ok(())
@@ -97,18 +97,18 @@ pub unsafe fn create_fence(
     queue: sys::ze_command_queue_handle_t,
     desc: *const sys::ze_fence_desc_t,
     fence: *mut sys::ze_fence_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Queue>(queue)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, fence) = unsafe { (descriptor(desc)?, output(fence)?) };
+    let (desc, fence) = unsafe { (input_structure(desc)?, output(fence)?) };
     let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
-    flags(desc.flags, signaled)?;
+    check_flags(desc.flags, signaled)?;
     *fence = register(Arc::new(Fence::new(queue, desc.flags & signaled != 0)))?;
     Ok(())
 }
 
 /// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.
-pub fn synchronize(queue: sys::ze_command_queue_handle_t, timeout: u64) -> Answer {
+pub fn synchronize(queue: sys::ze_command_queue_handle_t, timeout: u64) -> ZeResult {
     let done = resolve::<Queue>(queue)?
         .stream
         .synchronize(Deadline::after(timeout))?;
@@ -119,11 +119,11 @@ getters! { Queue {
     /// `zeCommandQueueGetOrdinal`.
     ordinal: u32 = |_| Ok(0);
     /// `zeCommandQueueGetIndex`.
-    index: u32 = |queue| Ok(queue.traits.index);
+    index: u32 = |queue| Ok(queue.attributes.index);
     /// `zeCommandQueueGetFlags`.
-    creation_flags: u32 = |queue| Ok(queue.traits.flags);
+    creation_flags: u32 = |queue| Ok(queue.attributes.flags);
     /// `zeCommandQueueGetMode`.
-    mode: sys::ze_command_queue_mode_t = |queue| Ok(queue.traits.mode);
+    mode: sys::ze_command_queue_mode_t = |queue| Ok(queue.attributes.mode);
     /// `zeCommandQueueGetPriority`.
-    priority: sys::ze_command_queue_priority_t = |queue| Ok(queue.traits.priority);
+    priority: sys::ze_command_queue_priority_t = |queue| Ok(queue.attributes.priority);
 }}

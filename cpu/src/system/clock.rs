@@ -18,24 +18,24 @@ pub fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a valid place for the answer, and every Linux has the clock.
+    // SAFETY: `time` is a valid out parameter, and every Linux has the clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.unsigned_abs() * FREQUENCY + time.tv_nsec.unsigned_abs()
 }
 
-/// Until when a host call may wait.
+/// The deadline of a host call that waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Deadline {
-    /// It may only look.
+    /// Do not wait.
     Now,
-    /// Until this moment.
+    /// Wait until this moment.
     At(Instant),
-    /// As long as it takes.
+    /// Wait without limit.
     Never,
 }
 
 impl Deadline {
-    /// From a timeout in nanoseconds: 0 looks only, `u64::MAX` waits without limit.
+    /// From a timeout in nanoseconds: 0 does not wait, `u64::MAX` waits without limit.
     #[must_use]
     pub fn after(timeout: u64) -> Self {
         match timeout {

@@ -1,14 +1,14 @@
-//! Error numbers of the system, as a person reads them.
+//! Error numbers of the system, in readable form.
 
 use std::io;
 
-/// An error number by name, with the system's words for it.
+/// An error number's name and the system's description.
 pub fn named(code: i32) -> String {
     let known = nix::errno::Errno::from_raw(code);
     format!("{known:?} ({})", known.desc())
 }
 
-/// Words for an error of the standard library: the number's when it has one.
+/// The description of an error of the standard library: its error number's, if it has one.
 pub fn explained(error: &io::Error) -> String {
     error
         .raw_os_error()

@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// One mapping of a file: the addresses, the place in the file, and its path.
+/// One mapping of a file: its addresses, its offset in the file, and the path.
 pub struct Mapping {
     /// The first address.
     pub start: usize,
     /// The first address behind it.
     pub end: usize,
-    /// Where in the file it begins.
+    /// The offset in the file.
     pub offset: usize,
     /// The file.
     pub path: PathBuf,
 }
 
-/// Every mapped file, in the order of addresses; none where the system does not tell.
+/// Every mapped file, in the order of addresses; none where /proc is not mounted.
 ///
 /// Source: `proc_pid_maps(5)`.
 pub fn files() -> Vec<Mapping> {

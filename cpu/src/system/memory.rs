@@ -1,11 +1,11 @@
-//! How much memory this process may use, by the machine and by its control groups.
+//! The memory that this process may use, limited by the machine and by control groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::process::sync::Lazy;
 
-/// Bytes of memory that the process can ever have: the machine's, or its control group's limit if that is lower.
+/// The most memory that the process can have, in bytes: the machine's, or its control group's limit if that is lower.
 pub fn total() -> u64 {
     static TOTAL: Lazy<u64> = Lazy::new();
     *TOTAL.get_or_make(|| system().total())
@@ -17,11 +17,11 @@ pub fn available() -> u64 {
 }
 
 /// The largest single allocation without relaxed limits: half of the memory.
-pub fn most_at_once() -> u64 {
+pub fn max_allocation_size() -> u64 {
     total() / 2
 }
 
-/// Where the system tells of its memory.
+/// The files in which the system reports its memory.
 struct System {
     meminfo: PathBuf,
     groups: Vec<Group>,
@@ -66,11 +66,11 @@ impl System {
     }
 }
 
-/// The names that a version of control groups gives its files.
+/// The file names of a version of control groups.
 struct Names {
     limit: &'static str,
     usage: &'static str,
-    /// What of the usage is a cache of files that the kernel gives up first, those of groups below included.
+    /// The part of the usage that is reclaimable file cache, including groups below.
     cache: &'static str,
 }
 
@@ -86,7 +86,7 @@ const SECOND: Names = Names {
     cache: "inactive_file ",
 };
 
-/// A control group with a say in the process's memory.
+/// A control group that limits the process's memory.
 struct Group {
     folder: PathBuf,
     names: &'static Names,
@@ -145,7 +145,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A folder that looks like the root of a system, removed at the end.
+    /// A folder with the layout of a root file system, removed at the end.
     struct Root(PathBuf);
 
     impl Root {
@@ -174,7 +174,7 @@ mod tests {
             self.write(&file("memory.stat"), &stat);
         }
 
-        fn told(&self) -> (u64, u64) {
+        fn readings(&self) -> (u64, u64) {
             let system = System::below(&self.0);
             (system.total(), system.available())
         }
@@ -189,11 +189,11 @@ mod tests {
     #[test]
     fn the_tightest_of_nested_groups_counts() {
         let root = Root::new("v2", "0::/a/b/c\n");
-        assert_eq!(root.told(), (4_096_000 << 10, 2_048_000 << 10));
+        assert_eq!(root.readings(), (4_096_000 << 10, 2_048_000 << 10));
         root.group("a", &SECOND, "900000000\n", 1000, 0);
         root.group("a/b", &SECOND, &format!("{}\n", 300 * MIB), 200 * MIB, 0);
         root.group("a/b/c", &SECOND, "max\n", 100 * MIB, 0);
-        assert_eq!(root.told(), (300 * MIB, 100 * MIB));
+        assert_eq!(root.readings(), (300 * MIB, 100 * MIB));
         root.group(
             "a/b/c",
             &SECOND,
@@ -201,9 +201,9 @@ mod tests {
             100 * MIB,
             5 * MIB,
         );
-        assert_eq!(root.told(), (120 * MIB, 25 * MIB));
+        assert_eq!(root.readings(), (120 * MIB, 25 * MIB));
         root.group("a/b/c", &SECOND, &format!("{}\n", 120 * MIB), 130 * MIB, 0);
-        assert_eq!(root.told(), (120 * MIB, 0));
+        assert_eq!(root.readings(), (120 * MIB, 0));
     }
 
     #[test]
@@ -217,8 +217,8 @@ mod tests {
             80 * MIB,
             30 * MIB,
         );
-        assert_eq!(root.told(), (300 * MIB, 250 * MIB));
+        assert_eq!(root.readings(), (300 * MIB, 250 * MIB));
         root.group("memory", &FIRST, "9223372036854771712\n", 80 * MIB, 0);
-        assert_eq!(root.told(), (4_096_000 << 10, 2_048_000 << 10));
+        assert_eq!(root.readings(), (4_096_000 << 10, 2_048_000 << 10));
     }
 }

@@ -1,4 +1,4 @@
-//! What the operating system tells of the machine and of this process: processors, memory, time, mapped files, errors.
+//! The machine and this process as the operating system reports them: processors, memory, time, mapped files, errors.
 
 pub mod clock;
 pub mod errno;

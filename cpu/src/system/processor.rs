@@ -11,13 +11,13 @@ pub fn count() -> usize {
     *COUNT.get_or_make(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// What `/proc/cpuinfo` calls the processor.
+/// The processor's name in `/proc/cpuinfo`.
 pub fn model() -> &'static str {
     static MODEL: Lazy<String> = Lazy::new();
     MODEL.get_or_make(|| cpuinfo("model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()))
 }
 
-/// The clock in MHz: the highest that the system names, else the current one; 0 when it tells neither.
+/// The clock in MHz: the highest that the system reports, else the current one; 0 when it reports neither.
 pub fn megahertz() -> u32 {
     static CLOCK: Lazy<u32> = Lazy::new();
     *CLOCK.get_or_make(|| {

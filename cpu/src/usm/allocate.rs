@@ -4,12 +4,12 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{chain, descriptor, flags, output, structures};
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
-use crate::memory::{self, MOST_ALIGNMENT};
-use crate::system::memory::most_at_once;
+use crate::memory::{self, MAX_ALIGNMENT};
+use crate::system::memory::max_allocation_size;
 
 structures! {
     sys::ze_device_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
@@ -34,7 +34,7 @@ pub unsafe fn device(
     alignment: usize,
     device: sys::ze_device_handle_t,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     expect_singleton(Kind::Device, device)?;
     // SAFETY: the caller vouches for the pointers.
@@ -59,7 +59,7 @@ pub unsafe fn host(
     size: usize,
     alignment: usize,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointers.
     let (pointer, relaxed) = unsafe { (output(pointer)?, host_desc(desc)?) };
@@ -85,7 +85,7 @@ pub unsafe fn shared(
     alignment: usize,
     device: sys::ze_device_handle_t,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     if !device.is_null() {
         expect_singleton(Kind::Device, device)?;
@@ -111,10 +111,10 @@ pub unsafe fn shared(
 ///
 /// # Safety
 /// As for [`device`].
-unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> Answer<bool> {
+unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> ZeResult<bool> {
     // SAFETY: the caller vouches for the pointer.
-    let desc = unsafe { descriptor(desc) }?;
-    flags(desc.flags, DEVICE_FLAGS)?;
+    let desc = unsafe { input_structure(desc) }?;
+    check_flags(desc.flags, DEVICE_FLAGS)?;
     // SAFETY: the caller vouches for the chain.
     unsafe { relaxes(desc.pNext) }
 }
@@ -123,27 +123,27 @@ unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> Answer<bo
 ///
 /// # Safety
 /// As for [`device`].
-unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> Answer<bool> {
+unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> ZeResult<bool> {
     // SAFETY: the caller vouches for the pointer.
-    let desc = unsafe { descriptor(desc) }?;
-    flags(desc.flags, HOST_FLAGS)?;
+    let desc = unsafe { input_structure(desc) }?;
+    check_flags(desc.flags, HOST_FLAGS)?;
     // SAFETY: the caller vouches for the chain.
     unsafe { relaxes(desc.pNext) }
 }
 
-/// Whether a descriptor's chain lifts the size limit. Anything else in it (import, export, ray tracing) changes what
-/// the memory is, so it is refused rather than ignored.
+/// Whether a descriptor's chain lifts the size limit. Any other structure (import, export, ray tracing) changes the
+/// kind of memory, so it is an error rather than ignored.
 ///
 /// # Safety
 /// As for [`chain`].
-unsafe fn relaxes(next: *const c_void) -> Answer<bool> {
+unsafe fn relaxes(next: *const c_void) -> ZeResult<bool> {
     let mut relaxed = false;
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(next) } {
         let limits = link.input::<sys::ze_relaxed_allocation_limits_exp_desc_t>();
         let limits = limits.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
         let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
-        flags(limits.flags, lifts)?;
+        check_flags(limits.flags, lifts)?;
         relaxed |= limits.flags & lifts != 0;
     }
     Ok(relaxed)
@@ -157,13 +157,13 @@ struct Request {
 }
 
 impl Request {
-    fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> Answer<*mut c_void> {
+    fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> ZeResult<*mut c_void> {
         let aligned = self.alignment == 0 || self.alignment.is_power_of_two();
         ensure(
-            aligned && self.alignment <= MOST_ALIGNMENT,
+            aligned && self.alignment <= MAX_ALIGNMENT,
             sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
         )?;
-        let fits = self.relaxed || self.size as u64 <= most_at_once();
+        let fits = self.relaxed || self.size as u64 <= max_allocation_size();
         ensure(self.size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
         let exhausted = if kind == sys::ZE_MEMORY_TYPE_HOST {
             sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{descriptor, flags, structures};
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::{check_flags, input_structure, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
 use crate::memory::{self, Allocation};
@@ -17,13 +17,13 @@ structures! {
 const BLOCKING: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE.0;
 const DEFERRED: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE.0;
 
-/// `zeMemFree`. The pointer is gone at once; memory that submitted work still uses goes back when that is done.
-pub fn free(context: sys::ze_context_handle_t, pointer: *mut c_void) -> Answer {
+/// `zeMemFree`. The pointer is invalid at once; memory that commands in flight use is freed when they are complete.
+pub fn free(context: sys::ze_context_handle_t, pointer: *mut c_void) -> ZeResult {
     let context = resolve::<Context>(context)?;
     take(&context, pointer).map(drop)
 }
 
-/// `zeMemFreeExt`: blocking waits until no submitted work uses the memory, deferred is what [`free`] does.
+/// `zeMemFreeExt`: blocking waits until no command in flight uses the memory, deferred is what [`free`] does.
 ///
 /// # Safety
 /// `desc` must be null, misaligned or valid.
@@ -31,11 +31,11 @@ pub unsafe fn free_with_policy(
     context: sys::ze_context_handle_t,
     desc: *const sys::ze_memory_free_ext_desc_t,
     pointer: *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointer.
-    let policy = unsafe { descriptor(desc) }?.freePolicy;
-    flags(policy, BLOCKING | DEFERRED)?;
+    let policy = unsafe { input_structure(desc) }?.freePolicy;
+    check_flags(policy, BLOCKING | DEFERRED)?;
     let allocation = take(&context, pointer)?;
     if policy & BLOCKING != 0 {
         allocation.wait_until_unused();
@@ -43,7 +43,7 @@ pub unsafe fn free_with_policy(
     Ok(())
 }
 
-fn take(context: &Context, pointer: *mut c_void) -> Answer<std::sync::Arc<Allocation>> {
+fn take(context: &Context, pointer: *mut c_void) -> ZeResult<std::sync::Arc<Allocation>> {
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 
-use crate::abi::arguments::{self, optional, structures};
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::{self, optional_output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
@@ -27,14 +27,19 @@ pub unsafe fn properties(
     pointer: *const c_void,
     properties: *mut sys::ze_memory_allocation_properties_t,
     device: *mut sys::ze_device_handle_t,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
     // SAFETY: the caller vouches for the pointers.
-    let (properties, owner) = unsafe { (arguments::properties(properties)?, optional(device)?) };
+    let (properties, owner) = unsafe {
+        (
+            arguments::output_structure(properties)?,
+            optional_output(device)?,
+        )
+    };
     let found = find(&context, pointer);
     let (kind, id, page, device) = match &found {
         None => (sys::ZE_MEMORY_TYPE_UNKNOWN, 0, 0, ptr::null_mut()),
@@ -67,14 +72,14 @@ pub unsafe fn address_range(
     pointer: *const c_void,
     base: *mut *mut c_void,
     size: *mut usize,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
     // SAFETY: the caller vouches for the pointers.
-    let (base, size) = unsafe { (optional(base)?, optional(size)?) };
+    let (base, size) = unsafe { (optional_output(base)?, optional_output(size)?) };
     let allocation = find(&context, pointer).ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     if let Some(base) = base {
         *base = allocation.base() as *mut c_void;

@@ -10,20 +10,20 @@ use pyo3::prelude::*;
 use super::UsmArray;
 use crate::errors::OrRaise;
 
-/// What a view points to; freed when the consumer releases it.
+/// The data that a view points to; freed when the consumer releases the view.
 struct Description {
     shape: Vec<isize>,
     strides: Vec<isize>,
     format: CString,
 }
 
-/// Where a view of no elements begins: some consumers take null for an error.
+/// The address of a view of no elements: some consumers take null for an error.
 static NOTHING: u128 = 0;
 
 /// Fills a view in.
 ///
 /// # Errors
-/// `TypeError` for device memory, `BufferError` for what the array is not: writable or contiguous.
+/// `TypeError` for device memory, `BufferError` where the array is not as writable or contiguous as requested.
 ///
 /// # Safety
 /// `view` must be a buffer structure to fill in.
@@ -62,8 +62,8 @@ pub(super) unsafe fn fill(
     );
     let format = description.format.as_ptr().cast_mut();
     let null_unless = |wanted, pointer| if wanted { pointer } else { ptr::null_mut() };
-    // SAFETY: `view` is to be filled in; it keeps the array, which keeps the memory; `internal` keeps the rest, whose
-    // vectors do not move with the box.
+    // SAFETY: `view` is to be filled in; it owns the array, which owns the memory; `internal` owns the rest, whose vectors do
+    // not move with the box.
     unsafe {
         (*view).buf = ptr::with_exposed_provenance_mut::<c_void>(address);
         (*view).len = layout.nbytes().cast_signed();
@@ -89,7 +89,7 @@ pub(super) unsafe fn fill(
     Ok(())
 }
 
-/// Frees what [`fill`] made.
+/// Frees the description that [`fill`] made.
 ///
 /// # Safety
 /// `view` must be one that `fill` filled in; it is released once.

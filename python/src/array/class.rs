@@ -13,13 +13,14 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::{buffer, create, dtype, exchange, give, host, index, shape};
+use super::{buffer, create, dlpack_export, host, interface};
 use crate::errors::OrRaise;
-use crate::memory::{Held, PyMemory};
+use crate::memory::{Pinned, PyMemory};
+use crate::parse::{dtype, index, shape};
 use crate::transfer;
 use zeusm::suai::{Allocation, Error, ItemType, Layout};
 
-/// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides. It computes nothing.
+/// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides, without arithmetic.
 ///
 /// Made by `empty`, `asarray`, `from_dlpack`, `as_usm_array` and the memory objects' `view`. Strides and offset count
 /// elements, as in `__sycl_usm_array_interface__` and dpctl.
@@ -32,9 +33,9 @@ use zeusm::suai::{Allocation, Error, ItemType, Layout};
 /// [[3, 6], [2, 5], [1, 4]]
 #[pyclass(module = "zeusm", weakref, frozen)]
 pub struct UsmArray {
-    base: Held,
+    base: Pinned,
     pub(super) item: ItemType,
-    /// From the memory's pointer on, and within the memory.
+    /// Relative to the memory's pointer, and within the memory.
     pub(super) layout: Layout,
 }
 
@@ -56,13 +57,13 @@ impl UsmArray {
             .check_within(base, Allocation { base, size });
         checked.map_err(|error| invalid(&error))?;
         Ok(Self {
-            base: Held::new(memory)?,
+            base: Pinned::new(memory)?,
             item,
             layout,
         })
     }
 
-    /// What the memory objects' `view` makes.
+    /// The array that a memory object's `view` returns.
     pub(crate) fn view(
         memory: &Bound<'_, PyMemory>,
         dtype: &Bound<'_, PyAny>,
@@ -105,11 +106,11 @@ impl UsmArray {
         self.base.memory()
     }
 
-    pub(super) fn in_use(&self) -> &Held {
+    pub(super) fn pinned(&self) -> &Pinned {
         &self.base
     }
 
-    /// The address of the element with all indices 0, given the memory's; without elements, the memory's.
+    /// The address of the element with all indices 0, given the address of the memory; without elements, the latter.
     pub(super) fn first(&self, memory: usize) -> usize {
         let offset = self.offset_or_zero() * self.layout.itemsize().cast_signed();
         memory.wrapping_add_signed(offset)
@@ -122,8 +123,8 @@ impl UsmArray {
         transfer::range(memory.wrapping_add_signed(extent.start()), extent.len())
     }
 
-    /// The offset for other packages: without elements 0, so that the pointer stays one of the memory. dpctl and dpnp
-    /// cannot take a null pointer, even where nothing is.
+    /// The offset for other packages: 0 without elements, so that the pointer is within the memory. dpctl and dpnp refuse a
+    /// null pointer, even for no elements.
     pub(super) fn offset_or_zero(&self) -> isize {
         if self.layout.elements() == 0 {
             0
@@ -133,7 +134,7 @@ impl UsmArray {
     }
 
     /// The memory from the lowest byte that an element touches to the highest.
-    pub(crate) fn touched(&self, py: Python<'_>) -> PyResult<PyMemory> {
+    pub(crate) fn extent_memory(&self, py: Python<'_>) -> PyResult<PyMemory> {
         let extent = self.layout.extent();
         let memory = self.memory().share(py)?;
         Ok(PyMemory {
@@ -151,7 +152,7 @@ impl UsmArray {
         })
     }
 
-    /// Why the host may not look, if so.
+    /// The reason why the host cannot access the array, if it cannot.
     pub(super) fn check_host_accessible(&self) -> Result<(), String> {
         let memory = self.memory();
         if memory.kind.is_host_accessible() {
@@ -159,13 +160,13 @@ impl UsmArray {
         }
         Err(format!(
             "USM-device memory on {} cannot be accessed by the host: use copy_to_host(){}",
-            memory.place().device().name(),
-            memory.why_not_hosts(),
+            memory.context_device().device().name(),
+            memory.host_access_hint(),
         ))
     }
 }
 
-/// How many elements fit behind an offset.
+/// The number of elements from an offset on.
 fn elements_from(nbytes: usize, item: ItemType, offset: i64) -> PyResult<i64> {
     let size = item.size() as i64;
     let nbytes = nbytes as i64;
@@ -183,20 +184,20 @@ fn elements_from(nbytes: usize, item: ItemType, offset: i64) -> PyResult<i64> {
     Ok(all - offset)
 }
 
-/// An error about arguments of our own, not about an interface.
+/// An error about arguments, not about an interface.
 pub(super) fn invalid(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
 #[pymethods]
 impl UsmArray {
-    /// What other packages read to use the array in place; strides and offset count elements.
+    /// The interface for other packages to use the array in place; strides and offset count elements.
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        exchange::interface(py, self)
+        interface::dictionary(py, self)
     }
 
-    /// What NumPy reads to use host and shared memory in place; not there for device memory.
+    /// The interface for NumPy to use host and shared memory in place; device memory has none.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.check_host_accessible()
@@ -204,8 +205,8 @@ impl UsmArray {
         host::array_interface(py, self)
     }
 
-    /// What NumPy calls to convert the array: a view of host and shared memory, and `TypeError` for device memory,
-    /// whose copy has to be asked for with `copy_to_host`.
+    /// The conversion to NumPy: a view of host and shared memory, and `TypeError` for device memory, of which
+    /// `copy_to_host` makes a copy.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
@@ -236,7 +237,7 @@ impl UsmArray {
     /// Raises
     /// ------
     /// BufferError
-    ///     When the array cannot be given so; the message says why and what can be done.
+    ///     When the array cannot be exported so; the message says why and what can be done.
     ///
     /// Examples
     /// --------
@@ -252,14 +253,14 @@ impl UsmArray {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        give::dlpack(slf.py(), slf.get(), stream, max_version, dl_device, copy)
+        dlpack_export::dlpack(slf.py(), slf.get(), stream, max_version, dl_device, copy)
     }
 
     /// The DLPack device type, 14 for kDLOneAPI, and the position of the device among all root devices of SYCL.
     ///
     /// Where there is no SYCL, host and shared memory is on (1, 0), the host.
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
-        give::device(py, self.memory())
+        dlpack_export::device(py, self.memory())
     }
 
     /// Copies the array to the host.
@@ -300,7 +301,7 @@ impl UsmArray {
         host::read(slf, obj.filter(|obj| !obj.is_none()))
     }
 
-    /// Copies from the host to the array; what lies between its elements is not touched.
+    /// Copies from the host to the array; bytes between its elements are not touched.
     ///
     /// Parameters
     /// ----------
@@ -434,7 +435,7 @@ impl UsmArray {
             self.shape(py)?,
             dtype::name(self.item),
             memory.kind,
-            memory.place().device().name()
+            memory.context_device().device().name()
         ))
     }
 
@@ -448,7 +449,7 @@ impl UsmArray {
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: the interpreter passes what `__getbuffer__` filled in, once.
+        // SAFETY: the interpreter passes a view that `__getbuffer__` filled in, once.
         unsafe { buffer::release(view) }
     }
 

@@ -7,16 +7,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::class::invalid;
-use super::{UsmArray, blocks, dtype, exchange, host, shape};
-use crate::construct::allocate;
+use super::{UsmArray, host, interface};
+use crate::allocate::allocate;
 use crate::errors::OrRaise;
-use crate::memory::PyMemory;
-use crate::spot::Spot;
-use crate::{interface, kinds, transfer};
+use crate::memory::object;
+use crate::parse::{self, dtype, shape, usm_kind};
+use crate::pool::AllocationSource;
+use crate::resolve::{self, QueueBinding, default_binding};
+use crate::transfer::{self, StridedCopy};
 use zeusm::suai::{ItemType, Layout, Order};
 use zeusm::usm::UsmKind;
 
-/// A new array whose elements hold whatever the memory holds.
+/// A new array of uninitialized elements.
 ///
 /// Parameters
 /// ----------
@@ -63,15 +65,15 @@ pub(crate) fn empty(
         Some(dtype) => dtype::read(dtype)?,
         None => "f8".parse().or_raise()?,
     };
-    let kind = kinds::named(usm_type)?;
+    let kind = usm_kind(usm_type)?;
     let shape = shape::integers(shape, "shape")?;
     let layout = Layout::contiguous(&shape, shape::order(order)?, item.size())
         .map_err(|error| invalid(&error))?;
-    let spot = spot(device, queue)?.map_or_else(|| Spot::default_one(py), Ok)?;
-    allocated(py, item, layout, kind, spot)
+    let binding = binding(device, queue)?.map_or_else(|| default_binding(py).cloned(), Ok)?;
+    allocated(py, item, layout, kind, binding)
 }
 
-/// An array in USM of whatever is given: the same memory when that is USM of the wanted kind and place, else a copy.
+/// An array in USM with the elements of `obj`: the same memory when that is USM of the wanted kind and device, else a copy.
 ///
 /// Parameters
 /// ----------
@@ -120,8 +122,8 @@ pub(crate) fn asarray(
     copy: Option<bool>,
 ) -> PyResult<UsmArray> {
     let dtype = dtype.filter(|dtype| !dtype.is_none());
-    let wanted = usm_type.map(kinds::named).transpose()?;
-    let spot = spot(device, queue)?;
+    let wanted = usm_type.map(usm_kind).transpose()?;
+    let binding = binding(device, queue)?;
     match of_usm(obj)? {
         Some(array) => {
             let item = dtype.map(dtype::read).transpose()?;
@@ -133,46 +135,46 @@ pub(crate) fn asarray(
                 )));
             }
             let order = order.map(shape::order).transpose()?;
-            placed(obj.py(), array, wanted, spot, order, copy)
+            placed(obj.py(), array, wanted, binding, order, copy)
         }
         None if copy == Some(false) => Err(PyValueError::new_err(
             "data of the host cannot become USM without a copy",
         )),
         None => {
             let kind = wanted.unwrap_or(UsmKind::Device);
-            of_host(obj, dtype, kind, spot, order)
+            of_host(obj, dtype, kind, binding, order)
         }
     }
 }
 
-/// The array that an object already has in USM.
+/// The array of an object that is in USM already.
 fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
     let py = obj.py();
     if let Ok(array) = obj.cast::<UsmArray>() {
         return array.get().share(py).map(Some);
     }
-    if interface::dictionary(obj)?.is_none() {
+    if parse::interface::dictionary(obj)?.is_none() {
         return Ok(None);
     }
-    exchange::as_usm_array(obj).map(Some)
+    interface::as_usm_array(obj).map(Some)
 }
 
-/// The array itself if it is of that kind, there and in that order, else a copy that is.
+/// The array itself if it has that kind, context, device and order, else a copy that has.
 pub(super) fn placed(
     py: Python<'_>,
     array: UsmArray,
     kind: Option<UsmKind>,
-    spot: Option<Arc<Spot>>,
+    binding: Option<Arc<QueueBinding>>,
     order: Option<Order>,
     copy: Option<bool>,
 ) -> PyResult<UsmArray> {
     let memory = array.memory();
-    let is_there = |spot: &Arc<Spot>| {
-        spot.place().context() == memory.place().context()
-            && spot.place().device() == memory.place().device()
+    let is_same = |binding: &Arc<QueueBinding>| {
+        let (own, given) = (memory.context_device(), binding.context_device());
+        own.shares_context(given) && own.device() == given.device()
     };
     let fits = kind.is_none_or(|kind| kind == memory.kind)
-        && spot.as_ref().is_none_or(is_there)
+        && binding.as_ref().is_none_or(is_same)
         && match order {
             None => true,
             Some(Order::RowMajor) => array.layout.is_c_contiguous(),
@@ -182,13 +184,13 @@ pub(super) fn placed(
         Some(false) if !fits => Err(PyValueError::new_err(format!(
             "the array is in USM-{} memory on {}; a copy is needed and copy is False",
             memory.kind,
-            memory.place().device().name()
+            memory.context_device().device().name()
         ))),
         Some(false) | None if fits => Ok(array),
         _ => {
             let kind = kind.unwrap_or(memory.kind);
-            let spot = spot.unwrap_or_else(|| Arc::clone(&memory.spot));
-            copied(py, &array, kind, spot, order)
+            let binding = binding.unwrap_or_else(|| Arc::clone(&memory.binding));
+            copied(py, &array, kind, binding, order)
         }
     }
 }
@@ -197,7 +199,7 @@ fn of_host(
     obj: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     kind: UsmKind,
-    spot: Option<Arc<Spot>>,
+    binding: Option<Arc<QueueBinding>>,
     order: Option<&str>,
 ) -> PyResult<UsmArray> {
     let py = obj.py();
@@ -209,53 +211,70 @@ fn of_host(
         .call_method("asarray", (obj,), Some(&keywords))?;
     let item = dtype::read(&source.getattr("dtype")?)?;
     let layout = host::packed_like(&source, item)?;
-    let spot = spot.map_or_else(|| Spot::default_one(py), Ok)?;
-    let array = Bound::new(py, allocated(py, item, layout, kind, spot)?)?;
+    let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
+    let array = Bound::new(py, allocated(py, item, layout, kind, binding)?)?;
     host::write(&array, &source)?;
     array.get().share(py)
 }
 
-/// A copy of `array`: in the given order, or in the one in which its elements lie.
+/// A copy of `array`: in the given order, or else in its own memory order.
 pub(super) fn copied(
     py: Python<'_>,
     array: &UsmArray,
     kind: UsmKind,
-    spot: Arc<Spot>,
+    binding: Arc<QueueBinding>,
     order: Option<Order>,
 ) -> PyResult<UsmArray> {
     let source = array.memory();
     let layout = &array.layout;
     let (elements, packed) = in_order(layout, order)?;
-    let copy = allocated(py, array.item, packed, kind, spot)?;
+    let copy = allocated(py, array.item, packed, kind, binding)?;
     let from = source.for_queue(py)?;
-    let (here, to) = (copy.memory().place(), copy.memory().for_queue(py)?);
-    let operands = (array.in_use().share(py)?, copy.in_use().share(py)?);
-    if here.context() == source.place().context() {
-        // SAFETY: the operands are both sides, the copy is as large as the elements, and the context is one.
-        unsafe { blocks::gather(py, here, from, &elements, to, operands) }?;
+    let (here, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
+    let operands = (array.pinned().share(py)?, copy.pinned().share(py)?);
+    if here.context() == source.context_device().context() {
+        // SAFETY: the operands own both sides of the same size, which are in one context.
+        unsafe {
+            transfer::copy_strided(py, here, &elements, StridedCopy::gather(from, to), operands)
+        }?;
         return Ok(copy);
     }
-    // Packed where it is, if it is not yet, for the way to another context goes in one row.
-    let there = source.place();
+    // Packed in its own context first, as a copy to another context is of contiguous bytes.
+    let there = source.context_device();
     let (from, operands) = if elements.is_c_contiguous() {
         let first = from.wrapping_add_signed(elements.byte_offset());
         (first, (operands, None))
     } else {
-        let spot = Arc::clone(&source.spot);
-        let packed = allocate(py, UsmKind::Device, layout.nbytes(), 0, spot)?;
+        let binding = Arc::clone(&source.binding);
+        let packed = allocate(
+            py,
+            &AllocationSource::Default,
+            UsmKind::Device,
+            layout.nbytes(),
+            0,
+            binding,
+        )?;
         let middle = packed.for_queue(py)?;
         let operands = (operands, Some(packed));
         // SAFETY: as above, in the source's context.
-        let operands = unsafe { blocks::gather(py, there, from, &elements, middle, operands) }?;
+        let operands = unsafe {
+            transfer::copy_strided(
+                py,
+                there,
+                &elements,
+                StridedCopy::gather(from, middle),
+                operands,
+            )
+        }?;
         (middle, operands)
     };
     let size = layout.nbytes();
-    // SAFETY: as above, from one context to the other.
+    // SAFETY: as above, with a context for each side.
     unsafe { transfer::copy_between(py, here, to, there, from, size, false, operands) }?;
     Ok(copy)
 }
 
-/// A copy where `array` is, contiguous in the given order.
+/// A copy in the same context and device, contiguous in the given order.
 pub(super) fn copied_in_order(
     py: Python<'_>,
     array: &UsmArray,
@@ -266,7 +285,7 @@ pub(super) fn copied_in_order(
         py,
         array,
         memory.kind,
-        Arc::clone(&memory.spot),
+        Arc::clone(&memory.binding),
         Some(order),
     )
 }
@@ -280,19 +299,27 @@ pub(super) unsafe fn copied_from_host(
     from: usize,
     item: ItemType,
     layout: &Layout,
-    spot: Arc<Spot>,
+    binding: Arc<QueueBinding>,
     owner: impl Send + 'static,
 ) -> PyResult<UsmArray> {
     let (elements, packed) = in_order(layout, None)?;
-    let copy = allocated(py, item, packed, UsmKind::Device, spot)?;
-    let (place, to) = (copy.memory().place(), copy.memory().for_queue(py)?);
-    let operands = (owner, copy.in_use().share(py)?);
+    let copy = allocated(py, item, packed, UsmKind::Device, binding)?;
+    let (context_device, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
+    let operands = (owner, copy.pinned().share(py)?);
     // SAFETY: the caller vouches for the source; the copy is as large as the elements.
-    unsafe { blocks::gather(py, place, from, &elements, to, operands) }?;
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::gather(from, to),
+            operands,
+        )
+    }?;
     Ok(copy)
 }
 
-/// A layout whose row-major order is the wanted one, and the one, with the indices of `layout`, of the packed result.
+/// A layout whose row-major order is the given one, and the layout of the packed result with the indices of `layout`.
 fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)> {
     let shape: Vec<i64> = layout.shape().iter().map(|&size| size as i64).collect();
     let contiguous = |order| Layout::contiguous(&shape, order, layout.itemsize());
@@ -306,30 +333,28 @@ fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)>
     found.map_err(|error| invalid(&error))
 }
 
-/// A new array in memory of its own, of one element at least: other packages cannot take an array without any memory.
+/// A new array in memory of its own, of at least one element, as other packages cannot import an array without memory.
 /// `layout` is packed.
 fn allocated(
     py: Python<'_>,
     item: ItemType,
     layout: Layout,
     kind: UsmKind,
-    spot: Arc<Spot>,
+    binding: Arc<QueueBinding>,
 ) -> PyResult<UsmArray> {
     let size = layout.nbytes().max(item.size());
-    let memory = object(py, allocate(py, kind, size, 0, spot)?)?;
+    let memory = object(
+        py,
+        allocate(py, &AllocationSource::Default, kind, size, 0, binding)?,
+    )?;
     UsmArray::new(&memory, item, layout)
 }
 
-/// The Python object of some memory.
-pub(super) fn object(py: Python<'_>, memory: PyMemory) -> PyResult<Bound<'_, PyMemory>> {
-    Ok(kinds::object(py, memory)?.cast_into::<PyMemory>()?)
-}
-
-/// Where `device` or `queue` says, which are two names of one argument.
-fn spot(
+/// The queue binding that `device` or `queue` names, which are two names of one argument.
+fn binding(
     device: Option<&Bound<'_, PyAny>>,
     queue: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Option<Arc<Spot>>> {
+) -> PyResult<Option<Arc<QueueBinding>>> {
     match (
         device.filter(|device| !device.is_none()),
         queue.filter(|queue| !queue.is_none()),
@@ -337,7 +362,7 @@ fn spot(
         (Some(_), Some(_)) => Err(PyTypeError::new_err(
             "give either device or queue, not both",
         )),
-        (Some(given), None) | (None, Some(given)) => Spot::read(given, "queue").map(Some),
+        (Some(given), None) | (None, Some(given)) => resolve::binding(given, "queue").map(Some),
         (None, None) => Ok(None),
     }
 }

@@ -1,19 +1,20 @@
-//! Between arrays and NumPy, for any strides on both sides.
+//! Copies between arrays and NumPy, for any strides on both sides.
 //!
-//! The host looks at host and shared memory in place. Device memory goes through packed bytes of the host: only the
-//! elements are copied, and NumPy puts them in order.
+//! The host accesses host and shared memory in place. Device memory goes through a packed staging buffer of the host: only
+//! the elements are copied, and NumPy reorders them.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::UsmArray;
 use super::class::invalid;
-use super::{UsmArray, blocks, dtype};
-use crate::buffer::HostBuffer;
+use crate::parse::{HostBuffer, dtype};
+use crate::transfer::{self, StridedCopy};
 use zeusm::suai::{ItemType, Layout};
 
-/// `__array_interface__` of an array that the host may look at.
+/// `__array_interface__` of an array that the host can access.
 pub(super) fn array_interface<'py>(
     py: Python<'py>,
     array: &UsmArray,
@@ -33,7 +34,7 @@ pub(super) fn array_interface<'py>(
     Ok(dictionary)
 }
 
-/// What `numpy.asarray` makes of an array that the host may look at: a view, unless it is told otherwise.
+/// The NumPy array of an array that the host can access: a view, unless `dtype` or `copy` needs a copy.
 pub(super) fn as_numpy<'py>(
     array: &Bound<'py, UsmArray>,
     dtype: Option<&Bound<'py, PyAny>>,
@@ -72,7 +73,7 @@ pub(super) fn read<'py>(
     let elements = if inner.memory().kind.is_host_accessible() {
         in_place(array)?
     } else {
-        fetched(py, inner)?
+        read_staged(py, inner)?
     };
     let (Some(destination), Some(to)) = (destination, to) else {
         return elements.call_method1("copy", ("K",));
@@ -102,7 +103,7 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
         return copy_elements(&in_place(array)?, &source);
     }
     let (elements, packed) = inner.layout.packed().map_err(|error| invalid(&error))?;
-    let bytes = match as_it_lies(&source, &packed)? {
+    let bytes = match if_packed(&source, &packed)? {
         Some(bytes) => bytes,
         None => {
             let (bytes, view) = staging(py, inner.item, &packed)?;
@@ -112,24 +113,36 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     };
     let bytes = HostBuffer::readable(&bytes)?;
     let from = bytes.address();
-    let operands = (inner.in_use().share(py)?, bytes);
-    let (place, to) = (inner.memory().place(), inner.memory().for_queue(py)?);
-    // SAFETY: the operands are the memory, in which the layout lies, and as many bytes as the elements have.
-    unsafe { blocks::scatter(py, place, from, &elements, to, operands) }.map(drop)
+    let operands = (inner.pinned().share(py)?, bytes);
+    let (context_device, to) = (
+        inner.memory().context_device(),
+        inner.memory().for_queue(py)?,
+    );
+    // SAFETY: the operands own the memory, which contains the layout, and a buffer of the elements' size.
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::scatter(from, to),
+            operands,
+        )
+    }
+    .map(drop)
 }
 
-/// The packed layout with the elements in the order in which those of a NumPy array lie.
+/// The packed layout in the memory order of a NumPy array.
 pub(super) fn packed_like(array: &Bound<'_, PyAny>, item: ItemType) -> PyResult<Layout> {
     let shape: Vec<i64> = array.getattr("shape")?.extract()?;
     let strides: Vec<i64> = array.getattr("strides")?.extract()?;
     let size = item.size() as i64;
-    // Backwards is no order of its own, and a stride of half elements keeps its place among the others.
+    // The order depends on the strides' absolute values only; the division keeps it where a stride is no multiple of the size.
     let strides: Vec<i64> = strides.iter().map(|stride| stride.abs() / size).collect();
     let packed = Layout::new(&shape, Some(&strides), 0, item.size()).and_then(|all| all.packed());
     Ok(packed.map_err(|error| invalid(&error))?.1)
 }
 
-/// A NumPy view of an array that the host may look at.
+/// A NumPy view of an array that the host can access.
 fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
     array
         .py()
@@ -137,21 +150,29 @@ fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
         .call_method1("asarray", (array,))
 }
 
-/// A NumPy array, in memory of its own, with the elements of an array that the host may not look at.
-fn fetched<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
+/// A NumPy array, in memory of its own, with the elements of an array that the host cannot access.
+fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
     let memory = array.memory();
     let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
     let (bytes, view) = staging(py, array.item, &packed)?;
     let bytes = HostBuffer::writable(&bytes)?;
     let to = bytes.address();
-    let operands = (array.in_use().share(py)?, bytes);
-    let (place, from) = (memory.place(), memory.for_queue(py)?);
-    // SAFETY: the operands are the memory, in which the layout lies, and as many bytes as the elements have.
-    unsafe { blocks::gather(py, place, from, &elements, to, operands) }?;
+    let operands = (array.pinned().share(py)?, bytes);
+    let (context_device, from) = (memory.context_device(), memory.for_queue(py)?);
+    // SAFETY: the operands own the memory, which contains the layout, and a buffer of the elements' size.
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::gather(from, to),
+            operands,
+        )
+    }?;
     Ok(view)
 }
 
-/// New bytes of the host, and a NumPy array in them that lies as `packed` says.
+/// A staging buffer, and a NumPy array in it with the layout `packed`.
 fn staging<'py>(
     py: Python<'py>,
     item: ItemType,
@@ -179,8 +200,8 @@ fn staging<'py>(
     Ok((bytes, view))
 }
 
-/// The NumPy array as a C-contiguous one, if its bytes already lie as `packed` says.
-fn as_it_lies<'py>(
+/// The NumPy array as a C-contiguous one, if it has the layout `packed`.
+fn if_packed<'py>(
     array: &Bound<'py, PyAny>,
     packed: &Layout,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -1,8 +1,8 @@
-//! Memory objects as arrays: what they have to make one, or to be one of bytes.
+//! The methods of memory objects that make an array of them.
 
 use pyo3::prelude::*;
 
-use super::{UsmArray, give};
+use super::{UsmArray, dlpack_export};
 use crate::errors::OrRaise;
 use crate::memory::PyMemory;
 use zeusm::suai::{ItemType, Layout};
@@ -62,11 +62,11 @@ impl PyMemory {
     ) -> PyResult<Bound<'py, PyAny>> {
         let layout = Layout::new(&[slf.get().nbytes as i64], None, 0, 1).or_raise()?;
         let bytes = UsmArray::new(slf, ItemType::BYTE, layout)?;
-        give::dlpack(slf.py(), &bytes, stream, max_version, dl_device, copy)
+        dlpack_export::dlpack(slf.py(), &bytes, stream, max_version, dl_device, copy)
     }
 
     /// The DLPack device type and number.
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
-        give::device(py, self)
+        dlpack_export::device(py, self)
     }
 }

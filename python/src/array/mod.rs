@@ -1,24 +1,18 @@
-//! Arrays: a type, a shape and strides over a memory object. They are views, and compute nothing.
+//! Arrays: a type, a shape and strides over a memory object. They are views without arithmetic.
 
-mod blocks;
 mod buffer;
 mod class;
 mod create;
-mod device;
-mod dtype;
-mod exchange;
-mod give;
+mod dlpack_export;
+mod dlpack_import;
 mod host;
-mod index;
+mod interface;
 mod memory;
 mod pointer;
 mod properties;
-mod shape;
-mod take;
 
-pub(super) use class::UsmArray;
-pub(super) use create::{asarray, empty};
-pub(super) use device::Root;
-pub(super) use exchange::{as_usm_array, from_sycl_usm_array_interface};
-pub(super) use pointer::{PyPointerAttributes, pointer_attributes};
-pub(super) use take::from_dlpack;
+pub(crate) use class::UsmArray;
+pub(crate) use create::{asarray, empty};
+pub(crate) use dlpack_import::from_dlpack;
+pub(crate) use interface::{as_usm_array, from_sycl_usm_array_interface};
+pub(crate) use pointer::{PyPointerAttributes, pointer_attributes};

@@ -1,16 +1,13 @@
-//! What Level Zero says of a pointer.
+//! The attributes of a pointer.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use crate::dpctl::{Dpctl, default_spot};
-use crate::errors::OrRaise;
-use crate::place::Place;
-use crate::syclobj::Target;
+use crate::resolve::{self, ContextDevice, ResolvedSyclObject};
 use zeusm::usm::PointerAttributes;
 
-/// The allocation that a pointer lies in; what `pointer_attributes` gives.
+/// The allocation that contains a pointer; returned by `pointer_attributes`.
 ///
 /// Examples
 /// --------
@@ -21,13 +18,13 @@ use zeusm::usm::PointerAttributes;
 #[pyclass(name = "PointerAttributes", module = "zeusm", frozen)]
 pub(crate) struct PyPointerAttributes {
     pointer: usize,
-    place: Arc<Place>,
+    context_device: Arc<ContextDevice>,
     attributes: PointerAttributes,
 }
 
 #[pymethods]
 impl PyPointerAttributes {
-    /// The pointer that was asked for.
+    /// The pointer itself.
     ///
     /// Examples
     /// --------
@@ -123,8 +120,8 @@ impl PyPointerAttributes {
     /// True
     #[getter]
     fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.place.sycl()?;
-        Dpctl::get(py)?.context_of(py, &self.place)
+        self.context_device.sycl()?;
+        self.context_device.new_sycl_context(py)
     }
 
     /// The `dpctl.SyclDevice` that it was allocated for; None for memory of the host.
@@ -141,8 +138,8 @@ impl PyPointerAttributes {
         if self.attributes.device.is_none() {
             return Ok(None);
         }
-        self.place.sycl()?;
-        Dpctl::get(py)?.device_of(py, &self.place).map(Some)
+        self.context_device.sycl()?;
+        self.context_device.sycl_device(py).map(Some)
     }
 
     fn __repr__(&self) -> String {
@@ -150,7 +147,7 @@ impl PyPointerAttributes {
             "<{:#x}: USM-{} on {}, byte {} of {} from {:#x}, allocation {}>",
             self.pointer,
             self.attributes.kind,
-            self.place.device().name(),
+            self.context_device.device().name(),
             self.pointer.wrapping_sub(self.attributes.base),
             self.attributes.size,
             self.attributes.base,
@@ -159,7 +156,7 @@ impl PyPointerAttributes {
     }
 }
 
-/// What Level Zero says of a pointer.
+/// The attributes of a pointer, from Level Zero.
 ///
 /// Parameters
 /// ----------
@@ -193,33 +190,18 @@ pub(crate) fn pointer_attributes(
     ptr: usize,
     context: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyPointerAttributes> {
-    let (place, attributes) = match context.filter(|context| !context.is_none()) {
+    let (context_device, attributes) = match context.filter(|context| !context.is_none()) {
         Some(context) => {
-            let target = Target::read(context, "context")?;
-            let found = Place::of_pointer(&target.context, ptr)?;
-            target.accept(py);
+            let resolved = ResolvedSyclObject::read(context, "context")?;
+            let found = ContextDevice::of_pointer(&resolved.context, ptr)?;
+            resolved.accept(py);
             found
         }
-        None => in_default_place(py, ptr)?,
+        None => resolve::pointer_attributes(py, ptr)?,
     };
     Ok(PyPointerAttributes {
         pointer: ptr,
-        place,
+        context_device,
         attributes,
     })
-}
-
-/// The place of a pointer in the context where memory goes by default.
-pub(super) fn in_default_place(
-    py: Python<'_>,
-    pointer: usize,
-) -> PyResult<(Arc<Place>, PointerAttributes)> {
-    let place = default_spot(py)?.place();
-    match place.sycl() {
-        Ok(context) => Place::of_pointer(context, pointer),
-        Err(_) => {
-            let attributes = place.context().pointer_attributes(pointer).or_raise()?;
-            Ok((Arc::clone(place), attributes))
-        }
-    }
 }

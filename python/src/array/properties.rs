@@ -1,12 +1,12 @@
-//! What an array tells of itself.
+//! The properties of an array.
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::class::UsmArray;
-use super::dtype;
 use crate::memory::PyMemory;
+use crate::parse::dtype;
 
 #[pymethods]
 impl UsmArray {
@@ -124,7 +124,7 @@ impl UsmArray {
     /// (24, True)
     #[getter]
     fn base(&self, py: Python<'_>) -> Py<PyMemory> {
-        self.in_use().object().clone_ref(py)
+        self.pinned().object().clone_ref(py)
     }
 
     /// Kind of the memory: 'shared', 'device' or 'host'.
@@ -182,7 +182,7 @@ impl UsmArray {
     /// Address of the element with all indices 0; of the memory when there are no elements.
     #[getter]
     fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.first(self.memory().for_others(py)?))
+        Ok(self.first(self.memory().for_export(py)?))
     }
 
     /// The `dpctl.SyclContext` that the memory is bound to.
@@ -195,7 +195,7 @@ impl UsmArray {
     /// True
     #[getter]
     fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.in_use()
+        self.pinned()
             .object()
             .bind(py)
             .getattr(intern!(py, "sycl_context"))
@@ -211,7 +211,7 @@ impl UsmArray {
     /// True
     #[getter]
     fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.in_use()
+        self.pinned()
             .object()
             .bind(py)
             .getattr(intern!(py, "sycl_device"))
@@ -227,7 +227,7 @@ impl UsmArray {
     /// True
     #[getter]
     fn sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.in_use()
+        self.pinned()
             .object()
             .bind(py)
             .getattr(intern!(py, "sycl_queue"))

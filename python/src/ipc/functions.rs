@@ -1,11 +1,11 @@
-//! dpctl's functions for the same, of device memory.
+//! dpctl's functions for IPC handles of device memory.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::handle::PyIpcHandle;
-use crate::kinds::MemoryUSMDevice;
+use crate::memory::MemoryUSMDevice;
 
 /// A handle of USM-device memory, as bytes.
 ///
@@ -19,7 +19,7 @@ use crate::kinds::MemoryUSMDevice;
 /// Returns
 /// -------
 /// bytes
-///     What `SyclIPCOpenMemHandle` takes in another process.
+///     The argument of `SyclIPCOpenMemHandle` in another process.
 ///
 /// Raises
 /// ------
@@ -52,7 +52,7 @@ pub(crate) fn get_mem_handle<'py>(usm_memory: &Bound<'py, PyAny>) -> PyResult<Bo
 /// Parameters
 /// ----------
 /// handle_bytes : bytes
-///     What `SyclIPCGetMemHandle` gave in another process.
+///     The result of `SyclIPCGetMemHandle` in another process.
 /// device : dpctl.SyclDevice, optional
 ///     The device to open it on; by default the one that new memory goes to.
 /// nbytes : int, optional
@@ -80,7 +80,7 @@ pub(crate) fn open_mem_handle<'py>(
     PyIpcHandle::open(handle_bytes, device, nbytes)
 }
 
-/// Closes what `SyclIPCOpenMemHandle` opened; the same as its `close()`.
+/// Closes memory that `SyclIPCOpenMemHandle` opened, like its `close()`.
 ///
 /// Parameters
 /// ----------

@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use super::opened;
 use crate::errors::OrRaise;
 use crate::memory::{Owner, PyMemory};
-use crate::spot::Spot;
+use crate::resolve::{binding_or_default, default_binding};
 use zeusm::process::Mutex;
 use zeusm::usm::Allocation;
 use zeusm::{Context, Device, IpcHandle, ipc};
@@ -20,9 +20,9 @@ use zeusm::{Context, Device, IpcHandle, ipc};
 ///
 /// Names USM to other processes of the machine.
 ///
-/// A handle travels by any means: as bytes, or pickled to a queue, a pipe or a file. It holds a secret, so give it only
-/// to whom you give the memory. The memory stays this process's: a handle object keeps it until the handle is closed, but
-/// its bytes do not, and open no more once the memory is freed.
+/// A handle is sent by any means: as bytes, or pickled to a queue, a pipe or a file. It contains a secret: a process that
+/// has it has access to the memory. This process still owns the memory: a handle object keeps it alive until the handle is
+/// closed, but the handle's bytes do not, and cannot be opened once the memory is freed.
 ///
 /// Parameters
 /// ----------
@@ -34,7 +34,7 @@ use zeusm::{Context, Device, IpcHandle, ipc};
 /// TypeError
 ///     When `usm_memory` is no memory object of zeusm.
 /// ValueError
-///     When it has no bytes, is closed, or was allocated by somebody else, who then has to export it.
+///     When it has no bytes, is closed, or belongs to another package or process, which has to export it.
 /// IPCError
 ///     When the driver does not pass memory between processes.
 ///
@@ -65,7 +65,7 @@ enum State {
 impl PyIpcHandle {
     /// The handle of all of a memory object's bytes.
     pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
-        let _use = memory.uses.guard()?;
+        let _pin = memory.pins.pin()?;
         let allocation = match memory.share_owner(py) {
             Some(Owner::Shared(allocation)) => allocation,
             Some(Owner::Mapping(_)) => {
@@ -84,7 +84,7 @@ impl PyIpcHandle {
                 "USM memory object has a null pointer: of no bytes there is nothing to share",
             ));
         }
-        let start = memory.for_others(py)? - allocation.as_ptr().addr();
+        let start = memory.for_export(py)? - allocation.as_ptr().addr();
         let range = start..start + memory.nbytes;
         let handle = py
             .detach(|| IpcHandle::new(&allocation, range))
@@ -138,12 +138,12 @@ impl PyIpcHandle {
     /// True
     #[staticmethod]
     fn is_available(py: Python<'_>) -> PyResult<bool> {
-        let spot = Spot::default_one(py)?;
-        let driver = spot.place().device().driver();
+        let binding = default_binding(py)?;
+        let driver = binding.context_device().device().driver();
         py.detach(|| ipc::is_supported(driver)).or_raise()
     }
 
-    /// Makes a handle of what `to_bytes` gave, here or in another process.
+    /// Makes a handle of the result of `to_bytes`, in this or another process.
     ///
     /// Raises
     /// ------
@@ -244,14 +244,14 @@ impl PyIpcHandle {
             None => handle.size(),
             Some(nbytes) => first(nbytes, handle.size())?,
         };
-        let spot = match device.filter(|device| !device.is_none()) {
-            Some(device) => Spot::read(device, "device")?,
-            None => Spot::default_one(py)?,
-        };
-        let (context, device): (&Context, &Device) =
-            (spot.place().context(), spot.place().device());
+        let device = device.filter(|device| !device.is_none());
+        let binding = binding_or_default(py, device, "device")?;
+        let (context, device): (&Context, &Device) = (
+            binding.context_device().context(),
+            binding.context_device().device(),
+        );
         let mapping = py.detach(|| handle.open(context, device)).or_raise()?;
-        opened::object(py, mapping, nbytes, spot)
+        opened::object(py, mapping, nbytes, binding)
     }
 
     /// Closes memory that `open` gave; the same as its `close()`.
@@ -294,8 +294,8 @@ impl PyIpcHandle {
         usm_memory.call_method0("close").map(drop)
     }
 
-    /// Closes the handle object, which then keeps the memory no longer. What it was sent to can still open it for as
-    /// long as the memory lives. Closing again does nothing.
+    /// Closes the handle object, which then no longer keeps the memory alive. Other processes can still open the handle
+    /// while the memory lives. Closing again does nothing.
     ///
     /// Examples
     /// --------

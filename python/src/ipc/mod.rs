@@ -4,6 +4,6 @@ mod functions;
 mod handle;
 mod opened;
 
-pub(super) use functions::{close_mem_handle, get_mem_handle, open_mem_handle};
-pub(super) use handle::PyIpcHandle;
-pub(super) use opened::{MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared};
+pub(crate) use functions::{close_mem_handle, get_mem_handle, open_mem_handle};
+pub(crate) use handle::PyIpcHandle;
+pub(crate) use opened::{MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared};

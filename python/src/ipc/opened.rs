@@ -1,12 +1,11 @@
-//! The classes of another process's memory: those of one's own, with dpctl's way to tell that they are closed.
+//! The classes of another process's memory: subclasses of the memory classes, which behave as dpctl's do once closed.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use crate::kinds::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared};
-use crate::memory::{Owner, PyMemory};
-use crate::spot::Spot;
+use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, Owner, PyMemory};
+use crate::resolve::QueueBinding;
 use zeusm::ipc::Mapping;
 use zeusm::usm::UsmKind;
 
@@ -31,11 +30,11 @@ macro_rules! class {
             /// True
             #[getter]
             fn is_closed(slf: &Bound<'_, Self>) -> bool {
-                slf.as_super().as_super().get().uses.is_closed()
+                slf.as_super().as_super().get().pins.is_closed()
             }
 
-            /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. Its kind here, which the
-            /// class tells, may be another: Intel's driver opens shared memory as device memory.
+            /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. Its kind here, by the class,
+            /// may differ: Intel's driver opens shared memory as device memory.
             ///
             /// Examples
             /// --------
@@ -47,8 +46,8 @@ macro_rules! class {
             #[getter]
             fn exported_usm_type(slf: &Bound<'_, Self>) -> PyResult<&'static str> {
                 let memory = slf.as_super().as_super().get();
-                let kind = memory.kind_at_owner().unwrap_or(memory.kind);
-                let _use = memory.uses.guard()?;
+                let kind = memory.exported_kind().unwrap_or(memory.kind);
+                let _pin = memory.pins.pin()?;
                 Ok(kind.name())
             }
 
@@ -64,7 +63,7 @@ macro_rules! class {
             #[getter]
             fn nbytes(slf: &Bound<'_, Self>) -> usize {
                 let memory = slf.as_super().as_super().get();
-                memory.uses.guard().map_or(0, |_use| memory.nbytes)
+                memory.pins.pin().map_or(0, |_pin| memory.nbytes)
             }
 
             /// Size of the memory in bytes; 0 once closed.
@@ -89,8 +88,8 @@ macro_rules! class {
             #[getter]
             fn _pointer(slf: &Bound<'_, Self>) -> PyResult<usize> {
                 let memory = slf.as_super().as_super().get();
-                match memory.uses.guard() {
-                    Ok(_use) => memory.for_others(slf.py()),
+                match memory.pins.pin() {
+                    Ok(_pin) => memory.for_export(slf.py()),
                     Err(_) => Ok(0),
                 }
             }
@@ -147,11 +146,12 @@ pub(super) fn object(
     py: Python<'_>,
     mapping: Mapping,
     nbytes: usize,
-    spot: Arc<Spot>,
+    binding: Arc<QueueBinding>,
 ) -> PyResult<Bound<'_, PyAny>> {
     let kind = mapping.kind();
     let pointer = mapping.as_ptr().addr();
-    let memory = spot.memory(
+    let memory = PyMemory::new(
+        binding,
         pointer,
         nbytes,
         kind,
@@ -184,26 +184,4 @@ pub(super) fn is_one(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<MemoryIPCDevice>()
         || object.is_instance_of::<MemoryIPCShared>()
         || object.is_instance_of::<MemoryIPCHost>()
-}
-
-impl PyMemory {
-    /// The kind that another process's memory has there; `None` for any other memory, and once closed.
-    fn kind_at_owner(&self) -> Option<UsmKind> {
-        match &*self.owner.lock() {
-            Some(Owner::Mapping(mapping)) => Some(mapping.exported_kind()),
-            _ => None,
-        }
-    }
-
-    /// What a refusal to the host has to add, where another process's memory was the host's as well before it was opened
-    /// here.
-    pub(crate) fn why_not_hosts(&self) -> String {
-        match self.kind_at_owner() {
-            Some(kind) if kind.is_host_accessible() => format!(
-                "; its owner has it as USM-{kind} memory, which the driver opens as USM-{} memory in other processes",
-                self.kind
-            ),
-            _ => String::new(),
-        }
-    }
 }

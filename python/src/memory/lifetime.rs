@@ -1,4 +1,4 @@
-//! Sharing a part of the memory, and letting go of it.
+//! Sharing a part of the memory, and freeing it.
 
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -8,9 +8,8 @@ use pyo3::types::PySlice;
 
 use std::sync::Arc;
 
-use super::{Address, Owner, PyMemory};
-use crate::kinds;
-use crate::uses::Close;
+use super::{Address, Owner, PyMemory, object};
+use crate::pins::Close;
 
 #[pymethods]
 impl PyMemory {
@@ -18,7 +17,7 @@ impl PyMemory {
     fn __getitem__<'py>(
         slf: &Bound<'py, Self>,
         index: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Bound<'py, Self>> {
         let memory = slf.get();
         let slice = index.cast::<PySlice>().map_err(|_| {
             PyTypeError::new_err(
@@ -35,14 +34,14 @@ impl PyMemory {
         let mut part = memory.share(slf.py())?;
         part.nbytes = range.slicelength;
         part.alignment_bits = 0;
-        // Without a byte there is nothing to point to, as in a new object of no bytes.
+        // A part of no bytes has the null pointer, as a new object of no bytes has.
         part.address = if part.nbytes == 0 {
             Address::new(0)
         } else {
             let address = memory.address;
             address.moved(address.number() + range.start.unsigned_abs())
         };
-        kinds::object(slf.py(), part)
+        object(slf.py(), part)
     }
 
     /// Whether the object was closed.
@@ -57,17 +56,17 @@ impl PyMemory {
     /// True
     #[getter]
     fn closed(&self) -> bool {
-        self.uses.is_closed()
+        self.pins.is_closed()
     }
 
-    /// Frees the memory now, or lets go of the object that owns it. Closing again does nothing.
+    /// Frees the memory now, or drops the reference to the object that owns it. Closing again does nothing.
     ///
     /// Raises
     /// ------
     /// BufferError
     ///     While something uses the memory: a memoryview or array, a running operation, another object that shares
     ///     it, or, once `__sycl_usm_array_interface__` was read, perhaps another package. Drop the last reference
-    ///     instead: that frees the memory as soon as nobody needs it.
+    ///     instead: that frees the memory as soon as nothing uses it.
     ///
     /// Examples
     /// --------
@@ -81,12 +80,12 @@ impl PyMemory {
     /// >>> view.release()
     /// >>> memory.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let closing = match self.uses.close() {
+        let closing = match self.pins.close() {
             Close::Begun(closing) => closing,
             Close::Closed => return Ok(()),
-            Close::Used(uses) => {
+            Close::Pinned(pins) => {
                 return Err(PyBufferError::new_err(format!(
-                    "the memory cannot be closed while {uses} memoryviews, arrays or operations use it"
+                    "the memory cannot be closed while {pins} memoryviews, arrays or operations use it"
                 )));
             }
         };
@@ -105,7 +104,7 @@ impl PyMemory {
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        slf.get().uses.guard()?;
+        slf.get().pins.pin()?;
         Ok(slf)
     }
 
@@ -118,8 +117,8 @@ impl PyMemory {
         self.close(py)
     }
 
-    // No __clear__: what the owner holds has to stay for as long as there is a pointer to it. A cycle through it is
-    // broken at its other end.
+    // No __clear__: the owner has to stay for as long as there is a pointer to the memory. A reference cycle through it is
+    // broken at another object.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.owner.try_lock().as_deref() {
             Some(Some(Owner::Object(object))) => visit.call(object),
@@ -129,7 +128,7 @@ impl PyMemory {
 }
 
 impl PyMemory {
-    /// Whether nobody else has the memory, as far as can be known; if not, who.
+    /// Checks that no other object or package has the memory, as far as zeusm knows; the error says which has.
     fn check_unshared(&self) -> Result<(), &'static str> {
         let owner = self.owner.lock();
         let owners = match &*owner {
@@ -141,7 +140,7 @@ impl PyMemory {
             Some(_) if owners > 1 => {
                 Err("the memory cannot be closed while other objects share it")
             }
-            Some(_) if self.reach.is_exported() => Err(
+            Some(_) if self.export_state.is_exported() => Err(
                 "the memory cannot be closed: its __sycl_usm_array_interface__ was read, so other packages may use it; \
                  drop the references to it instead",
             ),

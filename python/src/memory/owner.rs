@@ -1,4 +1,4 @@
-//! Who keeps memory alive.
+//! Owners of memory.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use pyo3::prelude::*;
 use zeusm::ipc::Mapping;
 use zeusm::usm::Allocation;
 
-/// Who keeps the memory alive.
+/// What keeps the memory alive.
 pub(crate) enum Owner {
-    /// The one object that has it: most memory is never shared.
+    /// An allocation that one object has, as most memory is never shared.
     Allocation(Allocation),
-    /// All objects that share it.
+    /// An allocation that several objects share.
     Shared(Arc<Allocation>),
     /// The object whose interface was read.
     Object(Py<PyAny>),
-    /// Another process.
+    /// A mapping of another process's memory.
     Mapping(Arc<Mapping>),
 }
 
 impl Owner {
-    /// Another owner of the same memory.
+    /// Two owners of the same memory.
     pub(super) fn share(self, py: Python<'_>) -> (Self, Self) {
         match self {
             Self::Allocation(allocation) => Self::Shared(Arc::new(allocation)).share(py),

@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::PyMemory;
+use super::classes::class;
 use crate::errors::passes;
-use crate::kinds;
 use zeusm::usm::UsmKind;
 
-/// From this protocol on, pickles may leave large buffers to the side.
+/// From this protocol on, pickles may have out-of-band buffers.
 const OUT_OF_BAND_PROTOCOL: i32 = 5;
 
 #[pymethods]
@@ -23,7 +23,7 @@ impl PyMemory {
         let content = if protocol < OUT_OF_BAND_PROTOCOL {
             slf.call_method0("tobytes")?
         } else {
-            // The memory itself where the host can look at it: with out-of-band buffers, not one byte is copied.
+            // The memory itself where the host can access it: with out-of-band buffers, no byte is copied.
             let bytes = if memory.kind.is_host_accessible() {
                 slf.as_any().clone()
             } else {
@@ -44,7 +44,7 @@ impl PyMemory {
     }
 }
 
-/// What pickles call: new memory with these bytes, on the named device where there is one, else the default device.
+/// Unpickles: new memory with these bytes, on the named device where there is one, else the default device.
 #[pyfunction(name = "_from_pickle")]
 pub(crate) fn from_pickle<'py>(
     content: &Bound<'py, PyAny>,
@@ -65,7 +65,7 @@ pub(crate) fn from_pickle<'py>(
         .import("builtins")?
         .call_method1("memoryview", (content,))?
         .getattr("nbytes")?;
-    let class = kinds::class(py, kind);
+    let class = class(py, kind);
     let make = |queue: Option<&Bound<'py, PyAny>>| {
         let keywords = PyDict::new(py);
         keywords.set_item("alignment", alignment)?;
@@ -73,7 +73,7 @@ pub(crate) fn from_pickle<'py>(
         class.call((&size,), Some(&keywords))
     };
     let memory = match device {
-        // The device may not exist here; what else is wrong shows without it, too.
+        // The device may not exist here. Any other error occurs again without it.
         Some(_) => make(device).or_else(|error| unless_it_passes(py, error, || make(None))),
         None => make(None),
     }?;
@@ -81,7 +81,7 @@ pub(crate) fn from_pickle<'py>(
     Ok(memory)
 }
 
-/// What else can be done about an error, unless it [passes].
+/// The alternative after an error, unless the error [passes].
 fn unless_it_passes<T>(
     py: Python<'_>,
     error: PyErr,

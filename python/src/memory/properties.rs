@@ -1,4 +1,4 @@
-//! What a memory object tells of itself.
+//! The properties of a memory object.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -6,9 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use super::{Owner, PyMemory};
-use crate::capsule;
-use crate::dpctl::Dpctl;
-use crate::kinds;
+use crate::{dpctl, parse};
 use zeusm::usm::UsmKind;
 
 #[pymethods]
@@ -40,8 +38,8 @@ impl PyMemory {
     /// Address of the first byte; 0 when there is none.
     #[getter]
     fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
-        let _use = self.uses.guard()?;
-        self.for_others(py)
+        let _pin = self.pins.pin()?;
+        self.for_export(py)
     }
 
     /// The object that owns the memory; None when zeusm does.
@@ -71,9 +69,9 @@ impl PyMemory {
     /// True
     #[getter]
     fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.spot.queue(py) {
+        match self.binding.queue(py) {
             Some(queue) => queue.object().bind(py).getattr("sycl_context"),
-            None => Dpctl::get(py)?.context_of(py, self.place()),
+            None => self.context_device().new_sycl_context(py),
         }
     }
 
@@ -92,9 +90,9 @@ impl PyMemory {
     /// 'level_zero'
     #[getter]
     fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.spot.queue(py) {
+        match self.binding.queue(py) {
             Some(queue) => queue.object().bind(py).getattr("sycl_device"),
-            None => Dpctl::get(py)?.device_of(py, self.place()),
+            None => self.context_device().sycl_device(py),
         }
     }
 
@@ -108,9 +106,9 @@ impl PyMemory {
     /// True
     #[getter]
     fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // Why there is no SYCL context is more to the point than why dpctl cannot be imported.
-        self.place().sycl()?;
-        let queue = self.spot.queue_or_new(py)?;
+        // Checked first: the reason why there is no SYCL context helps more than why dpctl cannot be imported.
+        self.context_device().sycl()?;
+        let queue = self.binding.queue_or_new(py)?;
         Ok(queue.object().clone_ref(py))
     }
 
@@ -120,7 +118,7 @@ impl PyMemory {
         self.sycl_queue(py)
     }
 
-    /// What other packages read to use the memory in place.
+    /// The interface for other packages to use the memory in place.
     ///
     /// `data` (address, read-only), `shape` in bytes, `strides` None, `offset` 0, `typestr` "|u1", `version` 1, and
     /// `syclobj`, a `SyclContextRef` capsule made anew at each read.
@@ -131,10 +129,10 @@ impl PyMemory {
     ///     When the memory is in no SYCL context; the message says why and what to install.
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let _use = self.uses.guard()?;
-        let syclobj = capsule::of(py, self.place().sycl()?)?;
-        let address = self.for_others(py)?;
-        self.reach.export();
+        let _pin = self.pins.pin()?;
+        let syclobj = dpctl::new_capsule(py, self.context_device().sycl()?)?;
+        let address = self.for_export(py)?;
+        self.export_state.mark_exported();
         let dictionary = template(py)?.copy()?;
         dictionary.set_item(intern!(py, "data"), (address, self.read_only))?;
         dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;
@@ -173,7 +171,7 @@ impl PyMemory {
     /// [1, 2, 3]
     #[pyo3(signature = (syclobj=None))]
     fn get_usm_type_enum(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<i32> {
-        Ok(self.kind_in(syclobj)?.map_or(0, kinds::number))
+        Ok(self.kind_in(syclobj)?.map_or(0, parse::kind_number))
     }
 
     fn __len__(&self) -> usize {
@@ -181,7 +179,7 @@ impl PyMemory {
     }
 
     fn __repr__(&self) -> String {
-        let closed = if self.uses.is_closed() {
+        let closed = if self.pins.is_closed() {
             ", closed"
         } else {
             ""
@@ -193,7 +191,7 @@ impl PyMemory {
     }
 }
 
-/// The interface of every object of bytes, with room for what differs: copying it is cheaper than making it anew.
+/// The interface of all memory objects, without the fields that differ: to copy it is cheaper than to make it anew.
 fn template(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
     static TEMPLATE: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let template = TEMPLATE.get_or_try_init(py, || -> PyResult<_> {

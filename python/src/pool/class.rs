@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
-use super::{PyPoolScope, PyPoolStatistics, Supply};
-use crate::construct;
-use crate::errors::Explain;
-use crate::kinds;
-use crate::spot::Spot;
+use super::{PyPoolScope, PyPoolStatistics};
+use crate::parse::{number, usm_kind};
+use crate::resolve::{QueueBinding, binding_or_default};
 use zeusm::Error;
 use zeusm::pool::{Growth, Options, Pool};
 use zeusm::process::Mutex;
@@ -21,7 +19,7 @@ use zeusm::usm::UsmKind;
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
 /// --
 ///
-/// A pool of USM of one kind, in one context, for one device. What is allocated from it comes back to it, from any
+/// A pool of USM of one kind, in one context, for one device. Its blocks return to it when they are freed, from any
 /// thread; the pool ends when it and all of its memory are gone.
 ///
 /// Parameters
@@ -49,27 +47,27 @@ use zeusm::usm::UsmKind;
 /// (0, True, 0)
 #[pyclass(name = "MemoryPool", module = "zeusm.memory", frozen, weakref)]
 pub(crate) struct PyMemoryPool {
-    spot: Arc<Spot>,
+    binding: Arc<QueueBinding>,
     pool: Pool<LevelZeroProvider>,
-    /// The failure callback of a pool that is this object's alone, where the garbage collector finds it. A default pool
-    /// has many handles and keeps its callback by itself.
+    /// The failure callback of a pool that only this object has, where the garbage collector finds it. A default pool has
+    /// several Python objects and owns its callback itself.
     callback: Option<Arc<Callback>>,
 }
 
 type Callback = Mutex<Option<Py<PyAny>>>;
 
 impl PyMemoryPool {
-    pub(super) fn kind(&self) -> UsmKind {
+    pub(crate) fn kind(&self) -> UsmKind {
         self.pool.provider().kind()
     }
 
-    pub(super) fn pool(&self) -> &Pool<LevelZeroProvider> {
+    pub(crate) fn pool(&self) -> &Pool<LevelZeroProvider> {
         &self.pool
     }
 
     /// Where its memory is.
-    pub(super) fn spot(&self) -> &Arc<Spot> {
-        &self.spot
+    pub(crate) fn binding(&self) -> &Arc<QueueBinding> {
+        &self.binding
     }
 }
 
@@ -88,7 +86,7 @@ impl PyMemoryPool {
         first_slab: Option<&Bound<'_, PyAny>>,
         largest_slab: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let kind = kinds::named(usm_type)?;
+        let kind = usm_kind(usm_type)?;
         let usual = Options::default();
         let options = Options {
             limit: number("limit", limit)?,
@@ -100,10 +98,14 @@ impl PyMemoryPool {
                 ..usual.growth
             },
         };
-        let spot = spot(py, queue)?;
-        let provider = LevelZeroProvider::new(spot.place().context(), spot.place().device(), kind);
+        let binding = binding_or_default(py, queue, "queue")?;
+        let provider = LevelZeroProvider::new(
+            binding.context_device().context(),
+            binding.context_device().device(),
+            kind,
+        );
         Ok(Self {
-            spot,
+            binding,
             pool: Pool::new(provider, options),
             callback: Some(Arc::default()),
         })
@@ -121,50 +123,6 @@ impl PyMemoryPool {
     #[getter]
     fn usm_type(&self) -> &'static str {
         self.kind().name()
-    }
-
-    /// Allocates memory.
-    ///
-    /// Parameters
-    /// ----------
-    /// nbytes : int
-    ///     How many bytes.
-    /// alignment : int
-    ///     In bytes; 0, or a power of two of at most 2 MiB.
-    ///
-    /// Returns
-    /// -------
-    /// MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
-    ///     According to the pool's kind.
-    ///
-    /// Raises
-    /// ------
-    /// USMAllocationError
-    ///     When Level Zero or the limit refuses even after everything unused was given back and the failure callback was
-    ///     asked; the message has the figures.
-    /// ValueError
-    ///     For a negative size or an impossible alignment.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> memory.nbytes, memory.get_usm_type()
-    /// (1000, 'shared')
-    #[pyo3(signature = (nbytes, *, alignment=None))]
-    fn malloc<'py>(
-        &self,
-        nbytes: &Bound<'py, PyAny>,
-        alignment: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = nbytes.py();
-        let alignment = alignment.map_or(Ok(0), construct::alignment)?;
-        let size = construct::size(nbytes)?;
-        let supply = Supply::Pool(self.pool.clone());
-        let spot = Arc::clone(&self.spot);
-        let memory = construct::allocate_from(py, &supply, self.kind(), size, alignment, spot)?;
-        kinds::object(py, memory)
     }
 
     /// Bytes of the blocks in use, rounded up as the pool does.
@@ -219,7 +177,7 @@ impl PyMemoryPool {
         self.pool.statistics().into()
     }
 
-    /// Begins a new peak at what is in use now.
+    /// Resets the peak to the bytes in use.
     ///
     /// Examples
     /// --------
@@ -234,7 +192,7 @@ impl PyMemoryPool {
         self.pool.reset_peak();
     }
 
-    /// Counts what happens within a `with` block.
+    /// Counts the allocations within a `with` block.
     ///
     /// Examples
     /// --------
@@ -249,7 +207,7 @@ impl PyMemoryPool {
         PyPoolScope::new(&self.pool)
     }
 
-    /// Gives unused memory back until at most `keep` bytes are held; returns how many bytes went.
+    /// Frees unused memory until at most `keep` bytes are held; returns the number of bytes freed.
     ///
     /// Examples
     /// --------
@@ -265,7 +223,7 @@ impl PyMemoryPool {
         Ok(py.detach(|| self.pool.trim(keep)))
     }
 
-    /// Gives all unused memory back; returns how many bytes went.
+    /// Frees all unused memory; returns the number of bytes freed.
     ///
     /// Examples
     /// --------
@@ -308,9 +266,9 @@ impl PyMemoryPool {
         Ok(())
     }
 
-    /// Sets what is called with the number of bytes before an allocation fails, None for nothing. If it returns True,
-    /// the allocation is tried once more; if it raises, the allocation fails with that as the cause. It may use the
-    /// pool. It is kept until another takes its place, or the pool ends.
+    /// Sets a function that is called with the number of bytes before an allocation fails, or None. If it returns True, the
+    /// allocation is tried again; if it raises, the allocation fails with that as the cause. It may use the pool. The pool
+    /// holds it until it is replaced.
     ///
     /// Examples
     /// --------
@@ -341,9 +299,9 @@ impl PyMemoryPool {
             return Ok(());
         };
         let before = own.lock().replace(callback);
-        // It may run any code.
+        // The drop may run any code.
         drop(before);
-        // While there is no object, there is nobody to allocate from the pool either.
+        // Weak: without this object nothing allocates from the pool.
         let known = Arc::downgrade(own);
         self.pool.set_failure_callback(move |failure| {
             let own = known.upgrade();
@@ -383,7 +341,7 @@ impl PyMemoryPool {
     }
 }
 
-/// What a failure callback answers.
+/// Calls a failure callback.
 fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
     Python::attach(|py| callback.call1(py, (size,))?.is_truthy(py))
         .map_err(|error| Error::Callback(Box::new(error)))
@@ -415,34 +373,12 @@ pub(crate) fn get_pool(
     usm_type: &str,
     queue: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyMemoryPool> {
-    let kind = kinds::named(usm_type)?;
-    let spot = spot(py, queue)?;
-    let pool = spot.place().pool(kind)?;
+    let kind = usm_kind(usm_type)?;
+    let binding = binding_or_default(py, queue, "queue")?;
+    let pool = binding.context_device().pool(kind)?;
     Ok(PyMemoryPool {
-        spot,
+        binding,
         pool,
         callback: None,
     })
-}
-
-fn spot(py: Python<'_>, queue: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Spot>> {
-    match queue {
-        Some(queue) => Spot::read(queue, "queue"),
-        None => Spot::default_one(py),
-    }
-}
-
-/// A number of bytes.
-fn number(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
-    let Some(value) = value else { return Ok(None) };
-    if !construct::is_integral(value)? {
-        return Err(PyTypeError::new_err(format!(
-            "{name} must be an integer, not {}",
-            value.get_type().name()?
-        )));
-    }
-    let wrong =
-        || PyValueError::new_err(format!("{name} must be 0 to {}, not {value}", isize::MAX));
-    let number = value.extract::<isize>().explain(value.py(), |_| wrong())?;
-    usize::try_from(number).map(Some).map_err(|_| wrong())
 }

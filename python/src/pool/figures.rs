@@ -1,4 +1,4 @@
-//! What a pool has counted, as Python objects.
+//! The statistics of a pool, as Python objects.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use zeusm::pool::{Pool, Report, Scope, Statistics};
 use zeusm::process::Mutex;
 use zeusm::usm::LevelZeroProvider;
 
-/// As Python writes it.
+/// The representation in Python.
 trait Shown {
     fn shown(&self) -> String;
 }
@@ -69,7 +69,7 @@ macro_rules! figures {
 }
 
 figures! {
-    /// The figures of a pool at one moment. All but the peak are exact whenever no allocation is under way; the peak is
+    /// The figures of a pool at one moment. All but the peak are exact whenever no allocation is in progress; the peak is
     /// exact as long as one thread allocates, and within 1 MiB for every further one.
     ///
     /// Examples
@@ -205,7 +205,7 @@ figures! {
 }
 
 figures! {
-    /// What happened in a pool during a scope.
+    /// The report on a pool over a scope.
     ///
     /// Examples
     /// --------
@@ -308,7 +308,7 @@ figures! {
     }
 }
 
-/// Counts what happens in a pool within a `with` block.
+/// Counts the allocations of a pool within a `with` block.
 ///
 /// Examples
 /// --------
@@ -360,7 +360,7 @@ impl PyPoolScope {
         }
     }
 
-    /// What has happened: within the block so far, after it in all of it.
+    /// The report: within the block so far, after it on the whole block.
     ///
     /// Raises
     /// ------

@@ -2,8 +2,8 @@
 
 mod class;
 mod figures;
-mod supply;
+mod source;
 
-pub(super) use class::{PyMemoryPool, get_pool};
-pub(super) use figures::{PyPoolReport, PyPoolScope, PyPoolStatistics};
-pub(super) use supply::Supply;
+pub(crate) use class::{PyMemoryPool, get_pool};
+pub(crate) use figures::{PyPoolReport, PyPoolScope, PyPoolStatistics};
+pub(crate) use source::AllocationSource;

@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock as StdRwLock};
 #[path = "../../../src/process/local.rs"]
 mod local;
 
-pub(crate) use crate::renew;
+pub(crate) use crate::fork_safe;
 pub(crate) use local::Local;
 pub use loom::sync::MutexGuard;
 

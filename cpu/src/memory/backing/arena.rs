@@ -1,5 +1,5 @@
-//! Small memory, cut from blocks. What is free is written down beside a block and not in it, so that nobody who maps
-//! the block, or writes past the end of an allocation, can lead the allocator astray.
+//! Small allocations, suballocated from blocks. The allocator's metadata is kept outside of the block, so neither a
+//! process that maps the block nor a write past the end of an allocation can corrupt it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use offset_allocator::{Allocation, Allocator};
 
 use super::block::Block;
-use super::{LEAST_ALIGNMENT, PAGE};
-use crate::process::sync::{Held, Mutex, MutexGuard};
+use super::{MIN_ALIGNMENT, PAGE};
+use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
 
-/// Bytes of a block that small memory is cut from: room for several of the largest, little to move when exported.
+/// The length of a block for small allocations: room for several of the largest, and little to move at an export.
 const LENGTH: usize = 2 << 20;
-/// Pieces of one block at most; each costs twenty-odd bytes, used or not.
-const MOST_PIECES: u32 = 8192;
+/// The most suballocations of a block; each costs some twenty bytes of metadata, used or not.
+const MAX_SUBALLOCATIONS: u32 = 8192;
 
-/// A piece of a block, which is free again when it is dropped.
-pub struct Piece {
+/// A part of a block, freed when it is dropped.
+pub struct Suballocation {
     block: Arc<Block>,
     address: usize,
     cut: Allocation<u16>,
@@ -25,10 +25,10 @@ pub struct Piece {
 struct Arena {
     block: Arc<Block>,
     free: Allocator<u16>,
-    pieces: usize,
+    suballocations: usize,
 }
 
-/// All arenas by address, and the one that had room last.
+/// All arenas by address, and the one that served last.
 struct Arenas {
     all: BTreeMap<usize, Arena>,
     latest: usize,
@@ -39,12 +39,12 @@ static ARENAS: Mutex<Arenas> = Mutex::new(Arenas {
     latest: 0,
 });
 
-impl Piece {
+impl Suballocation {
     /// `size` bytes, aligned to a power of two of at most a page; `None` when there are none.
     pub fn new(size: usize, alignment: usize) -> Option<Self> {
         debug_assert!(alignment <= PAGE);
-        let slack = alignment.saturating_sub(LEAST_ALIGNMENT);
-        let units = u32::try_from((size + slack).div_ceil(LEAST_ALIGNMENT)).ok()?;
+        let slack = alignment.saturating_sub(MIN_ALIGNMENT);
+        let units = u32::try_from((size + slack).div_ceil(MIN_ALIGNMENT)).ok()?;
         let mut arenas = ARENAS.lock();
         let (block, cut) = match arenas.cut(units) {
             Some(found) => found,
@@ -53,9 +53,9 @@ impl Piece {
                 arenas.cut(units)?
             }
         };
-        let start = block.address() + usize::from(cut.offset) * LEAST_ALIGNMENT;
+        let start = block.address() + usize::from(cut.offset) * MIN_ALIGNMENT;
         Some(Self {
-            address: start.next_multiple_of(alignment.max(LEAST_ALIGNMENT)),
+            address: start.next_multiple_of(alignment.max(MIN_ALIGNMENT)),
             block,
             cut,
         })
@@ -66,7 +66,7 @@ impl Piece {
         self.address
     }
 
-    /// What it is a piece of.
+    /// The block that it is a part of.
     pub fn block(&self) -> &Block {
         &self.block
     }
@@ -89,23 +89,24 @@ impl Arenas {
         let block = Arc::new(Block::new(LENGTH, PAGE)?);
         self.latest = block.address();
         let arena = Arena {
-            free: Allocator::with_max_allocs((LENGTH / LEAST_ALIGNMENT) as u32, MOST_PIECES),
+            free: Allocator::with_max_allocs((LENGTH / MIN_ALIGNMENT) as u32, MAX_SUBALLOCATIONS),
             block,
-            pieces: 0,
+            suballocations: 0,
         };
         self.all.insert(self.latest, arena);
         Some(())
     }
 
-    /// Frees a piece; the arena that is not needed any more, for the caller to drop.
-    fn take_back(&mut self, piece: &Piece) -> Option<Arena> {
-        let address = piece.block.address();
+    /// Frees a suballocation. Returns an arena that is no longer needed, for the caller to drop without the lock.
+    fn release(&mut self, suballocation: &Suballocation) -> Option<Arena> {
+        let address = suballocation.block.address();
         let arena = self.all.get_mut(&address)?;
-        arena.free.free(piece.cut);
-        arena.pieces -= 1;
-        // One empty arena is kept, lest a program that allocates and frees at its edge maps and unmaps each time.
-        let kept = |arena: &Arena| arena.pieces == 0 && !arena.block.is_closed();
-        let needless = arena.pieces == 0
+        arena.free.free(suballocation.cut);
+        arena.suballocations -= 1;
+        // One empty arena is kept, so that a program that allocates and frees in turns does not map and unmap each
+        // time.
+        let kept = |arena: &Arena| arena.suballocations == 0 && !arena.block.is_closed();
+        let needless = arena.suballocations == 0
             && (arena.block.is_closed() || self.all.values().filter(|it| kept(it)).count() > 1);
         needless.then(|| self.all.remove(&address)).flatten()
     }
@@ -117,35 +118,38 @@ impl Arena {
             return None;
         }
         let cut = self.free.allocate(units)?;
-        self.pieces += 1;
+        self.suballocations += 1;
         Some((Arc::clone(&self.block), cut))
     }
 }
 
-impl Drop for Piece {
+impl Drop for Suballocation {
     fn drop(&mut self) {
-        let needless = ARENAS.lock().take_back(self);
+        let needless = ARENAS.lock().release(self);
         drop(needless);
     }
 }
 
-static HELD: Held<MutexGuard<'static, Arenas>> = Held::new();
+static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Arenas>> = HeldGuard::new();
 
-/// Keeps every other thread from cutting and freeing until this one calls [`release`], so that a fork in between does
-/// not copy an arena half changed.
-pub fn hold() {
-    // SAFETY: `HELD` goes with the arenas' lock.
-    unsafe { HELD.put(ARENAS.lock()) };
+/// Locks the arenas until this thread calls [`parent`], so that a fork copies them in a consistent state.
+pub fn prepare() {
+    // SAFETY: the arenas' lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(ARENAS.lock()) };
 }
 
-/// Ends what [`hold`] began on this thread, or on the one that this one is a copy of.
-pub fn release() {
-    // SAFETY: this thread took the lock in `hold`, or is a copy of the one that did.
-    drop(unsafe { HELD.take() });
+/// Undoes [`prepare`], in the parent and in the child.
+pub fn parent() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
 }
 
-impl std::fmt::Debug for Piece {
+impl std::fmt::Debug for Suballocation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Piece({:#x} of {:?})", self.address, self.block)
+        write!(
+            formatter,
+            "Suballocation({:#x} of {:?})",
+            self.address, self.block
+        )
     }
 }

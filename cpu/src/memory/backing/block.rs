@@ -1,4 +1,4 @@
-//! A block of memory that allocations are cut from, or that is one.
+//! Blocks: mappings that hold one large or many small allocations.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -7,13 +7,13 @@ use super::mapping::Mapping;
 use super::share::can_move;
 use crate::process;
 
-/// Bytes that are mapped, freed when the block is dropped.
+/// A mapping, unmapped when the block is dropped.
 #[derive(Debug)]
 pub struct Block {
     mapping: Mapping,
-    /// The generation of the process that exported something of it; 0 when none has.
+    /// The generation of the process that exported an allocation of it; 0 when none has.
     exported_in: AtomicU32,
-    /// Whether it has been in a file, in this process or one that this was forked from.
+    /// Whether it was ever moved into a memory file, in this process or one that it was forked from.
     in_file: AtomicBool,
 }
 
@@ -26,25 +26,25 @@ impl Block {
             in_file: AtomicBool::new(false),
         };
         if can_move().is_err() {
-            exports::share_from_the_beginning(&block);
+            exports::share_when_new(&block);
         }
         Some(block)
     }
 
-    /// Lets nothing new be cut from it.
+    /// Excludes it from further suballocation.
     pub(super) fn close(&self) {
         self.exported_in
             .store(process::generation(), Ordering::Release);
     }
 
-    /// Whether nothing new may be cut from it: it would be seen by all processes that something of the block was exported
-    /// to. The copy of a child is its own.
+    /// Whether it is excluded from suballocation: processes that an allocation of the block was exported to can see all
+    /// of the block. The copy in a fork's child is private again.
     pub fn is_closed(&self) -> bool {
         self.exported_in.load(Ordering::Acquire) == process::generation()
     }
 
-    /// Tells that it is in a file.
-    pub(super) fn note_file(&self) {
+    /// Notes that it was moved into a memory file.
+    pub(super) fn set_in_file(&self) {
         self.in_file.store(true, Ordering::Release);
     }
 
@@ -62,7 +62,7 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if *self.in_file.get_mut() {
-            exports::forget(self.mapping.address());
+            exports::unregister(self.mapping.address());
         }
     }
 }

@@ -1,10 +1,10 @@
-//! A range of addresses with memory behind it, given back when dropped.
+//! Memory mappings, unmapped when dropped.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use super::{HUGE_FROM, HUGE_PAGE, PAGE};
+use super::{HUGE_PAGE, HUGE_PAGE_THRESHOLD, PAGE};
 
 const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
@@ -18,13 +18,13 @@ pub struct Mapping {
 impl Mapping {
     /// At least `length` bytes of zeros aligned to `alignment`, private to the process, with huge pages when large.
     pub fn anonymous(length: usize, alignment: usize) -> Option<Self> {
-        let huge = length >= HUGE_FROM;
+        let huge = length >= HUGE_PAGE_THRESHOLD;
         let alignment = if huge { HUGE_PAGE } else { alignment.max(PAGE) };
         let length = length.checked_next_multiple_of(PAGE)?;
-        // Enough to cut an aligned piece out of it.
+        // Enough to contain an aligned range of `length` bytes.
         let reserved = length.checked_add(alignment - PAGE)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: an anonymous mapping at an address of the system's choice disturbs nobody.
+        // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
         let start = unsafe { libc::mmap(ptr::null_mut(), reserved, READ_WRITE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return None;
@@ -38,10 +38,10 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with everybody who maps it.
+    /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with every process that maps it.
     pub fn of_file(file: &File, offset: u64, length: usize) -> Option<Self> {
         let offset = libc::off_t::try_from(offset).ok()?;
-        // SAFETY: a mapping at an address of the system's choice disturbs nobody.
+        // SAFETY: a mapping at an address of the system's choice replaces no other one.
         let address = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -63,10 +63,10 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// Puts the beginning of `file` in the place of what is mapped, at the same addresses.
+    /// Maps the beginning of `file` at the same addresses.
     pub fn replace(&self, file: &File) -> std::io::Result<()> {
-        // SAFETY: the range is ours; that its content changes is what the caller asks for.
-        let answer = unsafe {
+        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
+        let result = unsafe {
             libc::mmap(
                 self.address as *mut _,
                 self.length,
@@ -76,17 +76,18 @@ impl Mapping {
                 0,
             )
         };
-        if answer == libc::MAP_FAILED {
+        if result == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
         self.want_huge_pages();
         Ok(())
     }
 
-    /// Puts the beginning of `file` in the place of `length` bytes of ours at `address`, so that no write goes back to it.
+    /// Maps the beginning of `file` privately (copy on write) over `length` bytes at `address`, which a mapping of ours
+    /// owns.
     pub fn replace_privately(address: usize, length: usize, file: &File) -> std::io::Result<()> {
-        // SAFETY: the range is ours; that its content changes is what the caller asks for.
-        let answer = unsafe {
+        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
+        let result = unsafe {
             libc::mmap(
                 address as *mut _,
                 length,
@@ -96,13 +97,13 @@ impl Mapping {
                 0,
             )
         };
-        if answer == libc::MAP_FAILED {
+        if result == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
         Ok(())
     }
 
-    /// Moves the pages elsewhere in one step and leaves the addresses mapped, with nothing behind them.
+    /// Moves the pages to other addresses in one step. The old addresses stay mapped, without pages.
     pub fn set_aside(&self) -> std::io::Result<Self> {
         // SAFETY: the range is ours; the new place is of the system's choice.
         let moved = unsafe {
@@ -123,9 +124,8 @@ impl Mapping {
         })
     }
 
-    /// Moves the pages to `address` in one step, in the place of what is mapped there, which is a mapping of ours of the
-    /// same length.
-    pub fn put_at(self, address: usize) -> std::io::Result<()> {
+    /// Moves the pages to `address` in one step, replacing a mapping of ours of the same length.
+    pub fn move_back(self, address: usize) -> std::io::Result<()> {
         // SAFETY: both ranges are ours and of one length.
         let moved = unsafe {
             libc::mremap(
@@ -155,7 +155,7 @@ impl Mapping {
 
     /// Huge pages make the first touch of large memory several times cheaper.
     fn want_huge_pages(&self) {
-        if self.length >= HUGE_FROM {
+        if self.length >= HUGE_PAGE_THRESHOLD {
             // SAFETY: advice about a mapping of ours; a system without huge pages ignores it.
             unsafe { libc::madvise(self.address as *mut _, self.length, libc::MADV_HUGEPAGE) };
         }
@@ -170,7 +170,7 @@ impl Drop for Mapping {
 
 fn unmap(address: usize, length: usize) {
     if length > 0 {
-        // SAFETY: callers pass a part of a mapping of ours that nobody uses any more.
+        // SAFETY: callers pass a part of a mapping of ours that is no longer used.
         unsafe { libc::munmap(address as *mut _, length) };
     }
 }

@@ -1,13 +1,14 @@
-//! What a block's file says of an exported allocation.
+//! The record of an exported allocation in its block's file.
 
 use level_zero_sys as sys;
 
-/// An exported allocation: a descriptor alone is enough to map it, and to see whether its owner has freed it.
+/// An exported allocation. With it, a descriptor is enough to map the allocation and to tell whether its owner has
+/// freed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The allocation's id in the process that owns it; never 0.
     pub id: u64,
-    /// Where it begins in the file, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
@@ -31,7 +32,7 @@ impl Record {
         bytes
     }
 
-    /// The record in `bytes`, if they are one.
+    /// Decodes a record; `None` when `bytes` are none.
     pub fn decode(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
         let (fields, _) = bytes.as_chunks::<8>();
         let [id, offset, size, tail] = fields else {

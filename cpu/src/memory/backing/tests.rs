@@ -8,7 +8,7 @@ use std::thread;
 
 use level_zero_sys as sys;
 
-use super::arena::Piece;
+use super::arena::Suballocation;
 use super::*;
 use crate::memory::allocate::next_id;
 
@@ -38,18 +38,22 @@ fn read(export: &Export, offset: u64) -> u64 {
 
 #[test]
 fn pieces_are_apart_aligned_and_used_again() {
-    let mut pieces = Vec::new();
+    let mut suballocations = Vec::new();
     for size in (1..3000).step_by(37) {
         for alignment in [0, 1, 64, 256, 4096] {
-            let piece = Piece::new(size, alignment).unwrap();
-            assert!(piece.address().is_multiple_of(alignment.max(64)));
-            pieces.push((piece.address(), size, piece));
+            let suballocation = Suballocation::new(size, alignment).unwrap();
+            assert!(suballocation.address().is_multiple_of(alignment.max(64)));
+            suballocations.push((suballocation.address(), size, suballocation));
         }
     }
-    pieces.sort_by_key(|piece| piece.0);
-    assert!(pieces.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0));
-    for (address, size, piece) in &pieces {
-        let block = piece.block();
+    suballocations.sort_by_key(|suballocation| suballocation.0);
+    assert!(
+        suballocations
+            .windows(2)
+            .all(|two| two[0].0 + two[0].1 <= two[1].0)
+    );
+    for (address, size, suballocation) in &suballocations {
+        let block = suballocation.block();
         assert!(*address >= block.address() && address + size <= block.address() + (2 << 20));
     }
 }
@@ -59,7 +63,7 @@ fn what_is_exported_keeps_its_bytes_and_shares_them() {
     for length in [PAGE, 1 << 20, 9 << 20] {
         let block = Block::new(length, PAGE).unwrap();
         let all = words(block.address(), length / 8);
-        // Every third page, so that pages that nobody has touched are moved as well.
+        // Every third page, so that untouched pages are moved as well.
         for index in (0..all.len()).filter(|index| index / 512 % 3 == 0) {
             all[index].store(index as u64 ^ 0xabcd, Ordering::Relaxed);
         }
@@ -122,11 +126,14 @@ fn a_record_says_until_it_is_struck_out_what_there_is() {
     let export = exports::export(&block, &exported).unwrap();
     let file = file(&export);
     assert_eq!(
-        exports::read_record(&file, export.place),
+        exports::read_record(&file, export.record_offset),
         Some(Some(exported))
     );
-    exports::strike(exported.id);
-    assert_eq!(exports::read_record(&file, export.place), Some(None));
+    exports::revoke(exported.id);
+    assert_eq!(
+        exports::read_record(&file, export.record_offset),
+        Some(None)
+    );
 }
 
 #[test]
@@ -146,7 +153,7 @@ fn what_a_program_writes_is_no_record() {
         None,
         "the program's own bytes"
     );
-    // Behind them, only what belongs to the place and lies in the block counts.
+    // Behind them, a record is valid only at its own offset and for a range in the block.
     let at = |offset: usize| (PAGE + offset / 64 * 32) as u64;
     for (place, wrong) in [
         (
@@ -190,27 +197,29 @@ fn what_a_program_writes_is_no_record() {
         file.write_all_at(&wrong.encode(), place).unwrap();
         assert_eq!(exports::read_record(&file, place), None, "{wrong:?}");
     }
-    assert_eq!(exports::read_record(&file, export.place + 1), None);
+    assert_eq!(exports::read_record(&file, export.record_offset + 1), None);
     assert_eq!(exports::read_record(&file, u64::MAX), None);
-    exports::strike(honest.id);
+    exports::revoke(honest.id);
 }
 
 #[test]
 fn nothing_new_comes_into_an_exported_block() {
-    let first = Piece::new(64, 0).unwrap();
+    let first = Suballocation::new(64, 0).unwrap();
     let block = first.block().address();
     let offset = first.address() - block;
     words(first.address(), 1)[0].store(99, Ordering::Relaxed);
     let export = exports::export(first.block(), &record(offset, 64)).unwrap();
     assert_eq!(read(&export, offset as u64), 99);
-    let later: Vec<_> = (0..100).map(|_| Piece::new(64, 0).unwrap()).collect();
+    let later: Vec<_> = (0..100)
+        .map(|_| Suballocation::new(64, 0).unwrap())
+        .collect();
     assert!(later.iter().all(|it| it.block().address() != block));
 }
 
 #[test]
 fn memory_that_is_shared_from_the_beginning_can_be_exported() {
     let block = Block::new(1 << 20, PAGE).unwrap();
-    exports::share_from_the_beginning(&block);
+    exports::share_when_new(&block);
     let all = words(block.address(), 100);
     all[3].store(5, Ordering::Relaxed);
     let export = exports::export(&block, &record(0, 800)).unwrap();

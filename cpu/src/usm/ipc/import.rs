@@ -11,8 +11,8 @@ use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use super::handle::Handle;
-use crate::abi::arguments::{flags, output};
-use crate::abi::result::{Answer, ensure};
+use crate::abi::arguments::{check_flags, output};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
 use crate::memory::{self, Record, is_memory_file, read_record};
@@ -22,8 +22,8 @@ const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FL
 /// `zeMemOpenIpcHandle`: a new mapping each time, of the kind that the allocation has.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is none or its file cannot be had: its process is gone or out of
-/// reach, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is invalid or its file cannot be opened: its process is gone or
+/// not accessible, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -33,26 +33,27 @@ pub unsafe fn open(
     handle: &sys::ze_ipc_mem_handle_t,
     wanted: sys::ze_ipc_memory_flags_t,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     expect_singleton(Kind::Device, device)?;
-    flags(wanted, FLAGS)?;
+    check_flags(wanted, FLAGS)?;
     // SAFETY: the caller vouches for the pointer.
     let pointer = unsafe { output(pointer) }?;
     let handle = Handle::decode(handle)?;
     let file = find(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let record = record(&file, handle.place)?;
+    let record = record(&file, handle.record_offset)?;
     ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     let address = memory::import(&file, &record, context.id());
     *pointer = address.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)? as *mut c_void;
     Ok(())
 }
 
-/// `zeMemCloseIpcHandle`. The pointer is gone at once; memory that submitted work still uses is unmapped after it.
+/// `zeMemCloseIpcHandle`. The pointer is invalid at once; memory that commands in flight use is unmapped when they are
+/// complete.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pointer that [`open`] did not give, or not in this context.
-pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> Answer {
+pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> ZeResult {
     let context = resolve::<Context>(context)?;
     ensure(
         !pointer.is_null(),
@@ -65,7 +66,7 @@ pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> Answe
     .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
-/// `zeMemGetIpcHandleFromFileDescriptorExp`: the descriptor stays the caller's, who closes it after opening.
+/// `zeMemGetIpcHandleFromFileDescriptorExp`: the descriptor stays the caller's, to be closed after opening.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a descriptor of anything else, `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the
@@ -77,7 +78,7 @@ pub unsafe fn from_descriptor(
     context: sys::ze_context_handle_t,
     descriptor: u64,
     handle: *mut sys::ze_ipc_mem_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { output(handle) }?;
@@ -85,13 +86,13 @@ pub unsafe fn from_descriptor(
     let descriptor = i32::try_from(descriptor).map_err(|_| invalid)?;
     let mut file = duplicate(descriptor).ok_or(invalid)?;
     // The position of an allocation's descriptor is that of its record.
-    let place = file.stream_position().map_err(|_| invalid)?;
+    let record_offset = file.stream_position().map_err(|_| invalid)?;
     *handle = Handle {
         descriptor,
         process: std::process::id(),
         inode: file.metadata().map_err(|_| invalid)?.ino(),
-        place,
-        id: record(&file, place)?.id,
+        record_offset,
+        id: record(&file, record_offset)?.id,
     }
     .encode();
     Ok(())
@@ -101,19 +102,19 @@ pub unsafe fn from_descriptor(
 fn find(handle: &Handle) -> Option<File> {
     duplicate(handle.descriptor)
         .filter(|file| is(file, handle))
-        .or_else(|| fetch(handle).filter(|file| is(file, handle)))
+        .or_else(|| duplicate_from_process(handle).filter(|file| is(file, handle)))
 }
 
 /// Another descriptor for what `descriptor` names in this process.
 pub(super) fn duplicate(descriptor: i32) -> Option<File> {
     // SAFETY: duplicating any number is harmless; a number that names nothing is an error.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    // SAFETY: the system has just made it, and only we know it.
+    // SAFETY: the descriptor is new and has no other owner.
     (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
 }
 
 /// A descriptor for what the handle's descriptor names in the process that made it.
-fn fetch(handle: &Handle) -> Option<File> {
+fn duplicate_from_process(handle: &Handle) -> Option<File> {
     let process = Pid::from_raw(handle.process.cast_signed())?;
     let process = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
     let flags = PidfdGetfdFlags::empty();
@@ -121,14 +122,14 @@ fn fetch(handle: &Handle) -> Option<File> {
     Some(File::from(file))
 }
 
-/// Whether it is the handle's file, and one of this runtime's. A number in a forged handle leads to no other file.
+/// Whether it is the handle's file and one of this runtime's, so a forged handle cannot refer to another file.
 pub(super) fn is(file: &File, handle: &Handle) -> bool {
     is_memory_file(file) && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
 }
 
-/// What the exporter says of the allocation at `place`: its size above all, which no handle has.
-fn record(file: &File, place: u64) -> Answer<Record> {
-    read_record(file, place)
+/// The exporter's record of the allocation, with the size that the handle lacks.
+fn record(file: &File, record_offset: u64) -> ZeResult<Record> {
+    read_record(file, record_offset)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?
         .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)
 }
