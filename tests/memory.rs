@@ -1,7 +1,10 @@
 //! Allocations: sizes, alignments, kinds and errors.
 #![allow(clippy::unwrap_used)]
 
-use zeusm::usm::{Allocation, LARGEST_ALIGNMENT};
+#[path = "support/child.rs"]
+mod child;
+
+use zeusm::usm::{Allocation, LARGEST_ALIGNMENT, POOL_VARIABLE, pools_enabled};
 use zeusm::{
     Context, Device, DeviceMemory, Error, HostMemory, IpcHandle, Runtime, SharedMemory, UsmKind,
     sys,
@@ -166,4 +169,44 @@ fn memory_has_properties_and_debug_output() {
     assert_eq!(memory.context(), &context);
     assert_eq!(memory.device(), &device);
     assert_eq!(memory.into_allocation().kind(), UsmKind::Device);
+}
+
+/// Whether allocations of a process with this value of `ZEUSM_POOL` come from a pool.
+fn is_pooled_with(value: Option<&str>) -> bool {
+    let mut command = child::command("default_pool");
+    command.env_remove(POOL_VARIABLE);
+    command.envs(value.map(|value| (POOL_VARIABLE, value)));
+    child::run(command).contains("pooled: true")
+}
+
+#[test]
+fn the_environment_disables_the_default_pools() {
+    assert!(is_pooled_with(None) && is_pooled_with(Some("1")));
+    assert!(!is_pooled_with(Some("0")));
+}
+
+#[test]
+#[ignore = "run by the_environment_disables_the_default_pools"]
+fn default_pool() {
+    let (context, device) = setup();
+    let memory = Allocation::new(&context, &device, UsmKind::Shared, 64, 0).unwrap();
+    let cached = Allocation::cached(&context, &device, UsmKind::Shared, 64, 0);
+    assert_eq!(pools_enabled(), memory.is_pooled());
+    assert_eq!(cached.is_some(), memory.is_pooled());
+    println!("pooled: {}", memory.is_pooled());
+}
+
+#[test]
+fn an_allocations_context_has_the_same_pools() {
+    let (context, device) = setup();
+    let pool = context.pool(&device, UsmKind::Shared).unwrap();
+    let memory = Allocation::in_pool(&pool, 100, 0).unwrap();
+    let attributes = context.pointer_attributes(memory.as_ptr().addr()).unwrap();
+    assert_eq!((attributes.size, memory.is_pooled()), (100, true));
+    // The pool's provider has a weak reference to the pools.
+    let weak = memory.context().clone();
+    let same = weak.pool(&device, UsmKind::Shared).unwrap();
+    assert_eq!(same.statistics().used_count, 1);
+    drop((pool, same, context));
+    assert!(weak.pool(&device, UsmKind::Shared).is_none());
 }

@@ -145,3 +145,31 @@ fn duplicate(handle: &IpcHandle) -> Result<ExportStatus, Failure> {
         Ok(ExportStatus::Freed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_pidfd_getfd_are_classified() {
+        assert!(matches!(Failure::from(Errno::SRCH), Failure::Gone));
+        for error in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            let failure = Failure::from(error);
+            assert!(matches!(failure, Failure::Shortage(cause) if cause == error));
+        }
+        for error in [Errno::PERM, Errno::NOSYS] {
+            let failure = Failure::from(error);
+            assert!(matches!(failure, Failure::Forbidden(cause) if cause == error));
+        }
+    }
+
+    #[test]
+    fn a_shortage_at_the_socket_is_not_reported_as_a_missing_permission() {
+        let socket = |error: Errno| unreachable(7, Errno::PERM, error.into());
+        assert!(matches!(socket(Errno::MFILE), Error::System { .. }));
+        assert!(matches!(
+            socket(Errno::CONNREFUSED),
+            Error::Unreachable { process: 7, .. }
+        ));
+    }
+}

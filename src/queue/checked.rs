@@ -174,7 +174,7 @@ impl Queue {
             });
         }
         let (here, there) = (self.device(), memory.device());
-        if K::KIND == UsmKind::Host || here == there || here.can_access(there)? {
+        if is_accessible(K::KIND, here == there, || here.can_access(there))? {
             return Ok(());
         }
         Err(Error::NoPeerAccess {
@@ -220,5 +220,40 @@ fn same_length(operation: &'static str, source_size: usize, destination_size: us
             source_size,
             destination_size,
         })
+    }
+}
+
+/// Whether a device can access memory of this kind, which is on the same device or on another one.
+fn is_accessible(
+    kind: UsmKind,
+    on_same_device: bool,
+    has_peer_access: impl FnOnce() -> Result<bool>,
+) -> Result<bool> {
+    Ok(kind == UsmKind::Host || on_same_device || has_peer_access()?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn memory_of_another_device_needs_peer_access_unless_it_is_the_hosts() {
+        for (kind, on_same_device, peer_access, expected) in [
+            (UsmKind::Host, false, false, true),
+            (UsmKind::Device, true, false, true),
+            (UsmKind::Shared, true, false, true),
+            (UsmKind::Device, false, true, true),
+            (UsmKind::Device, false, false, false),
+            (UsmKind::Shared, false, false, false),
+        ] {
+            let accessible = is_accessible(kind, on_same_device, || Ok(peer_access));
+            assert_eq!(
+                accessible.unwrap(),
+                expected,
+                "{kind}, same device: {on_same_device}"
+            );
+        }
     }
 }

@@ -14,19 +14,19 @@ use crate::error::{Error, Result};
 /// # Errors
 /// [`Error::TooLarge`].
 pub(crate) fn check(device: &Device, kind: UsmKind, size: usize) -> Result<()> {
-    if kind != UsmKind::Host && size as u64 > device.memory_size() {
-        return Err(Error::TooLarge {
-            size,
-            limit: device.memory_size(),
-            of: "memory of the device",
-        });
+    if kind != UsmKind::Host {
+        at_most(size, device.memory_size(), "memory of the device")?;
     }
-    if kind != UsmKind::Device && size > host_limit(size) {
-        return Err(Error::TooLarge {
-            size,
-            limit: host_limit(size) as u64,
-            of: "memory and swap space that this process may use",
-        });
+    if kind != UsmKind::Device {
+        let of = "memory and swap space that this process may use";
+        at_most(size, host_limit(size) as u64, of)?;
+    }
+    Ok(())
+}
+
+fn at_most(size: usize, limit: u64, of: &'static str) -> Result<()> {
+    if size as u64 > limit {
+        return Err(Error::TooLarge { size, limit, of });
     }
     Ok(())
 }
@@ -151,6 +151,16 @@ mod tests {
     }
 
     const GIB: usize = 1 << 30;
+
+    #[test]
+    fn a_size_up_to_the_limit_is_allowed() {
+        assert!(at_most(4096, 4096, "memory").is_ok());
+        let error = at_most(4097, 4096, "memory").unwrap_err().to_string();
+        assert!(
+            error.contains("4097 bytes are more than the memory, 4096 bytes"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn the_limit_without_groups_is_memory_and_swap() {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
 use driver::FaultDriver;
-use zeusm::{Device, sys};
+use zeusm::{Context, Device, Queue, SharedMemory, sys};
 
 /// The result codes that a driver may return for a correct call.
 pub const CODES: [sys::ze_result_t; 7] = [
@@ -137,6 +137,36 @@ fn every_call_may_fail() {
         findings.len(),
         findings.join("\n")
     );
+}
+
+/// The operation is complete when the error of its spin wait is returned, so the queue has to be idle again.
+#[test]
+fn a_failed_spin_wait_leaves_the_queue_idle() {
+    child::run(child::command("failed_spin_wait"));
+}
+
+#[test]
+#[ignore = "run by a_failed_spin_wait_leaves_the_queue_idle"]
+fn failed_spin_wait() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    let mut memory = SharedMemory::new(&context, &device, 64).unwrap();
+    for nth in 1.. {
+        driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+        let filled = queue.fill(&mut memory, 1);
+        let fired = driver.fired();
+        driver.arm(0, sys::ZE_RESULT_SUCCESS);
+        match fired.as_deref() {
+            Some("zeCommandListHostSynchronize") => {
+                assert!(filled.is_err() && queue.is_idle());
+                return;
+            }
+            Some(_) => queue.wait().unwrap(),
+            None => panic!("there was no spin wait in {nth} calls"),
+        }
+    }
 }
 
 #[test]
