@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# A stray path in the caller's shell must not decide what is tested; each recipe sets what it needs.
+# The caller's paths must not affect the tests; each recipe sets the variables that it needs.
 unexport LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH
 
 export PYTHON ?= python3.11
@@ -13,21 +13,21 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The Python module is built for the Python that it is tested with.
 export PYO3_PYTHON ?= $(PYTHON)
 
-# A full run builds everything once; `cargo` by hand keeps its incremental state.
+# A full run builds everything once, so incremental state has no use.
 export CARGO_INCREMENTAL ?= 0
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
-# The two environments, and how each one's Python is called; the third only draws. The RPATH in dpctl 0.17's wheel does not
-# lead to the SYCL runtime beside it, so that one is told where it is.
+# The two test environments with their Python commands; the third one draws figures. The RPATH in dpctl 0.17's wheel does not
+# contain the folder of the SYCL runtime, so the library path is set.
 VENV := .venv
 VENV_NUMBA_DPEX := .venv-numba-dpex
 VENV_FIGURE := .venv-figure
 PY := $(VENV)/bin/python
 PY_NUMBA_DPEX := LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib $(VENV_NUMBA_DPEX)/bin/python
 
-# The simulated GPU builds against a header of a newer kernel than Debian 12's, by its own target only.
+# The simulated GPU needs a header of a newer kernel than Debian 12's, so only its own target builds it.
 WORKSPACE := --workspace --exclude xe-sim
 
 SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py \
@@ -48,8 +48,8 @@ build: | setup ## The crates, for development
 
 # --- the Python package --------------------------------------------------------------------------
 
-# Wheels hold no links, so the SYCL runtime's large libraries come two and three times: hardlink
-# (util-linux) makes one file of the same ones.
+# Wheels contain no links, so the SYCL runtime's large libraries are duplicated: hardlink (util-linux) replaces equal files
+# by links.
 $(VENV)/.requirements: requirements/venv.txt
 $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
@@ -101,16 +101,16 @@ lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
 # Kernels run through the OpenCL runtime that dpctl's environment brings.
 test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
 
-# The same tests against three ways to reach the CPU runtime: in the loader's place, behind the
-# system's loader, and behind it with its validation layer on.
+# The same tests in three modes: with the CPU runtime in the loader's place, behind the system's loader, and behind it with
+# the validation layer.
 .PHONY: test-rust test-direct test-loader test-validated
 test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
 
 test-direct: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
 
-# These bring a library of their own, or are about what the mode has no part in (the pool's and the compiler's long ones,
-# a million allocations; unit tests as well): once is enough. A few forks are, too.
+# Tests with a library of their own, and long tests that do not depend on the mode (of the pool and the compiler, and the
+# unit tests), run in one mode only. A few forks are enough in the others.
 ONCE := --test '*' -- --skip every_call_may_fail --skip every_call_of_the_start_may_fail \
 	--skip a_million --skip mixes_fragment --skip changed_byte
 test-loader test-validated: export ZEUSM_TEST_FORKS := 3
@@ -122,7 +122,7 @@ VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_E
 test-validated: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test $(WORKSPACE) --locked $(ONCE)
 
-# Against the SYCL runtime of either environment, opened as `import dpctl` opens it.
+# With the SYCL runtime of each environment, opened as by `import dpctl`.
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
 RUNNER := CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
 .PHONY: test-sycl
@@ -131,7 +131,7 @@ test-sycl: build venvs ## The Rust tests of SYCL's side, with both SYCL runtimes
 	ZEUSM_TEST_DPCTL=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib/python3.11/site-packages/dpctl \
 		$(RUNNER)="env LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib" $(TEST_SYCL)
 
-# What allocates, shares and frees, with every byte watched.
+# Allocation, sharing and freeing under valgrind.
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
 	--show-leak-kinds=definite --errors-for-leak-kinds=definite
 .PHONY: test-valgrind
@@ -146,7 +146,7 @@ test-python: venvs ## The Python tests, in both environments
 
 # --- what takes longer than CI should ------------------------------------------------------------
 
-# How many cases each fuzzing test tries. What takes a microsecond tries more, with optimisation.
+# The number of cases of each fuzzing test. Fast tests have more cases, with optimisation.
 FUZZ := 100000
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
@@ -184,14 +184,14 @@ test-lifetime: venvs ## Millions of objects, which leave no memory behind
 	$(PY) -m pytest tests/python/test_lifetime.py
 	$(PY_NUMBA_DPEX) -m pytest tests/python/test_lifetime.py
 
-# With optimisation, and with the checks for overflow. MODEL chooses one by its name.
+# With optimisation, and with overflow checks. MODEL selects models by their names.
 LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
-test-loom: ## What threads meet at, in every interleaving of a few threads
+test-loom: ## Models of the synchronisation, in every interleaving of a few threads
 	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
 	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
 
-# Miri needs its component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It knows no
-# foreign functions, so it sees what calls no driver; and what goes through gigabytes would take it days.
+# Miri is a component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It does not support
+# foreign functions, so it runs the tests that call no driver; and it is slow, so the tests of large sizes are skipped.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
 test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
 	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child --skip sycl::
@@ -199,25 +199,33 @@ test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
 		--skip heap_conforms --skip a_child --skip a_million --skip the_shard_cache
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
-# Leaks are for test-valgrind: drivers and their devices, which refer to each other, live as long as the process.
+# Leaks are detected by test-valgrind; here drivers and devices, which live as long as the process, would be reported.
 test-sanitized: build ## The Rust tests of memory, queues and the pool with AddressSanitizer
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
 		CARGO_TARGET_DIR=$(TARGET)/sanitized ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --target $(HOST) \
 		--lib --test memory --test queue --test asynchronous --test pool -- --skip a_million --skip mixes_fragment
 
-# The standard library has to be instrumented, too: `rustup component add rust-src --toolchain nightly`. What goes through
-# the CPU runtime, which is not instrumented, would be reported without a cause.
+# The standard library has to be instrumented, too: `rustup component add rust-src --toolchain nightly`. Tests on the CPU
+# runtime, which is not instrumented, are skipped, as they give false reports.
 test-threads: ## The pool's tests with ThreadSanitizer
 	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(TARGET)/threads $(RUNNER)="setarch -R" \
 		cargo +nightly test --locked -Zbuild-std --target $(HOST) --test pool -- \
 		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
 
-# `cargo install --locked cargo-mutants` first; SHARD=0/10 takes every tenth mutant.
+# `cargo install --locked cargo-mutants` first. MUTANTS=queue takes one folder, SHARD=0/10 every tenth mutant. Each mutant is
+# built without debug information, with the tests of these folders only.
 MUTANTS := pool suai dlpack queue ipc usm
+MUTANT_TESTS_pool := pool
+MUTANT_TESTS_queue := queue asynchronous peer_copy faults
+MUTANT_TESTS_ipc := ipc
+MUTANT_TESTS_usm := memory capabilities pool
 mutants: build ## Mutants of src/ that no test catches; hours
-	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo mutants -j1 --cap-lints true --timeout 60 --build-timeout 600 \
-		$(if $(SHARD),--shard $(SHARD) --sharding round-robin) $(MUTANTS:%=-f 'src/%/*.rs') -o $(TARGET) \
-		-- --locked --lib --test pool --test memory --test queue --test asynchronous --test between --test ipc
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true --timeout 120 \
+		--build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) $(MUTANTS:%=-f 'src/%/*.rs') \
+		-o $(TARGET) -- --locked --lib \
+		$(patsubst %,--test %,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
+		-- --skip a_million --skip mixes_fragment --skip all_memory_is_returned
+
 # On Intel's own driver, over a simulated GPU: a Debian sid root has the driver, the kernel's header and its own Python.
 INTEL_ROOT := $(CURDIR)/.cache/intel-root
 INTEL_VENV := $(INTEL_ROOT)/opt/venv

@@ -1,4 +1,4 @@
-//! Which call fails, and with which answer.
+//! The call that fails, and its result.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 
 #[derive(Debug)]
 struct Plan {
-    /// How many calls were made since it was armed.
+    /// The number of calls since it was armed.
     calls: u64,
-    /// The number of the call that fails, from 1 on; 0: none.
+    /// The number of the call that fails, from 1; 0 for none.
     nth: u64,
     code: u32,
     /// The function that failed, once it has.
@@ -24,7 +24,7 @@ static PLAN: Mutex<Plan> = Mutex::new(Plan {
     fired: None,
 });
 
-/// These answer "not ready" when they have not failed.
+/// Functions that return "not ready" also without a failure.
 const MAY_BE_UNREADY: [&str; 8] = [
     "zeEventQueryStatus",
     "zeEventHostSynchronize",
@@ -36,7 +36,7 @@ const MAY_BE_UNREADY: [&str; 8] = [
     "zeDeviceSynchronize",
 ];
 
-/// Counts a call; the answer when it is the one that fails. A call that cannot fail in the wanted way does not count.
+/// Counts a call; the result code when it is the one that fails. Calls for which the code is no failure are not counted.
 pub(crate) fn fails(name: &'static str) -> Option<u32> {
     let mut plan = PLAN.lock();
     if plan.code == sys::ZE_RESULT_NOT_READY.0 && MAY_BE_UNREADY.contains(&name) {
@@ -50,7 +50,7 @@ pub(crate) fn fails(name: &'static str) -> Option<u32> {
     Some(plan.code)
 }
 
-/// Begins to count calls anew; the `nth` from here on, from 1, answers `code`. With 0 none does.
+/// Resets the count of calls; the `nth` call from here, from 1, returns `code`. With 0 no call fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeusm_fault_arm(nth: u64, code: u32) {
     *PLAN.lock() = Plan {
@@ -61,7 +61,7 @@ pub extern "C" fn zeusm_fault_arm(nth: u64, code: u32) {
     };
 }
 
-/// How many calls were made since the last [`zeusm_fault_arm`].
+/// The number of calls since the last [`zeusm_fault_arm`].
 #[unsafe(no_mangle)]
 pub extern "C" fn zeusm_fault_calls() -> u64 {
     PLAN.lock().calls

@@ -1,20 +1,20 @@
-//! The functions that are passed on as they are called, whatever their arguments.
+//! The functions that are forwarded with any arguments.
 
 use std::arch::naked_asm;
 use std::ffi::c_void;
 
 use crate::{callers, faults, owned};
 
-/// What a call does next; the two registers in which the C ABI returns it.
+/// The decision about a call, in the two result registers of the C ABI.
 #[repr(C)]
 struct Decision {
-    /// Where the call goes on; 0: it is over.
+    /// The function to jump to; 0 to return.
     target: usize,
-    /// The answer of a call that is over.
+    /// The result to return.
     answer: usize,
 }
 
-/// Decides about the function of that number in [`NAMES`], called from `caller`.
+/// Decides about a call of the function with this index in [`NAMES`].
 extern "C" fn decide(index: usize, caller: *const c_void) -> Decision {
     let name = NAMES[index];
     let ours = index >= FIRST_THAT_FAILS && !callers::is_sycl(caller);
@@ -37,8 +37,8 @@ extern "C" fn decide(index: usize, caller: *const c_void) -> Decision {
     }
 }
 
-/// Where every forwarded function goes, its number in `eax`: with all arguments in place, on to the function behind, or
-/// back with an answer.
+/// The common entry of all forwarded functions, with the index in `eax`: jumps to the function of the CPU runtime with all
+/// arguments in place, or returns a result.
 ///
 /// # Safety
 /// Only for the functions that [`forward!`] makes.
@@ -76,7 +76,7 @@ unsafe extern "C" fn enter() {
     )
 }
 
-/// Exports functions that [`enter`] passes on. Those of the second list are counted, and may fail.
+/// Exports functions that [`enter`] forwards. Those of the second list are counted, and can fail.
 macro_rules! forward {
     (pass { $($passed:ident)* } count { $($counted:ident)* }) => {
         #[allow(non_camel_case_types)]
@@ -86,7 +86,7 @@ macro_rules! forward {
             $($counted,)*
         }
 
-        /// The names, each at its number.
+        /// The names by index.
         const NAMES: &[&str] = &[$(stringify!($passed),)* "", $(stringify!($counted),)*];
         const FIRST_THAT_FAILS: usize = Number::First as usize;
 
@@ -94,7 +94,7 @@ macro_rules! forward {
         $(forward!($counted);)*
     };
     ($name:ident) => {
-        /// Passed on, or failed.
+        /// Forwarded, or failed.
         ///
         /// # Safety
         /// As for the function of this name.
@@ -112,7 +112,7 @@ macro_rules! forward {
 }
 
 forward! {
-    // What a loader does, and the tables.
+    // The functions of a loader, and the function tables.
     pass {
         zeGetCommandListExpProcAddrTable zeGetCommandListProcAddrTable zeGetCommandQueueProcAddrTable
         zeGetContextProcAddrTable zeGetDeviceExpProcAddrTable zeGetDeviceProcAddrTable zeGetDriverExpProcAddrTable

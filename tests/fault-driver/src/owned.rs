@@ -1,4 +1,4 @@
-//! What was made and has to be given back: counted by kind, so that a test can see what is left.
+//! Counts the live objects by kind, so that a test can detect leaks.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
@@ -8,7 +8,7 @@ use std::{mem, slice};
 use level_zero_sys as sys;
 use parking_lot::Mutex;
 
-/// How often each thing was made and not given back, by kind and handle or address.
+/// How often each object was made and not released, by kind and handle or address.
 static LIVE: Mutex<BTreeMap<(&str, u64), i64>> = Mutex::new(BTreeMap::new());
 
 fn count(kind: &'static str, thing: u64, change: i64) {
@@ -20,8 +20,8 @@ fn count(kind: &'static str, thing: u64, change: i64) {
     }
 }
 
-/// Writes what is live into `text`, of `size` bytes, for instance `1 context, 64 event`, ends it with NUL, and answers how
-/// many things that are.
+/// Writes the live objects to `text`, of `size` bytes, for instance `1 context, 64 event`, terminated with NUL, and returns
+/// their number.
 ///
 /// # Safety
 /// `text` must have room for `size` bytes, at least 1.
@@ -29,7 +29,7 @@ fn count(kind: &'static str, thing: u64, change: i64) {
 pub unsafe extern "C" fn zeusm_fault_live(text: *mut c_char, size: usize) -> u64 {
     let mut kinds = BTreeMap::<&str, i64>::new();
     for ((kind, _), times) in LIVE.lock().iter() {
-        // Given back more often than made is wrong, too, and must not balance what is left.
+        // An object that was released twice is an error, too, and must not compensate a leak.
         *kinds.entry(kind).or_default() += times.abs();
     }
     let told: Vec<String> = kinds
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn zeusm_fault_live(text: *mut c_char, size: usize) -> u64
     kinds.values().sum::<i64>().unsigned_abs()
 }
 
-/// How a thing is told from others of its kind.
+/// Identifies an object among those of its kind.
 trait Identity {
     fn identity(&self) -> u64;
 }
@@ -64,11 +64,11 @@ impl Identity for sys::ze_ipc_mem_handle_t {
     }
 }
 
-/// Makes functions that pass on to the CPU runtime, and count what `makes` and `ends` name; [`function`] finds them.
-/// Handles, numbers and pointers are all words to them.
+/// Defines functions that forward to the CPU runtime, and count the objects that they make or end; [`function`] finds them.
+/// Handles, numbers and pointers are all passed as words.
 macro_rules! owned {
     ($($name:ident($($argument:ident: $type:ty),*) $does:ident $kind:literal $thing:ident;)*) => {
-        /// The function that counts, where one does.
+        /// The counting function of that name, if there is one.
         pub(crate) fn function(name: &str) -> Option<*const c_void> {
             match name {
                 $(stringify!($name) => Some($name as *const c_void),)*
@@ -82,7 +82,7 @@ macro_rules! owned {
                 let Some(function) = crate::behind(stringify!($name)) else {
                     return sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
                 };
-                // SAFETY: the function has this type in the specification, pointers and numbers being words.
+                // SAFETY: the function has this type in the specification, where pointers and numbers are words.
                 let function = unsafe {
                     mem::transmute::<
                         *const c_void,
@@ -97,12 +97,12 @@ macro_rules! owned {
         // SAFETY: the caller vouches for the arguments.
         let answer = unsafe { $function($($argument),*) };
         if answer == sys::ZE_RESULT_SUCCESS {
-            // SAFETY: a function that succeeds has written what it made.
+            // SAFETY: a successful call has written the handle.
             count($kind, unsafe { &*$thing }.identity(), 1);
         }
         answer
     }};
-    // What is given back may be given out again at once, to another thread, so it is counted before.
+    // Counted before the call, as another thread may get the same handle at once.
     (ends $kind:literal $thing:ident, $function:ident($($argument:ident),*)) => {{
         let identity = $thing.identity();
         count($kind, identity, -1);

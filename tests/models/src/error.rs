@@ -1,4 +1,4 @@
-//! The errors that a pool makes.
+//! The errors of a pool.
 
 use std::error::Error as Cause;
 

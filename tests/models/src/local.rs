@@ -1,4 +1,4 @@
-//! A value that each process makes for itself.
+//! The process-local value.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::Model;
 use crate::process::Local;
 
 pub const MODELS: &[Model] = &[(
-    "local: threads that come at once share one",
+    "local: concurrent initialisations share one value",
     None,
     share_one,
 )];
@@ -20,7 +20,7 @@ struct Made {
     dropped: std::sync::Arc<AtomicUsize>,
 }
 
-// SAFETY: the content is changed before the value is shared.
+// SAFETY: the content is written before the value is shared.
 unsafe impl Sync for Made {}
 
 impl Drop for Made {
@@ -38,14 +38,14 @@ fn share_one() {
         let value = local.get_or_init(|| {
             made.fetch_add(1, Ordering::Relaxed);
             let content = UnsafeCell::new(0);
-            // SAFETY: it is this thread's alone. Loom reports who reads it without having seen this.
+            // SAFETY: no other thread has it. Loom reports reads that are not ordered after this write.
             content.with_mut(|content| unsafe { *content = 7 });
             Made {
                 content,
                 dropped: std::sync::Arc::clone(dropped),
             }
         });
-        // SAFETY: it is not changed any more.
+        // SAFETY: it is not written any more.
         value
             .content
             .with(|content| assert_eq!(unsafe { *content }, 7));
@@ -61,7 +61,7 @@ fn share_one() {
     for other in others {
         assert_eq!(other.join().expect("no panic"), found);
     }
-    // Those that came too late are dropped, and the one in place is when all is over.
+    // The values that were not stored are dropped, and the stored one with the process-local value.
     assert_eq!(
         dropped.load(Ordering::Relaxed) + 1,
         made.load(Ordering::Relaxed)

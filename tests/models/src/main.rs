@@ -1,11 +1,11 @@
-//! Models of what threads of zeusm and of its CPU runtime meet at. Each runs a few threads in every interleaving, and with
-//! every value that the memory model lets them read.
+//! Models of the synchronisation in zeusm and its CPU runtime. Each runs a few threads in every interleaving, with every value
+//! that the memory model allows them to read.
 //!
 //! The code is that of the crates, file by file, compiled with loom's types in the place of the standard library's:
 //! those of `crate::process`, of the Python module's `crate::atomic` and of the engine's `primitives`. What a file calls
 //! beyond that is replaced by a few lines.
 //!
-//! Time limits are not modelled, nor is the engine's helper thread, which never ends: loom takes that for a deadlock.
+//! Timeouts are not modelled, nor is the engine's helper thread, which never ends: loom would report that as a deadlock.
 //! The pool's sums of bytes are the standard library's atomics: they change at the pool's locks, not between them.
 
 #![allow(dead_code, reason = "a model uses a part of each file")]

@@ -31,13 +31,13 @@ pub mod atomic {
     use loom::sync::atomic::AtomicPtr as Pointer;
     pub use loom::sync::atomic::{AtomicU32, Ordering};
 
-    /// A pointer that a constant expression can make, which loom's cannot.
+    /// A pointer with a constant constructor, which loom's has not.
     pub struct AtomicPtr<T> {
         first: *mut T,
         shared: OnceLock<Pointer<T>>,
     }
 
-    // SAFETY: it is as an atomic pointer.
+    // SAFETY: all accesses are those of an atomic pointer.
     unsafe impl<T> Sync for AtomicPtr<T> {}
 
     impl<T> AtomicPtr<T> {
@@ -96,13 +96,13 @@ impl<T> fmt::Debug for Mutex<T> {
 }
 
 loom::lazy_static! {
-    /// What loom sees of the one lock that is a static of the process.
+    /// The lock that loom sees in the place of the static lock.
     static ref GATE: loom::sync::RwLock<()> = loom::sync::RwLock::new(());
 }
 
 pub struct RwLock<T>(StdRwLock<T>);
 
-/// The lock itself, and what loom sees of it.
+/// The guard of the lock itself, and that of the lock that loom sees.
 pub struct Guarded<G, H>(G, H);
 
 pub type RwLockReadGuard<'a, T> =
