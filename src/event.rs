@@ -15,8 +15,13 @@ use crate::process::{Mutex, Own};
 /// How many events are made at a time.
 const POOL_SIZE: u32 = 64;
 
-/// How often a driver that refuses a call is asked again, and how long after.
-const REFUSALS: u32 = 100;
+/// In nanoseconds, the shortest wait after which the device is asked whether it is lost: Intel's driver looks for a hang only
+/// in waits of half a second, so that shorter ones, one after the other, would not end.
+const LONG_WAIT: u64 = 10_000_000;
+
+/// For how long a driver that refuses a call is asked again, and the pause in between. It is asked twice at least: on a lost
+/// device each answer of Intel's driver takes half a second.
+const PERSISTENCE: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
@@ -82,7 +87,7 @@ impl Event {
         let nanoseconds = timeout.map_or(u64::MAX, |limit| {
             u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)
         });
-        self.pending_or(
+        let done = self.pending_or(
             // SAFETY: the event is alive.
             unsafe {
                 call!(
@@ -90,7 +95,11 @@ impl Event {
                     zeEventHostSynchronize(self.handle(), nanoseconds)
                 )
             },
-        )
+        )?;
+        if !done && nanoseconds >= LONG_WAIT {
+            self.0.pool.device.check_alive()?;
+        }
+        Ok(done)
     }
 
     /// Waits until the operation is done.
@@ -164,7 +173,7 @@ impl Event {
 
     /// Waits until the operation is done, also where the driver refuses to wait for a while, and tells whether it is: it
     /// is not when the driver keeps refusing, as with a lost device, on which nothing runs any more.
-    pub(crate) fn drain(&self) -> bool {
+    pub fn drain(&self) -> bool {
         persist(|| self.finish())
     }
 
@@ -213,12 +222,19 @@ impl Event {
 
 /// Asks again while the driver refuses, for a moment; whether it gave in.
 fn persist(call: impl Fn() -> Result<()>) -> bool {
-    (0..REFUSALS).any(|refusals| {
-        if refusals > 0 {
-            thread::sleep(PAUSE);
+    let begun = Instant::now();
+    if call().is_ok() {
+        return true;
+    }
+    loop {
+        thread::sleep(PAUSE);
+        if call().is_ok() {
+            return true;
         }
-        call().is_ok()
-    })
+        if begun.elapsed() > PERSISTENCE {
+            return false;
+        }
+    }
 }
 
 impl Drop for Inner {

@@ -34,9 +34,7 @@ mod event;
 pub mod ipc;
 mod kind;
 pub mod pool;
-mod process;
-#[cfg(feature = "python")]
-mod python;
+pub mod process;
 mod queue;
 pub mod runtime;
 pub mod suai;

@@ -1,6 +1,9 @@
 //! Which runtime serves, and why. Choices last for a process, so each one is made in a child.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/child.rs"]
+mod child;
+
 use std::env;
 use std::fs;
 use std::process::Command;
@@ -9,21 +12,14 @@ use std::ptr;
 use zeusm::runtime::{Choice, RuntimeKind};
 use zeusm::{Error, Runtime};
 
-/// Runs one ignored test of this file in a process of its own.
+/// Runs one ignored test of this file in a process of its own, with these environment variables.
 fn child(test: &str, variables: &[(&str, &str)]) {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    let mut command = child::command(test);
     for name in ["ZEUSM_RUNTIME", "ZEUSM_CPU_LIBRARY"] {
         command.env_remove(name);
     }
-    let output = command.envs(variables.iter().copied()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(text.contains("1 passed"), "{text}");
+    command.envs(variables.iter().copied());
+    child::run(command);
 }
 
 /// A library with two drivers of one device each, of which the second one has a part.

@@ -13,16 +13,21 @@ rm -rf "$root"
 mkdir -p "$root"
 debootstrap --variant=minbase sid "$root" "$mirror"
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
-mkdir -p "$root/etc/ssl/certs"
-cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+# The machine's own certificates: a mirror or a package index may be behind a proxy that only they vouch for.
+trust_as_here() {
+	mkdir -p "$root/etc/ssl/certs"
+	cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+}
+trust_as_here
 # A mirror may be a snapshot, whose signatures are right and whose lists are past their date.
 printf 'APT::Install-Recommends "false";\nAcquire::Check-Valid-Until "false";\n' > "$root/etc/apt/apt.conf.d/90zeusm"
 printf 'path-exclude /usr/share/doc/*\npath-exclude /usr/share/man/*\npath-exclude /usr/share/locale/*\n' \
 	> "$root/etc/dpkg/dpkg.cfg.d/90zeusm"
 export DEBIAN_FRONTEND=noninteractive
 chroot "$root" apt-get update -q
-# The driver and the loader; the header drm/xe_drm.h; Python for zeusm's tests, a C compiler for those of its C functions.
-chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigdfcl2 linux-libc-dev python3-venv python3-dev g++
+# The driver and the loader; its compiler, without which the driver aborts as it starts; the header drm/xe_drm.h; Python for zeusm's tests, a C compiler for those of its C functions.
+chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigc2 libigdfcl2 linux-libc-dev python3-venv python3-dev g++
 chroot "$root" apt-get clean
+trust_as_here # The package ca-certificates has replaced them.
 rm -rf "$root"/var/lib/apt/lists/*
 touch "$root/.complete"

@@ -26,14 +26,14 @@ fn pairs(criterion: &mut Criterion) {
         let pool = Pool::new(raw.clone(), Options::default());
         let umf = Umf::open(&raw);
         if umf.is_none() {
-            println!("{} names no library: without UMF", umf::VARIABLE);
+            println!("without UMF, as {} is not set", umf::VARIABLE);
         }
         for size in SIZES {
             let name = format!("{kind} {size}");
             group.bench_function(BenchmarkId::new("zeMem", &name), |bencher| {
                 bencher.iter(|| {
                     let memory = raw.allocate(black_box(size), 0).unwrap();
-                    // SAFETY: it was just allocated so.
+                    // SAFETY: it has just been allocated with that size.
                     unsafe { raw.free(memory, size) };
                 });
             });

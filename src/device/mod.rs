@@ -3,13 +3,14 @@
 mod driver;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use crate::call::enumerate;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use self::driver::Driver;
 use self::driver::text;
@@ -32,6 +33,9 @@ struct Inner {
     vendor: u32,
     largest_allocation: u64,
     concurrent_shared_access: bool,
+    integrated: bool,
+    /// Nothing runs on it any more, in this process.
+    lost: AtomicBool,
     /// Asked for once.
     memory_size: OnceLock<u64>,
 }
@@ -95,8 +99,18 @@ impl Device {
             vendor: properties.vendorId,
             largest_allocation: properties.maxMemAllocSize,
             concurrent_shared_access,
+            integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
+            lost: AtomicBool::new(false),
             memory_size: OnceLock::new(),
         })))
+    }
+
+    /// Whether `part` is this device itself, or one of its sub-devices at any depth.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn contains(&self, part: &Self) -> Result<bool> {
+        self.driver().is_part(self.handle(), part.handle())
     }
 
     /// The device's own name; the CPU runtime's says that it is a CPU.
@@ -174,6 +188,43 @@ impl Device {
         Ok(answer != 0)
     }
 
+    /// Asks whether the device is lost, which it stays: then this is an error. A driver that cannot tell is believed to have
+    /// it.
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        // SAFETY: the device is alive.
+        let ask = || unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
+        match ask() {
+            Err(error) if is_loss(&error) => {
+                // Asked once more, as the answer is for good.
+                if ask().is_err_and(|error| is_loss(&error)) {
+                    self.0.lost.store(true, Ordering::Relaxed);
+                }
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An error once the device is known to be lost.
+    pub(crate) fn check_not_lost(&self) -> Result<()> {
+        if !self.0.lost.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(Error::Call {
+            function: "zeDeviceGetStatus",
+            result: sys::ZE_RESULT_ERROR_DEVICE_LOST,
+        })
+    }
+
+    /// An error where the host may not touch shared memory any more: on a lost device with memory of its own the bytes may
+    /// be there, and Intel's driver ends the process when it cannot get them.
+    pub fn check_shared_memory(&self) -> Result<()> {
+        if self.0.integrated || self.0.concurrent_shared_access {
+            return Ok(());
+        }
+        self.check_not_lost()
+    }
+
     /// Whether its driver works in a fork's child, too: zeusm's CPU runtime does, which its devices' names tell.
     pub(crate) fn survives_forks(&self) -> bool {
         self.name().starts_with("zeusm CPU runtime")
@@ -235,6 +286,10 @@ impl Device {
     pub fn handle(&self) -> sys::ze_device_handle_t {
         self.0.handle
     }
+}
+
+fn is_loss(error: &Error) -> bool {
+    error.result() == Some(sys::ZE_RESULT_ERROR_DEVICE_LOST)
 }
 
 /// The driver's word on [`Device::has_concurrent_shared_access`]; a driver that does not answer does not promise it.

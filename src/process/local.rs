@@ -9,22 +9,34 @@ use std::ptr;
 use super::atomic::{AtomicPtr, Ordering};
 use super::generation;
 
-/// A value that is dropped by the process that made it, and by no child of that.
-pub(crate) struct Own<T> {
+/// A value that the process that made it drops, and no child of that process.
+///
+/// A child may read it. What it owns is leaked there.
+///
+/// ```
+/// use zeusm::process::Own;
+///
+/// let name = Own::new(String::from("made here"));
+/// assert!(!name.is_inherited()); // It would be in a fork's child.
+/// assert_eq!(name.len(), 9);
+/// ```
+pub struct Own<T> {
     made_by: u32,
     value: ManuallyDrop<T>,
 }
 
 impl<T> Own<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// A value of this process.
+    pub fn new(value: T) -> Self {
         Self {
             made_by: generation(),
             value: ManuallyDrop::new(value),
         }
     }
 
-    /// Whether it is from before a fork.
-    pub(crate) fn is_inherited(&self) -> bool {
+    /// Whether a parent of this process made it.
+    #[must_use]
+    pub fn is_inherited(&self) -> bool {
         self.made_by != generation()
     }
 }
@@ -59,7 +71,18 @@ impl<T: fmt::Debug> fmt::Debug for Own<T> {
 }
 
 /// A value that each process makes for itself, when first needed and without a lock.
-pub(crate) struct Local<T> {
+///
+/// As a static variable it holds what must not be shared across a fork, locks and threads for instance.
+///
+/// ```
+/// use zeusm::process::{Local, Mutex};
+///
+/// static NAMES: Local<Mutex<Vec<String>>> = Local::new();
+///
+/// NAMES.get_or_default().lock().push("made here".to_owned());
+/// assert_eq!(NAMES.get().map(|names| names.lock().len()), Some(1)); // `None` in a fork's child.
+/// ```
+pub struct Local<T> {
     /// Null, or from `Box::into_raw`.
     made: AtomicPtr<Own<T>>,
     owns: PhantomData<*mut T>,
@@ -71,8 +94,9 @@ unsafe impl<T: Send> Send for Local<T> {}
 unsafe impl<T: Send + Sync> Sync for Local<T> {}
 
 impl<T> Local<T> {
-    /// Of no process yet.
-    pub(crate) const fn new() -> Self {
+    /// Empty in every process.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             made: AtomicPtr::new(ptr::null_mut()),
             owns: PhantomData,
@@ -80,12 +104,16 @@ impl<T> Local<T> {
     }
 
     /// This process's value, if it made one.
-    pub(crate) fn get(&self) -> Option<&T> {
+    #[must_use]
+    pub fn get(&self) -> Option<&T> {
         self.current(self.made.load(Ordering::Acquire))
     }
 
     /// This process's value, made if need be. Of two that are made at once, one is dropped.
-    pub(crate) fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let mut known = self.made.load(Ordering::Acquire);
         if let Some(value) = self.current(known) {
             return Ok(value);
@@ -111,7 +139,7 @@ impl<T> Local<T> {
     }
 
     /// As [`get_or_try_init`](Self::get_or_try_init), for what cannot fail.
-    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         let answer: Result<&T, std::convert::Infallible> = self.get_or_try_init(|| Ok(make()));
         match answer {
             Ok(value) => value,
@@ -119,7 +147,7 @@ impl<T> Local<T> {
     }
 
     /// As [`get_or_init`](Self::get_or_init), with the type's default.
-    pub(crate) fn get_or_default(&self) -> &T
+    pub fn get_or_default(&self) -> &T
     where
         T: Default,
     {

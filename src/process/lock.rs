@@ -6,24 +6,26 @@
 use std::sync::{self, PoisonError, TryLockError};
 use std::time::Duration;
 
-pub(crate) use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub use std::sync::MutexGuard;
+pub(crate) use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 /// Mutual exclusion.
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(sync::Mutex<T>);
+pub struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    #[cfg(feature = "python")]
-    pub(crate) const fn new(value: T) -> Self {
+    /// An unlocked one.
+    pub const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    /// Locks it, once no other thread has it locked.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `None` while it is locked.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    /// Locks it; `None` while it is locked.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -31,7 +33,8 @@ impl<T> Mutex<T> {
         }
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut T {
+    /// The value, which no other thread can have locked.
+    pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,16 +59,16 @@ impl<T> RwLock<T> {
 
 /// What threads with a [`Mutex`] wait for.
 #[derive(Debug, Default)]
-pub(crate) struct Condvar(sync::Condvar);
+pub struct Condvar(sync::Condvar);
 
 impl Condvar {
-    #[cfg(feature = "python")]
-    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    /// Waits for a notification; spurious wake-ups are possible.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits while `goes_on` says so, at most for `limit`.
-    pub(crate) fn wait_while<'a, T>(
+    pub fn wait_while<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
         limit: Duration,
@@ -75,7 +78,8 @@ impl Condvar {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    pub(crate) fn notify_all(&self) {
+    /// Wakes all threads that wait.
+    pub fn notify_all(&self) {
         self.0.notify_all();
     }
 }

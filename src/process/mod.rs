@@ -12,8 +12,9 @@ mod lock;
 pub(crate) use std::sync::atomic;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(crate) use local::{Local, Own};
-pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+pub use local::{Local, Own};
+pub use lock::{Condvar, Mutex, MutexGuard};
+pub(crate) use lock::{RwLock, RwLockWriteGuard};
 
 /// How many forks lie between the process that loaded this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);

@@ -93,12 +93,15 @@ impl List {
     /// Waits until an operation of the list is over, also where the wait itself fails.
     pub(super) fn drain(&self, event: &Event) -> Result<()> {
         event.finish().inspect_err(|_| {
-            // The failure is told once the device cannot be at work on the operands any more: the list is done, or the
-            // event is, or no answer is to be had, as of a device that is lost.
-            if !matches!(self.synchronize(Duration::MAX), Ok(true)) {
-                event.drain();
-            }
+            // The failure is told once the device cannot be at work on the operands any more.
+            self.settle(event);
         })
+    }
+
+    /// Waits until the list is done or the event is, where a wait has failed. False where no answer is to be had, as of a
+    /// device that is lost.
+    fn settle(&self, event: &Event) -> bool {
+        matches!(self.synchronize(Duration::MAX), Ok(true)) || event.drain()
     }
 
     /// Waits for all that was appended, at most for `limit`, and tells whether it is done; it is not, either, where the
@@ -210,11 +213,10 @@ impl Drop for List {
         let State {
             last, in_flight, ..
         } = mem::take(self.state.get_mut());
-        let events = in_flight.iter().map(|(event, _)| event).chain(&last);
-        for event in events {
-            // A failure is told to whoever waits for the event; here all that matters is that nothing runs any more.
-            let _ = self.drain(event);
-        }
+        // A failure is told to the one who waits for the event; here all that matters is that nothing runs any more. On a
+        // lost device nothing does, and each answer would take long.
+        let mut events = in_flight.iter().map(|(event, _)| event).chain(&last);
+        let _ = events.all(|event| event.finish().is_ok() || self.settle(event));
         // SAFETY: nothing is in flight, and this was the last owner.
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
     }

@@ -110,6 +110,11 @@ impl RawQueue {
     }
 
     fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
+        let cause = match self.0.device.check_alive() {
+            // Intel's driver says on a lost device that memory is short.
+            Err(lost) if cause.result() != lost.result() => lost,
+            _ => cause,
+        };
         Error::Operation {
             operation,
             size,

@@ -70,6 +70,7 @@ impl RawQueue {
     /// the list is done, so is the operation. A later submission, and the end of the spin wait, append the event that is
     /// needed then.
     fn spin(&self, append: impl Append) -> Result<Option<Event>> {
+        self.0.device.check_not_lost()?;
         let list = self.list()?;
         let mut state = list.state.lock();
         if !state.is_settled() {
@@ -107,6 +108,7 @@ impl RawQueue {
 
     /// Appends something behind the operation before it and behind a wait list, events of this context.
     pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
+        self.0.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.state.lock();

@@ -132,6 +132,22 @@ impl Allocation {
         Some(Self::of_block(block, size))
     }
 
+    /// Allocates as [`new`](Self::new) does, where a block lies ready in the context's own pool: Level Zero is not called.
+    #[must_use]
+    pub fn kept(
+        context: &Context,
+        device: &Device,
+        kind: UsmKind,
+        size: usize,
+        alignment: usize,
+    ) -> Option<Self> {
+        if !is_default() {
+            return None;
+        }
+        let kept = |pool: &_| Self::kept_in_pool(pool, size, alignment);
+        context.with_pool(device, kind, kept)?
+    }
+
     fn of_block(block: Block<LevelZero>, size: usize) -> Self {
         Self {
             size,

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kind::UsmKind;
-use crate::pool::{self, Found};
+use crate::pool::{self, Lookup};
 
 /// The allocation that a pointer lies in, by Level Zero's word; of memory that a pool divided, base and size by the
 /// pool's.
@@ -38,14 +38,14 @@ impl Context {
     /// [`Error::UnknownPointer`] when it is not USM of this context.
     pub fn pointer_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
         let whole = self.driver_attributes(pointer)?;
-        match pool::find(pointer) {
-            Found::Elsewhere => Ok(whole),
-            Found::Used(range) if range.contains(&pointer) => Ok(PointerAttributes {
+        match pool::lookup(pointer) {
+            Lookup::NotPooled => Ok(whole),
+            Lookup::Allocated(range) if range.contains(&pointer) => Ok(PointerAttributes {
                 base: range.start,
                 size: range.len(),
                 ..whole
             }),
-            Found::Used(_) | Found::Unused => Err(Error::UnknownPointer { pointer }),
+            Lookup::Allocated(_) | Lookup::Free => Err(Error::UnknownPointer { pointer }),
         }
     }
 

@@ -22,6 +22,8 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
         }
         // A pool that is refused memory gives back what it does not use, and asks once more.
         "zeMemAllocHost" | "zeMemAllocDevice" | "zeMemAllocShared" => true,
+        // Asked only whether the device is lost.
+        "zeDeviceGetStatus" => code != sys::ZE_RESULT_ERROR_DEVICE_LOST,
         // Without the answer, concurrent use of shared memory is taken to be impossible.
         "zeDeviceGetMemoryAccessProperties" => true,
         // What the driver cannot do directly takes the way through the host.

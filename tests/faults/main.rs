@@ -6,12 +6,13 @@
 //! take turns.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../support/child.rs"]
+mod child;
 mod driver;
 mod expected;
 mod script;
 
 use std::io::{self, Write};
-use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
@@ -143,19 +144,9 @@ fn every_call_may_fail() {
 fn every_call_of_the_start_may_fail() {
     for code in CODES {
         for nth in 1u64.. {
-            let output = Command::new(env::current_exe().unwrap())
-                .args(["--exact", "start", "--ignored", "--nocapture"])
-                .env("ZEUSM_TEST_FAULT", format!("{nth} {}", code.0))
-                .output()
-                .unwrap();
-            let told = String::from_utf8_lossy(&output.stdout).into_owned();
-            let wrong = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success(),
-                "call {nth}, {}: {told}\n{wrong}",
-                name(code)
-            );
-            if told.contains("no call failed") {
+            let mut command = child::command("start");
+            command.env("ZEUSM_TEST_FAULT", format!("{nth} {}", code.0));
+            if child::run(command).contains("no call failed") {
                 assert!(nth > 3, "a start takes more than {nth} calls");
                 break;
             }

@@ -1,17 +1,26 @@
 //! What goes wrong on purpose, by variables.
 //!
-//! - `XE_SIM_FAIL=DRM_IOCTL_XE_VM_BIND:ENOMEM:10`: the tenth such request of the process and all later ones fail (from the
-//!   first one on without a number); the word `abort` in the place of the error ends the process there, as a driver does
-//!   that takes a failure for impossible.
-//! - `XE_SIM_STOP=hang:5`: the fifth copy or fill never ends and the kernel bans its queue; with `fault:5` it accesses an
-//!   address at which nothing is bound; with `lost:5` the device is gone.
+//! - `XE_SIM_FAIL=DRM_IOCTL_XE_VM_BIND:ENOMEM:10:1`: the tenth such request of the process fails, and with `:2` the
+//!   eleventh, too (from the first one on, and all later ones, where the numbers are left out); the word `abort` in the
+//!   place of the error ends the process there, as a driver does that takes a failure for impossible. A program may call
+//!   [`xe_sim_fail`] with the same text.
+//! - `XE_SIM_STOP=hang:5`: the fifth copy or fill never ends, after its first bytes, and the kernel bans its queue; with
+//!   `fault:5` it accesses an address at which nothing is bound; with `lost:5` the device is gone.
 //! - `XE_SIM_SLOW=7`: each copy, fill and signal comes late by up to a millisecond, chosen by this seed.
 //! - `XE_SIM_VRAM=268435456`: the device's own memory has this size.
+//! - `XE_SIM_BAR=268435456`: the host sees so much of it (a small BAR).
 
+use std::ffi::{CStr, c_char, c_int};
+use std::mem;
+use std::num::ParseIntError;
+use std::ops::Range;
+use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::report::{not_simulated, say};
 use crate::settings;
@@ -20,6 +29,7 @@ const FAIL: &str = "XE_SIM_FAIL";
 const STOP: &str = "XE_SIM_STOP";
 const SLOW: &str = "XE_SIM_SLOW";
 const VRAM: &str = "XE_SIM_VRAM";
+const BAR: &str = "XE_SIM_BAR";
 
 const ERRORS: [(&str, i32); 9] = [
     ("EACCES", libc::EACCES),
@@ -34,52 +44,92 @@ const ERRORS: [(&str, i32); 9] = [
 ];
 const LONGEST_DELAY_US: u64 = 1000;
 
-/// One request that fails.
+/// Requests that fail.
 struct Failure {
     request: String,
     /// None ends the process.
     error: Option<i32>,
-    from: u64,
-    seen: AtomicU64,
+    /// The numbers of those that fail, counted from zero.
+    which: Range<u64>,
+    seen: u64,
 }
 
-fn failure() -> Option<&'static Failure> {
-    static FAILURE: OnceLock<Option<Failure>> = OnceLock::new();
-    let read = || {
-        let text = settings::get(FAIL)?;
+impl FromStr for Failure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split(':');
-        let request = parts.next()?.to_owned();
-        let error = match parts.next() {
-            Some("abort") => None,
-            Some(name) => match ERRORS.iter().find(|(known, _)| *known == name) {
-                Some((_, number)) => Some(*number),
-                None => not_simulated(format_args!("{FAIL}={text}: no error {name} is known")),
-            },
-            None => not_simulated(format_args!("{FAIL}={text}: no error is named")),
+        let request = parts.next().unwrap_or_default().to_owned();
+        let error = match parts.next().ok_or("no error is named")? {
+            "abort" => None,
+            name => {
+                let known = ERRORS.iter().find(|(known, _)| *known == name);
+                Some(known.ok_or(format!("no error {name} is known"))?.1)
+            }
         };
-        let from = parts.next().map_or(Ok(1), str::parse);
-        let Ok(from) = from else {
-            not_simulated(format_args!("{FAIL}={text}: the last part is no number"))
+        let mut number = |default| {
+            let part = parts.next().map_or(Ok(default), str::parse);
+            part.map_err(|error: ParseIntError| error.to_string())
         };
-        Some(Failure {
+        let (first, count) = (number(1)?, number(u64::MAX)?);
+        let start = first.saturating_sub(1);
+        Ok(Self {
             request,
             error,
-            from,
-            seen: AtomicU64::new(0),
+            which: start..start.saturating_add(count),
+            seen: 0,
         })
+    }
+}
+
+/// What is to fail. Held for the time of a look.
+fn failure() -> &'static Mutex<Option<Failure>> {
+    static FAILURE: OnceLock<Mutex<Option<Failure>>> = OnceLock::new();
+    FAILURE.get_or_init(|| {
+        let parsed = settings::get(FAIL).map(|text| match text.parse() {
+            Ok(failure) => failure,
+            Err(why) => not_simulated(format_args!("{FAIL}={text}: {why}")),
+        });
+        Mutex::new(parsed)
+    })
+}
+
+/// Has requests fail from now on, and no others; the text is that of `XE_SIM_FAIL`, and none for null. Answers how many
+/// requests of the last such name were made since the last call, or -1 for a text that means nothing.
+///
+/// # Safety
+/// `text` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xe_sim_fail(text: *const c_char) -> c_int {
+    let new = if text.is_null() {
+        None
+    } else {
+        // SAFETY: the caller's promise.
+        match unsafe { CStr::from_ptr(text) }.to_string_lossy().parse() {
+            Ok(failure) => Some(failure),
+            Err(_) => return -1,
+        }
     };
-    FAILURE.get_or_init(read).as_ref()
+    let last = mem::replace(&mut *failure().lock(), new);
+    last.map_or(0, |last| last.seen as c_int)
 }
 
 /// The error with which a request is to fail, if it is.
 pub(crate) fn fails(request: &str) -> Option<i32> {
-    let failure = failure().filter(|failure| failure.request == request)?;
-    if failure.seen.fetch_add(1, Ordering::Relaxed) + 1 < failure.from {
+    let mut failure = failure().lock();
+    let failure = failure
+        .as_mut()
+        .filter(|failure| failure.request == request)?;
+    failure.seen += 1;
+    if !failure.which.contains(&(failure.seen - 1)) {
         return None;
     }
     say(format_args!("{request} fails on purpose"));
     Some(failure.error.unwrap_or_else(|| std::process::abort()))
 }
+
+/// How many bytes a copy or fill moves before it stops.
+pub(crate) const BEFORE_STOP: u64 = 4096;
 
 /// How an operation of an engine stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +176,11 @@ pub(crate) fn delay() {
 /// The size of the device's own memory, where it is not the model's.
 pub(crate) fn vram() -> Option<u64> {
     settings::number(VRAM)
+}
+
+/// How much of the device's own memory the host sees, where that is not all of it.
+pub(crate) fn bar() -> Option<u64> {
+    settings::number(BAR)
 }
 
 /// A number that looks random, from one that counts up (the finalizer of SplitMix64).

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
@@ -29,30 +30,35 @@ static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
 
 /// Builds a module to the device's own code; one at a time.
 ///
+/// A compiler that dies is replaced once. It may have died between two jobs, been killed, or crashed as the OpenCL
+/// runtime's compiler does now and then on modules that it builds the next time.
+///
 /// # Errors
 /// See [`Failure`].
 pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
     let mut place = COMPILER.get().lock();
-    // A compiler that died between two jobs is restarted once.
+    let mut failure =
+        Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
     for _ in 0..2 {
         let compiler = match &mut *place {
             Some(compiler) => compiler,
             empty => empty
                 .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
         };
-        if compiler.begin(job).is_ok() {
-            return match read_outcome(&mut &compiler.socket) {
-                Ok(outcome) => outcome,
-                Err(_) => Err(Failure::Crashed(
-                    place.take().map(Compiler::exit_report).unwrap_or_default(),
-                )),
-            };
+        let has_begun = compiler.begin(job).is_ok();
+        if has_begun && let Ok(outcome) = read_outcome(&mut &compiler.socket) {
+            return outcome;
         }
-        *place = None;
+        let ended = place.take().map(Compiler::exit_report);
+        if let (true, Some((status, output))) = (has_begun, ended) {
+            failure = Failure::Crashed(format!("{status}\n{output}").trim_end().to_owned());
+            // A module that took the whole time limit is not tried again.
+            if status.signal() == Some(libc::SIGPROF) {
+                break;
+            }
+        }
     }
-    Err(Failure::Unavailable(
-        "the compiling process ends as soon as it starts".to_owned(),
-    ))
+    Err(failure)
 }
 
 /// Describes which step of starting the compiler process failed, with advice.
@@ -123,8 +129,8 @@ impl Compiler {
         }
     }
 
-    /// The exit status and the last output of a process that has ended.
-    fn exit_report(mut self) -> String {
+    /// The exit status and the last output of a process that has ended or closed its end of the socket.
+    fn exit_report(mut self) -> (ExitStatus, String) {
         let mut output = String::new();
         let length = self.output.seek(io::SeekFrom::End(0)).unwrap_or(0);
         let _ = self
@@ -134,12 +140,10 @@ impl Compiler {
         if self.output.read_to_end(&mut bytes).is_ok() {
             output = String::from_utf8_lossy(&bytes).into_owned();
         }
-        // Its end of the socket is closed, so it has ended or will end soon.
-        let status = self
-            .process
-            .wait()
-            .map_or_else(|error| error.to_string(), |status| status.to_string());
-        format!("{status}\n{output}").trim_end().to_owned()
+        // The exit status of a process that closed its socket is already determined, so the signal does not change it.
+        let _ = self.process.kill();
+        let status = self.process.wait().unwrap_or_default();
+        (status, output)
     }
 }
 

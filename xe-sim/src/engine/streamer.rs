@@ -9,7 +9,7 @@ use super::registers::{Registers, timestamp};
 use super::{alu, blitter};
 use crate::builtin::{self, Bases, KernelError};
 use crate::faults::{self, Stop};
-use crate::memory::{AddressSpace, PageFault};
+use crate::memory::{AddressSpace, PageFault, at_most};
 use crate::report::{log, not_simulated};
 
 /// Batches may call batches this deep.
@@ -181,15 +181,14 @@ impl<'a> Streamer<'a> {
             }
             Command::StateBaseAddress => self.bases.set(dwords),
             Command::ComputeWalker => {
-                self.before_work(entry)?;
                 let begun = timestamp();
-                builtin::walk(self.space(), &self.bases, dwords)?;
+                self.work(entry, || builtin::walk(self.space(), &self.bases, dwords))?;
                 self.walker_post_sync(dwords, begun)?;
             }
-            Command::MemCopy => self.work(entry, dwords, blitter::copy)?,
-            Command::MemSet => self.work(entry, dwords, blitter::set)?,
-            Command::BlockCopy => self.work(entry, dwords, blitter::block_copy)?,
-            Command::FastColor => self.work(entry, dwords, blitter::color)?,
+            Command::MemCopy => self.work(entry, || blitter::copy(self.space(), dwords))?,
+            Command::MemSet => self.work(entry, || blitter::set(self.space(), dwords))?,
+            Command::BlockCopy => self.work(entry, || blitter::block_copy(self.space(), dwords))?,
+            Command::FastColor => self.work(entry, || blitter::color(self.space(), dwords))?,
         }
         Ok(Next::Command)
     }
@@ -314,32 +313,26 @@ impl<'a> Streamer<'a> {
         Ok(())
     }
 
-    fn work(
+    /// A copy or fill, late where engines are slow; one that stops does so after its first bytes.
+    fn work<E: Into<Halt>>(
         &self,
         entry: &Entry,
-        dwords: &[u32],
-        run: fn(&AddressSpace, &[u32]) -> Result<(), PageFault>,
+        run: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), Halt> {
-        self.before_work(entry)?;
-        Ok(run(self.space(), dwords)?)
-    }
-
-    /// Delays and faults of a copy or fill.
-    fn before_work(&self, entry: &Entry) -> Result<(), Halt> {
         faults::delay();
-        match faults::stops() {
-            None => Ok(()),
-            Some(stop) => {
-                log(format_args!("{} stops on purpose: {stop:?}", entry.name));
-                Err(match stop {
-                    Stop::Hang => Halt::Hung,
-                    Stop::Lost => Halt::Lost,
-                    Stop::Fault => Halt::Fault(PageFault {
-                        address: NOWHERE,
-                        access: entry.name,
-                    }),
-                })
-            }
-        }
+        let Some(stop) = faults::stops() else {
+            return run().map_err(Into::into);
+        };
+        log(format_args!("{} stops on purpose: {stop:?}", entry.name));
+        // It ends early, and how is of no interest.
+        let _ = at_most(faults::BEFORE_STOP, run);
+        Err(match stop {
+            Stop::Hang => Halt::Hung,
+            Stop::Lost => Halt::Lost,
+            Stop::Fault => Halt::Fault(PageFault {
+                address: NOWHERE,
+                access: entry.name,
+            }),
+        })
     }
 }

@@ -7,6 +7,7 @@ use std::slice;
 use super::device::Device;
 use super::{Answer, Errno};
 use crate::engine::{TIMESTAMP_HZ, timestamp};
+use crate::faults;
 use crate::report::log;
 use crate::uapi::*;
 
@@ -104,14 +105,15 @@ fn regions(device: &Device) -> Reply {
         ..Default::default()
     }];
     if let Some(vram) = &device.vram {
+        let visible = faults::bar().unwrap_or(u64::MAX).min(vram.total());
         regions.push(drm_xe_mem_region {
             mem_class: drm_xe_memory_class_DRM_XE_MEM_REGION_CLASS_VRAM as u16,
             instance: 1,
             min_page_size: device.model().vram_page as u32,
             total_size: vram.total(),
             used: vram.used(),
-            cpu_visible_size: vram.total(),
-            cpu_visible_used: vram.used(),
+            cpu_visible_size: visible,
+            cpu_visible_used: vram.used().min(visible),
             ..Default::default()
         });
     }
@@ -159,8 +161,8 @@ fn graphics(device: &Device) -> Reply {
 }
 
 fn table(device: &Device) -> Reply {
-    let row = |reply: Reply, &(key, value): &(u32, u32)| reply.push([key, 1, value]);
-    device.model().table.iter().fold(Reply::default(), row)
+    let row = |reply: Reply, (key, value)| reply.push([key, 1, value]);
+    device.model().table().fold(Reply::default(), row)
 }
 
 fn topology(device: &Device) -> Reply {

@@ -92,30 +92,16 @@ fn enter(request: &Request) -> io::Result<()> {
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )?;
-    mount(
-        "proc",
-        folder(root, "proc")?,
-        "proc",
-        MountFlags::empty(),
-        None,
-    )?;
     // Only what is mounted can become a root.
     mount_bind_recursive(root, root)?;
-    mount(
-        "proc",
-        folder(root, "proc")?,
-        "proc",
-        MountFlags::empty(),
-        None,
-    )?;
-    for place in ["sys", "dev/dri", "dev/shm", OWN] {
-        mount(
-            "tmpfs",
-            folder(root, place)?,
-            "tmpfs",
-            MountFlags::empty(),
-            None,
-        )?;
+    for (kind, place) in [
+        ("proc", "proc"),
+        ("tmpfs", "sys"),
+        ("tmpfs", "dev/dri"),
+        ("tmpfs", "dev/shm"),
+        ("tmpfs", OWN),
+    ] {
+        mount(kind, folder(root, place)?, kind, MountFlags::empty(), None)?;
     }
     files::write(root, request.machine)?;
     preload(root)?;

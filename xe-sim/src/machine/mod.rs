@@ -27,41 +27,36 @@ pub(crate) struct Machine {
 /// The major number of the character devices that the nodes stand on.
 pub(crate) const MAJOR: u32 = 1;
 
+const INTEGRATED: Slot = Slot {
+    model: &LUNAR_LAKE,
+    pci: "0000:00:02.0",
+    render: 128,
+    minor: 3,
+};
+const DISCRETE: Slot = Slot {
+    model: &BATTLEMAGE,
+    pci: "0000:03:00.0",
+    ..INTEGRATED
+};
+const SECOND: Slot = Slot {
+    pci: "0000:08:00.0",
+    render: 129,
+    minor: 5,
+    ..DISCRETE
+};
+
 pub(crate) const MACHINES: [Machine; 3] = [
     Machine {
         name: "lnl",
-        slots: &[Slot {
-            model: &LUNAR_LAKE,
-            pci: "0000:00:02.0",
-            render: 128,
-            minor: 3,
-        }],
+        slots: &[INTEGRATED],
     },
     Machine {
         name: "bmg",
-        slots: &[Slot {
-            model: &BATTLEMAGE,
-            pci: "0000:03:00.0",
-            render: 128,
-            minor: 3,
-        }],
+        slots: &[DISCRETE],
     },
     Machine {
         name: "bmg2",
-        slots: &[
-            Slot {
-                model: &BATTLEMAGE,
-                pci: "0000:03:00.0",
-                render: 128,
-                minor: 3,
-            },
-            Slot {
-                model: &BATTLEMAGE,
-                pci: "0000:08:00.0",
-                render: 129,
-                minor: 5,
-            },
-        ],
+        slots: &[DISCRETE, SECOND],
     },
 ];
 

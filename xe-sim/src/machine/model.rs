@@ -21,8 +21,10 @@ pub(crate) struct Model {
     pub(crate) frequency: u32,
     /// Whether a kernel's timestamps take 64 bits each, or 32.
     pub(crate) wide_timestamps: bool,
-    /// The hardware's own table, as its firmware (GuC) holds it.
-    pub(crate) table: &'static [(u32, u32)],
+    /// How many slices the sub-slices make up.
+    slices: u32,
+    /// What else the hardware's table holds.
+    table: &'static [(u32, u32)],
 }
 
 /// Keys of the firmware's table; the numbers are those of Intel's driver, `system_info.h`.
@@ -41,21 +43,20 @@ mod key {
     pub(super) const REGIONS: u32 = 83;
 }
 
-/// Core Ultra 200V's GPU: integrated, Xe2.
-pub(crate) const LUNAR_LAKE: Model = Model {
-    device: 0x64a0,
-    revision: 4,
-    ip: (20, 4, 4),
+/// What the two have in common: Xe2 with one engine of a kind.
+const XE2: Model = Model {
+    device: 0,
+    revision: 0,
+    ip: (20, 0, 4),
     vram: None,
     vram_page: 4096,
-    subslices: 0xff,
+    subslices: 0,
     l3_banks: 0xff,
     units: 0xff,
-    frequency: 2050,
+    frequency: 0,
     wide_timestamps: false,
+    slices: 0,
     table: &[
-        (key::MAX_SLICES, 2),
-        (key::MAX_SUBSLICES, 8),
         (key::MAX_UNITS_PER_SUBSLICE, 8),
         (key::MAX_MEMORY_CHANNELS, 6),
         (key::MEMORY_TYPE, 4),
@@ -69,30 +70,37 @@ pub(crate) const LUNAR_LAKE: Model = Model {
     ],
 };
 
+/// Core Ultra 200V's GPU: integrated, Xe2.
+pub(crate) const LUNAR_LAKE: Model = Model {
+    device: 0x64a0,
+    revision: 4,
+    ip: (20, 4, 4),
+    subslices: 0xff,
+    slices: 2,
+    frequency: 2050,
+    ..XE2
+};
+
 /// Arc B580: discrete, Xe2, 12 GiB.
 pub(crate) const BATTLEMAGE: Model = Model {
     device: 0xe20b,
-    revision: 0,
     ip: (20, 1, 4),
     vram: Some(12 << 30),
     vram_page: 65536,
     subslices: 0xf_ffff,
-    l3_banks: 0xff,
-    units: 0xff,
+    slices: 5,
     frequency: 2850,
     wide_timestamps: true,
-    table: &[
-        (key::MAX_SLICES, 5),
-        (key::MAX_SUBSLICES, 20),
-        (key::MAX_UNITS_PER_SUBSLICE, 8),
-        (key::MAX_MEMORY_CHANNELS, 6),
-        (key::MEMORY_TYPE, 4),
-        (key::THREADS_PER_UNIT, 8),
-        (key::MAX_RCS, 1),
-        (key::MAX_CCS, 1),
-        (key::CSR_SIZE_MB, 0),
-        (key::L3_BANK_SIZE_KB, 512),
-        (key::LOCAL_MEMORY_PER_SUBSLICE_KB, 128),
-        (key::REGIONS, 1),
-    ],
+    ..XE2
 };
+
+impl Model {
+    /// The hardware's own table, as its firmware (GuC) holds it.
+    pub(crate) fn table(&self) -> impl Iterator<Item = (u32, u32)> {
+        let own = [
+            (key::MAX_SLICES, self.slices),
+            (key::MAX_SUBSLICES, self.subslices.count_ones()),
+        ];
+        own.into_iter().chain(self.table.iter().copied())
+    }
+}

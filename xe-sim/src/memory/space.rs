@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
+use super::budget;
 use super::buffer::Buffer;
 use super::user::{read_user, write_user};
 
@@ -149,6 +150,7 @@ impl AddressSpace {
 
     /// Copies, piece by piece as the two sides are bound; overlapping ranges are copied as `memmove` does.
     pub(crate) fn copy(&self, to: u64, from: u64, length: u64) -> Result<(), PageFault> {
+        let length = budget::take(length);
         let mut done = 0;
         while done < length {
             let (target, source) = (to + done, from + done);
@@ -175,6 +177,7 @@ impl AddressSpace {
 
     /// Fills with a pattern, over and over; the last one may be cut short.
     pub(crate) fn fill(&self, to: u64, pattern: &[u8], length: u64) -> Result<(), PageFault> {
+        let length = budget::take(length);
         let repeat = (BOUNCE / pattern.len()).max(1).min(length as usize);
         let block = pattern.repeat(repeat);
         let mut done = 0;
