@@ -99,7 +99,7 @@ fn there_is_one_device_without_parts_or_peers() {
     assert_eq!(accessible, 1);
     type Root =
         unsafe extern "C" fn(sys::ze_device_handle_t, *mut sys::ze_device_handle_t) -> Result;
-    if let Some(root) = common::newer::<Root>(c"zeDeviceGetRootDevice") {
+    if let Some(root) = common::extension::<Root>(c"zeDeviceGetRootDevice") {
         let mut parent = device();
         assert_eq!(unsafe { root(device(), &raw mut parent) }, OK);
         assert!(parent.is_null());
@@ -207,7 +207,7 @@ fn drivers_are_initialised_by_kind() {
     if !direct() {
         return; // A loader asks the driver in its own way.
     }
-    let init: InitDrivers = common::newer(c"zeInitDrivers").unwrap();
+    let init: InitDrivers = common::extension(c"zeInitDrivers").unwrap();
     let wanted = |flags| extensions::ze_init_driver_type_desc_t {
         stype: extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC,
         pNext: ptr::null(),

@@ -8,6 +8,8 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/counter.rs"]
+mod counter;
 
 use std::ptr;
 use std::thread;
@@ -17,7 +19,6 @@ use common::{
     Context, Event, Kind, MIB, NONE, OK, Result, SECOND, bytes, bytes_mut, device, is_set, wait,
 };
 use level_zero_sys as sys;
-use level_zero_sys::extensions;
 
 const NOT_READY: Result = sys::ZE_RESULT_NOT_READY;
 
@@ -389,31 +390,7 @@ fn counter_based_events_begin_a_new_round_each_time() {
         return;
     }
     let context = Context::new();
-    let counter = extensions::ze_event_pool_counter_based_exp_desc_t {
-        stype: extensions::ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC,
-        pNext: ptr::null(),
-        flags: 1,
-    };
-    let desc = sys::ze_event_pool_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-        pNext: (&raw const counter).cast(),
-        count: 1,
-        flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0,
-    };
-    let mut pool = ptr::null_mut();
-    ok!(zeEventPoolCreate(
-        context.0,
-        &raw const desc,
-        0,
-        ptr::null_mut(),
-        &raw mut pool
-    ));
-    let desc = sys::ze_event_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
-        ..Default::default()
-    };
-    let mut event = ptr::null_mut();
-    ok!(zeEventCreate(pool, &raw const desc, &raw mut event));
+    let (event, pool) = counter::counter_event(common::library(), context.0);
     let gates = context.pool(3, false);
     let list = context.immediate(common::IN_ORDER_QUEUE);
     for gate in &gates.events {

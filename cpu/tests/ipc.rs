@@ -2,24 +2,26 @@
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
+#[path = "common/process.rs"]
+mod process;
+
 use std::ffi::{CStr, c_void};
 use std::os::fd::AsRawFd;
-use std::process::Command;
 use std::ptr;
 use std::sync::OnceLock;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 use sys::ZE_RESULT_SUCCESS as OK;
 
-type Answer = sys::ze_result_t;
+type Code = sys::ze_result_t;
 type Handle = sys::ze_ipc_mem_handle_t;
 type Context = sys::ze_context_handle_t;
-type Put = unsafe extern "C" fn(Context, Handle) -> Answer;
-type ToDescriptor = unsafe extern "C" fn(Context, Handle, *mut u64) -> Answer;
-type FromDescriptor = unsafe extern "C" fn(Context, u64, *mut Handle) -> Answer;
+type ToDescriptor = unsafe extern "C" fn(Context, Handle, *mut u64) -> Code;
+type FromDescriptor = unsafe extern "C" fn(Context, u64, *mut Handle) -> Code;
 
-const INVALID: Answer = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
-const NOT_FOUND: Answer = sys::ze_result_t(0x7800_0021);
+const INVALID: Code = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+const NOT_FOUND: Code = extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 const SIZES: [usize; 5] = [1, 64, 5000, 300_000, 9 << 20];
 const HOST: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_HOST;
 const DEVICE: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_DEVICE;
@@ -42,7 +44,7 @@ macro_rules! ze {
 }
 
 /// A function that the headers of Debian 12 do not declare.
-fn newer<F: Copy>(name: &CStr) -> F {
+fn extension<F: Copy>(name: &CStr) -> F {
     unsafe { library().symbol(name) }.unwrap()
 }
 
@@ -80,14 +82,14 @@ impl Place {
             ..Default::default()
         };
         let (context, device, mut it) = (self.context, self.device, ptr::null_mut());
-        let answer = match kind {
+        let code = match kind {
             HOST => ze!(zeMemAllocHost(context, host, size, 0, &mut it)),
             DEVICE => ze!(zeMemAllocDevice(context, dev, size, 0, device, &mut it)),
             _ => ze!(zeMemAllocShared(
                 context, dev, host, size, 0, device, &mut it
             )),
         };
-        assert_eq!(answer, OK);
+        assert_eq!(code, OK);
         it
     }
 
@@ -95,7 +97,7 @@ impl Place {
         assert_eq!(ze!(zeMemFree(self.context, pointer)), OK);
     }
 
-    fn export(&self, pointer: *const c_void) -> Result<Handle, Answer> {
+    fn export(&self, pointer: *const c_void) -> Result<Handle, Code> {
         let mut handle = Handle::default();
         match ze!(zeMemGetIpcHandle(self.context, pointer, &mut handle)) {
             OK => Ok(handle),
@@ -103,7 +105,7 @@ impl Place {
         }
     }
 
-    fn open(&self, handle: Handle) -> Result<*mut c_void, Answer> {
+    fn open(&self, handle: Handle) -> Result<*mut c_void, Code> {
         let (context, device, mut it) = (self.context, self.device, ptr::null_mut());
         match ze!(zeMemOpenIpcHandle(context, device, handle, 0, &mut it)) {
             OK => Ok(it),
@@ -111,7 +113,7 @@ impl Place {
         }
     }
 
-    fn close(&self, pointer: *const c_void) -> Answer {
+    fn close(&self, pointer: *const c_void) -> Code {
         ze!(zeMemCloseIpcHandle(self.context, pointer))
     }
 
@@ -165,22 +167,9 @@ fn unhex(text: &str) -> Handle {
     handle
 }
 
-/// Runs one ignored test in a new process, which must succeed; what it printed.
-fn in_a_new_process(test: &str, task: &str) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("ZEUSM_TEST_IPC", task)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wrong = String::from_utf8_lossy(&output.stderr);
-    let passed = output.status.success() && told.contains("1 passed");
-    assert!(passed, "{told}\n{wrong}");
-    told
-}
-
 fn elsewhere(task: &str, handle: &Handle, size: usize) -> String {
-    in_a_new_process("another_process", &format!("{task} {} {size}", hex(handle)))
+    let task = format!("{task} {} {size}", hex(handle));
+    process::alone_with("another_process", &[("ZEUSM_TEST_IPC", &task)])
 }
 
 #[test]
@@ -318,9 +307,9 @@ fn memory_of_a_process_that_is_gone_cannot_be_opened() {
 #[test]
 fn a_descriptor_alone_is_enough() {
     let place = Place::new();
-    let to: ToDescriptor = newer(c"zeMemGetFileDescriptorFromIpcHandleExp");
-    let from: FromDescriptor = newer(c"zeMemGetIpcHandleFromFileDescriptorExp");
-    let put: Put = newer(c"zeMemPutIpcHandle");
+    let to: ToDescriptor = extension(c"zeMemGetFileDescriptorFromIpcHandleExp");
+    let from: FromDescriptor = extension(c"zeMemGetIpcHandleFromFileDescriptorExp");
+    let put = library().extensions().zeMemPutIpcHandle.unwrap();
     let pointers = SIZES.map(|size| (size, place.allocate(DEVICE, size)));
     for (size, pointer) in pointers {
         bytes(pointer, size).fill(size as u8 | 1);
@@ -328,8 +317,8 @@ fn a_descriptor_alone_is_enough() {
         assert_eq!(unsafe { to(place.context, handle, &mut number) }, OK);
         let moved = unsafe { libc::dup(number as i32) };
         let mut made = Handle::default();
-        let answer = unsafe { from(place.context, moved as u64, &mut made) };
-        assert_eq!(answer, OK);
+        let code = unsafe { from(place.context, moved as u64, &mut made) };
+        assert_eq!(code, OK);
         assert_eq!(unsafe { put(place.context, handle) }, OK);
         let opened = place.open(made).unwrap();
         assert_eq!(unsafe { libc::close(moved) }, 0);
@@ -339,8 +328,8 @@ fn a_descriptor_alone_is_enough() {
     }
     let null = std::fs::File::open("/dev/null").unwrap();
     for number in [null.as_raw_fd() as u64, 99_999, u64::MAX] {
-        let answer = unsafe { from(place.context, number, &mut Handle::default()) };
-        assert_eq!(answer, INVALID);
+        let code = unsafe { from(place.context, number, &mut Handle::default()) };
+        assert_eq!(code, INVALID);
     }
     pointers
         .iter()
@@ -467,5 +456,5 @@ fn open_and_close_many_times() {
 
 #[test]
 fn no_descriptor_leaks() {
-    in_a_new_process("open_and_close_many_times", "");
+    process::alone("open_and_close_many_times");
 }

@@ -8,6 +8,8 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/process.rs"]
+mod process;
 #[allow(dead_code)]
 #[path = "kernels/programs.rs"]
 mod programs;
@@ -17,33 +19,14 @@ mod runtime;
 #[path = "common/seccomp.rs"]
 mod seccomp;
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr;
 
 use common::{Context, Kind, MIB, Memory, OK, bytes_mut};
 use level_zero_sys as sys;
-
-/// Runs one ignored test of this file in a process of its own.
-fn alone(test: &str) {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            test,
-            "--ignored",
-            "--test-threads=1",
-            "--nocapture",
-        ])
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wrong = String::from_utf8_lossy(&output.stderr);
-    let passed = output.status.success() && told.contains("1 passed");
-    assert!(passed, "{}\n{told}\n{wrong}", output.status);
-    eprint!("{wrong}");
-}
+use process::{alone, in_child};
 
 /// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
 fn group() -> Option<PathBuf> {
@@ -146,9 +129,8 @@ fn export(context: &Context, memory: Memory) -> sys::ze_result_t {
 
 /// What the runtime says of the last error of this thread.
 fn description() -> String {
-    type Describe =
-        unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> sys::ze_result_t;
-    let describe: Describe = common::newer(c"zeDriverGetLastErrorDescription").unwrap();
+    let functions = common::library().extensions();
+    let describe = functions.zeDriverGetLastErrorDescription.unwrap();
     let mut text = ptr::null();
     assert_eq!(unsafe { describe(common::driver(), &raw mut text) }, OK);
     unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
@@ -228,20 +210,13 @@ fn without_memory_files() {
     let permission = sys::ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS;
     expect_refusal(&context, permission, &["memfd_create", "EPERM", "seccomp"]);
     let Some(runtime) = runtime else { return };
-    // A child needs a compiling process of its own.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        unsafe { libc::alarm(30) };
-        let (code, log) = runtime.build(&programs::module(), &[]).unwrap_err();
-        let told = ["memfd_create", "EPERM", "seccomp"]
-            .iter()
-            .all(|word| log.contains(word));
-        eprintln!("{code:?}: {log}");
-        unsafe { libc::_exit(i32::from(!told)) };
-    }
-    let mut status = 1;
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0);
+    // A child needs a compiler process of its own.
+    in_child(|| {
+        let (_, log) = runtime.build(&programs::module(), &[]).unwrap_err();
+        let words = ["memfd_create", "EPERM", "seccomp"];
+        assert!(words.iter().all(|word| log.contains(word)), "{log}");
+        true
+    });
 }
 
 #[test]

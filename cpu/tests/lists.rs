@@ -21,11 +21,9 @@ use level_zero_sys as sys;
 const INVALID: Result = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 const NOT_READY: Result = sys::ZE_RESULT_NOT_READY;
 
-type Synchronize = unsafe extern "C" fn(List, u64) -> Result;
-
 /// `zeCommandListHostSynchronize`, which the loader of Debian 12 does not have.
-fn synchronize() -> Option<Synchronize> {
-    common::newer(c"zeCommandListHostSynchronize")
+fn synchronize() -> sys::extensions::ze_pfnCommandListHostSynchronize_t {
+    common::library().extensions().zeCommandListHostSynchronize
 }
 
 fn execute(queue: sys::ze_command_queue_handle_t, lists: &[List], fence: sys::ze_fence_handle_t) {
@@ -378,7 +376,8 @@ fn fences_are_signalled_after_the_lists() {
 #[test]
 fn an_immediate_list_takes_recorded_ones() {
     type AppendLists = unsafe extern "C" fn(List, u32, *mut List, Event, u32, *mut Event) -> Result;
-    let Some(append) = common::newer::<AppendLists>(c"zeCommandListImmediateAppendCommandListsExp")
+    let Some(append) =
+        common::extension::<AppendLists>(c"zeCommandListImmediateAppendCommandListsExp")
     else {
         return; // A loader older than the function; it is tested without that loader.
     };

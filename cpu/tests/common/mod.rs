@@ -94,7 +94,7 @@ macro_rules! ok {
 }
 
 /// A function that the headers of Debian 12 do not declare; a loader may not have it.
-pub fn newer<F: Copy>(name: &std::ffi::CStr) -> Option<F> {
+pub fn extension<F: Copy>(name: &std::ffi::CStr) -> Option<F> {
     unsafe { library().symbol(name) }.ok()
 }
 

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use proptest::prelude::*;
 
 use super::programs::module;
-use super::runtime::{Runtime, call, description, groups, must};
+use super::runtime::{Runtime, call, description, must};
 
 #[test]
 fn what_is_no_module_is_refused_with_a_log() {
@@ -220,20 +220,7 @@ fn kernels_and_arguments_are_checked() {
     );
 
     let list = runtime.immediate(true);
-    let one = groups(1);
-    let launch = |kernel| {
-        call!(
-            runtime,
-            zeCommandListAppendLaunchKernel(
-                list,
-                kernel,
-                &raw const one,
-                ptr::null_mut(),
-                0,
-                ptr::null_mut()
-            )
-        )
-    };
+    let launch = |kernel| runtime.append_launch(list, kernel, 1, ptr::null_mut(), &[]);
     assert_eq!(
         launch(kernel),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,

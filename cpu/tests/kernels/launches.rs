@@ -32,29 +32,6 @@ impl Setup {
         kernel
     }
 
-    /// Appends a launch of so many groups.
-    fn launch(
-        &self,
-        list: sys::ze_command_list_handle_t,
-        kernel: sys::ze_kernel_handle_t,
-        count: u32,
-        signal: sys::ze_event_handle_t,
-        waits: &[sys::ze_event_handle_t],
-    ) {
-        let (groups, mut waits) = (groups(count), waits.to_vec());
-        must!(
-            self.runtime,
-            zeCommandListAppendLaunchKernel(
-                list,
-                kernel,
-                &raw const groups,
-                signal,
-                waits.len() as u32,
-                waits.as_mut_ptr()
-            )
-        );
-    }
-
     /// `work` on one integer for about a tenth of a second.
     fn long(&self, memory: &[u32]) -> sys::ze_kernel_handle_t {
         let kernel = self.kernel("work", 1);
@@ -86,14 +63,16 @@ fn every_kind_of_argument_arrives() {
     for (index, memory) in [&a, &b, &c].into_iter().enumerate() {
         assert_eq!(runtime.set(add, index as u32, memory.as_ptr()), OK);
     }
-    setup.launch(list, add, 2, ptr::null_mut(), &[]);
+    setup.runtime.launch(list, add, 2, ptr::null_mut(), &[]);
     // The arguments are those of the time of the append.
     assert_eq!(runtime.set(add, 0, c.as_ptr()), OK);
     let increase = setup.kernel("increase", 4);
     assert_eq!(runtime.set(increase, 0, c.as_ptr()), OK);
     assert_eq!(runtime.set(increase, 1, 100_u32), OK);
     assert_eq!(runtime.set(increase, 2, [77_u32, 1000]), OK);
-    setup.launch(list, increase, 1, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, increase, 1, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(c, [1111, 1122, 1133, 1144]);
 
@@ -103,7 +82,9 @@ fn every_kind_of_argument_arrives() {
         runtime,
         zeKernelSetArgumentValue(shared_memory, 1, 64, ptr::null())
     );
-    setup.launch(list, shared_memory, 4, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, shared_memory, 4, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(c, [0, 1, 2, 3]);
 }
@@ -130,7 +111,7 @@ fn a_global_offset_moves_the_range() {
     // SAFETY: the kernel is alive.
     assert_eq!(unsafe { set_offset(kernel, 2, 0, 0) }, OK);
     let list = runtime.immediate(true);
-    setup.launch(list, kernel, 3, ptr::null_mut(), &[]);
+    setup.runtime.launch(list, kernel, 3, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(memory, [9, 9, 2, 3, 4, 9]);
 }
@@ -165,8 +146,12 @@ fn launches_keep_their_place_among_copies_and_fills() {
             )
         );
         assert_eq!(runtime.set(increase, 1, round * 7), OK);
-        setup.launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
-        setup.launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
+        setup
+            .runtime
+            .launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
+        setup
+            .runtime
+            .launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
         must!(
             runtime,
             zeCommandListAppendMemoryCopy(
@@ -194,9 +179,15 @@ fn an_append_does_not_wait_and_events_order_lists() {
     let long = setup.long(memory);
     // The first waits for the host, the second for the first, and so on from list to list: a submission that waited would
     // never come back.
-    setup.launch(first, long, 1, events[1], &events[..1]);
-    setup.launch(second, long, 1, events[2], &events[1..2]);
-    setup.launch(first, long, 1, events[3], &events[2..3]);
+    setup
+        .runtime
+        .launch(first, long, 1, events[1], &events[..1]);
+    setup
+        .runtime
+        .launch(second, long, 1, events[2], &events[1..2]);
+    setup
+        .runtime
+        .launch(first, long, 1, events[3], &events[2..3]);
     assert_eq!(
         call!(runtime, zeEventHostSynchronize(events[3], 10_000_000)),
         sys::ZE_RESULT_NOT_READY
@@ -229,7 +220,7 @@ fn a_timestamp_is_about_as_long_as_its_kernel() {
     let list = runtime.immediate(true);
     let long = setup.long(memory);
     let begun = Instant::now();
-    setup.launch(list, long, 1, event, &[]);
+    setup.runtime.launch(list, long, 1, event, &[]);
     must!(runtime, zeEventHostSynchronize(event, u64::MAX));
     let elapsed = begun.elapsed().as_nanos() as u64;
     let mut times = sys::ze_kernel_timestamp_result_t::default();
@@ -253,9 +244,9 @@ fn a_timeout_is_kept_while_a_kernel_runs() {
     let is_kept = (0..10).any(|_| {
         must!(runtime, zeEventHostReset(event));
         for _ in 0..4 {
-            setup.launch(list, long, 1, ptr::null_mut(), &[]);
+            setup.runtime.launch(list, long, 1, ptr::null_mut(), &[]);
         }
-        setup.launch(list, long, 1, event, &[]);
+        setup.runtime.launch(list, long, 1, event, &[]);
         let begun = Instant::now();
         let answer = call!(runtime, zeEventHostSynchronize(event, 1_000_000));
         let waited = begun.elapsed();
@@ -310,12 +301,16 @@ fn a_regular_list_runs_again_and_again() {
     assert_eq!(runtime.set(increase, 0, x.as_ptr()), OK);
     assert_eq!(runtime.set(increase, 1, 1_u32), OK);
     assert_eq!(runtime.set(increase, 2, [0_u32, 2]), OK);
-    setup.launch(list, increase, 16, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, increase, 16, ptr::null_mut(), &[]);
     must!(
         runtime,
         zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
     );
-    setup.launch(list, increase, 8, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, increase, 8, ptr::null_mut(), &[]);
     must!(runtime, zeCommandListClose(list));
     must!(runtime, zeKernelDestroy(increase));
     for _ in 0..100 {
@@ -344,13 +339,13 @@ fn independent_lists_run_at_the_same_time() {
     let (x, y) = (runtime.shared(&[1]), runtime.shared(&[1]));
     let long = setup.long(x);
     for _ in 0..5 {
-        setup.launch(slow, long, 1, ptr::null_mut(), &[]);
+        setup.runtime.launch(slow, long, 1, ptr::null_mut(), &[]);
     }
-    setup.launch(slow, long, 1, events[0], &[]);
+    setup.runtime.launch(slow, long, 1, events[0], &[]);
     let short = setup.kernel("work", 1);
     assert_eq!(runtime.set(short, 0, y.as_ptr()), OK);
     assert_eq!(runtime.set(short, 1, 10_u64), OK);
-    setup.launch(quick, short, 1, events[1], &[]);
+    setup.runtime.launch(quick, short, 1, events[1], &[]);
     must!(runtime, zeEventHostSynchronize(events[1], u64::MAX));
     assert_eq!(y[0], worked(1, 10));
     let busy = call!(runtime, zeEventQueryStatus(events[0]));
@@ -378,7 +373,9 @@ fn several_threads_launch_one_kernel() {
                 assert_eq!(runtime.set(increase, 1, thread), OK);
                 assert_eq!(runtime.set(increase, 2, [0_u32, 1]), OK);
                 for _ in 0..500 {
-                    setup.launch(list, increase, 8, ptr::null_mut(), &[]);
+                    setup
+                        .runtime
+                        .launch(list, increase, 8, ptr::null_mut(), &[]);
                 }
                 assert_eq!(runtime.synchronize(list), OK);
                 assert!(memory.iter().all(|&value| value == 500 * (thread + 1)));
@@ -440,7 +437,9 @@ fn an_empty_launch_still_signals() {
     let event = runtime.events(1)[0];
     let memory = runtime.shared(&[1]);
     let list = runtime.immediate(true);
-    setup.launch(list, setup.long(memory), 0, event, &[]);
+    setup
+        .runtime
+        .launch(list, setup.long(memory), 0, event, &[]);
     must!(runtime, zeEventHostSynchronize(event, u64::MAX));
     assert_eq!(memory[0], 1);
 }
@@ -487,7 +486,9 @@ fn freeing_memory_of_a_running_kernel_is_safe() {
         let kernel = setup.kernel("work", 64);
         assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
         assert_eq!(runtime.set(kernel, 1, 10_u64), OK);
-        setup.launch(list, kernel, 1 << 14, ptr::null_mut(), &[]);
+        setup
+            .runtime
+            .launch(list, kernel, 1 << 14, ptr::null_mut(), &[]);
         must!(runtime, zeKernelDestroy(kernel));
         must!(
             runtime,

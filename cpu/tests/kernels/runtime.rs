@@ -217,6 +217,42 @@ impl Runtime {
         list
     }
 
+    /// Appends a launch of `count` groups; the result is its code.
+    pub fn append_launch(
+        &self,
+        list: sys::ze_command_list_handle_t,
+        kernel: sys::ze_kernel_handle_t,
+        count: u32,
+        signal: sys::ze_event_handle_t,
+        waits: &[sys::ze_event_handle_t],
+    ) -> ze_result_t {
+        let (groups, mut waits) = (groups(count), waits.to_vec());
+        call!(
+            self,
+            zeCommandListAppendLaunchKernel(
+                list,
+                kernel,
+                &raw const groups,
+                signal,
+                waits.len() as u32,
+                waits.as_mut_ptr()
+            )
+        )
+    }
+
+    /// As [`append_launch`](Self::append_launch), which must succeed.
+    pub fn launch(
+        &self,
+        list: sys::ze_command_list_handle_t,
+        kernel: sys::ze_kernel_handle_t,
+        count: u32,
+        signal: sys::ze_event_handle_t,
+        waits: &[sys::ze_event_handle_t],
+    ) {
+        let code = self.append_launch(list, kernel, count, signal, waits);
+        assert_eq!(code, ZE_RESULT_SUCCESS);
+    }
+
     /// Waits for an immediate list.
     pub fn synchronize(&self, list: sys::ze_command_list_handle_t) -> ze_result_t {
         /// Not in the headers of specification 1.4.
