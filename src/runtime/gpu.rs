@@ -119,15 +119,19 @@ impl Machine {
                 remembered.keep(Path::new(&driver), answer);
             }
         };
+        let words = match report.words {
+            words if words.is_empty() => words,
+            words => format!(", its last words: {words}"),
+        };
         match (report.died, answers.next()) {
             (None, None) => {
                 keep("");
                 Ok(())
             }
-            (None, Some(refusal)) => Err(refusal),
-            (Some(Death::Hung), _) => Err(format!("its driver {driver} does not answer")),
+            (None, Some(refusal)) => Err(format!("{refusal}{words}")),
+            (Some(Death::Hung), _) => Err(format!("its driver {driver} does not answer{words}")),
             (Some(Death::Ended(how)), _) => {
-                let told = format!("its driver {driver} does not start: {how}");
+                let told = format!("its driver {driver} does not start: {how}{words}");
                 keep(&told);
                 Err(told)
             }
@@ -392,6 +396,7 @@ mod tests {
         for times in ["x", "xx"] {
             let why = why(&machine);
             assert!(why.contains("reports no device"), "{why}");
+            assert!(why.contains("Abort was called at 42"), "{why}");
             assert_eq!(fs::read_to_string(&asked).unwrap(), times);
         }
     }

@@ -20,6 +20,8 @@ const LAST_WORDS: usize = 300;
 pub(super) struct Report {
     /// What it answered, in order.
     pub(super) answers: Vec<String>,
+    /// What the driver printed last.
+    pub(super) words: String,
     /// How it ended otherwise than by returning.
     pub(super) died: Option<Death>,
 }
@@ -27,7 +29,7 @@ pub(super) struct Report {
 /// How a child ended before it was done.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Death {
-    /// By itself; the signal, if that can be told, and what it printed last.
+    /// By itself; the signal, if that can be told.
     Ended(String),
     /// It did not end in time.
     Hung,
@@ -163,25 +165,23 @@ fn report(text: &str, in_time: bool, signal: Option<i32>) -> Report {
         }
     }
     let is_done = answers.pop_if(|last| last == DONE).is_some();
+    let last = words.trim_end();
+    let skipped = last.chars().count().saturating_sub(LAST_WORDS);
+    let words: String = last.chars().skip(skipped).collect();
     let death = || {
         if !in_time {
             return Death::Hung;
         }
-        let mut told = signal.map_or_else(
+        let told = signal.map_or_else(
             || "it ended the process".to_owned(),
             |signal| format!("it ended the process by signal {signal}"),
         );
-        let last = words.trim_end();
-        let skipped = last.chars().count().saturating_sub(LAST_WORDS);
-        if !last.is_empty() {
-            let last: String = last.chars().skip(skipped).collect();
-            let _ = write!(told, ", its last words: {last}");
-        }
         Death::Ended(told)
     };
     Report {
         answers,
         died: (!is_done).then(death),
+        words,
     }
 }
 
@@ -201,6 +201,7 @@ mod tests {
         let expected = Report {
             answers: vec!["one".to_owned(), "two lines".to_owned()],
             died: None,
+            words: "a driver's banner".to_owned(),
         };
         assert_eq!(report.unwrap(), expected);
     }
@@ -216,15 +217,17 @@ mod tests {
                 libc::abort();
             }
         });
-        let Report { answers, died } = report.unwrap();
+        let Report {
+            answers,
+            died,
+            words,
+        } = report.unwrap();
         assert_eq!(answers, ["one"]);
         let Some(Death::Ended(how)) = died else {
             panic!("{died:?}");
         };
-        assert!(
-            how.contains("signal 6") && how.contains("Abort was called"),
-            "{how}"
-        );
+        assert!(how.contains("signal 6"), "{how}");
+        assert_eq!(words, "Abort was called");
     }
 
     #[test]

@@ -154,8 +154,11 @@ impl PyMemory {
         Ok(())
     }
 
-    /// The ends of what zeusm has under way on the bytes.
+    /// The ends of what zeusm has under way on the bytes; nothing is on a lost device.
     fn under_way(&self, touched: Range<usize>) -> Vec<Event> {
+        if self.place().device().check_not_lost().is_err() {
+            return Vec::new();
+        }
         let touched = if self.address.is_mapped {
             self.extent()
         } else {
