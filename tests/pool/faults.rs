@@ -4,9 +4,10 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, OnceLock, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use zeusm::pool::{Lookup, Options, Pool, Provider, lookup};
 use zeusm::{Error, Result};
 
@@ -128,9 +129,7 @@ fn the_cache_has_a_cap_and_evicts_the_oldest() {
 fn a_callback_can_free_memory() {
     let tracker = Tracker::with_capacity(8 * MIB);
     let pool = pool(&tracker);
-    let hoard = Arc::new(parking_lot::Mutex::new(Some(
-        pool.allocate(8 * MIB, 0).unwrap(),
-    )));
+    let hoard = Arc::new(Mutex::new(Some(pool.allocate(8 * MIB, 0).unwrap())));
     let seen = Arc::new(AtomicUsize::new(0));
     let (to_free, sizes) = (Arc::clone(&hoard), Arc::clone(&seen));
     pool.set_failure_callback(move |failure| {
@@ -298,7 +297,7 @@ fn threads_that_grow_a_class_at_once_leave_nothing_behind() {
 /// Uses the whole API of its pool from another thread during each call.
 struct Reentrant {
     addresses: Addresses,
-    pool: Arc<OnceLock<Pool<Reentrant>>>,
+    pool: Arc<Mutex<Option<Pool<Reentrant>>>>,
     /// Whether that thread is running: its own calls do not recurse.
     busy: AtomicBool,
     calls: Arc<AtomicUsize>,
@@ -306,7 +305,7 @@ struct Reentrant {
 
 impl Reentrant {
     fn use_the_pool(&self) {
-        let Some(pool) = self.pool.get().cloned() else {
+        let Some(pool) = self.pool.lock().clone() else {
             return;
         };
         if self.busy.swap(true, Ordering::SeqCst) {
@@ -345,7 +344,7 @@ unsafe impl Provider for Reentrant {
 #[test]
 fn no_lock_is_held_while_the_provider_is_called() {
     let tracker = Tracker::default();
-    let (cell, calls) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
+    let (cell, calls) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
     let provider = Reentrant {
         addresses: tracker.provider(),
         pool: Arc::clone(&cell),
@@ -354,7 +353,7 @@ fn no_lock_is_held_while_the_provider_is_called() {
     };
     let pool = Pool::new(provider, Options::default());
     pool.set_failure_callback(|_| Ok(true));
-    assert!(cell.set(pool.clone()).is_ok());
+    *cell.lock() = Some(pool.clone());
     let blocks = [64, 5000, 300_000, 3 * MIB].map(|size| pool.allocate(size, 0).unwrap());
     assert_eq!(calls.load(Ordering::SeqCst), 4);
     drop(blocks);
@@ -364,6 +363,8 @@ fn no_lock_is_held_while_the_provider_is_called() {
         "frees call the provider, too"
     );
     assert_eq!(tracker.bytes(), 0);
+    // The provider owns its pool: without this, the cycle would never be freed.
+    cell.lock().take();
 }
 
 /// Runs `check` in a child process; whether it succeeded.
