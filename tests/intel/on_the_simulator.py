@@ -18,6 +18,8 @@ MOVING = {"bmg", "bmg2"}
 DIES = "dpctl hands the driver a host size from 2**44 on, at which the driver ends the process"
 ONE_CONTEXT = "SYCL's contexts share one of Level Zero, so that the pointer is of both"
 IPC_SHARED = "the driver opens shared memory as device memory"
+DPCTL = "dpctl does something else with this driver, and it is its part that fails"
+HOST_EVENT = "work that waits for an event of the host's, and SYCL's work after it, now and then wait for ever"
 FORK = "the driver does not work in a fork's child, and zeusm's errors there say so"
 ALONE = "each block of shared memory is an allocation of its own"
 CPU_RUNTIME = "it is about the CPU runtime"
@@ -47,23 +49,21 @@ FAILS = {
     "test_model.py": FORK,
     "test_pool.py::test_growth_is_as_told[shared]": ALONE,
     "test_docstrings[zeusm.memory.MemoryPool.used_bytes]": ALONE,
-    "test_docstrings[zeusm.memory.PoolReport": ALONE,
+    "test_docstrings[zeusm.memory.PoolReport]": ALONE,
+    "test_docstrings[zeusm.memory.PoolReport.allocated_bytes]": ALONE,
+    "test_docstrings[zeusm.memory.PoolReport.peak_bytes]": ALONE,
+    "test_docstrings[zeusm.memory.PoolReport.used_bytes]": ALONE,
     "test_docstrings[zeusm.memory.PoolStatistics.allocated_bytes]": ALONE,
     "test_docstrings[zeusm.memory.PoolStatistics.peak_bytes]": ALONE,
     "test_docstrings[zeusm.memory.PoolStatistics.used_bytes]": ALONE,
-    "test_bad_tensors_stay_their_producers[device-strides0]": "device pointers end near 2**64: the other message comes",
+    "test_bad_tensors_stay_their_producers[device-strides-touches0]": "device pointers end near 2**64: the other message comes",
+    "test_where_dpctl_ends_the_process[freed pointer]": DPCTL,
+    "test_more_than_there_is_to_copy": DPCTL,
     "test_no_host_array_of_the_full_size_is_made": SIMULATED,
     "test_closing_unmaps": SIMULATED,
     "test_an_exporter_short_of_descriptors_answers_later": SIMULATED,
     "test_a_filter_of_system_calls": SIMULATED,
     "test_docstrings[zeusm.memory.MemoryIPCShared]": IPC_SHARED,
-    "test_socket[shared]": IPC_SHARED,
-    "test_file[shared]": IPC_SHARED,
-    "test_where_tracing_is_forbidden[shared]": IPC_SHARED,
-    "test_twice_is_one_mapping[shared]": IPC_SHARED,
-    "test_no_size_is_needed_and_a_smaller_one_is_taken[shared]": IPC_SHARED,
-    "test_the_handle_says_what_it_is_of[shared]": IPC_SHARED,
-    "test_freed_memory[shared]": IPC_SHARED,
     "test_opened_memory_is_memory[shared]": IPC_SHARED,
     "test_the_host_looks_at_host_and_shared_memory[shared]": IPC_SHARED,
     "test_closing_under_a_view_is_refused[shared]": IPC_SHARED,
@@ -71,6 +71,13 @@ FAILS = {
 
 # Tests that fail on some machines only.
 FAILS_ON = {
+    "test_socket[shared]": (MOVING, IPC_SHARED),
+    "test_file[shared]": (MOVING, IPC_SHARED),
+    "test_where_tracing_is_forbidden[shared]": (MOVING, IPC_SHARED),
+    "test_twice_is_one_mapping[shared]": (MOVING, IPC_SHARED),
+    "test_no_size_is_needed_and_a_smaller_one_is_taken[shared]": (MOVING, IPC_SHARED),
+    "test_the_handle_says_what_it_is_of[shared]": (MOVING, IPC_SHARED),
+    "test_freed_memory[shared]": (MOVING, IPC_SHARED),
     "test_closing_under_a_slice_is_refused[shared]": (
         MOVING,
         "what the host wrote to shared memory is not moved to the device by an export",
@@ -79,6 +86,8 @@ FAILS_ON = {
 
 # Tests whose outcome is another one from time to time: the only ones that may do either.
 SOMETIMES = {
+    "test_after_an_event_behind_a_host_task": HOST_EVENT,
+    "test_snippet[async.md:99]": HOST_EVENT,
     "test_buffers_are_released_by_threads_too": "a wait comes back while another thread still holds the operands",
     "test_import_after_dpctl_has_looked_warns": "there is a GPU here, and the warning speaks of its driver first",
 }
