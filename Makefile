@@ -170,7 +170,7 @@ test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and random programs
 	ZEUSM_TEST_MODEL=300 $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py
 
 # The long launch takes half a minute, and a process of its own.
-LONG_LAUNCH := kernels::a_child_that_came_in_the_middle_of_a_long_launch_has_no_kernels
+LONG_LAUNCH := kernels::a_child_of_a_fork_during_a_long_launch_has_no_kernels
 test-forks: export ZEUSM_TEST_FORKS := 100
 test-forks: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
 test-forks: build venvs ## 500 forks beside threads that work, in each environment

@@ -1,4 +1,4 @@
-//! The runtime in a process that forks, ends early, or has not begun.
+//! The runtime in a process that forks, exits early, or has not initialised it.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,12 +18,12 @@ use level_zero_sys as sys;
 use process::{alone, in_child};
 
 #[test]
-fn a_process_can_end_with_work_under_way() {
+fn a_process_can_exit_with_commands_in_flight() {
     assert!(process::run("child_ends_early", &[]).status.success());
 }
 
 #[test]
-#[ignore = "run by a_process_can_end_with_work_under_way"]
+#[ignore = "run by a_process_can_exit_with_commands_in_flight"]
 fn child_ends_early() {
     let context = Context::new();
     let pool = context.pool(1, false);

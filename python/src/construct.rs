@@ -127,7 +127,7 @@ fn copy(
     let (size, operands) = (source.nbytes, (copy, source));
     // SAFETY: the operands own both sides, which are of the same size.
     let (copy, _) =
-        unsafe { transfer::copy_between(py, &here, to, &there, from, size, by_host, operands) }?;
+        unsafe { transfer::copy_peer(py, &here, to, &there, from, size, by_host, operands) }?;
     Ok(copy)
 }
 

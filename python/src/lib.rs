@@ -1,7 +1,16 @@
-//! The Python extension module `zeusm._zeusm`.
+//! The Python extension module `zeusm._zeusm`: Python objects over the public API of the crate `zeusm`.
 //!
-//! Python objects over the safe crate: this layer converts, names errors as dpctl's users know them, and releases the
-//! GIL around whatever may block. Its only unsafe code is for the buffer, capsule, DLPack and C ABIs.
+//! It converts arguments and results, raises the exceptions that dpctl's users know, and releases the GIL around every call
+//! that may block. Its modules use each other in one direction, from the bottom up:
+//!
+//! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
+//! - `parse`: arguments as the caller gave them;
+//! - `resolve`: the context, the device and the SYCL queue that they name;
+//! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
+//! - `memory`, `pool`: the classes of memory objects and of pools;
+//! - `allocate`, `adopt`: new memory, and memory of other objects;
+//! - `array`, `copies`, `construct`, `ipc`, `c_api`: arrays, copies, constructors, and memory between processes and
+//!   packages.
 
 mod adopt;
 mod allocate;
@@ -25,7 +34,7 @@ mod transfer;
 
 use pyo3::prelude::*;
 
-/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`. Not yet tried without the GIL, which it therefore asks for.
+/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`. It requests the GIL, as it is not tested without one.
 #[pymodule(gil_used = true)]
 mod _zeusm {
     use pyo3::prelude::*;

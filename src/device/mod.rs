@@ -204,8 +204,11 @@ impl Device {
         }
     }
 
-    /// Returns an error once the device is known to be lost.
-    pub(crate) fn check_not_lost(&self) -> Result<()> {
+    /// Checks that the device is not known to be lost.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
+    pub fn check_not_lost(&self) -> Result<()> {
         if !self.0.lost.load(Ordering::Relaxed) {
             return Ok(());
         }

@@ -119,15 +119,21 @@ impl Machine {
                 cache.store(Path::new(&driver), result);
             }
         };
+        let quoted = match report.output {
+            output if output.is_empty() => output,
+            output => format!(", its last output: {output}"),
+        };
         match (report.failure, results.next()) {
             (None, None) => {
                 store("");
                 Ok(())
             }
-            (None, Some(failure)) => Err(failure),
-            (Some(Failure::TimedOut), _) => Err(format!("its driver {driver} does not answer")),
+            (None, Some(failure)) => Err(format!("{failure}{quoted}")),
+            (Some(Failure::TimedOut), _) => {
+                Err(format!("its driver {driver} does not answer{quoted}"))
+            }
             (Some(Failure::Exited(how)), _) => {
-                let message = format!("its driver {driver} does not start: {how}");
+                let message = format!("its driver {driver} does not start: {how}{quoted}");
                 store(&message);
                 Err(message)
             }
@@ -389,6 +395,7 @@ mod tests {
         for times in ["x", "xx"] {
             let why = why(&machine);
             assert!(why.contains("reports no device"), "{why}");
+            assert!(why.contains("Abort was called at 42"), "{why}");
             assert_eq!(fs::read_to_string(&log).unwrap(), times);
         }
     }

@@ -172,6 +172,19 @@ fn opening_twice_maps_once_and_closing_the_last_unmaps() {
 }
 
 #[test]
+fn each_context_has_a_mapping_of_its_own() {
+    let target = setup();
+    let other = (Context::new(target.1.driver()).unwrap(), target.1.clone());
+    let memory = allocate(&target, UsmKind::Device, 1 << 20);
+    let handle = IpcHandle::new(&memory, 0..1 << 20).unwrap();
+    let mappings = [&target, &other].map(|target| (target, open(&handle, target).unwrap()));
+    assert_ne!(mappings[0].1.as_ptr(), mappings[1].1.as_ptr());
+    for ((context, _), mapping) in &mappings {
+        assert!(context.pointer_attributes(mapping.as_ptr().addr()).is_ok());
+    }
+}
+
+#[test]
 fn freed_memory_cannot_be_opened() {
     let target = setup();
     for size in [64, 100_000, 9 << 20] {

@@ -15,13 +15,13 @@ pub fn prepare() {
 /// Undoes [`prepare`], in the parent.
 pub fn parent() {
     exports::parent();
-    backing::parent();
-    map::parent();
+    backing::release();
+    map::release();
 }
 
 /// Undoes [`prepare`], in the child, and replaces memory that the parent shares with other processes by private copies.
 pub fn child() {
     exports::child();
-    backing::parent();
-    map::parent();
+    backing::release();
+    map::release();
 }

@@ -40,14 +40,14 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
 
 static HELD_AT_FORK: HeldGuard<RwLockWriteGuard<'static, Live>> = HeldGuard::new();
 
-/// Locks the map until this thread calls [`parent`], so that a fork copies it in a consistent state.
+/// Locks the map until this thread calls [`release`], so that a fork copies it in a consistent state.
 pub fn prepare() {
     // SAFETY: the map's lock guards `HELD_AT_FORK`.
     unsafe { HELD_AT_FORK.put(LIVE.write()) };
 }
 
 /// Undoes [`prepare`], in the parent and in the child.
-pub fn parent() {
+pub fn release() {
     // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
     drop(unsafe { HELD_AT_FORK.take() });
 }

@@ -5,23 +5,23 @@ use crate::process::{CHILD_TIMEOUT, alone, in_child, join};
 use crate::{export, ok, open, seccomp};
 
 #[test]
-fn a_child_has_a_copy_of_all_memory_that_is_exported_or_beside_it() {
+fn a_child_gets_private_copies_of_exported_blocks() {
     alone("exports::forks_with_exports");
 }
 
 #[test]
-#[ignore = "run by a_child_has_a_copy_of_all_memory_that_is_exported_or_beside_it"]
+#[ignore = "run by a_child_gets_private_copies_of_exported_blocks"]
 fn forks_with_exports() {
     copies_what_is_exported(true);
 }
 
 #[test]
-fn a_child_has_such_copies_without_userfaultfd_too() {
+fn a_child_gets_private_copies_without_userfaultfd() {
     alone("exports::forks_with_exports_without_userfaultfd");
 }
 
 #[test]
-#[ignore = "run by a_child_has_such_copies_without_userfaultfd_too"]
+#[ignore = "run by a_child_gets_private_copies_without_userfaultfd"]
 fn forks_with_exports_without_userfaultfd() {
     seccomp::refuse(libc::SYS_userfaultfd, libc::EPERM);
     copies_what_is_exported(false);
@@ -43,13 +43,13 @@ fn copies_what_is_exported(child_exports: bool) {
             let same = bytes(exported, size) == data && bytes(neighbour, size) == data;
             bytes_mut(exported, size).fill(1);
             bytes_mut(neighbour, size).fill(2);
-            // What was opened stays shared, and so is what the child opens by its parent's handle.
+            // Opened memory stays shared, and so does memory that the child opens by its parent's handle.
             let shared = open(&context, handle);
             assert!(bytes(shared, size) == data);
             bytes_mut(shared, size)[0] = !data[0];
             bytes_mut(opened, size)[1] = !data[1];
             if child_exports {
-                // A handle of the child's own is to its own copy.
+                // A handle that the child creates refers to its own copy.
                 let own = open(&context, export(&context, exported));
                 assert!(bytes(own, size).iter().all(|byte| *byte == 1));
             }
@@ -58,7 +58,7 @@ fn copies_what_is_exported(child_exports: bool) {
         assert_eq!(bytes(exported, size)[..2], [!data[0], !data[1]]);
         assert!(bytes(exported, size)[2..] == data[2..]);
         assert!(bytes(neighbour, size) == data);
-        // The child's copy is as it was at the fork, whatever the parent does next.
+        // The child's copy is that of the time of the fork, whatever the parent writes later.
         let mut ends = [0; 2];
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
         let mut go = 0u8;

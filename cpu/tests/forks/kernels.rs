@@ -8,7 +8,7 @@ use crate::process::{alone, in_child};
 use crate::runtime::Runtime;
 use crate::{Shared, beside, forks, programs};
 
-/// A kernel that doubles what it is given so often, and what it takes to launch it.
+/// A kernel that doubles its values, and its arguments.
 struct Doubling<'a> {
     runtime: &'a Runtime,
     kernel: sys::ze_kernel_handle_t,
@@ -33,7 +33,7 @@ impl<'a> Doubling<'a> {
         }
     }
 
-    /// Launches it `rounds` times on a list of its own; whether the sum is right.
+    /// Launches it `rounds` times on a new list. Returns whether the result is right.
     fn run(&mut self, rounds: u32) -> bool {
         self.values.fill(1);
         let list = self.runtime.immediate(true);
@@ -71,7 +71,7 @@ fn forks_beside_kernels() {
 
 #[test]
 #[ignore = "takes half a minute, in a process of its own: run it by name"]
-fn a_child_that_came_in_the_middle_of_a_long_launch_has_no_kernels() {
+fn a_child_of_a_fork_during_a_long_launch_has_no_kernels() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
@@ -89,7 +89,7 @@ fn a_child_that_came_in_the_middle_of_a_long_launch_has_no_kernels() {
             log.contains("forked while its parent ran a kernel"),
             "{log}"
         );
-        // A launch of what was inherited is an error too, and memory works.
+        // A launch of an inherited kernel is an error, too, and memory works.
         let context = Context::new();
         context.free(context.alloc(Kind::Shared, MIB));
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| doubling.run(1))).is_err()

@@ -1,6 +1,6 @@
 //! Forks beside threads that are inside the runtime: no child hangs, and each one works.
 //!
-//! `ZEUSM_TEST_FORKS` says how many times each test forks.
+//! `ZEUSM_TEST_FORKS` sets how many times each test forks.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -47,7 +47,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Forks while other threads do `works` over and over.
+/// Runs `each` `count` times while other threads run `works` in loops.
 fn beside(works: &[&(dyn Fn() + Sync)], count: usize, each: impl Fn(usize)) {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -65,7 +65,7 @@ fn beside(works: &[&(dyn Fn() + Sync)], count: usize, each: impl Fn(usize)) {
     });
 }
 
-/// All that a process does without kernels, with objects of its own.
+/// Uses all parts of the runtime but kernels, with new objects.
 fn everything(context: &Context) {
     let size = 3 * MIB;
     let data = pattern(size, 5);
@@ -101,13 +101,13 @@ fn open(context: &Context, handle: sys::ze_ipc_mem_handle_t) -> Memory {
 }
 
 #[test]
-fn a_child_does_everything_beside_threads_that_did() {
-    alone("forks_beside_everything");
+fn a_child_works_when_other_threads_use_the_runtime() {
+    alone("forks_beside_threads");
 }
 
 #[test]
-#[ignore = "run by a_child_does_everything_beside_threads_that_did"]
-fn forks_beside_everything() {
+#[ignore = "run by a_child_works_when_other_threads_use_the_runtime"]
+fn forks_beside_threads() {
     let context = Context::new();
     let inherited = context.alloc(Kind::Device, MIB);
     bytes_mut(inherited, MIB).fill(7);

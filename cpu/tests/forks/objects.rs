@@ -24,13 +24,13 @@ fn submit(
 }
 
 #[test]
-fn what_was_under_way_in_inherited_objects_is_over_for_a_child() {
-    alone("objects::forks_with_work_under_way");
+fn commands_in_flight_count_as_complete_in_a_child() {
+    alone("objects::forks_with_commands_in_flight");
 }
 
 #[test]
-#[ignore = "run by what_was_under_way_in_inherited_objects_is_over_for_a_child"]
-fn forks_with_work_under_way() {
+#[ignore = "run by commands_in_flight_count_as_complete_in_a_child"]
+fn forks_with_commands_in_flight() {
     const FOR_EVER: u64 = u64::MAX;
     let context = Context::new();
     let pool = context.pool(4, false);
@@ -48,7 +48,7 @@ fn forks_with_work_under_way() {
     };
     let mut fence = ptr::null_mut();
     ok!(zeFenceCreate(queue, &raw const desc, &raw mut fence));
-    // All of it waits for the gate.
+    // All commands wait for `gate`.
     let gated = context.list(0);
     common::fill(gated, memory, &[5], 64, NONE, &[gate]);
     ok!(zeCommandListClose(gated));
@@ -59,9 +59,9 @@ fn forks_with_work_under_way() {
         ok!(zeCommandQueueSynchronize(queue, FOR_EVER));
         ok!(zeEventHostSynchronize(given, FOR_EVER));
         ok!(zeFenceHostSynchronize(fence, FOR_EVER));
-        // What nothing was to set is as it was.
+        // Events that no command was to set are unchanged.
         assert!(!common::is_set(gate) && !common::is_set(idle) && common::is_set(set));
-        // And all of it works.
+        // All objects work.
         ok!(zeEventHostReset(given));
         assert!(!common::is_set(given));
         ok!(zeFenceReset(fence));
@@ -107,7 +107,7 @@ fn forks_beside_users_of_the_same() {
         ok!(zeEventHostReset(event));
         common::fill(list, memory, &[2], 64, event, &[]);
         common::wait(event);
-        // Closed or not, as the other thread has it.
+        // The other thread may have reset it, so it may be open.
         submit(queue, recorded, ptr::null_mut());
         ok!(zeCommandQueueSynchronize(queue, u64::MAX));
     };

@@ -1,4 +1,4 @@
-//! What a caller can get wrong, and the code that the specification has for it.
+//! Invalid input, and the specification's result codes.
 
 use std::time::Duration;
 use std::{fs, ptr, thread};
@@ -13,7 +13,7 @@ use super::programs::module;
 use super::runtime::{Runtime, call, description, must};
 
 #[test]
-fn what_is_no_module_is_refused_with_a_log() {
+fn invalid_modules_are_refused_with_a_log() {
     let runtime = Runtime::open();
     let failure = sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
     let whole = module();
@@ -77,8 +77,8 @@ fn a_module_cut_anywhere_is_refused() {
     }
 }
 
-/// Runs the test `name` again in a process of its own with another environment; `true` in that process, which is then
-/// to do the work.
+/// Runs the test `name` again in a process of its own with another environment; `true` in that process, which then does
+/// the work.
 fn alone(name: &str, variables: &[(&str, &str)]) -> bool {
     const ALONE: &str = "ZEUSM_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
@@ -94,10 +94,10 @@ fn alone(name: &str, variables: &[(&str, &str)]) -> bool {
     false
 }
 
-/// One byte is changed: the module is built, or refused with a log; this process lives on either way.
+/// One byte is changed: the module is built, or refused with a log; this process survives in both cases.
 #[test]
 fn a_module_with_a_changed_byte_never_crashes() {
-    // Some changes make the compiler run for ever.
+    // Some changes make the compiler hang.
     let impatient = [("ZEUSM_COMPILER_SECONDS", "5")];
     if !alone("a_module_with_a_changed_byte_never_crashes", &impatient) {
         return;
@@ -108,7 +108,7 @@ fn a_module_with_a_changed_byte_never_crashes() {
     let whole = module();
     let asked = ProptestConfig::default();
     let config = ProptestConfig {
-        // Seconds each, where the compiler has to be stopped.
+        // The time limit in seconds, for modules on which the compiler hangs.
         cases: std::env::var_os("PROPTEST_CASES").map_or(20, |_| asked.cases),
         max_shrink_iters: 0,
         ..asked
@@ -124,7 +124,7 @@ fn a_module_with_a_changed_byte_never_crashes() {
             }
         }
     });
-    // The compiler is there again for whoever comes next.
+    // The compiler works again for the next module.
     must!(
         runtime,
         zeModuleDestroy(runtime.build(&whole, &[]).unwrap())

@@ -1,4 +1,4 @@
-//! Launches: right answers, in the right order.
+//! Launches: results and order.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -41,7 +41,7 @@ impl Setup {
     }
 }
 
-/// What `work` leaves of a value.
+/// The result of `work` for a value.
 fn worked(mut value: u32, rounds: u64) -> u32 {
     for _ in 0..rounds {
         value = value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -64,7 +64,7 @@ fn every_kind_of_argument_arrives() {
         assert_eq!(runtime.set(add, index as u32, memory.as_ptr()), OK);
     }
     setup.runtime.launch(list, add, 2, ptr::null_mut(), &[]);
-    // The arguments are those of the time of the append.
+    // A launch captures the arguments at the append.
     assert_eq!(runtime.set(add, 0, c.as_ptr()), OK);
     let increase = setup.kernel("increase", 4);
     assert_eq!(runtime.set(increase, 0, c.as_ptr()), OK);
@@ -91,7 +91,7 @@ fn every_kind_of_argument_arrives() {
 
 #[test]
 fn a_global_offset_moves_the_range() {
-    /// Not in the table that the headers declare functions from.
+    /// An extension function, not in the function table of the headers.
     type SetOffset =
         unsafe extern "C" fn(sys::ze_kernel_handle_t, u32, u32, u32) -> sys::ze_result_t;
     let Some(setup) = Setup::new() else { return };
@@ -117,7 +117,7 @@ fn a_global_offset_moves_the_range() {
 }
 
 #[test]
-fn launches_keep_their_place_among_copies_and_fills() {
+fn launches_are_ordered_with_copies_and_fills() {
     let Some(setup) = Setup::new() else { return };
     let runtime = &setup.runtime;
     let list = runtime.immediate(true);
@@ -177,8 +177,8 @@ fn an_append_does_not_wait_and_events_order_lists() {
     let (first, second) = (runtime.immediate(false), runtime.immediate(false));
     let memory = runtime.shared(&[1]);
     let long = setup.long(memory);
-    // The first waits for the host, the second for the first, and so on from list to list: a submission that waited would
-    // never come back.
+    // The first waits for the host, the second for the first, and so on from list to list: a submission that waited
+    // would hang.
     setup
         .runtime
         .launch(first, long, 1, events[1], &events[..1]);
@@ -196,7 +196,7 @@ fn an_append_does_not_wait_and_events_order_lists() {
     must!(runtime, zeEventHostSignal(events[0]));
     must!(runtime, zeEventHostSynchronize(events[3], u64::MAX));
     assert_eq!(memory[0], worked(1, 90_000_000));
-    // Whoever sees the last sees those before it.
+    // A thread that sees the last one complete sees the earlier ones complete.
     for event in &events {
         must!(runtime, zeEventQueryStatus(*event));
     }
@@ -225,10 +225,10 @@ fn a_timestamp_is_about_as_long_as_its_kernel() {
     let elapsed = begun.elapsed().as_nanos() as u64;
     let mut times = sys::ze_kernel_timestamp_result_t::default();
     must!(runtime, zeEventQueryKernelTimestamp(event, &raw mut times));
-    let told = times.global.kernelEnd - times.global.kernelStart;
+    let duration = times.global.kernelEnd - times.global.kernelStart;
     assert!(
-        told <= elapsed && told >= elapsed / 4,
-        "{told} ns of {elapsed} ns"
+        duration <= elapsed && duration >= elapsed / 4,
+        "{duration} ns of {elapsed} ns"
     );
 }
 
@@ -240,7 +240,7 @@ fn a_timeout_is_kept_while_a_kernel_runs() {
     let memory = runtime.shared(&[1]);
     let list = runtime.immediate(true);
     let long = setup.long(memory);
-    // A busy machine may keep a thread waiting for longer than that, but not each time.
+    // On a busy machine a thread may wait longer than that, but not each time.
     let is_kept = (0..10).any(|_| {
         must!(runtime, zeEventHostReset(event));
         for _ in 0..4 {
@@ -366,7 +366,7 @@ fn several_threads_launch_one_kernel() {
             scope.spawn(move || {
                 let runtime = &setup.runtime;
                 let list = runtime.immediate(true);
-                // Kernels of one name share what they were compiled to, and nothing of what is set on them.
+                // Kernels of the same name share the compiled code, but not their arguments.
                 let increase = setup.kernel("increase", 8);
                 let memory = runtime.shared(&[0; 64]);
                 assert_eq!(runtime.set(increase, 0, memory.as_ptr()), OK);
@@ -387,7 +387,7 @@ fn several_threads_launch_one_kernel() {
 }
 
 #[test]
-fn group_counts_in_memory_are_read_when_the_turn_comes() {
+fn indirect_group_counts_are_read_at_execution() {
     let Some(setup) = Setup::new() else { return };
     let runtime = &setup.runtime;
     let list = runtime.immediate(true);
@@ -445,7 +445,7 @@ fn an_empty_launch_still_signals() {
 }
 
 #[test]
-fn a_cooperative_launch_keeps_to_the_count_that_was_suggested() {
+fn a_cooperative_launch_is_limited_to_the_suggested_count() {
     let Some(setup) = Setup::new() else { return };
     let runtime = &setup.runtime;
     let memory = runtime.shared(&[1]);

@@ -1,4 +1,4 @@
-//! Building modules and asking about them.
+//! Building and querying modules.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -51,7 +51,7 @@ fn a_module_names_its_kernels() {
 }
 
 #[test]
-fn a_kernel_tells_what_its_source_says() {
+fn kernel_properties_match_the_source() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
@@ -111,7 +111,7 @@ fn a_kernel_tells_what_its_source_says() {
 }
 
 #[test]
-fn the_device_lists_what_the_compiler_takes() {
+fn the_device_reports_the_compiler_s_capabilities() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };

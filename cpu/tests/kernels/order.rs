@@ -1,4 +1,4 @@
-//! What lies between launches: barriers, signals and fences tell of their place although OpenCL keeps the order.
+//! The order of barriers, signals and fences between launches, which OpenCL orders itself.
 
 use std::ptr;
 use std::thread;
@@ -23,14 +23,14 @@ fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {
     Some((runtime, kernel))
 }
 
-/// A runtime and events, for several threads to look at.
+/// A runtime and events, for several threads.
 struct Watched<'a>(&'a Runtime, &'a [sys::ze_event_handle_t]);
 
 // SAFETY: handles are numbers, and the library is thread-safe.
 unsafe impl Sync for Watched<'_> {}
 
 impl Watched<'_> {
-    /// Waits for the last event, `timeout` nanoseconds at a time, and looks at all others.
+    /// Waits for the last event, `timeout` nanoseconds at a time, and checks all others.
     fn see(&self, timeout: u64) {
         let Self(runtime, [others @ .., last]) = self else {
             unreachable!()
@@ -43,7 +43,7 @@ impl Watched<'_> {
 }
 
 #[test]
-fn whoever_sees_a_launch_sees_what_was_told_before_it() {
+fn a_completed_launch_implies_that_earlier_ones_are_complete() {
     let Some((runtime, kernel)) = setup(1000) else {
         return;
     };
@@ -65,7 +65,7 @@ fn whoever_sees_a_launch_sees_what_was_told_before_it() {
             zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
         );
         runtime.launch(list, kernel, 1, last, &[]);
-        // Some sleep, some ask again and again: either way may be the one that makes the ends known.
+        // Some threads sleep and some poll, as each may drain the queue.
         let watched = Watched(&runtime, &events);
         thread::scope(|scope| {
             for timeout in [u64::MAX, 1_000, 0] {
@@ -131,13 +131,13 @@ fn thousands_of_barriers_and_launches_end() {
 }
 
 #[test]
-fn barriers_that_wait_for_each_other_behind_a_launch_take_no_room() {
+fn chained_barriers_behind_a_launch_take_bounded_memory() {
     let Some((runtime, kernel)) = setup(30_000_000) else {
         return;
     };
     let list = runtime.immediate(false);
     let events = runtime.events(80);
-    // Each barrier meets the one before twice: by its event and by the order of the list.
+    // Each barrier follows the previous one twice: by its event and by the order of the list.
     runtime.launch(list, kernel, 1, events[0], &[]);
     for index in 1..80 {
         let (mut awaited, signal) = (events[index - 1], events[index]);
@@ -157,7 +157,7 @@ fn barriers_that_wait_for_each_other_behind_a_launch_take_no_room() {
     }
 }
 
-/// What `work` leaves of a value.
+/// The result of `work` for a value.
 fn worked(value: u32, rounds: u64) -> u32 {
     (0..rounds).fold(value, |value, _| {
         value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
@@ -302,7 +302,7 @@ fn in_order_lists_with_counter_based_events_see_whole_results() {
         let (value, log) = (runtime.shared(&[1]), runtime.shared(&[0; STEPS]));
         assert_eq!(runtime.set(kernel, 0, value.as_ptr()), OK);
         for place in log.chunks_mut(1) {
-            // The events are reused for each step, and mean the latest command that signals them.
+            // The events are reused for each step, and refer to the latest command that signals them.
             let mut ready = produced;
             runtime.launch(producer, kernel, 1, produced, &[consumed]);
             must!(

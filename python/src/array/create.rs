@@ -270,7 +270,7 @@ pub(super) fn copied(
     };
     let size = layout.nbytes();
     // SAFETY: as above, with a context for each side.
-    unsafe { transfer::copy_between(py, here, to, there, from, size, false, operands) }?;
+    unsafe { transfer::copy_peer(py, here, to, there, from, size, false, operands) }?;
     Ok(copy)
 }
 

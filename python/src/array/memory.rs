@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use super::{UsmArray, dlpack_export};
 use crate::errors::OrRaise;
 use crate::memory::PyMemory;
+use crate::parse;
 use zeusm::suai::{ItemType, Layout};
 
 #[pymethods]
@@ -46,7 +47,7 @@ impl PyMemory {
         dtype: &Bound<'_, PyAny>,
         shape: Option<&Bound<'_, PyAny>>,
         strides: Option<&Bound<'_, PyAny>>,
-        offset: i64,
+        #[pyo3(from_py_with = parse::offset)] offset: i64,
     ) -> PyResult<UsmArray> {
         UsmArray::view(slf, dtype, shape, strides, offset)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use crate::parse;
 use crate::resolve::{self, ContextDevice, ResolvedSyclObject};
 use zeusm::usm::PointerAttributes;
 
@@ -187,7 +188,7 @@ impl PyPointerAttributes {
 #[pyo3(signature = (ptr, context=None))]
 pub(crate) fn pointer_attributes(
     py: Python<'_>,
-    ptr: usize,
+    #[pyo3(from_py_with = parse::address)] ptr: usize,
     context: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyPointerAttributes> {
     let (context_device, attributes) = match context.filter(|context| !context.is_none()) {

@@ -196,7 +196,7 @@ impl PyMemory {
             slf.py(),
             depends,
             move |queue, to, from, host_error| unsafe {
-                transfer::submit_between(queue, to, there.queue()?, from, size, host_error)
+                transfer::submit_peer(queue, to, there.queue()?, from, size, host_error)
             },
         )
     }

@@ -137,8 +137,7 @@ impl PyMemory {
         );
         let operands = (pinned, source);
         // SAFETY: the operands own both sides, and the destination is large enough.
-        unsafe { transfer::copy_between(py, here, to, there, from, size, by_host, operands) }
-            .map(drop)
+        unsafe { transfer::copy_peer(py, here, to, there, from, size, by_host, operands) }.map(drop)
     }
 
     /// Sets every byte.

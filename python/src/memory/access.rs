@@ -152,8 +152,11 @@ impl PyMemory {
         Ok(())
     }
 
-    /// The events of the operations that zeusm has in flight on the bytes.
+    /// The events of the operations that zeusm has in flight on the bytes; none on a lost device.
     fn in_flight(&self, touched: Range<usize>) -> Vec<Event> {
+        if self.context_device().device().check_not_lost().is_err() {
+            return Vec::new();
+        }
         let touched = if self.address.is_mapped {
             self.extent()
         } else {

@@ -11,5 +11,5 @@ pub(crate) mod shape;
 mod usm_kind;
 
 pub(crate) use host_buffer::HostBuffer;
-pub(crate) use numbers::{BoolOrInt, alignment, is_integral, number, size};
+pub(crate) use numbers::{BoolOrInt, address, alignment, is_integral, number, offset, size};
 pub(crate) use usm_kind::{class_suffix, kind_number, usm_kind};

@@ -92,3 +92,33 @@ impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
         }
     }
 }
+
+/// The place of an element, counted from the beginning of the memory.
+///
+/// # Errors
+/// `TypeError` for anything but an integer, `ValueError` for one out of range.
+pub(crate) fn offset(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    integer(value, "offset")
+}
+
+/// An address.
+///
+/// # Errors
+/// As of [`offset`].
+pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    integer(value, "ptr")
+}
+
+/// An integer of the type that the argument `name` has.
+fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    value.extract().explain(value.py(), |error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            PyValueError::new_err(format!("{name} is {value}, which is out of range"))
+        } else {
+            PyTypeError::new_err(format!("{name} must be an integer, not {value}"))
+        }
+    })
+}

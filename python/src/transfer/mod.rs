@@ -4,8 +4,8 @@
 //! Each takes owners of its operands, and returns them once it is complete. If a signal, Ctrl-C for instance, ends the
 //! wait before, the operands are retained until the operation is complete.
 
-mod between;
 mod blocks;
+mod peer;
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -19,8 +19,8 @@ use crate::in_flight;
 use crate::resolve::ContextDevice;
 use zeusm::{Completion, Error, Event};
 
-pub(crate) use between::{copy_between, submit_between};
 pub(crate) use blocks::{StridedCopy, copy_strided};
+pub(crate) use peer::{copy_peer, submit_peer};
 
 /// Up to this many bytes are moved with the GIL held: to release it and acquire it again costs as much.
 const SMALL: usize = 64 << 10;

@@ -19,7 +19,7 @@ const MAX_SUBALLOCATIONS: u32 = 8192;
 pub struct Suballocation {
     block: Arc<Block>,
     address: usize,
-    cut: Allocation<u16>,
+    range: Allocation<u16>,
 }
 
 struct Arena {
@@ -46,18 +46,18 @@ impl Suballocation {
         let slack = alignment.saturating_sub(MIN_ALIGNMENT);
         let units = u32::try_from((size + slack).div_ceil(MIN_ALIGNMENT)).ok()?;
         let mut arenas = ARENAS.lock();
-        let (block, cut) = match arenas.cut(units) {
+        let (block, range) = match arenas.allocate(units) {
             Some(found) => found,
             None => {
                 arenas.grow()?;
-                arenas.cut(units)?
+                arenas.allocate(units)?
             }
         };
-        let start = block.address() + usize::from(cut.offset) * MIN_ALIGNMENT;
+        let start = block.address() + usize::from(range.offset) * MIN_ALIGNMENT;
         Some(Self {
             address: start.next_multiple_of(alignment.max(MIN_ALIGNMENT)),
             block,
-            cut,
+            range,
         })
     }
 
@@ -73,13 +73,16 @@ impl Suballocation {
 }
 
 impl Arenas {
-    fn cut(&mut self, units: u32) -> Option<(Arc<Block>, Allocation<u16>)> {
-        let latest = self.all.get_mut(&self.latest).and_then(|it| it.cut(units));
+    fn allocate(&mut self, units: u32) -> Option<(Arc<Block>, Allocation<u16>)> {
+        let latest = self
+            .all
+            .get_mut(&self.latest)
+            .and_then(|it| it.allocate(units));
         latest.or_else(|| {
             let (address, found) = self
                 .all
                 .iter_mut()
-                .find_map(|(address, arena)| Some((*address, arena.cut(units)?)))?;
+                .find_map(|(address, arena)| Some((*address, arena.allocate(units)?)))?;
             self.latest = address;
             Some(found)
         })
@@ -101,7 +104,7 @@ impl Arenas {
     fn release(&mut self, suballocation: &Suballocation) -> Option<Arena> {
         let address = suballocation.block.address();
         let arena = self.all.get_mut(&address)?;
-        arena.free.free(suballocation.cut);
+        arena.free.free(suballocation.range);
         arena.suballocations -= 1;
         // One empty arena is kept, so that a program that allocates and frees in turns does not map and unmap each
         // time.
@@ -113,13 +116,13 @@ impl Arenas {
 }
 
 impl Arena {
-    fn cut(&mut self, units: u32) -> Option<(Arc<Block>, Allocation<u16>)> {
+    fn allocate(&mut self, units: u32) -> Option<(Arc<Block>, Allocation<u16>)> {
         if self.block.is_closed() {
             return None;
         }
-        let cut = self.free.allocate(units)?;
+        let range = self.free.allocate(units)?;
         self.suballocations += 1;
-        Some((Arc::clone(&self.block), cut))
+        Some((Arc::clone(&self.block), range))
     }
 }
 
@@ -132,14 +135,14 @@ impl Drop for Suballocation {
 
 static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Arenas>> = HeldGuard::new();
 
-/// Locks the arenas until this thread calls [`parent`], so that a fork copies them in a consistent state.
+/// Locks the arenas until this thread calls [`release`], so that a fork copies them in a consistent state.
 pub fn prepare() {
     // SAFETY: the arenas' lock guards `HELD_AT_FORK`.
     unsafe { HELD_AT_FORK.put(ARENAS.lock()) };
 }
 
 /// Undoes [`prepare`], in the parent and in the child.
-pub fn parent() {
+pub fn release() {
     // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
     drop(unsafe { HELD_AT_FORK.take() });
 }

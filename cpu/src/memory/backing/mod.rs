@@ -14,7 +14,7 @@ mod tests;
 use std::fs::File;
 
 use arena::Suballocation;
-pub use arena::{parent, prepare};
+pub use arena::{prepare, release};
 pub use block::Block;
 pub use error::ShareError;
 pub use exports::{Export, read_record};

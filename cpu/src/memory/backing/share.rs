@@ -45,7 +45,7 @@ pub fn memory_file(length: u64) -> Result<File, ShareError> {
     Ok(file)
 }
 
-/// Whether [`memory_file`] created the file: it has this runtime's name and seals, so it cannot shrink under a mapping.
+/// Whether `memory_file` created the file: it has this runtime's name and seals, so it cannot shrink under a mapping.
 pub fn is_memory_file(file: &File) -> bool {
     let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
     rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals == all) && has_name(file)

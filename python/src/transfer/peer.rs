@@ -16,7 +16,7 @@ use zeusm::{Completion, Error, Event, Queue};
 /// # Safety
 /// `operands` must keep both ranges valid, each USM of its side's context; with `by_host`, memory that the host can access.
 #[allow(clippy::too_many_arguments)] // Two sides of a context-device and an address each.
-pub(crate) unsafe fn copy_between<T: Send + 'static>(
+pub(crate) unsafe fn copy_peer<T: Send + 'static>(
     py: Python<'_>,
     to: &Arc<ContextDevice>,
     destination: usize,
@@ -42,7 +42,7 @@ pub(crate) unsafe fn copy_between<T: Send + 'static>(
     // SAFETY: the caller vouches for the ranges.
     let event = py
         .detach(|| unsafe {
-            submit_between(
+            submit_peer(
                 to.queue()?,
                 destination,
                 from.queue()?,
@@ -62,8 +62,8 @@ pub(crate) unsafe fn copy_between<T: Send + 'static>(
 /// `host_error` gets its error.
 ///
 /// # Safety
-/// As for [`copy_between`], until the event is complete.
-pub(crate) unsafe fn submit_between(
+/// As for [`copy_peer`], until the event is complete.
+pub(crate) unsafe fn submit_peer(
     to: &Queue,
     destination: usize,
     from: &Queue,

@@ -1,0 +1,111 @@
+"""Runs steps on the simulated GPU while single requests to the kernel fail: requests.py FIRST, from that case on.
+
+Each case is announced before it begins, so that one which ends the process is known.
+"""
+
+import ctypes
+import gc
+import itertools
+import sys
+
+import zeusm
+import zeusm.memory as zm
+
+SIZE = 1 << 20
+# What the kernel may answer, by request.
+ERRORS = {
+    "DRM_IOCTL_XE_GEM_CREATE": ["ENOMEM", "ENOSPC"],
+    "DRM_IOCTL_XE_GEM_MMAP_OFFSET": ["ENOMEM"],
+    "DRM_IOCTL_XE_VM_BIND": ["ENOMEM", "ENOSPC", "ECANCELED"],
+    "DRM_IOCTL_XE_EXEC": ["ENOMEM", "ECANCELED", "ENODEV"],
+    "DRM_IOCTL_XE_EXEC_QUEUE_CREATE": ["ENOMEM"],
+    "DRM_IOCTL_XE_WAIT_USER_FENCE": ["EIO"],
+    "DRM_IOCTL_PRIME_HANDLE_TO_FD": ["ENOMEM"],
+    "DRM_IOCTL_PRIME_FD_TO_HANDLE": ["ENOMEM", "EINVAL"],
+    "DRM_IOCTL_GEM_CLOSE": ["EINVAL"],
+}
+# How many of the requests of one name are made to fail, one in each case; then all of them.
+MOST = 4
+
+fail = ctypes.CDLL(None).xe_sim_fail
+fail.argtypes = [ctypes.c_char_p]
+
+
+def direct(kind):
+    memory = getattr(zm, kind)(SIZE, pool=False)
+    memory.memset(1)
+    assert bytes(memory.copy_to_host()) == bytes([1]) * SIZE
+
+
+def there_and_back():
+    source, device = zm.MemoryUSMHost(SIZE, pool=False), zm.MemoryUSMDevice(SIZE, pool=False)
+    memoryview(source)[:] = bytes([2]) * SIZE
+    device.copy_from_device_async(source).wait()
+    assert bytes(device.copy_to_host()) == bytes([2]) * SIZE
+
+
+def migrate():
+    shared = zm.MemoryUSMShared(SIZE, pool=False)
+    memoryview(shared)[:4] = b"host"
+    shared.memset_async(3).wait()
+    assert bytes(memoryview(shared)[:4]) == b"\3\3\3\3"
+
+
+def share():
+    memory = zm.MemoryUSMDevice(SIZE, pool=False)
+    memory.memset(4)
+    with zm.IPCMemoryHandle.open(memory.ipc_handle()) as opened:
+        assert bytes(opened.copy_to_host()) == bytes([4]) * SIZE
+
+
+STEPS = {
+    "device": lambda: direct("MemoryUSMDevice"),
+    "host": lambda: direct("MemoryUSMHost"),
+    "shared": lambda: direct("MemoryUSMShared"),
+    "there and back": there_and_back,
+    "migrate": migrate,
+    "share": share,
+}
+
+
+def run():
+    """The errors of the steps that failed, each told at once."""
+    errors = {}
+    for name, step in STEPS.items():
+        try:
+            step()
+        except Exception as error:
+            errors[name] = error
+            known = isinstance(error, zeusm.LevelZeroError | zm.USMAllocationError | zm.IPCError)
+            told = "told" if known else "WRONG"
+            print(f"{told}: {name}: {type(error).__name__}: {error}", flush=True)
+        gc.collect()
+    return errors
+
+
+def cases():
+    for request, errors in ERRORS.items():
+        assert fail(f"{request}:EIO:1000000000:1".encode()) >= 0
+        assert not run()
+        made = fail(None)
+        for number, error in itertools.product(range(1, min(made, MOST) + 1), errors):
+            yield f"{request}:{error}:{number}:1"
+        for error in errors if made else []:
+            yield f"{request}:{error}"
+
+
+assert not run()  # What is made once is made now.
+for index, case in enumerate(cases()):
+    if index < int(sys.argv[1]):
+        continue
+    print(f"case {index} {case}", flush=True)
+    fail(case.encode())
+    errors = run()
+    fail(None)
+    errors |= {f"{step}, afterwards": error for step, error in run().items()}
+    # A kernel that has banned the queue does not take that back.
+    if any("DEVICE_LOST" in str(error) for error in errors.values()):
+        sys.exit(3)
+    after = [step for step in errors if "afterwards" in step]
+    print(*(f"WRONG: {step}: {errors[step]}" for step in after), sep="\n")
+print("done")
