@@ -198,8 +198,8 @@ impl PyMemoryPool {
     /// Raises
     /// ------
     /// USMAllocationError
-    ///     When Level Zero or the limit refuses even after everything unused was given back and the failure callback was
-    ///     asked; the message has the figures.
+    ///     When Level Zero or the limit refuses even after all unused memory was freed and the failure callback was called;
+    ///     the message has the figures.
     /// ValueError
     ///     For a negative size or an impossible alignment.
     ///

@@ -39,7 +39,7 @@ pub(super) unsafe fn fill(
     let memory = inner
         .memory()
         .for_buffer(array.py(), inner.extent(), flags)?;
-    let asks = |flag| flags & flag == flag;
+    let requests = |flag| flags & flag == flag;
     let layout = &inner.layout;
     let address = if layout.elements() == 0 {
         (&raw const NOTHING).expose_provenance()
@@ -70,15 +70,15 @@ pub(super) unsafe fn fill(
         (*view).itemsize = layout.itemsize().cast_signed();
         (*view).readonly = c_int::from(inner.memory().read_only);
         // Without a shape it is one row of bytes.
-        (*view).ndim = if asks(ffi::PyBUF_ND) {
+        (*view).ndim = if requests(ffi::PyBUF_ND) {
             c_int::try_from(layout.ndim())?
         } else {
             1
         };
-        (*view).shape = null_unless(has_axes && asks(ffi::PyBUF_ND), shape);
-        (*view).strides = null_unless(has_axes && asks(ffi::PyBUF_STRIDES), strides);
+        (*view).shape = null_unless(has_axes && requests(ffi::PyBUF_ND), shape);
+        (*view).strides = null_unless(has_axes && requests(ffi::PyBUF_STRIDES), strides);
         (*view).suboffsets = ptr::null_mut();
-        (*view).format = if asks(ffi::PyBUF_FORMAT) {
+        (*view).format = if requests(ffi::PyBUF_FORMAT) {
             format
         } else {
             ptr::null_mut()
@@ -99,26 +99,26 @@ pub(super) unsafe fn release(view: *mut ffi::Py_buffer) {
 }
 
 fn check(array: &UsmArray, flags: c_int) -> PyResult<()> {
-    let asks = |flag| flags & flag == flag;
+    let requests = |flag| flags & flag == flag;
     let layout = &array.layout;
     array
         .check_host_accessible()
         .map_err(PyTypeError::new_err)?;
-    if asks(ffi::PyBUF_WRITABLE) && array.memory().read_only {
+    if requests(ffi::PyBUF_WRITABLE) && array.memory().read_only {
         return Err(PyBufferError::new_err("the array is read-only"));
     }
     let c_order = layout.is_c_contiguous();
     let f_order = layout.is_f_contiguous();
-    let refusal = if asks(ffi::PyBUF_C_CONTIGUOUS) && !c_order {
+    let refusal = if requests(ffi::PyBUF_C_CONTIGUOUS) && !c_order {
         "C-contiguous"
-    } else if asks(ffi::PyBUF_F_CONTIGUOUS) && !f_order {
+    } else if requests(ffi::PyBUF_F_CONTIGUOUS) && !f_order {
         "Fortran-contiguous"
-    } else if asks(ffi::PyBUF_ANY_CONTIGUOUS) && !c_order && !f_order {
+    } else if requests(ffi::PyBUF_ANY_CONTIGUOUS) && !c_order && !f_order {
         "contiguous"
-    } else if !asks(ffi::PyBUF_STRIDES) && !c_order {
+    } else if !requests(ffi::PyBUF_STRIDES) && !c_order {
         "C-contiguous, which a consumer that takes no strides needs"
-    } else if asks(ffi::PyBUF_FORMAT)
-        && !asks(ffi::PyBUF_ND)
+    } else if requests(ffi::PyBUF_FORMAT)
+        && !requests(ffi::PyBUF_ND)
         && array.item.format().or_raise()? != "B"
     {
         "of unsigned bytes, which a consumer that takes a format but no shape needs"

@@ -192,7 +192,7 @@ fn delete(capsule: *mut ffi::PyObject, form: Form) {
 /// The structure in a capsule of that form that was not consumed.
 pub(super) fn structure(capsule: *mut ffi::PyObject, form: Form) -> Option<*mut c_void> {
     let name = form.name().as_ptr();
-    // SAFETY: the interpreter is attached; the name is checked before it is asked for.
+    // SAFETY: the interpreter is attached; the name is checked before the pointer is read.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, name) == 0 {
             return None;

@@ -195,7 +195,7 @@ impl<'py> Offered<'py> {
                     tensor,
                 });
             }
-            // SAFETY: the interpreter is attached; any object may be asked.
+            // SAFETY: the interpreter is attached; the check takes any object.
             if unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), form.used_name().as_ptr()) } != 0 {
                 return Err(PyValueError::new_err(
                     "the DLPack capsule was used before; a tensor can be taken once",

@@ -164,7 +164,7 @@ impl PyPointerAttributes {
 /// ptr : int
 ///     Any address.
 /// context : optional
-///     A `dpctl.SyclContext`, `SyclQueue` or `SyclDevice`, a filter string or a capsule whose context is asked; by default
+///     A `dpctl.SyclContext`, `SyclQueue` or `SyclDevice`, a filter string or a capsule whose context is queried; by default
 ///     the one where zeusm allocates by default.
 ///
 /// Returns

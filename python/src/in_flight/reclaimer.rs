@@ -1,4 +1,4 @@
-//! A thread that drops the operands of complete operations soon after, also where the program never asks for the events,
+//! A thread that drops the operands of complete operations soon after, also where the program never waits for the events,
 //! and waits for the operations in flight before the interpreter exits.
 
 use std::mem;

@@ -145,7 +145,7 @@ impl PyMemory {
     /// Parameters
     /// ----------
     /// syclobj : optional
-    ///     A SYCL object whose context is asked; by default the memory's own.
+    ///     A SYCL object whose context is queried; by default the memory's own.
     ///
     /// Examples
     /// --------
@@ -162,7 +162,7 @@ impl PyMemory {
     /// Parameters
     /// ----------
     /// syclobj : optional
-    ///     A SYCL object whose context is asked; by default the memory's own.
+    ///     A SYCL object whose context is queried; by default the memory's own.
     ///
     /// Examples
     /// --------

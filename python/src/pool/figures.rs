@@ -90,7 +90,7 @@ figures! {
         /// >>> pool.statistics().used_bytes
         /// 1024
         used_bytes: usize,
-        /// Bytes that were asked for in the blocks in use.
+        /// Requested bytes of the blocks in use.
         ///
         /// Examples
         /// --------
@@ -171,7 +171,7 @@ figures! {
         /// >>> pool.statistics().allocated_bytes
         /// 1024
         allocated_bytes: u64,
-        /// Allocations for which Level Zero was not asked.
+        /// Allocations without a call of Level Zero.
         ///
         /// Examples
         /// --------
@@ -181,7 +181,7 @@ figures! {
         /// >>> pool.statistics().hits
         /// 0
         hits: u64,
-        /// Allocations for which Level Zero was asked.
+        /// Allocations with a call of Level Zero.
         ///
         /// Examples
         /// --------
@@ -272,7 +272,7 @@ figures! {
         /// >>> scope.report().allocated_bytes
         /// 1024
         allocated_bytes: u64,
-        /// Allocations for which Level Zero was not asked.
+        /// Allocations without a call of Level Zero.
         ///
         /// Examples
         /// --------
@@ -283,7 +283,7 @@ figures! {
         /// >>> scope.report().hits
         /// 0
         hits: u64,
-        /// Allocations for which Level Zero was asked.
+        /// Allocations with a call of Level Zero.
         ///
         /// Examples
         /// --------

@@ -19,7 +19,7 @@ pub(crate) enum AllocationSource {
     Default,
     /// Level Zero.
     Direct,
-    /// A pool that the user made or asked for.
+    /// A pool that the user passed.
     Pool(Pool<LevelZeroProvider>),
 }
 
