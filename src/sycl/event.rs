@@ -1,5 +1,8 @@
 //! SYCL events.
 
+use std::thread;
+use std::time::Duration;
+
 use level_zero_sys as sys;
 
 use super::library::Functions;
@@ -25,8 +28,13 @@ const MAKES_NONE: u32 = 7;
 /// Bytes for a `sycl::event`: in these versions it is one `std::shared_ptr`, and a little more does no harm.
 const SIZE: usize = 64;
 
-/// `DPCTL_COMPLETE` of `DPCTLSyclEventStatusType`.
+/// `DPCTL_SUBMITTED`, `DPCTL_RUNNING` and `DPCTL_COMPLETE` of `DPCTLSyclEventStatusType`.
+const SUBMITTED: u32 = 1;
+const RUNNING: u32 = 2;
 const COMPLETE: u32 = 3;
+
+/// How long a wait sleeps between two looks: at first, and at most.
+const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 
 impl Class for Event {
     const NAME: &'static str = "SYCL event";
@@ -105,15 +113,29 @@ impl EventRef {
 
     /// Waits until what the event stands for has run. dpctl catches what SYCL throws and returns nothing, so that work which
     /// failed counts as done; its queue tells the error.
+    ///
+    /// It asks for the status from time to time. SYCL's own wait for a command that comes after a host task holds the lock of
+    /// SYCL's graph; dpctl's host tasks need the GIL, and a thread that holds the GIL may be submitting, which takes that lock.
     pub fn wait(&self) {
-        // SAFETY: the reference is alive; dpctl catches what waiting throws.
-        unsafe { (self.functions().event_wait)(self.as_raw()) };
+        let mut nap = NAPS.0;
+        while matches!(self.status(), SUBMITTED | RUNNING) {
+            thread::sleep(nap);
+            nap = NAPS.1.min(nap * 2);
+        }
+        if !self.is_complete() {
+            // SAFETY: the reference is alive; dpctl catches what waiting throws.
+            unsafe { (self.functions().event_wait)(self.as_raw()) };
+        }
     }
 
     /// Whether it has run already.
     #[must_use]
     pub fn is_complete(&self) -> bool {
+        self.status() == COMPLETE
+    }
+
+    fn status(&self) -> u32 {
         // SAFETY: the reference is alive; dpctl catches what asking throws.
-        unsafe { (self.functions().event_status)(self.as_raw()) == COMPLETE }
+        unsafe { (self.functions().event_status)(self.as_raw()) }
     }
 }

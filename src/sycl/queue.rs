@@ -129,9 +129,19 @@ impl QueueRef {
 
     /// Waits until everything has run that was submitted to the queue before.
     ///
+    /// For an in-order queue, SYCL's own wait is one for the last command's event, which [`EventRef::wait`] avoids.
+    ///
     /// # Errors
     /// [`Error::Thrown`] with SYCL's words, when the device is lost for instance.
     pub fn wait(&self) -> Result<(), Error> {
+        if self.is_in_order()
+            && let Ok(last) = self.barrier()
+        {
+            last.wait();
+            if last.is_complete() {
+                return Ok(());
+            }
+        }
         let library = self.library();
         // SAFETY: the reference is alive; dpctl calls the queue's method and catches nothing.
         library.call(&library.throwing.queue_wait, |wait| unsafe {
