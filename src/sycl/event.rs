@@ -1,5 +1,8 @@
 //! SYCL events.
 
+use std::thread;
+use std::time::Duration;
+
 use level_zero_sys as sys;
 
 use super::library::Functions;
@@ -25,8 +28,13 @@ const WITHOUT_NEW_EVENTS: u32 = 7;
 /// Bytes for a `sycl::event`, which is one `std::shared_ptr` in these versions, with some reserve.
 const EVENT_SIZE: usize = 64;
 
-/// `DPCTL_COMPLETE` of `DPCTLSyclEventStatusType`.
+/// `DPCTL_SUBMITTED`, `DPCTL_RUNNING` and `DPCTL_COMPLETE` of `DPCTLSyclEventStatusType`.
+const SUBMITTED: u32 = 1;
+const RUNNING: u32 = 2;
 const COMPLETE: u32 = 3;
+
+/// How long a wait sleeps between two polls: at first, and at most.
+const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 
 impl Class for Event {
     const NAME: &'static str = "SYCL event";
@@ -106,15 +114,29 @@ impl EventRef {
 
     /// Waits until the event is complete. dpctl catches SYCL's exceptions, so that failed work counts as complete; its queue
     /// reports the error.
+    ///
+    /// The wait polls the status. SYCL's own wait for a command that comes after a host task holds the lock of SYCL's graph;
+    /// dpctl's host tasks need the GIL, and a thread that holds the GIL may be submitting, which takes that lock.
     pub fn wait(&self) {
-        // SAFETY: the reference is alive; dpctl catches exceptions.
-        unsafe { (self.functions().event_wait)(self.as_raw()) };
+        let mut interval = POLL_INTERVALS.0;
+        while matches!(self.status(), SUBMITTED | RUNNING) {
+            thread::sleep(interval);
+            interval = POLL_INTERVALS.1.min(interval * 2);
+        }
+        if !self.is_complete() {
+            // SAFETY: the reference is alive; dpctl catches exceptions.
+            unsafe { (self.functions().event_wait)(self.as_raw()) };
+        }
     }
 
     /// Whether it is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
+        self.status() == COMPLETE
+    }
+
+    fn status(&self) -> u32 {
         // SAFETY: the reference is alive; dpctl catches exceptions.
-        unsafe { (self.functions().event_status)(self.as_raw()) == COMPLETE }
+        unsafe { (self.functions().event_status)(self.as_raw()) }
     }
 }

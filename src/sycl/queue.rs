@@ -129,9 +129,19 @@ impl QueueRef {
 
     /// Waits until all work submitted to the queue is complete.
     ///
+    /// For an in-order queue, SYCL's own wait is one for the last command's event, which [`EventRef::wait`] avoids.
+    ///
     /// # Errors
     /// [`Error::Thrown`] with SYCL's message, for instance when the device is lost.
     pub fn wait(&self) -> Result<(), Error> {
+        if self.is_in_order()
+            && let Ok(last) = self.barrier()
+        {
+            last.wait();
+            if last.is_complete() {
+                return Ok(());
+            }
+        }
         let library = self.library();
         // SAFETY: the reference is alive; dpctl calls the queue's method, and does not catch exceptions.
         library.call(&library.throwing.queue_wait, |wait| unsafe {

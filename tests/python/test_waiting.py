@@ -121,3 +121,46 @@ class TestQueues:
         assert memory.sycl_queue is queue
         assert memory[:32].sycl_queue is queue
         assert zeusm.as_usm_array(memory).sycl_context == queue.sycl_context
+
+
+BEHIND_A_HOST_TASK = """
+import faulthandler
+import sys
+import threading
+
+import dpctl
+import dpctl.memory
+import zeusm.memory as zm
+
+faulthandler.dump_traceback_later(60, exit=True)
+properties = {"property": "in_order"} if sys.argv[2] == "in order" else {}
+queue = dpctl.SyclQueue("level_zero:gpu", **properties)
+work, memory = zm.MemoryUSMDevice(1 << 28, queue=queue), zm.MemoryUSMShared(64, queue=queue)
+a, b = (dpctl.memory.MemoryUSMShared(64, queue=queue) for _ in range(2))
+queue.memcpy_async(a, b, 64).wait()
+for value in range(4):
+    first = work.memset_async(value)
+# SYCL has the barrier wait for the host task, which needs the GIL to let go of what it keeps.
+kept = queue._submit_keep_args_alive((a, b), [first.sycl_event])
+barrier = queue.submit_barrier([kept])
+memory.__sycl_usm_array_interface__
+ways = {
+    "named": lambda: memory.memset_async(1, depends=barrier).wait(),
+    "asynchronous": lambda: memory.memset_async(1).wait(),
+    "synchronous": lambda: memory.memset(1),
+}
+thread = threading.Thread(target=ways[sys.argv[1]])
+thread.start()
+thread.join(0.02)
+for _ in range(50):
+    queue.memcpy_async(a, b, 64)  # With the GIL.
+thread.join()
+assert bytes(memory) == b"\\1" * 64
+"""
+
+
+@pytest.mark.parametrize("order", ["out of order", "in order"])
+@pytest.mark.parametrize("way", ["named", "asynchronous", "synchronous"])
+@pytest.mark.parametrize("adapter", ["0", "1"])
+def test_a_wait_behind_a_host_task_lets_others_submit(fresh, way, order, adapter):
+    fresh(BEHIND_A_HOST_TASK, way, order, env={"SYCL_UR_USE_LEVEL_ZERO_V2": adapter})
