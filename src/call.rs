@@ -1,11 +1,11 @@
-//! Calling Level Zero: an optional function, a result code, and lists that are counted before they are filled.
+//! Calls of Level Zero: optional functions, result codes, and the count-then-fill protocol of lists.
 
 use level_zero_sys as sys;
 
 use crate::error::{Error, Result};
 
-/// Calls a function of a [`sys::Library`] and turns its result code into a `Result`. In a fork's child it does so only
-/// where the driver works there.
+/// Calls a function of a [`sys::Library`] and converts its result code to a `Result`. In a fork's child it returns an error
+/// where the driver does not work there.
 ///
 /// Expands to an unsafe call: the caller writes the `unsafe` block and its reason.
 macro_rules! call {
@@ -31,7 +31,7 @@ pub(crate) fn check(function: &'static str, result: sys::ze_result_t) -> Result<
     }
 }
 
-/// Asks for the count, then for that many items; fewer may come back, more cannot.
+/// Queries the count, then that many items; the second query may return fewer.
 pub(crate) fn enumerate<T: Copy>(
     empty: T,
     mut ask: impl FnMut(&mut u32, *mut T) -> Result<()>,

@@ -1,4 +1,4 @@
-//! A context: what allocations, queues and events belong to.
+//! Contexts, to which allocations, queues and events belong.
 
 use std::any::Any;
 use std::fmt;
@@ -10,36 +10,35 @@ use once_cell::race::OnceBox;
 
 use crate::device::Driver;
 use crate::error::Result;
-use crate::process::Own;
+use crate::process::Owned;
 
-/// A Level Zero context, either this crate's own or one that somebody else made (a SYCL runtime, for instance).
+/// A Level Zero context: either this crate's own, or a foreign one (of a SYCL runtime, for instance).
 ///
-/// Cheap to clone. The handle is destroyed after the last clone, allocation, queue and event that use it is gone; a
-/// foreign handle is not destroyed, its owner is kept alive instead. A fork's child uses what it inherits, and destroys
-/// nothing of it.
+/// Cheap to clone. The handle is destroyed after its last clone, allocation, queue and event are dropped; a foreign handle is
+/// not destroyed, and its owner is kept alive instead. A fork's child uses inherited contexts, and does not destroy them.
 ///
 /// Source: Level Zero specification, "Core programming guide", Contexts.
 #[derive(Clone)]
 pub struct Context {
-    inner: Arc<Own<Inner>>,
+    inner: Arc<Owned<Inner>>,
     attachment: Attachment,
 }
 
-/// What a layer above keeps with a context, its pools for instance. What belongs to such a pool has the context too, but
-/// must not keep the pool alive.
+/// State that a layer above attaches to a context, its pools for instance. A pool's provider has a clone of the context with
+/// a weak reference to the attachment, as the two would keep each other alive.
 #[derive(Clone)]
 enum Attachment {
-    Owned(Arc<Slot>),
-    Seen(Weak<Slot>),
+    Strong(Arc<Slot>),
+    Weak(Weak<Slot>),
 }
 
-/// Made without a lock, which a fork's child might inherit locked.
+/// Initialised without a lock, which a fork's child could inherit locked.
 type Slot = OnceBox<Box<dyn Any + Send + Sync>>;
 
 struct Inner {
     driver: Driver,
     handle: sys::ze_context_handle_t,
-    /// Who owns a foreign handle; `None` when it is ours to destroy.
+    /// The owner of a foreign handle; `None` when this context destroys the handle.
     owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -75,12 +74,12 @@ impl Context {
 
     fn of(inner: Inner) -> Self {
         Self {
-            inner: Arc::new(Own::new(inner)),
-            attachment: Attachment::Owned(Arc::default()),
+            inner: Arc::new(Owned::new(inner)),
+            attachment: Attachment::Strong(Arc::default()),
         }
     }
 
-    /// Uses a context that somebody else made, and keeps `owner` until nothing here needs it any more.
+    /// Wraps a foreign context, and keeps `owner` alive until its last use.
     ///
     /// # Safety
     /// `handle` must be a context of `driver` and stay valid for as long as `owner` lives.
@@ -96,27 +95,27 @@ impl Context {
         })
     }
 
-    /// Hands what the layer above keeps with the context to `then`, with a maker of clones that do not keep it alive. It
-    /// is made when first needed, and shared by all clones; `None` once the last clone that keeps it alive is gone. One
-    /// layer may attach one type.
+    /// Passes the attachment to `then`, with a function that makes clones of the context without a strong reference to it.
+    /// The attachment is made on first use, and shared by all clones; `None` once all clones with a strong reference are
+    /// dropped. There can be one type of attachment only.
     pub(crate) fn with_attachment<A: Any + Send + Sync + Default, T>(
         &self,
         then: impl FnOnce(&A, &dyn Fn() -> Self) -> T,
     ) -> Option<T> {
         let upgraded;
         let (slot, weak) = match &self.attachment {
-            Attachment::Owned(slot) => (slot, Arc::downgrade(slot)),
-            Attachment::Seen(weak) => {
+            Attachment::Strong(slot) => (slot, Arc::downgrade(slot)),
+            Attachment::Weak(weak) => {
                 upgraded = weak.upgrade()?;
                 (&upgraded, Weak::clone(weak))
             }
         };
         let attached = slot.get_or_init(|| Box::new(Box::<A>::default()));
-        let unattached = || Self {
+        let weak_clone = || Self {
             inner: Arc::clone(&self.inner),
-            attachment: Attachment::Seen(Weak::clone(&weak)),
+            attachment: Attachment::Weak(Weak::clone(&weak)),
         };
-        Some(then(attached.downcast_ref()?, &unattached))
+        Some(then(attached.downcast_ref()?, &weak_clone))
     }
 
     /// The driver it belongs to.
@@ -141,8 +140,8 @@ impl Context {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.owner.is_none() {
-            // A failure here can only be told to nobody; the handle is gone either way.
-            // SAFETY: the handle is ours, and everything that used it held a clone of this context.
+            // A failure is ignored, as a drop cannot report it.
+            // SAFETY: this context owns the handle, and everything that used it had a clone of this context.
             let _ = unsafe { call!(self.driver.library(), zeContextDestroy(self.handle)) };
         }
     }

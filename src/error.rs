@@ -1,4 +1,4 @@
-//! What can go wrong, said so that the reader knows what was asked of whom and what the answer was.
+//! The errors of this crate: each has the operation, its arguments and the answer.
 
 use std::path::PathBuf;
 
@@ -15,57 +15,57 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A Level Zero library or one of its functions cannot be had.
+    /// A Level Zero library cannot be opened, or lacks a function.
     #[error(transparent)]
     Load(#[from] sys::LoadError),
-    /// The CPU runtime, a shared library of this package, is not where it should be.
+    /// The CPU runtime, a shared library of this package, was not found.
     #[error(
         "the CPU runtime of zeusm was not found; looked for {}: reinstall zeusm, or name the library in {variable}",
         paths(.tried)
     )]
     CpuRuntimeMissing {
-        /// Every path that was tried.
+        /// The paths that were tried.
         tried: Vec<PathBuf>,
         /// The environment variable that can name it.
         variable: &'static str,
     },
-    /// The runtime was asked for in words that mean none.
+    /// The choice of a runtime is not one of the possible ones.
     #[error("{variable}={value:?} is neither auto, system, cpu nor the absolute path of a library")]
-    Choice {
-        /// The environment variable or function that was used.
+    InvalidChoice {
+        /// The environment variable.
         variable: &'static str,
-        /// What it said.
+        /// Its value, or the program's choice.
         value: String,
     },
-    /// The runtime that was asked for cannot serve.
+    /// The chosen runtime cannot be used.
     #[error(
-        "the runtime {choice}, asked for by {variable} or by the program, cannot serve: {cause}"
+        "the runtime {choice}, chosen by {variable} or by the program, cannot be used: {cause}"
     )]
-    Chosen {
-        /// What was asked for.
+    ChoiceFailed {
+        /// The choice.
         choice: String,
-        /// The environment variable that can ask.
+        /// The environment variable for the choice.
         variable: &'static str,
-        /// Why it cannot serve.
+        /// Why it cannot be used.
         cause: Box<Error>,
     },
-    /// Another runtime was chosen after one had begun to serve.
+    /// A runtime was chosen after another one was in use.
     #[error(
         "the {serving} Level Zero runtime already serves this process: choose before the first use"
     )]
     AlreadyServing {
-        /// The library that serves.
+        /// The library in use.
         serving: String,
     },
-    /// The runtime has no device that can be used.
+    /// The runtime has no usable device.
     #[error("{library} has no GPU device: {reason}")]
     NoDevice {
-        /// The library that was asked.
+        /// The library.
         library: String,
-        /// Why there is none.
+        /// The reason.
         reason: String,
     },
-    /// A fork's child used a driver that works in its parent only.
+    /// A fork's child called a driver that works in its parent only.
     #[error(
         "{function} was not called: this process was forked from one that uses the Level Zero driver, which does not work \
          in a child; start processes by spawn or forkserver, or fork before the first use of zeusm"
@@ -74,7 +74,7 @@ pub enum Error {
         /// The function.
         function: &'static str,
     },
-    /// A device of one driver was named with a context of another.
+    /// The device belongs to another driver than the context.
     #[error(
         "{device} is a device of another driver than the context: make the context of the device's driver"
     )]
@@ -82,7 +82,7 @@ pub enum Error {
         /// The device's name.
         device: String,
     },
-    /// An operation was given memory of another context than its queue's.
+    /// The memory of an operation belongs to another context than its queue.
     #[error(
         "{operation}: the {size} bytes of {kind} USM belong to another context than the queue: make the queue in the \
          memory's context"
@@ -95,12 +95,12 @@ pub enum Error {
         /// Its size in bytes.
         size: usize,
     },
-    /// An operation was given memory on a device that its queue's device has no access to.
+    /// The memory of an operation is on a device that the queue's device cannot access.
     #[error(
         "{operation}: the {size} bytes of {kind} USM are on {memory_device}, which the queue's device, {device}, cannot \
          access"
     )]
-    OutOfReach {
+    NoPeerAccess {
         /// The operation.
         operation: &'static str,
         /// The kind of memory.
@@ -112,27 +112,27 @@ pub enum Error {
         /// The memory's device.
         memory_device: String,
     },
-    /// A device handle of another Level Zero library of this process, of a SYCL runtime's for instance.
+    /// A device handle belongs to another Level Zero library of this process, for instance that of a SYCL runtime.
     #[error(
         "two Level Zero libraries are in this process: zeusm uses {}, the SYCL runtime uses {}. Memory of one is unknown \
-         to the other; have both use one: import zeusm before dpctl, with {variable} unset or naming that library",
+         to the other; both have to use one library: import zeusm before dpctl, with {variable} unset or naming that library",
         .ours.display(),
         other(.theirs.as_ref())
     )]
     OtherRuntime {
-        /// The library that serves zeusm.
+        /// The library that zeusm uses.
         ours: PathBuf,
-        /// The one that the SYCL runtime uses, if it can be told.
+        /// The library that the SYCL runtime uses, if known.
         theirs: Option<PathBuf>,
-        /// The environment variable that chooses zeusm's.
+        /// The environment variable that chooses zeusm's library.
         variable: &'static str,
     },
-    /// A Level Zero function answered with an error.
-    #[error("{function} answered {}", code(.result))]
+    /// A Level Zero function returned an error.
+    #[error("{function} returned {}", code(.result))]
     Call {
         /// The function.
         function: &'static str,
-        /// Its answer.
+        /// Its result.
         result: sys::ze_result_t,
     },
     /// Memory could not be allocated.
@@ -143,63 +143,63 @@ pub enum Error {
     Allocation {
         /// The kind of memory.
         kind: UsmKind,
-        /// How many bytes were asked for.
+        /// The requested size in bytes.
         size: usize,
-        /// The alignment that was asked for, in bytes; 0 leaves it to the runtime.
+        /// The requested alignment in bytes; 0 leaves it to the runtime.
         alignment: usize,
         /// The device's name.
         device: String,
         /// The device's largest allocation in bytes.
         limit: u64,
-        /// What Level Zero answered.
+        /// The error of Level Zero or of the pool.
         cause: Box<Error>,
     },
-    /// Neither the machine nor the device can hold so much. The driver was not asked; this is the result that it has for it.
+    /// The size is more than the machine or the device has. The driver was not called; the result is the one for this case.
     #[error("{size} bytes are more than the {of}, {limit} bytes: ZE_RESULT_ERROR_UNSUPPORTED_SIZE")]
     TooLarge {
-        /// How many bytes were asked for.
+        /// The requested size in bytes.
         size: usize,
-        /// How many there can be.
+        /// The available size in bytes.
         limit: u64,
-        /// What they would be of.
+        /// The kind of memory that is limited.
         of: &'static str,
     },
-    /// A pool could not allocate, whatever it gave back.
+    /// A pool could not allocate, even after it returned its free memory to the provider.
     #[error(
-        "the pool, with {used_bytes} bytes in use of {total_bytes} held{}, cannot give {size} bytes: {cause}",
+        "the pool, with {used_bytes} bytes in use of {total_bytes} held{}, cannot allocate {size} bytes: {cause}",
         limited(.limit)
     )]
     Pool {
-        /// How many bytes were asked for.
+        /// The requested size in bytes.
         size: usize,
         /// The bytes of blocks in use.
         used_bytes: usize,
         /// The bytes that the pool holds from its provider.
         total_bytes: usize,
-        /// The most that may be.
+        /// The pool's limit on `total_bytes`.
         limit: Option<usize>,
-        /// What the provider, the limit or the failure callback answered.
+        /// The error of the provider, the limit or the failure callback.
         cause: Box<Error>,
     },
-    /// A pool may not hold so much.
+    /// The pool's limit does not allow so many bytes.
     #[error(
         "{size} bytes more than the {held} held would exceed the pool's limit of {limit} bytes"
     )]
     PoolLimit {
-        /// How many bytes were to be added.
+        /// The bytes to add.
         size: usize,
-        /// How many there are.
+        /// The bytes that the pool holds.
         held: usize,
-        /// The most there may be.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A function that a user gave failed.
+    /// The user's failure callback failed.
     #[error("the failure callback failed: {0}")]
     Callback(Box<dyn std::error::Error + Send + Sync>),
-    /// An alignment that is neither 0 nor a power of two, or beyond the limit.
+    /// An alignment that is neither 0 nor a power of two, or above the limit.
     #[error("alignment must be 0 or a power of two of at most {limit} bytes, not {alignment}")]
     Alignment {
-        /// The alignment that was asked for, in bytes.
+        /// The requested alignment in bytes.
         alignment: usize,
         /// The largest alignment in bytes.
         limit: usize,
@@ -207,41 +207,41 @@ pub enum Error {
     /// A copy or fill failed.
     #[error("{operation} of {size} bytes on {device} failed: {cause}")]
     Operation {
-        /// What was to be done.
+        /// The operation.
         operation: &'static str,
-        /// How many bytes it was to touch.
+        /// Its size in bytes.
         size: usize,
         /// The device's name.
         device: String,
-        /// What Level Zero answered.
+        /// The error of Level Zero.
         cause: Box<Error>,
     },
-    /// The host must not look at memory of a kind that it may look at otherwise.
+    /// The host must not access the memory, although its kind is host-accessible.
     #[error("the host cannot access {size} bytes of {kind} USM on {device}: {reason}")]
     HostAccess {
         /// The kind of memory.
         kind: UsmKind,
-        /// How many bytes there are.
+        /// Its size in bytes.
         size: usize,
         /// The device's name.
         device: String,
-        /// Why it must not.
+        /// The reason.
         reason: &'static str,
     },
     /// The two sides of a copy differ in length.
     #[error("{operation}: the source has {source_size} bytes, the destination {destination_size}")]
     Length {
-        /// What was to be done.
+        /// The operation.
         operation: &'static str,
         /// The source's length in bytes.
         source_size: usize,
         /// The destination's length in bytes.
         destination_size: usize,
     },
-    /// A null pointer where there is memory to touch.
-    #[error("a null pointer is no memory to copy or fill (ZE_RESULT_ERROR_INVALID_NULL_POINTER)")]
+    /// A null pointer with a size above 0.
+    #[error("a null pointer cannot be copied or filled (ZE_RESULT_ERROR_INVALID_NULL_POINTER)")]
     NullPointer,
-    /// A pointer that is not USM of the context it is said to belong to.
+    /// The pointer is not USM of the context.
     #[error("pointer {pointer:#x} is not a USM allocation of this Level Zero context")]
     UnknownPointer {
         /// The address.
@@ -250,7 +250,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The Level Zero result at the bottom of this error, when there is one.
+    /// The Level Zero result at the root of this error, if there is one.
     #[must_use]
     pub fn result(&self) -> Option<sys::ze_result_t> {
         match self {
@@ -265,7 +265,7 @@ impl Error {
     }
 }
 
-/// A result code as the specification spells it, and as a number when the headers do not know it.
+/// The specification's name of a result code, or its number when the headers do not declare it.
 fn code(result: &sys::ze_result_t) -> String {
     result
         .name()

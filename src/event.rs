@@ -1,4 +1,4 @@
-//! Events: how the host learns that an operation is done, and how operations wait for each other.
+//! Events: the completion of operations, for the host and for other operations.
 
 use std::ptr;
 use std::sync::Arc;
@@ -10,40 +10,40 @@ use level_zero_sys as sys;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::process::{Mutex, Own};
+use crate::process::{Mutex, Owned};
 
-/// How many events are made at a time.
-const POOL_SIZE: u32 = 64;
+/// The number of events in a Level Zero event pool.
+const EVENTS_PER_POOL: u32 = 64;
 
-/// In nanoseconds, the shortest wait after which the device is asked whether it is lost: Intel's driver looks for a hang only
-/// in waits of half a second, so that shorter ones, one after the other, would not end.
+/// The shortest wait in nanoseconds after which the device's status is queried: Intel's driver detects a hang only in waits
+/// of half a second, so that a sequence of shorter ones would not end.
 const LONG_WAIT: u64 = 10_000_000;
 
-/// For how long a driver that refuses a call is asked again, and the pause in between. It is asked twice at least: on a lost
-/// device each answer of Intel's driver takes half a second.
-const PERSISTENCE: Duration = Duration::from_millis(100);
-const PAUSE: Duration = Duration::from_millis(1);
+/// For how long a failing call is retried, and the delay between two attempts. There are at least two attempts, as each call
+/// of Intel's driver takes half a second on a lost device.
+const RETRY_TIMEOUT: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(1);
 
-/// The end of one operation. Cheap to clone; any thread may ask it or wait for it.
+/// The completion of one operation. Cheap to clone; any thread may query it or wait for it.
 ///
-/// Dropping it neither cancels the operation nor waits for it. In a fork's child an event of the parent is over: it is
-/// complete, and has no times.
+/// Dropping it neither cancels the operation nor waits for it. In a fork's child, an event of the parent is complete, and has
+/// no timing.
 ///
 /// Source: Level Zero specification, "Core programming guide", Synchronization primitives; kernel timestamp events.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<Own<Inner>>);
+pub struct Event(Arc<Owned<Inner>>);
 
-/// When an operation ran, in nanoseconds of the device's clock.
+/// The start and end of an operation, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// When it began, since some moment of the device's own.
+    /// The start, relative to a moment that is fixed for the device.
     pub start: u64,
-    /// When it ended, since the same moment.
+    /// The end, relative to the same moment.
     pub end: u64,
 }
 
 impl Timing {
-    /// How long it took.
+    /// The time from start to end.
     #[must_use]
     pub fn duration(&self) -> Duration {
         Duration::from_nanos(self.end - self.start)
@@ -56,13 +56,13 @@ struct Inner {
     pool: Arc<EventPool>,
 }
 
-// SAFETY: events may be asked, waited for and signalled from any thread; the handle outlives `Inner` in its pool.
+// SAFETY: events may be queried, waited for and signalled from any thread; the pool destroys the handle after `Inner`.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
 impl Event {
-    /// Whether the operation is done.
+    /// Whether the operation is complete.
     ///
     /// # Errors
     /// [`Error::Call`] when the device is lost.
@@ -70,13 +70,13 @@ impl Event {
         if self.is_inherited() {
             return Ok(true);
         }
-        self.pending_or(
+        self.is_ready(
             // SAFETY: the event is alive.
             unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
         )
     }
 
-    /// Waits until the operation is done, at most for `timeout` (`None`: without limit), and tells whether it is.
+    /// Waits until the operation is complete, at most for `timeout` (`None`: without limit); whether it is complete.
     ///
     /// # Errors
     /// [`Error::Call`] when the device is lost.
@@ -87,7 +87,7 @@ impl Event {
         let nanoseconds = timeout.map_or(u64::MAX, |limit| {
             u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)
         });
-        let done = self.pending_or(
+        let done = self.is_ready(
             // SAFETY: the event is alive.
             unsafe {
                 call!(
@@ -102,24 +102,24 @@ impl Event {
         Ok(done)
     }
 
-    /// Waits until the operation is done.
+    /// Waits until the operation is complete, without a timeout.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait), at once.
+    /// As [`wait`](Self::wait).
     pub(crate) fn finish(&self) -> Result<()> {
         while !self.wait(None)? {}
         Ok(())
     }
 
-    /// Whether it is of this process's parent.
+    /// Whether a parent of this process made it.
     pub(crate) fn is_inherited(&self) -> bool {
         self.0.is_inherited()
     }
 
-    /// When the operation ran. Before it is done there is no answer; an event that the host signalled has none ever.
+    /// The start and end of the operation. An event that the host signals has none.
     ///
     /// # Errors
-    /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before it is done, or when the device is lost.
+    /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before the operation is complete, or when the device is lost.
     pub fn timing(&self) -> Result<Timing> {
         let (start, end) = self.ticks()?;
         let timer = self.0.pool.device.timer()?;
@@ -130,8 +130,8 @@ impl Event {
         })
     }
 
-    /// What the device's clock of [`timing`](Self::timing) showed at a moment of the host's before the operation began;
-    /// its start at the latest.
+    /// Converts a host time before the start of the operation to the device's clock of [`timing`](Self::timing). The result
+    /// is at most the start.
     ///
     /// # Errors
     /// As [`timing`](Self::timing).
@@ -141,7 +141,7 @@ impl Event {
         let timer = device.timer()?;
         let then = device.now()?.wrapping_sub(timer.ticks(before.elapsed()));
         let waited = timer.ticks_between(then, start);
-        // The clocks are read one after the other, so that the start of what began at once may seem to come first.
+        // The clocks are read one after the other, so an operation that started at once may seem to have started before.
         let waited = if waited <= timer.ticks_between(start, then) {
             waited
         } else {
@@ -152,7 +152,7 @@ impl Event {
             .saturating_sub(timer.nanoseconds(waited)))
     }
 
-    /// When it began and ended, in ticks: as it went by on the wall, whichever engine context ran when.
+    /// The start and end in ticks of the device's global clock, as opposed to the time of one engine context.
     fn ticks(&self) -> Result<(u64, u64)> {
         if self.is_inherited() {
             return Err(Error::Call {
@@ -171,10 +171,10 @@ impl Event {
         Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
-    /// Waits until the operation is done, also where the driver refuses to wait for a while, and tells whether it is: it
-    /// is not when the driver keeps refusing, as with a lost device, on which nothing runs any more.
-    pub(crate) fn drain(&self) -> bool {
-        persist(|| self.finish())
+    /// Waits until the operation is complete, and retries when the wait fails. `false` when it keeps failing, as on a lost
+    /// device, on which no work runs any more.
+    pub fn drain(&self) -> bool {
+        retry(|| self.finish())
     }
 
     /// Signals it from the host.
@@ -186,19 +186,19 @@ impl Event {
         unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }
     }
 
-    /// Signals it from the host, also where the driver refuses for a while: who waits has no other way to go on.
-    pub(crate) fn signal_surely(&self) -> bool {
-        persist(|| self.signal())
+    /// Signals it from the host, and retries when that fails, as the operations that wait for it would hang.
+    pub(crate) fn signal_with_retries(&self) -> bool {
+        retry(|| self.signal())
     }
 
-    /// The context it belongs to: only there can operations wait for it.
+    /// The context it belongs to. Operations of other contexts cannot wait for it.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.pool.context
     }
 
-    /// Not ready is an answer here, not an error.
-    fn pending_or(&self, answer: Result<()>) -> Result<bool> {
+    /// Converts the result of a query: `ZE_RESULT_NOT_READY` is no error here.
+    fn is_ready(&self, answer: Result<()>) -> Result<bool> {
         match answer {
             Ok(()) => Ok(true),
             Err(Error::Call {
@@ -220,18 +220,18 @@ impl Event {
     }
 }
 
-/// Asks again while the driver refuses, for a moment; whether it gave in.
-fn persist(call: impl Fn() -> Result<()>) -> bool {
+/// Retries a failing call until the timeout; whether it succeeded.
+fn retry(call: impl Fn() -> Result<()>) -> bool {
     let begun = Instant::now();
     if call().is_ok() {
         return true;
     }
     loop {
-        thread::sleep(PAUSE);
+        thread::sleep(RETRY_DELAY);
         if call().is_ok() {
             return true;
         }
-        if begun.elapsed() > PERSISTENCE {
+        if begun.elapsed() > RETRY_TIMEOUT {
             return false;
         }
     }
@@ -243,7 +243,7 @@ impl Drop for Inner {
     }
 }
 
-/// Makes events and takes them back. Events come from Level Zero by the pool, so they are kept and used again.
+/// Allocates events from Level Zero's event pools, and reuses them.
 #[derive(Debug)]
 pub(crate) struct EventPool {
     context: Context,
@@ -272,8 +272,8 @@ impl EventPool {
         })
     }
 
-    /// An event that nobody uses, not signalled. Whoever makes an operation signal it, or wait for it, keeps a clone
-    /// until that has happened.
+    /// An unused event, not signalled. A clone of it has to live until every operation that signals it, or waits for it, is
+    /// complete.
     pub(crate) fn take(self: &Arc<Self>) -> Result<Event> {
         let mut state = self.state.lock();
         if state.free.is_empty() {
@@ -286,12 +286,12 @@ impl EventPool {
             });
         };
         drop(state);
-        // From here the event goes back to the list when it is dropped.
-        let event = Event(Arc::new(Own::new(Inner {
+        // From here on, the drop returns the event to the free list.
+        let event = Event(Arc::new(Owned::new(Inner {
             handle,
             pool: Arc::clone(self),
         })));
-        // SAFETY: nobody else uses the event.
+        // SAFETY: the event has no other owner.
         unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
         Ok(event)
     }
@@ -302,7 +302,7 @@ impl EventPool {
             stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
             flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0
                 | sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0,
-            count: POOL_SIZE,
+            count: EVENTS_PER_POOL,
             ..Default::default()
         };
         let mut device = self.device.handle();
@@ -321,7 +321,7 @@ impl EventPool {
             )
         }?;
         state.pools.push(pool);
-        for index in 0..POOL_SIZE {
+        for index in 0..EVENTS_PER_POOL {
             let description = sys::ze_event_desc_t {
                 stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
                 index,
@@ -344,7 +344,7 @@ impl Drop for EventPool {
         let library = self.context.library();
         let state = self.state.get_mut();
         for &event in &state.events {
-            // SAFETY: every `Event` held this pool, so none is left.
+            // SAFETY: every `Event` has a reference to this pool, so none is in use.
             let _ = unsafe { call!(library, zeEventDestroy(event)) };
         }
         for &pool in &state.pools {
@@ -363,7 +363,7 @@ mod tests {
     use crate::process::in_child;
 
     #[test]
-    fn what_a_parent_waits_for_is_done_in_its_child() {
+    fn a_parents_event_is_complete_in_its_child() {
         let device = Runtime::get().unwrap().default_device().unwrap();
         let context = Context::new(device.driver()).unwrap();
         let event = EventPool::new(&context, &device).take().unwrap();

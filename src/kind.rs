@@ -4,19 +4,19 @@ use std::fmt;
 
 use level_zero_sys as sys;
 
-/// Who may touch an allocation, and where it lives.
+/// The kind of an allocation: where it resides, and whether the host can access it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UsmKind {
-    /// Lives on the host; every device of the context may reach it.
+    /// Resides on the host; every device of the context can access it.
     Host,
-    /// Lives on one device; the host may not look at it.
+    /// Resides on one device; the host cannot access it.
     Device,
-    /// Moves between the host and a device.
+    /// Migrates between the host and a device.
     Shared,
 }
 
 impl UsmKind {
-    /// The name that SYCL programs use: `host`, `device` or `shared`.
+    /// SYCL's name: `host`, `device` or `shared`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl UsmKind {
         }
     }
 
-    /// Whether the host may read and write such memory.
+    /// Whether the host can access such memory.
     #[must_use]
     pub const fn is_host_accessible(self) -> bool {
         !matches!(self, Self::Device)
@@ -58,7 +58,7 @@ pub trait Kind: sealed::Sealed + Send + Sync + 'static {
     const KIND: UsmKind;
 }
 
-/// The kinds that the host may look at.
+/// The kinds that the host can access.
 pub trait HostAccessible: Kind {}
 
 macro_rules! kind {

@@ -1,8 +1,8 @@
 //! USM memory for Intel GPUs, straight from Level Zero.
 //!
-//! Safe Rust over [`level_zero_sys`]: every handle is owned once and freed once, every failure is an [`Error`] that says
-//! what was asked of which device and what Level Zero answered. Where no Intel GPU can be used, a Level Zero runtime on
-//! the CPU serves; [`Runtime`] tells which one it is and why.
+//! Safe Rust over [`level_zero_sys`]: every handle has one owner, and every failure is an [`Error`] with the operation, the
+//! device and Level Zero's result. Where no Intel GPU can be used, a Level Zero runtime on the CPU takes its place;
+//! [`Runtime`] tells which one is in use and why.
 //!
 //! ```
 //! use zeusm::{Context, Queue, Runtime, SharedMemory};
@@ -18,8 +18,9 @@
 //! # Ok::<(), zeusm::Error>(())
 //! ```
 //!
-//! From the bottom up: [`runtime`] chooses and loads, [`driver`](Driver) and [`device`](Device) describe, [`context`](Context)
-//! owns, [`usm`] allocates, [`queue`](Queue) and [`event`](Event) order the work.
+//! The layers from the bottom up: [`runtime`] chooses and loads the library, [`Driver`] and [`Device`] describe the hardware,
+//! a [`Context`] owns allocations, [`usm`] allocates through a [`pool`], [`Queue`] and [`Event`] order the work, and [`ipc`]
+//! and [`sycl`] share memory with other processes and with SYCL.
 #![deny(missing_docs)]
 
 pub use level_zero_sys as sys;
@@ -34,11 +35,10 @@ mod event;
 pub mod ipc;
 mod kind;
 pub mod pool;
-mod process;
-#[cfg(feature = "python")]
-mod python;
+pub mod process;
 mod queue;
 pub mod runtime;
+mod shared_library;
 pub mod suai;
 pub mod sycl;
 pub mod usm;

@@ -1,8 +1,8 @@
 //! Generates the bindings from the Level Zero headers of this machine.
 //!
-//! Three things come out of one pass over `ze_api.h` and `ze_ddi.h`: the types (bindgen), the table of
-//! functions to look up at run time, and the names of the result codes. The last two come from what
-//! bindgen finds, so newer headers give a longer table without a change here.
+//! Four things come out of one pass over `ze_api.h` and `ze_ddi.h`: the types (bindgen), the table of
+//! functions to look up at run time, the names of the result codes, and checks of what `src/extensions.rs` declares by
+//! hand. The last three come from what bindgen finds, so newer headers give longer ones without a change here.
 
 use std::cell::RefCell;
 use std::env;
@@ -16,6 +16,9 @@ use bindgen::callbacks::{EnumVariantValue, ParseCallbacks};
 
 /// Names a folder that holds `level_zero/ze_api.h` (or `ze_api.h` itself).
 const INCLUDE_VARIABLE: &str = "LEVEL_ZERO_INCLUDE_DIR";
+
+/// What is declared by hand.
+const EXTENSIONS: &str = "src/extensions.rs";
 
 /// Notes every variant of `ze_result_t` while bindgen reads it: the name and the number.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +51,7 @@ impl ParseCallbacks for Results {
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={EXTENSIONS}");
     println!("cargo:rerun-if-env-changed={INCLUDE_VARIABLE}");
     let headers = find_headers()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -74,6 +78,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .write_to_file(out.join("bindings.rs"))?;
     let bindings = fs::read_to_string(out.join("bindings.rs"))?;
     fs::write(out.join("functions.rs"), function_table(&bindings)?)?;
+    let checks = extension_checks(&fs::read_to_string(EXTENSIONS)?, &bindings)?;
+    fs::write(out.join("extension_checks.rs"), checks)?;
     fs::write(out.join("results.rs"), result_names(&results.0.borrow())?)?;
     Ok(())
 }
@@ -146,6 +152,54 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
              pub(crate) fn of(library: &libloading::Library) -> Self {{\n        \
                  Self {{\n{lookups}        }}\n    }}\n}}\n"
     ))
+}
+
+/// Assertions that what is declared by hand is what the headers declare, for all that they declare: constants are equal,
+/// structures have the same layout, and functions the same type.
+fn extension_checks(declared: &str, bindings: &str) -> Result<String, Box<dyn Error>> {
+    let mut checks = String::new();
+    let known = |what: String| bindings.lines().any(|line| line.trim().starts_with(&what));
+    let mut lines = declared.lines();
+    while let Some(line) = lines.next() {
+        if let Some((name, kind)) = declaration(line, "pub const ", ':')
+            && known(format!("pub const {name}:"))
+        {
+            let value = if kind.starts_with(" u32") { "" } else { ".0" };
+            writeln!(
+                checks,
+                "const _: () = assert!(extensions::{name}{value} == bindings::{name}.0);"
+            )?;
+        } else if let Some((name, _)) = declaration(line, "pub type ", ' ')
+            && known(format!("pub type {name} ="))
+        {
+            writeln!(
+                checks,
+                "const _: fn(extensions::{name}) -> bindings::{name} = |function| function;"
+            )?;
+        } else if let Some((name, _)) = declaration(line, "pub struct ", ' ')
+            && known(format!("pub struct _{name} {{"))
+        {
+            for measure in ["size_of", "align_of"] {
+                writeln!(
+                    checks,
+                    "const _: () = assert!({measure}::<extensions::{name}>() == {measure}::<bindings::{name}>());"
+                )?;
+            }
+            let fields = lines.by_ref().take_while(|line| *line != "}");
+            for (field, _) in fields.filter_map(|line| declaration(line, "    pub ", ':')) {
+                writeln!(
+                    checks,
+                    "const _: () = assert!(offset_of!(extensions::{name}, {field}) == offset_of!(bindings::{name}, {field}));"
+                )?;
+            }
+        }
+    }
+    Ok(checks)
+}
+
+/// The name that a line declares with `keyword`, up to `end`, and the rest of the line.
+fn declaration<'a>(line: &'a str, keyword: &str, end: char) -> Option<(&'a str, &'a str)> {
+    line.strip_prefix(keyword)?.split_once(end)
 }
 
 /// The spelling of every result code.

@@ -1,4 +1,4 @@
-//! Order between queues, gates that the host opens, hints and times.
+//! Order between queues, host tasks, hints and timing.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,20 +10,20 @@ use zeusm::{
     sys,
 };
 
-/// Large enough to be still under way when the call returns.
+/// Large enough to be still in flight when the call returns.
 const LARGE: usize = 32 << 20;
 
-fn place() -> (Context, Device, Queue) {
+fn setup() -> (Context, Device, Queue) {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     (context, device, queue)
 }
 
-/// A job for a gate that ends when the sender is used or dropped.
-fn held() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
-    let (open, opened) = mpsc::channel();
-    (open, move || opened.recv().unwrap_or_default())
+/// A host task that returns when the sender is used or dropped.
+fn blocked() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
+    let (release, released) = mpsc::channel();
+    (release, move || released.recv().unwrap_or_default())
 }
 
 fn wait(event: &Event) {
@@ -32,35 +32,35 @@ fn wait(event: &Event) {
 
 fn fill(queue: &Queue, memory: &SharedMemory, value: u8) -> Event {
     let to = memory.as_ptr().cast_mut().cast();
-    // SAFETY: the tests keep the memory until the queue is done, and look at it only then.
+    // SAFETY: the tests keep the memory until the fill is complete, and access it only then.
     unsafe { queue.fill_raw(to, value, memory.size(), Completion::Event) }
         .unwrap()
         .unwrap()
 }
 
 #[test]
-fn what_is_behind_a_gate_waits_for_its_job() {
-    let (context, device, queue) = place();
+fn operations_wait_for_a_host_task() {
+    let (context, device, queue) = setup();
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
-    let (open, job) = held();
-    let gate = queue.host_task(job).unwrap();
-    queue.barrier(std::slice::from_ref(&gate)).unwrap();
+    let (release, task) = blocked();
+    let event = queue.host_task(task).unwrap();
+    queue.barrier(std::slice::from_ref(&event)).unwrap();
     let filled = fill(&queue, &memory, 7);
     assert!(!filled.wait(Some(Duration::from_millis(30))).unwrap());
-    assert!(!gate.is_complete().unwrap() && !queue.is_idle());
-    open.send(()).unwrap();
+    assert!(!event.is_complete().unwrap() && !queue.is_reclaimed());
+    release.send(()).unwrap();
     wait(&filled);
-    assert!(gate.is_complete().unwrap());
+    assert!(event.is_complete().unwrap());
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
-    queue.collect();
-    assert!(queue.is_idle());
+    queue.reclaim();
+    assert!(queue.is_reclaimed());
 }
 
 #[test]
-fn jobs_of_a_queue_run_one_after_the_other() {
-    let (_context, _device, queue) = place();
+fn host_tasks_of_a_queue_run_in_order() {
+    let (_context, _device, queue) = setup();
     let order = Arc::new(Mutex::new(Vec::new()));
-    let gates: Vec<_> = (0..50)
+    let events: Vec<_> = (0..50)
         .map(|turn| {
             let order = Arc::clone(&order);
             queue
@@ -68,13 +68,13 @@ fn jobs_of_a_queue_run_one_after_the_other() {
                 .unwrap()
         })
         .collect();
-    wait(&queue.barrier(&gates).unwrap());
+    wait(&queue.barrier(&events).unwrap());
     assert_eq!(*order.lock().unwrap(), (0..50).collect::<Vec<_>>());
 }
 
 #[test]
-fn a_job_that_panics_opens_its_gate_and_spoils_no_other() {
-    let (_context, _device, queue) = place();
+fn a_host_task_that_panics_completes_and_does_not_affect_others() {
+    let (_context, _device, queue) = setup();
     wait(&queue.host_task(|| panic!("on purpose")).unwrap());
     let ran = Arc::new(AtomicBool::new(false));
     let mark = Arc::clone(&ran);
@@ -88,39 +88,39 @@ fn a_job_that_panics_opens_its_gate_and_spoils_no_other() {
 
 #[test]
 fn a_barrier_waits_for_another_queue() {
-    let (context, device, first) = place();
+    let (context, device, first) = setup();
     let second = Queue::new(&context, &device).unwrap();
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
-    let (open, job) = held();
-    let gate = first.host_task(job).unwrap();
-    first.barrier(&[gate]).unwrap();
+    let (release, task) = blocked();
+    let event = first.host_task(task).unwrap();
+    first.barrier(&[event]).unwrap();
     let ones = fill(&first, &memory, 1);
     second.barrier(&[ones]).unwrap();
     let twos = fill(&second, &memory, 2);
     assert!(!twos.wait(Some(Duration::from_millis(30))).unwrap());
-    drop(open);
+    drop(release);
     wait(&twos);
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 2));
 }
 
 #[test]
 fn a_barrier_waits_for_another_context() {
-    let (_, _, first) = place();
-    let (context, device, second) = place();
+    let (_, _, first) = setup();
+    let (context, device, second) = setup();
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
-    let (open, job) = held();
-    let gate = first.host_task(job).unwrap();
-    assert!(gate.context() == first.context() && gate.context() != second.context());
-    second.barrier(&[gate]).unwrap();
+    let (release, task) = blocked();
+    let event = first.host_task(task).unwrap();
+    assert!(event.context() == first.context() && event.context() != second.context());
+    second.barrier(&[event]).unwrap();
     let filled = fill(&second, &memory, 3);
     assert!(!filled.wait(Some(Duration::from_millis(30))).unwrap());
-    drop(open);
+    drop(release);
     wait(&filled);
 }
 
 #[test]
-fn a_barrier_on_nothing_is_done_at_once() {
-    let (_context, _device, queue) = place();
+fn a_barrier_without_a_wait_list_completes() {
+    let (_context, _device, queue) = setup();
     wait(&queue.barrier(&[]).unwrap());
     let done = queue.barrier(&[]).unwrap();
     wait(&done);
@@ -128,27 +128,27 @@ fn a_barrier_on_nothing_is_done_at_once() {
 }
 
 #[test]
-fn queues_and_events_may_go_in_any_order_while_a_gate_is_shut() {
+fn queues_and_events_may_be_dropped_in_any_order_while_a_task_runs() {
     for order in 0..6 {
-        let (context, device, queue) = place();
+        let (context, device, queue) = setup();
         let memory = DeviceMemory::new(&context, &device, 4096).unwrap();
         let pool = context.pool(&device, UsmKind::Device).unwrap();
         let live = || pool.statistics().used_count;
-        let (open, job) = held();
-        let gate = queue.host_task(job).unwrap();
-        queue.barrier(std::slice::from_ref(&gate)).unwrap();
+        let (release, task) = blocked();
+        let task_event = queue.host_task(task).unwrap();
+        queue.barrier(std::slice::from_ref(&task_event)).unwrap();
         let operation = queue.fill_async(memory, 1).unwrap();
         let event = operation.event().clone();
         drop(operation);
-        assert_eq!(live(), 1, "kept while it is needed");
-        // The last owner of the queue waits, so somebody else has to open the gate.
-        let opener = std::thread::spawn(move || {
+        assert_eq!(live(), 1, "retained while the operation is in flight");
+        // The drop of the queue waits, so another thread has to release the task.
+        let releaser = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(5));
-            drop(open);
+            drop(release);
         });
         let mut parts: [Option<Box<dyn std::any::Any>>; 3] = [
             Some(Box::new(queue)),
-            Some(Box::new(gate)),
+            Some(Box::new(task_event)),
             Some(Box::new(event)),
         ];
         let first = order % 3;
@@ -156,46 +156,46 @@ fn queues_and_events_may_go_in_any_order_while_a_gate_is_shut() {
         for part in [first, second, 3 - first - second] {
             drop(parts[part].take());
         }
-        opener.join().unwrap();
+        releaser.join().unwrap();
         assert_eq!(live(), 0);
     }
 }
 
 #[test]
-fn somebody_elses_event_is_signalled_in_its_turn() {
-    let (_context, _device, queue) = place();
-    // From another queue of the context it is as foreign as any.
-    let (other, lender) = {
-        let lender = Queue::new(queue.context(), queue.device()).unwrap();
-        let event = lender.barrier(&[]).unwrap();
+fn a_foreign_event_is_signalled_in_order() {
+    let (_context, _device, queue) = setup();
+    // An event of another queue of the context.
+    let (other, owner) = {
+        let owner = Queue::new(queue.context(), queue.device()).unwrap();
+        let event = owner.barrier(&[]).unwrap();
         wait(&event);
-        (event, lender)
+        (event, owner)
     };
-    let (open, job) = held();
-    let gate = queue.host_task(job).unwrap();
-    queue.barrier(&[gate]).unwrap();
-    // SAFETY: nobody else uses the event, of the same context, and it lives until the end of the test.
+    let (release, task) = blocked();
+    let event = queue.host_task(task).unwrap();
+    queue.barrier(&[event]).unwrap();
+    // SAFETY: the event has no other use, belongs to the same context, and lives until the end of the test.
     let signalled = unsafe { queue.signal_raw(other.handle()) }.unwrap();
     assert!(!other.wait(Some(Duration::from_millis(30))).unwrap());
-    drop(open);
+    drop(release);
     wait(&signalled);
     assert!(other.is_complete().unwrap());
-    drop(lender);
+    drop(owner);
 }
 
 #[test]
-fn operations_tell_when_they_ran() {
-    let (context, device, queue) = place();
+fn operations_have_timing() {
+    let (context, device, queue) = setup();
     let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
     let begun = Instant::now();
     let (first, second) = (fill(&queue, &memory, 1), fill(&queue, &memory, 2));
-    let (open, job) = held();
-    let gate = queue.host_task(job).unwrap();
-    queue.barrier(&[gate]).unwrap();
+    let (release, task) = blocked();
+    let event = queue.host_task(task).unwrap();
+    queue.barrier(&[event]).unwrap();
     let third = fill(&queue, &memory, 3);
     let early = third.timing().unwrap_err();
     assert_eq!(early.result(), Some(sys::ZE_RESULT_NOT_READY));
-    drop(open);
+    drop(release);
     queue.wait().unwrap();
     let elapsed = begun.elapsed();
     let submitted = first.device_time(begun).unwrap();
@@ -209,8 +209,8 @@ fn operations_tell_when_they_ran() {
 }
 
 #[test]
-fn hints_change_nothing_and_have_their_turn() {
-    let (context, device, queue) = place();
+fn hints_are_executed_in_order_and_change_nothing() {
+    let (context, device, queue) = setup();
     let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
     let filled = fill(&queue, &memory, 4);
     // SAFETY: the memory outlives both hints.
@@ -238,20 +238,20 @@ fn hints_change_nothing_and_have_their_turn() {
 
 #[test]
 fn copies_overlap_with_the_host() {
-    let (context, device, queue) = place();
+    let (context, device, queue) = setup();
     let memory = DeviceMemory::new(&context, &device, 2 * LARGE).unwrap();
     let operation = queue.fill_async(memory, 1).unwrap();
     let mut turns = 0u64;
     while !operation.is_complete().unwrap() {
         turns += 1;
     }
-    assert!(turns > 10, "the host was held up: {turns} turns");
+    assert!(turns > 10, "the host was blocked: {turns} turns");
     operation.wait().unwrap();
 }
 
 #[test]
 fn threads_chain_queues() {
-    let (context, device, first) = place();
+    let (context, device, first) = setup();
     let second = Queue::new(&context, &device).unwrap();
     std::thread::scope(|scope| {
         for value in 0..4 {
@@ -270,11 +270,11 @@ fn threads_chain_queues() {
 }
 
 #[test]
-fn an_operation_does_not_show_what_the_device_may_be_writing() {
-    let (context, device, queue) = place();
-    let (open, task) = held();
-    let closed = queue.host_task(task).unwrap();
-    queue.barrier(&[closed]).unwrap();
+fn the_debug_output_of_an_operation_omits_its_operands() {
+    let (context, device, queue) = setup();
+    let (release, task) = blocked();
+    let event = queue.host_task(task).unwrap();
+    queue.barrier(&[event]).unwrap();
     let memory = DeviceMemory::new(&context, &device, 4).unwrap();
     let operation = queue.read_async(memory, vec![171; 4]).unwrap();
     let shown = format!("{operation:?}");
@@ -282,13 +282,13 @@ fn an_operation_does_not_show_what_the_device_may_be_writing() {
         shown.contains("Operation") && !shown.contains("171"),
         "{shown}"
     );
-    drop(open);
+    drop(release);
     operation.wait().unwrap();
 }
 
 #[test]
-fn memory_of_another_context_is_refused_before_anything_is_done() {
-    let (context, device, queue) = place();
+fn memory_of_another_context_is_refused() {
+    let (context, device, queue) = setup();
     let other = Context::new(device.driver()).unwrap();
     let mut own = SharedMemory::new(&context, &device, 64).unwrap();
     let mut theirs = SharedMemory::new(&other, &device, 64).unwrap();
@@ -310,7 +310,7 @@ fn memory_of_another_context_is_refused_before_anything_is_done() {
         );
         assert!(error.to_string().contains("another context"), "{error}");
     }
-    // Of no bytes there is nothing to be in reach.
+    // Memory without bytes is not checked.
     queue
         .fill(&mut SharedMemory::new(&other, &device, 0).unwrap(), 1)
         .unwrap();

@@ -1,4 +1,4 @@
-//! Allocations: sizes, alignments, kinds, and what the errors say.
+//! Allocations: sizes, alignments, kinds and errors.
 #![allow(clippy::unwrap_used)]
 
 use zeusm::usm::{Allocation, LARGEST_ALIGNMENT};
@@ -9,14 +9,14 @@ use zeusm::{
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
-fn place() -> (Context, Device) {
+fn setup() -> (Context, Device) {
     let device = Runtime::get().unwrap().default_device().unwrap();
     (Context::new(device.driver()).unwrap(), device)
 }
 
 #[test]
-fn level_zero_knows_every_allocation() {
-    let (context, device) = place();
+fn allocations_have_pointer_attributes() {
+    let (context, device) = setup();
     for kind in KINDS {
         let memory = Allocation::new(&context, &device, kind, 1000, 0).unwrap();
         let base = memory.as_ptr().addr();
@@ -33,7 +33,7 @@ fn level_zero_knows_every_allocation() {
 
 #[test]
 fn freed_and_foreign_pointers_are_unknown() {
-    let (context, device) = place();
+    let (context, device) = setup();
     let memory = Allocation::new(&context, &device, UsmKind::Shared, 64, 0).unwrap();
     let address = memory.as_ptr().addr();
     drop(memory);
@@ -47,7 +47,7 @@ fn freed_and_foreign_pointers_are_unknown() {
 
 #[test]
 fn alignment_is_honoured_or_refused() {
-    let (context, device) = place();
+    let (context, device) = setup();
     for kind in KINDS {
         for alignment in (0..=21).map(|power| 1 << power) {
             let memory = Allocation::new(&context, &device, kind, 3, alignment).unwrap();
@@ -73,8 +73,8 @@ fn alignment_is_honoured_or_refused() {
 }
 
 #[test]
-fn nothing_is_allocated_for_no_bytes() {
-    let (context, device) = place();
+fn allocations_of_no_bytes_are_null() {
+    let (context, device) = setup();
     for kind in KINDS {
         let memory = Allocation::new(&context, &device, kind, 0, 64).unwrap();
         assert!(memory.as_ptr().is_null());
@@ -96,8 +96,8 @@ fn nothing_is_allocated_for_no_bytes() {
 }
 
 #[test]
-fn too_much_is_an_error_that_says_what_was_asked() {
-    let (context, device) = place();
+fn the_error_of_a_too_large_allocation_describes_it() {
+    let (context, device) = setup();
     for kind in KINDS {
         for size in [1 << 50, isize::MAX as usize, usize::MAX] {
             let error = Allocation::new(&context, &device, kind, size, 0).unwrap_err();
@@ -114,19 +114,21 @@ fn too_much_is_an_error_that_says_what_was_asked() {
                 cause = next;
             }
             let Error::TooLarge {
-                size: told, limit, ..
+                size: refused,
+                limit,
+                ..
             } = cause
             else {
                 panic!("{message}");
             };
-            assert!(*told >= size && *limit < size as u64, "{message}");
+            assert!(*refused >= size && *limit < size as u64, "{message}");
         }
     }
 }
 
 #[test]
 fn host_and_shared_memory_are_slices() {
-    let (context, device) = place();
+    let (context, device) = setup();
     let mut host = HostMemory::new(&context, &device, 256).unwrap();
     let mut shared = SharedMemory::new(&context, &device, 256).unwrap();
     for (index, byte) in host.as_mut_slice().unwrap().iter_mut().enumerate() {
@@ -140,7 +142,7 @@ fn host_and_shared_memory_are_slices() {
 
 #[test]
 fn exported_memory_gives_no_slices() {
-    let (context, device) = place();
+    let (context, device) = setup();
     let mut memory = SharedMemory::new(&context, &device, 256).unwrap();
     let neighbour = SharedMemory::new(&context, &device, 256).unwrap();
     assert!(memory.as_mut_slice().is_ok());
@@ -156,8 +158,8 @@ fn exported_memory_gives_no_slices() {
 }
 
 #[test]
-fn memory_says_what_it_is() {
-    let (context, device) = place();
+fn memory_has_properties_and_debug_output() {
+    let (context, device) = setup();
     let memory = DeviceMemory::new(&context, &device, 77).unwrap();
     let text = format!("{memory:?}");
     assert!(text.contains("device USM of 77 bytes"), "{text}");

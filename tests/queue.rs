@@ -1,4 +1,4 @@
-//! Copies and fills: what they do, in which order, and what they keep alive.
+//! Copies and fills: results, order, and the lifetime of operands.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use zeusm::{
     SharedMemory, UsmKind, sys,
 };
 
-/// Large enough to be still under way when the call returns.
+/// Large enough to be still in flight when the call returns.
 const LARGE: usize = 64 << 20;
 
-fn place() -> (Context, Device, Queue) {
+fn setup() -> (Context, Device, Queue) {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
@@ -26,7 +26,7 @@ fn pattern(size: usize) -> Vec<u8> {
 }
 
 fn round_trip<A: Kind, B: Kind>(size: usize) {
-    let (context, device, queue) = place();
+    let (context, device, queue) = setup();
     let mut first = Memory::<A>::new(&context, &device, size).unwrap();
     let mut second = Memory::<B>::new(&context, &device, size).unwrap();
     let bytes = pattern(size);
@@ -38,7 +38,7 @@ fn round_trip<A: Kind, B: Kind>(size: usize) {
 }
 
 #[test]
-fn bytes_survive_every_way_through_the_kinds() {
+fn bytes_survive_copies_between_all_kinds() {
     use zeusm::usm::{Device, Host, Shared};
     for size in [0, 1, 64, 4097, 3 << 20] {
         round_trip::<Host, Host>(size);
@@ -54,15 +54,15 @@ fn bytes_survive_every_way_through_the_kinds() {
 }
 
 #[test]
-fn fills_set_every_byte_and_no_other() {
-    let (context, device, queue) = place();
+fn fills_set_exactly_their_range() {
+    let (context, device, queue) = setup();
     let mut memory = SharedMemory::new(&context, &device, 1001).unwrap();
     for value in [0, 1, 0x80, 0xff] {
         queue.fill(&mut memory, value).unwrap();
         assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == value));
     }
     memory.as_mut_slice().unwrap().fill(9);
-    // SAFETY: the range lies within the memory, which is waited for before it is looked at.
+    // SAFETY: the range is within the memory, which is accessed after the fill is complete.
     let event = unsafe {
         queue.fill_raw(
             memory.as_ptr().wrapping_add(10) as *mut _,
@@ -80,7 +80,7 @@ fn fills_set_every_byte_and_no_other() {
 
 #[test]
 fn different_lengths_are_refused_before_anything_is_copied() {
-    let (context, device, queue) = place();
+    let (context, device, queue) = setup();
     let mut memory = HostMemory::new(&context, &device, 8).unwrap();
     memory.as_mut_slice().unwrap().fill(1);
     let error = queue.write(&mut memory, &[2; 9]).unwrap_err();
@@ -99,12 +99,12 @@ fn different_lengths_are_refused_before_anything_is_copied() {
 }
 
 #[test]
-fn operations_happen_in_the_order_of_the_calls() {
-    let (context, device, queue) = place();
+fn operations_are_executed_in_order() {
+    let (context, device, queue) = setup();
     let mut memory = DeviceMemory::new(&context, &device, LARGE).unwrap();
     let to = memory.as_ptr().cast_mut();
     for value in 0..20 {
-        // SAFETY: the memory outlives the queue's work, which is waited for below.
+        // SAFETY: the memory outlives the operations, which are waited for below.
         unsafe { queue.fill_raw(to.cast(), value, LARGE, Completion::Event) }.unwrap();
         // SAFETY: as above, the range is within the memory.
         unsafe { queue.fill_raw(to.cast(), value ^ 0xff, 16, Completion::Event) }.unwrap();
@@ -118,8 +118,8 @@ fn operations_happen_in_the_order_of_the_calls() {
 }
 
 #[test]
-fn an_operation_gives_its_operands_back() {
-    let (context, device, queue) = place();
+fn an_operation_returns_its_operands() {
+    let (context, device, queue) = setup();
     let source = SharedMemory::new(&context, &device, LARGE).unwrap();
     let destination = DeviceMemory::new(&context, &device, LARGE).unwrap();
     let source = queue.fill_async(source, 7).unwrap().wait().unwrap();
@@ -134,8 +134,8 @@ fn an_operation_gives_its_operands_back() {
 }
 
 #[test]
-fn operations_on_nothing_are_done_at_once() {
-    let (context, device, queue) = place();
+fn operations_on_no_bytes_are_complete_at_once() {
+    let (context, device, queue) = setup();
     let memory = HostMemory::new(&context, &device, 0).unwrap();
     let operation = queue.fill_async(memory, 1).unwrap();
     assert!(operation.is_complete().unwrap());
@@ -148,15 +148,15 @@ fn operations_on_nothing_are_done_at_once() {
 }
 
 #[test]
-fn a_dropped_operation_keeps_its_operands_until_it_is_done() {
-    let (context, device, queue) = place();
+fn the_operands_of_a_dropped_operation_are_retained_until_it_is_complete() {
+    let (context, device, queue) = setup();
     let memory = DeviceMemory::new(&context, &device, LARGE).unwrap();
     let pool = context.pool(&device, UsmKind::Device).unwrap();
     let operation = queue.fill_async(memory, 1).unwrap();
     let event = operation.event().clone();
     drop(operation);
     if !event.is_complete().unwrap() {
-        // It was not done a moment after the drop, so the drop must have left the memory alone.
+        // It was still in flight after the drop, so the drop must not have freed the memory.
         let live = pool.statistics().used_count;
         assert!(live == 1 || event.is_complete().unwrap());
     }
@@ -167,7 +167,7 @@ fn a_dropped_operation_keeps_its_operands_until_it_is_done() {
 
 #[test]
 fn waiting_honours_its_timeout() {
-    let (context, device, queue) = place();
+    let (context, device, queue) = setup();
     let memory = DeviceMemory::new(&context, &device, 4 * LARGE).unwrap();
     let mut operation = queue.fill_async(memory, 1).unwrap();
     loop {
@@ -179,17 +179,17 @@ fn waiting_honours_its_timeout() {
 }
 
 #[test]
-fn what_is_kept_goes_when_the_event_is_complete() {
+fn retained_operands_are_dropped_when_the_event_is_complete() {
     struct Flag(Arc<AtomicBool>);
     impl Drop for Flag {
         fn drop(&mut self) {
             self.0.store(true, Ordering::SeqCst);
         }
     }
-    let (context, device, queue) = place();
+    let (context, device, queue) = setup();
     let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
     let gone = Arc::new(AtomicBool::new(false));
-    // SAFETY: the memory is dropped after the queue has been waited for.
+    // SAFETY: the memory outlives the fill, which is waited for.
     let event = unsafe {
         queue.fill_raw(
             memory.as_ptr().cast_mut().cast(),
@@ -199,7 +199,7 @@ fn what_is_kept_goes_when_the_event_is_complete() {
         )
     }
     .unwrap();
-    queue.keep(&event.unwrap(), Flag(Arc::clone(&gone)));
+    queue.retain(&event.unwrap(), Flag(Arc::clone(&gone)));
     queue.wait().unwrap();
     assert!(gone.load(Ordering::SeqCst));
     assert_eq!(memory.as_slice().unwrap()[LARGE - 1], 5);
@@ -207,7 +207,7 @@ fn what_is_kept_goes_when_the_event_is_complete() {
 
 #[test]
 fn threads_share_a_queue() {
-    let (context, device, queue) = place();
+    let (context, device, queue) = setup();
     std::thread::scope(|scope| {
         for value in 0..8u8 {
             let (queue, context, device) = (&queue, &context, &device);
@@ -232,7 +232,7 @@ enum Part {
 }
 
 #[test]
-fn handles_are_freed_in_the_right_order_whatever_the_user_does() {
+fn objects_may_be_dropped_in_any_order() {
     const PARTS: usize = 5;
     let mut orders = vec![Vec::new()];
     for part in 0..PARTS {
@@ -249,7 +249,7 @@ fn handles_are_freed_in_the_right_order_whatever_the_user_does() {
     }
     assert_eq!(orders.len(), 120);
     for order in orders {
-        let (context, device, queue) = place();
+        let (context, device, queue) = setup();
         let memory = SharedMemory::new(&context, &device, 4096).unwrap();
         let large = DeviceMemory::new(&context, &device, 1 << 20).unwrap();
         let operation = queue.fill_async(large, 1).unwrap();
@@ -275,19 +275,19 @@ fn handles_are_freed_in_the_right_order_whatever_the_user_does() {
 }
 
 #[test]
-fn a_brief_operation_is_done_or_waits_its_turn() {
-    let (context, device, queue) = place();
+fn a_spin_wait_sees_the_completion_or_returns_an_event() {
+    let (context, device, queue) = setup();
     let small = SharedMemory::new(&context, &device, 64).unwrap();
     let first = small.as_ptr().cast_mut().cast();
-    assert!(queue.is_settled());
+    assert!(queue.is_idle());
     for value in 1..10 {
-        // SAFETY: the memory outlives the fill, which is done when there is no event.
+        // SAFETY: the memory outlives the fill, which is complete when there is no event.
         let event = unsafe { queue.fill_raw(first, value, 64, Completion::SpinWait) }.unwrap();
-        // Where Level Zero is older than specification 1.6, there is an event always.
+        // Before specification 1.6 of Level Zero, there is always an event.
         if let Some(event) = event {
             queue.finish(&event, "fill", 64).unwrap();
         }
-        assert!(queue.is_settled());
+        assert!(queue.is_idle());
         assert!(small.as_slice().unwrap().iter().all(|&byte| byte == value));
     }
     let (release, released) = std::sync::mpsc::channel::<()>();
@@ -297,20 +297,20 @@ fn a_brief_operation_is_done_or_waits_its_turn() {
         })
         .unwrap();
     queue.barrier(&[gate]).unwrap();
-    assert!(!queue.is_settled());
+    assert!(!queue.is_idle());
     // SAFETY: the memory outlives the fill, which is waited for.
     let event = unsafe { queue.fill_raw(first, 77, 64, Completion::SpinWait) }.unwrap();
-    let event = event.expect("behind a gate it cannot be done yet");
+    let event = event.expect("it waits for the host task");
     assert!(!event.is_complete().unwrap());
     release.send(()).unwrap();
     queue.finish(&event, "fill", 64).unwrap();
     assert!(small.as_slice().unwrap().iter().all(|&byte| byte == 77));
-    assert!(queue.is_settled());
+    assert!(queue.is_idle());
 }
 
 #[test]
-fn brief_operations_of_many_threads_do_not_disturb_each_other() {
-    let (context, device, queue) = place();
+fn spin_waits_of_many_threads_are_independent() {
+    let (context, device, queue) = setup();
     std::thread::scope(|scope| {
         for number in 0..4_u8 {
             let (context, device, queue) = (&context, &device, &queue);
@@ -326,14 +326,14 @@ fn brief_operations_of_many_threads_do_not_disturb_each_other() {
             });
         }
     });
-    assert!(queue.is_settled());
+    assert!(queue.is_idle());
 }
 
 #[test]
-fn a_failed_operation_says_what_it_was() {
-    let (context, device, queue) = place();
+fn the_error_of_an_operation_describes_it() {
+    let (context, device, queue) = setup();
     let memory = Allocation::new(&context, &device, UsmKind::Device, 64, 0).unwrap();
-    // SAFETY: a null pointer is refused before Level Zero follows it.
+    // SAFETY: a null pointer is refused before Level Zero dereferences it.
     let error = unsafe { queue.copy_raw(memory.as_ptr(), std::ptr::null(), 64, Completion::Event) }
         .unwrap_err();
     let message = error.to_string();
@@ -345,7 +345,7 @@ fn a_failed_operation_says_what_it_was() {
     ] {
         assert!(message.contains(part), "{part:?} in {message}");
     }
-    // The queue is none the worse for it.
+    // The queue stays usable.
     // SAFETY: the memory outlives the wait.
     let event = unsafe { queue.fill_raw(memory.as_ptr(), 1, 64, Completion::Event) }
         .unwrap()
@@ -354,7 +354,7 @@ fn a_failed_operation_says_what_it_was() {
 }
 
 #[test]
-fn null_pointers_are_refused_before_the_driver_follows_them() {
+fn null_pointers_are_refused_without_a_call_of_the_driver() {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
@@ -370,13 +370,13 @@ fn null_pointers_are_refused_before_the_driver_follows_them() {
         };
         assert!(matches!(**cause, Error::NullPointer), "{error}");
     };
-    // SAFETY: nothing is touched: the null pointer is refused.
+    // SAFETY: no memory is accessed, as the null pointers are refused.
     unsafe {
         refused(queue.copy_raw(here, null, 64, Completion::Event));
         refused(queue.copy_raw(null, here, 64, Completion::Event));
         refused(queue.fill_raw(null, 1, 64, Completion::Event));
         assert!(queue.prefetch_raw(null, 64).is_err());
-        // Of no bytes there is none to follow.
+        // With no bytes, null pointers are allowed.
         assert!(
             queue
                 .copy_raw(null, null, 0, Completion::Event)
@@ -384,26 +384,26 @@ fn null_pointers_are_refused_before_the_driver_follows_them() {
                 .is_none()
         );
     }
-    // The queue goes on.
+    // The queue stays usable.
     queue.wait().unwrap();
 }
 
 #[test]
-fn an_operation_that_waits_for_nothing_keeps_nothing() {
-    let (context, device, queue) = place();
+fn an_operation_without_a_wait_list_retains_nothing() {
+    let (context, device, queue) = setup();
     let memory = DeviceMemory::new(&context, &device, LARGE).unwrap();
     let to = memory.as_ptr().cast_mut().cast();
     // SAFETY: the memory outlives the fill, which is waited for.
     let event = unsafe { queue.fill_raw(to, 1, LARGE, Completion::Event) }
         .unwrap()
         .unwrap();
-    assert!(queue.is_idle());
+    assert!(queue.is_reclaimed());
     assert!(event.wait(None).unwrap());
 }
 
 /// Copies `size` (bytes of a row, rows, slices) between rows of these pitches, for rows and slices.
 fn copy_rows(from: [usize; 2], to: [usize; 2], size: [usize; 3]) -> zeusm::Result<Vec<u8>> {
-    let (context, device, queue) = place();
+    let (context, device, queue) = setup();
     let mut source = SharedMemory::new(&context, &device, 1000).unwrap();
     let mut destination = SharedMemory::new(&context, &device, 1000).unwrap();
     source
@@ -421,15 +421,15 @@ fn copy_rows(from: [usize; 2], to: [usize; 2], size: [usize; 3]) -> zeusm::Resul
         pitch: to[0],
         slice_pitch: to[1],
     };
-    // SAFETY: the rows lie within the memory, which outlives the copy, or are refused.
+    // SAFETY: the rows are within the memory, which outlives the copy, or they are refused.
     let event = unsafe { queue.copy_rows_raw(to, from, size, Completion::Event) }?;
     queue.finish(&event.unwrap(), "copy", size.iter().product())?;
     Ok(destination.as_slice().unwrap().to_vec())
 }
 
 #[test]
-fn rows_are_copied_at_their_pitches_and_nothing_between() {
-    // Where there is one slice, its pitch does not matter.
+fn rows_are_copied_at_their_pitches_without_the_gaps() {
+    // With one slice, the slice pitch is irrelevant.
     for (from, to, size) in [
         ([9, 50], [7, 40], [5, 4, 3]),
         ([9, usize::MAX], [7, 1 << 40], [5, 4, 1]),
@@ -438,7 +438,7 @@ fn rows_are_copied_at_their_pitches_and_nothing_between() {
         let mut expected = vec![255; 1000];
         for slice in 0..size[2] {
             for row in 0..size[1] {
-                // The first slice begins at 0, whatever the pitch.
+                // The first slice begins at 0 for any pitch.
                 let at = |[pitch, slice_pitch]: [usize; 2]| row * pitch + slice * slice_pitch;
                 let bytes = &pattern(1000)[at(from)..][..size[0]];
                 expected[at(to)..][..size[0]].copy_from_slice(bytes);
@@ -450,7 +450,7 @@ fn rows_are_copied_at_their_pitches_and_nothing_between() {
 }
 
 #[test]
-fn rows_that_level_zero_cannot_count_are_refused() {
+fn sizes_beyond_level_zeros_region_copies_are_refused() {
     let large = 1 << 32;
     for (from, to, size) in [
         ([5, 5], [5, 5], [large, 1, 1]),
@@ -472,8 +472,8 @@ fn rows_that_level_zero_cannot_count_are_refused() {
 }
 
 #[test]
-fn a_queue_is_its_clones_and_no_other() {
-    let (context, device, queue) = place();
+fn a_queue_equals_its_clones_only() {
+    let (context, device, queue) = setup();
     assert_eq!(queue, queue.clone());
     assert_ne!(queue, Queue::new(&context, &device).unwrap());
 }

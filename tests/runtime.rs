@@ -1,5 +1,8 @@
-//! Which runtime serves, and why. Choices last for a process, so each one is made in a child.
+//! The selection of the runtime. A selection lasts for the process, so each one is made in a child process.
 #![allow(clippy::unwrap_used)]
+
+#[path = "support/child.rs"]
+mod child;
 
 use std::env;
 use std::fs;
@@ -9,24 +12,17 @@ use std::ptr;
 use zeusm::runtime::{Choice, RuntimeKind};
 use zeusm::{Error, Runtime};
 
-/// Runs one ignored test of this file in a process of its own.
+/// Runs one ignored test of this file in a process of its own, with these environment variables.
 fn child(test: &str, variables: &[(&str, &str)]) {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    let mut command = child::command(test);
     for name in ["ZEUSM_RUNTIME", "ZEUSM_CPU_LIBRARY"] {
         command.env_remove(name);
     }
-    let output = command.envs(variables.iter().copied()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(text.contains("1 passed"), "{text}");
+    command.envs(variables.iter().copied());
+    child::run(command);
 }
 
-/// A library with two drivers of one device each, of which the second one has a part.
+/// A library with two drivers of one device each; the second device has a sub-device.
 const TWO_DRIVERS: &str = r#"
 #include <level_zero/ze_api.h>
 
@@ -112,12 +108,12 @@ fn child_two_drivers() {
 }
 
 #[test]
-fn the_runtime_tells_what_it_is() {
+fn the_runtime_describes_itself() {
     let runtime = Runtime::get().unwrap();
     assert!(std::ptr::eq(runtime, Runtime::get().unwrap()));
     assert!(!runtime.reason().is_empty());
     assert!(runtime.path().is_absolute(), "{}", runtime.path().display());
-    // What the caller set up is what is tested.
+    // The runtime is the one that the environment chooses.
     let behind_the_loader = matches!(
         env::var("ZEUSM_TEST_MODE").as_deref(),
         Ok("loader" | "validated")
@@ -138,12 +134,12 @@ fn the_runtime_tells_what_it_is() {
 }
 
 #[test]
-fn the_cpu_says_that_it_is_one() {
+fn the_cpu_runtimes_device_name_says_cpu() {
     child("child_cpu", &[("ZEUSM_RUNTIME", "cpu")]);
 }
 
 #[test]
-#[ignore = "run by the_cpu_says_that_it_is_one"]
+#[ignore = "run by the_cpu_runtimes_device_name_says_cpu"]
 fn child_cpu() {
     let runtime = Runtime::get().unwrap();
     assert_eq!(runtime.kind(), RuntimeKind::Cpu);
@@ -156,7 +152,7 @@ fn child_cpu() {
 }
 
 #[test]
-fn a_library_that_is_not_there_is_an_error_with_its_path() {
+fn a_missing_library_is_an_error_with_its_path() {
     child(
         "child_missing",
         &[("ZEUSM_CPU_LIBRARY", "/nowhere/libze_loader.so.1")],
@@ -164,10 +160,10 @@ fn a_library_that_is_not_there_is_an_error_with_its_path() {
 }
 
 #[test]
-#[ignore = "run by a_library_that_is_not_there_is_an_error_with_its_path"]
+#[ignore = "run by a_missing_library_is_an_error_with_its_path"]
 fn child_missing() {
     let error = Runtime::choose(&Choice::Cpu).unwrap_err();
-    assert!(matches!(error, Error::Chosen { .. }));
+    assert!(matches!(error, Error::ChoiceFailed { .. }));
     assert!(
         error.to_string().contains("/nowhere/libze_loader.so.1"),
         "{error}"
@@ -175,23 +171,23 @@ fn child_missing() {
     let error = Runtime::choose(&Choice::Path("/nowhere/else.so".into())).unwrap_err();
     assert!(error.to_string().contains("ZEUSM_RUNTIME"), "{error}");
     assert!(error.to_string().contains("/nowhere/else.so"), "{error}");
-    // A library without Level Zero in it.
+    // A library without the Level Zero API.
     let error = Runtime::choose(&Choice::Path("libc.so.6".into())).unwrap_err();
     assert!(error.to_string().contains("zeInit"), "{error}");
 }
 
 #[test]
-fn a_choice_that_means_nothing_is_an_error() {
+fn an_invalid_choice_is_an_error() {
     child("child_nonsense", &[("ZEUSM_RUNTIME", "the fast one")]);
 }
 
 #[test]
-#[ignore = "run by a_choice_that_means_nothing_is_an_error"]
+#[ignore = "run by an_invalid_choice_is_an_error"]
 fn child_nonsense() {
     let error = Runtime::get().unwrap_err();
-    assert!(matches!(error, Error::Choice { .. }));
+    assert!(matches!(error, Error::InvalidChoice { .. }));
     assert!(error.to_string().contains("the fast one"), "{error}");
-    // Nothing serves yet, so another choice may still be made.
+    // No runtime is in use yet, so another choice is possible.
     assert_eq!(
         Runtime::choose(&Choice::Cpu).unwrap().kind(),
         RuntimeKind::Cpu

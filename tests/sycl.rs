@@ -1,8 +1,8 @@
-//! The SYCL runtime of the process, for real: dpctl's library is opened as `import dpctl` would open it, over the
-//! Level Zero runtime that serves zeusm, and beside it an OpenCL CPU device as one of another backend.
+//! The SYCL layer with a real SYCL runtime: dpctl's library is opened as by `import dpctl`, over the Level Zero runtime of
+//! zeusm, and with an OpenCL CPU device as one of another backend.
 //!
-//! `ZEUSM_TEST_DPCTL` names the folder of the package dpctl (`.../site-packages/dpctl`); without it there is no SYCL
-//! to test, and each test says so.
+//! `ZEUSM_TEST_DPCTL` names the folder of the package dpctl (`.../site-packages/dpctl`). Without it there is no SYCL runtime
+//! to test, and each test reports that.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
@@ -26,12 +26,12 @@ static DPCTL: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = PathBuf::from(env::var_os(VARIABLE)?);
     assert!(
         matches!(Library::get(), Err(Error::NoDpctl { .. })),
-        "nothing is loaded by asking"
+        "the lookup must not load anything"
     );
     // The OpenCL runtime of dpctl's environment, for either kind of OpenCL loader.
     let opencl = folder.join("../../../libintelocl.so");
     for variable in ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"] {
-        // SAFETY: the tests wait for this block before they do anything else.
+        // SAFETY: the tests wait for this block first.
         unsafe { env::set_var(variable, &opencl) };
     }
     Runtime::get().unwrap();
@@ -42,7 +42,7 @@ static DPCTL: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     Some(folder)
 });
 
-/// Ends the test, and says so, where there is no SYCL.
+/// Returns from the test with a message when there is no SYCL runtime.
 macro_rules! need_sycl {
     () => {
         match DPCTL.as_ref() {
@@ -80,7 +80,7 @@ fn the_library_is_the_one_in_the_process() {
 }
 
 #[test]
-fn filter_strings_select_and_name_devices() {
+fn filter_strings_select_devices() {
     need_sycl!();
     for (filter, backend, kind) in [
         (LEVEL_ZERO, Backend::LevelZero, DeviceType::Gpu),
@@ -98,7 +98,7 @@ fn filter_strings_select_and_name_devices() {
 }
 
 #[test]
-fn filter_strings_that_select_nothing_are_quoted() {
+fn filter_strings_that_select_no_device_are_quoted() {
     need_sycl!();
     for filter in [
         "",
@@ -120,13 +120,13 @@ fn filter_strings_that_select_nothing_are_quoted() {
 }
 
 #[test]
-fn the_default_device_is_one_of_them() {
+fn the_default_device_is_one_of_the_devices() {
     need_sycl!();
     assert!(devices().contains(&DeviceRef::default_device().unwrap()));
 }
 
 #[test]
-fn references_mean_the_same_object_however_they_are_copied() {
+fn copied_references_are_equal() {
     need_sycl!();
     let context = device(LEVEL_ZERO).default_context().unwrap();
     let clone = context.clone();
@@ -135,11 +135,11 @@ fn references_mean_the_same_object_however_they_are_copied() {
     assert_ne!(copy.as_raw(), context.as_raw());
     // SAFETY: the reference is alive.
     assert!(unsafe { context.is_same(copy.as_raw()) });
-    let (raw, keeper) = (context.as_raw(), context.into_keeper());
-    // SAFETY: it is kept.
+    let (raw, capsule_context) = (context.as_raw(), context.into_capsule_context());
+    // SAFETY: the capsule's context keeps the reference alive.
     assert!(unsafe { copy.is_same(raw) });
-    // SAFETY: the keeper is of this class, and released once.
-    unsafe { ContextRef::release(keeper) };
+    // SAFETY: the capsule's context is of this class, and released once.
+    unsafe { ContextRef::release(capsule_context) };
     let set: HashSet<_> = [clone, copy].into();
     assert_eq!(set.len(), 1);
     let left = set.into_iter().next().unwrap();
@@ -199,7 +199,7 @@ fn a_device_has_one_default_context_for_all_its_queues() {
 }
 
 #[test]
-fn a_barrier_is_complete_once_waited_for() {
+fn a_barrier_is_complete_after_a_wait() {
     need_sycl!();
     for device in devices() {
         let queue = QueueRef::create(&device.default_context().unwrap(), &device).unwrap();
@@ -215,7 +215,7 @@ fn a_barrier_is_complete_once_waited_for() {
 }
 
 #[test]
-fn native_handles_are_level_zeros() {
+fn native_handles_are_those_of_level_zero() {
     need_sycl!();
     let device = device(LEVEL_ZERO);
     let context = device.default_context().unwrap();
@@ -229,10 +229,10 @@ fn native_handles_are_level_zeros() {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
         ..Default::default()
     };
-    // SAFETY: the handle is SYCL's for a device of the same Level Zero library.
+    // SAFETY: the handle is SYCL's native handle of a device of the same Level Zero library.
     let result = unsafe { library.zeDeviceGetProperties.unwrap()(handle, &mut properties) };
     assert_eq!(result, sys::ZE_RESULT_SUCCESS);
-    // SAFETY: the specification has the name end with a NUL.
+    // SAFETY: the name ends with NUL by the specification.
     let level_zero_name = unsafe { std::ffi::CStr::from_ptr(properties.name.as_ptr()) };
     assert_eq!(level_zero_name.to_str().unwrap(), name);
 }
@@ -255,7 +255,7 @@ fn handles_of_other_backends_are_refused_with_both_names() {
 }
 
 #[test]
-fn memory_of_level_zero_is_usm_to_sycl() {
+fn memory_of_level_zero_is_usm_in_sycl() {
     need_sycl!();
     let device = device(LEVEL_ZERO);
     let context = device.default_context().unwrap();
@@ -270,7 +270,7 @@ fn memory_of_level_zero_is_usm_to_sycl() {
         ..Default::default()
     };
     let (ze_context, ze_device) = (context.native().unwrap(), device.native().unwrap());
-    // SAFETY: the handles are SYCL's, of the same library; the descriptors and the pointer outlive the call.
+    // SAFETY: the handles are SYCL's native handles of the same library; the descriptors and the pointer outlive the call.
     let result = unsafe {
         library.zeMemAllocShared.unwrap()(
             ze_context,
@@ -289,21 +289,21 @@ fn memory_of_level_zero_is_usm_to_sycl() {
         let its_device = context.pointer_device(address).unwrap();
         assert_eq!(its_device, Some(device.clone()));
     }
-    // SAFETY: the pointer has just been allocated and nobody uses it.
+    // SAFETY: the pointer has just been allocated, and has no other use.
     let result = unsafe { library.zeMemFree.unwrap()(ze_context, pointer) };
     assert_eq!(result, sys::ZE_RESULT_SUCCESS);
     assert_eq!(context.pointer_kind(pointer.addr()), Ok(None));
 }
 
 #[test]
-fn what_is_not_usm_has_neither_kind_nor_device() {
+fn other_memory_has_neither_kind_nor_device() {
     need_sycl!();
     let here = 0u8;
     for device in devices() {
         let context = device.default_context().unwrap();
         for pointer in [0, 1, usize::MAX, (&raw const here).addr()] {
             assert_eq!(context.pointer_kind(pointer), Ok(None), "{pointer:#x}");
-            // SYCL throws, which must become an error each time and leave nothing behind.
+            // SYCL throws, which must become an error each time, without a leak.
             for _ in 0..100 {
                 match context.pointer_device(pointer) {
                     Ok(device) => assert!(pointer == 0 && device.is_none()),
@@ -319,20 +319,20 @@ fn what_is_not_usm_has_neither_kind_nor_device() {
 }
 
 #[test]
-fn a_queue_is_idle_once_waited_for() {
+fn a_queue_is_idle_after_a_wait() {
     need_sycl!();
     for device in devices() {
         let queue = QueueRef::create(&device.default_context().unwrap(), &device).unwrap();
         queue.barrier().unwrap();
         queue.wait().unwrap();
-        // Only the newer of the two SYCL runtimes tells.
+        // Only the newer one of the SYCL runtimes supports the query.
         let sycl = Library::get().unwrap().sycl_path();
         assert_eq!(queue.is_idle(), sycl.ends_with("libsycl.so.9"));
     }
 }
 
 #[test]
-fn references_go_between_threads() {
+fn references_can_be_sent_between_threads() {
     need_sycl!();
     let device = device(LEVEL_ZERO);
     let context = device.default_context().unwrap();
@@ -343,8 +343,8 @@ fn references_go_between_threads() {
                 for _ in 0..500 {
                     // SAFETY: the reference is alive.
                     let copy = unsafe { ContextRef::copy_from_raw(context.as_raw()) }.unwrap();
-                    // SAFETY: the keeper is of this class, and released once.
-                    unsafe { ContextRef::release(context.clone().into_keeper()) };
+                    // SAFETY: the capsule's context is of this class, and released once.
+                    unsafe { ContextRef::release(context.clone().into_capsule_context()) };
                     assert_eq!(copy, device.default_context().unwrap());
                 }
             });
@@ -352,7 +352,7 @@ fn references_go_between_threads() {
     });
 }
 
-/// Bytes of memory that the process holds.
+/// The resident memory of the process in bytes.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
@@ -364,14 +364,14 @@ fn references_are_deleted() {
     let device = device(LEVEL_ZERO);
     let context = device.default_context().unwrap();
     let queue = QueueRef::create(&context, &device).unwrap();
-    // What is left behind grows in every round, what the other tests allocate meanwhile does not.
+    // A leak grows in every round, allocations of other tests do not.
     let growth = (0..5).map(|_| {
         let before = resident();
         for _ in 0..100_000 {
-            // SAFETY: the reference is alive, the keeper of its copy of this class and released once.
+            // SAFETY: the reference is alive; the capsule's context of its copy is of this class, and released once.
             unsafe {
                 let copy = ContextRef::copy_from_raw(context.as_raw()).unwrap();
-                ContextRef::release(copy.into_keeper());
+                ContextRef::release(copy.into_capsule_context());
             }
             // SAFETY: the reference is alive.
             drop(unsafe { DeviceRef::copy_from_raw(device.as_raw()) });
@@ -380,8 +380,5 @@ fn references_are_deleted() {
         resident().saturating_sub(before)
     });
     let least = growth.min().unwrap();
-    assert!(
-        least < 1 << 20,
-        "each round leaves at least {least} bytes behind"
-    );
+    assert!(least < 1 << 20, "each round leaks at least {least} bytes");
 }

@@ -11,8 +11,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOORS = {"lib.rs", "main.rs"}
-# The Python module is a user of the crate: it takes what the root offers.
-USERS = {"python"}
 TESTS = {"tests", "tests.rs"}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -96,12 +94,7 @@ def arrows(crate, found):
                     place = f"{file.relative_to(ROOT)} ({match[1]}::{first})"
                     if target in found and target != name:
                         uses[name].setdefault(target, place)
-                    elif (
-                        not base
-                        and name not in USERS
-                        and target not in found
-                        and target not in macros
-                    ):
+                    elif not base and target not in found and target not in macros:
                         doors.append(place)
             for macro in re.findall(r"\b(\w+)!\s*[\(\[{]", text):
                 if macros.get(macro, name) != name:

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use zeusm::pool::{Options, Pool, Provider};
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{Context, Runtime, UsmKind};
 
 use self::umf::Umf;
@@ -22,18 +22,18 @@ fn pairs(criterion: &mut Criterion) {
     let context = Context::new(device.driver()).unwrap();
     let mut group = criterion.benchmark_group("allocate and free");
     for kind in [UsmKind::Shared, UsmKind::Device, UsmKind::Host] {
-        let raw = LevelZero::new(&context, &device, kind);
+        let raw = LevelZeroProvider::new(&context, &device, kind);
         let pool = Pool::new(raw.clone(), Options::default());
         let umf = Umf::open(&raw);
         if umf.is_none() {
-            println!("{} names no library: without UMF", umf::VARIABLE);
+            println!("without UMF, as {} is not set", umf::VARIABLE);
         }
         for size in SIZES {
             let name = format!("{kind} {size}");
             group.bench_function(BenchmarkId::new("zeMem", &name), |bencher| {
                 bencher.iter(|| {
                     let memory = raw.allocate(black_box(size), 0).unwrap();
-                    // SAFETY: it was just allocated so.
+                    // SAFETY: it has just been allocated with that size.
                     unsafe { raw.free(memory, size) };
                 });
             });

@@ -1,26 +1,25 @@
-//! UMF's disjoint pool, which SYCL's runtime allocates from, over UMF's own Level Zero provider.
+//! UMF's disjoint pool, from which the SYCL runtime allocates, over UMF's own Level Zero provider.
 
 use std::env;
 use std::ffi::c_void;
 use std::ptr;
 
 use libloading::Library;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{UsmKind, sys};
 
 /// The environment variable that names UMF's library.
 pub const VARIABLE: &str = "ZEUSM_UMF_LIBRARY";
 
-/// The largest block that does not come straight from the provider. This and the following is what SYCL's adapter tells
-/// the pool about device memory.
+/// The largest pooled block. This and the following are the parameters that SYCL's adapter sets for device memory.
 pub const LARGEST_POOLED: usize = 4 << 20;
 const SMALLEST_BLOCK: usize = 512;
 const SMALLEST_SLAB: usize = 64 << 10;
 const SLABS_KEPT: usize = 4;
 
-/// Every handle of UMF's is a pointer to something of its own.
+/// Every handle of UMF is an opaque pointer.
 type Handle = *mut c_void;
-/// An enumeration; 0 is success.
+/// `umf_result_t`; 0 is success.
 type Status = i32;
 type Create = unsafe extern "C" fn(*mut Handle) -> Status;
 type Destroy = unsafe extern "C" fn(Handle) -> Status;
@@ -29,35 +28,38 @@ type Operations = unsafe extern "C" fn() -> *const c_void;
 type CreateProvider = unsafe extern "C" fn(*const c_void, Handle, *mut Handle) -> Status;
 type CreatePool = unsafe extern "C" fn(*const c_void, Handle, Handle, u32, *mut Handle) -> Status;
 
-/// A disjoint pool, set up as SYCL's adapter does for device memory, whatever the kind.
+/// A disjoint pool, configured for any kind of memory as SYCL's adapter configures it for device memory.
 pub struct Umf {
     pool: Handle,
     provider: Handle,
     malloc: unsafe extern "C" fn(Handle, usize) -> *mut c_void,
     free: unsafe extern "C" fn(Handle, *mut c_void) -> Status,
-    /// What all of these are of.
+    /// Keeps the functions loaded.
     library: Library,
 }
 
-// SAFETY: the handles are UMF's, which may be used from any thread; the rest are functions.
+// SAFETY: UMF's handles may be used from any thread; the rest are functions.
 unsafe impl Sync for Umf {}
 
 fn check(status: Status) {
     assert_eq!(status, 0, "UMF's status");
 }
 
-/// The function of this name, of UMF's headers' type.
+/// The function of this name.
+///
+/// # Safety
+/// `T` must be the type that UMF's headers give the function.
 unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> T {
-    // SAFETY: the caller's word for the type.
+    // SAFETY: the caller vouches for the type.
     unsafe { *library.get::<T>(name).unwrap() }
 }
 
 impl Umf {
-    /// A pool of the same memory as `provider`'s; `None` where [`VARIABLE`] names no library.
-    pub fn open(provider: &LevelZero) -> Option<Self> {
+    /// A pool over the same memory as `provider`; `None` when [`VARIABLE`] is not set.
+    pub fn open(provider: &LevelZeroProvider) -> Option<Self> {
         let path = env::var_os(VARIABLE)?;
-        // SAFETY: UMF's library does no more when it is opened than make its own state, and the types below are those
-        // of its headers. UMF finds Level Zero by the name of the library that is already open.
+        // SAFETY: opening UMF's library only initialises its own state, and the types below are those of its headers.
+        // UMF finds Level Zero by the name of the library, which is already open.
         unsafe {
             let library = Library::new(path).unwrap();
             let provider = level_zero(&library, provider);
@@ -74,7 +76,7 @@ impl Umf {
 
     /// Allocates and frees `size` bytes.
     pub fn pair(&self, size: usize) {
-        // SAFETY: the pool is open, and gets back what it gave.
+        // SAFETY: the pool is open, and frees the memory that it allocated.
         unsafe {
             let memory = (self.malloc)(self.pool, size);
             assert!(!memory.is_null());
@@ -85,7 +87,7 @@ impl Umf {
 
 impl Drop for Umf {
     fn drop(&mut self) {
-        // SAFETY: nothing is allocated, and nothing uses the pool any more.
+        // SAFETY: nothing is allocated from the pool, and this is its last use.
         unsafe {
             check(symbol::<Destroy>(&self.library, "umfPoolDestroy")(
                 self.pool,
@@ -95,8 +97,11 @@ impl Drop for Umf {
     }
 }
 
-/// UMF's provider of the same memory.
-unsafe fn level_zero(library: &Library, memory: &LevelZero) -> Handle {
+/// UMF's provider over the same memory.
+///
+/// # Safety
+/// `library` must be UMF's.
+unsafe fn level_zero(library: &Library, memory: &LevelZeroProvider) -> Handle {
     const PREFIX: &str = "umfLevelZeroMemoryProvider";
     let name = |rest: &str| format!("{PREFIX}{rest}");
     let kind: i32 = match memory.kind() {
@@ -105,7 +110,7 @@ unsafe fn level_zero(library: &Library, memory: &LevelZero) -> Handle {
         UsmKind::Shared => 3,
     };
     let (mut parameters, mut provider) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the types are those of UMF's header; context and device outlive what is made here.
+    // SAFETY: the types are those of UMF's header; context and device outlive the provider.
     unsafe {
         let create: Create = symbol(library, &name("ParamsCreate"));
         check(create(&mut parameters));
@@ -127,6 +132,9 @@ unsafe fn level_zero(library: &Library, memory: &LevelZero) -> Handle {
 }
 
 /// A disjoint pool over `provider`.
+///
+/// # Safety
+/// `library` must be UMF's, and `provider` one of its providers.
 unsafe fn disjoint(library: &Library, provider: Handle) -> Handle {
     const PREFIX: &str = "umfDisjointPool";
     let name = |rest: &str| format!("{PREFIX}{rest}");

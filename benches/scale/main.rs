@@ -8,21 +8,21 @@ mod mixes;
 #[path = "../../tests/pool/random.rs"]
 mod random;
 mod threads;
+mod tracked;
 #[path = "../pool/umf.rs"]
 mod umf;
-mod watched;
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use zeusm::pool::{Options, Pool};
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{Context, Runtime, UsmKind};
 
+use self::tracked::Tracked;
 use self::umf::Umf;
-use self::watched::Watched;
 
-/// Says one figure: of `name` in `group`, each peer's value.
+/// Prints one figure: each peer's value of `name` in `group`.
 fn report(group: &str, name: &str, unit: &str, values: &[(&str, f64)]) {
     let values: Vec<_> = values
         .iter()
@@ -39,17 +39,17 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn pool(provider: &LevelZero) -> Pool<LevelZero> {
+fn pool(provider: &LevelZeroProvider) -> Pool<LevelZeroProvider> {
     Pool::new(provider.clone(), Options::default())
 }
 
-/// What an allocation costs among a million live ones, in times of what it costs among a thousand.
-fn growth(provider: &LevelZero) {
+/// The time of an allocation beside a million live blocks, divided by its time beside a thousand.
+fn growth(provider: &LevelZeroProvider) {
     let (small, large) = (pool(provider), pool(provider));
     let live = |pool: &Pool<_>, count| (0..count).map(|_| pool.allocate(64, 0)).collect();
     let few: Vec<_> = live(&small, 1000);
     let many: Vec<_> = live(&large, 1_000_000);
-    // More at a time than the fast path keeps.
+    // More blocks at a time than a shard's magazine holds.
     let time = |pool: &Pool<_>| {
         let begin = Instant::now();
         for _ in 0..100 {
@@ -69,13 +69,13 @@ fn growth(provider: &LevelZero) {
     drop((few, many));
 }
 
-/// The most that a pool holds while it is played a mix, in times of the most that is in use.
-fn fragmentation(provider: &LevelZero) {
+/// The peak of the bytes that a pool holds while it replays a mix, divided by the peak of the bytes in use.
+fn fragmentation(provider: &LevelZeroProvider) {
     for (name, mix) in mixes::all() {
-        let watched = Watched::new(provider.clone());
-        let held = watched.most();
-        mix.play(&Pool::new(watched, Options::default()));
-        let ratio = held() as f64 / mix.peak as f64;
+        let tracked = Tracked::new(provider.clone());
+        let peak_bytes = tracked.peak_bytes();
+        mix.play(&Pool::new(tracked, Options::default()));
+        let ratio = peak_bytes() as f64 / mix.peak as f64;
         report("fragmentation", name, "×", &[("zeusm", ratio)]);
     }
 }
@@ -83,7 +83,7 @@ fn fragmentation(provider: &LevelZero) {
 fn main() {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
-    let provider = LevelZero::new(&context, &device, UsmKind::Shared);
+    let provider = LevelZeroProvider::new(&context, &device, UsmKind::Shared);
     threads::throughput(&pool(&provider), Umf::open(&provider).as_ref());
     growth(&provider);
     fragmentation(&provider);

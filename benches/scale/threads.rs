@@ -1,25 +1,25 @@
-//! Two threads that allocate and free at once, in times of what one does alone.
+//! The throughput of two threads that allocate and free, divided by that of one.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use zeusm::pool::Pool;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 
 use crate::umf::{LARGEST_POOLED, Umf};
 use crate::{median, report};
 
 const ROUNDS: usize = 15;
-/// Pairs of allocation and free by each thread in a round: some slices of the scheduler's time.
+/// Pairs of allocation and free of each thread in a round: enough for several time slices of the scheduler.
 const PAIRS: u32 = 200_000;
 
-/// Pairs in a second, of all threads together, from the first one's start to the last one's end.
+/// Pairs per second of all threads together, from the first thread's start to the last thread's end.
 fn pairs(threads: usize, pair: &(dyn Fn() + Sync)) -> f64 {
     let missing = AtomicUsize::new(threads);
     let (first, last) = std::thread::scope(|scope| {
         let work = || {
-            // Nobody sleeps: who is woken first runs on its waker's processor.
+            // A spin wait: a thread that is woken may run on its waker's processor.
             missing.fetch_sub(1, Ordering::SeqCst);
             while missing.load(Ordering::SeqCst) > 0 {
                 spin_loop();
@@ -37,7 +37,7 @@ fn pairs(threads: usize, pair: &(dyn Fn() + Sync)) -> f64 {
     threads as f64 * f64::from(PAIRS) / (last - first).as_secs_f64()
 }
 
-/// Two threads' throughput divided by one's, of each peer, measured in turns.
+/// Each peer's throughput of two threads divided by that of one, measured in turn.
 fn ratios(peers: &[(&str, &(dyn Fn() + Sync))]) -> Vec<f64> {
     let mut measured = vec![(Vec::new(), Vec::new()); peers.len()];
     for _ in 0..ROUNDS {
@@ -50,8 +50,8 @@ fn ratios(peers: &[(&str, &(dyn Fn() + Sync))]) -> Vec<f64> {
     measured.into_iter().map(ratio).collect()
 }
 
-/// Beside UMF's pool, and beside threads that only count: those show how much of two processors there is to have.
-pub fn throughput(pool: &Pool<LevelZero>, umf: Option<&Umf>) {
+/// The pool beside UMF's pool, and beside threads that only count, which show the machine's own limit.
+pub fn throughput(pool: &Pool<LevelZeroProvider>, umf: Option<&Umf>) {
     for (size, name, group) in [
         (64, "64 B", "two threads"),
         (4 << 10, "4 KiB", "two threads"),

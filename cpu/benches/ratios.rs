@@ -94,16 +94,10 @@ impl Runtime {
     }
 
     fn finish(&self) {
-        type Synchronize =
-            unsafe extern "C" fn(sys::ze_command_list_handle_t, u64) -> sys::ze_result_t;
-        // SAFETY: the type is the specification's, and the list is alive.
-        unsafe {
-            let synchronize: Synchronize = self
-                .library
-                .symbol(c"zeCommandListHostSynchronize")
-                .unwrap();
-            check(synchronize(self.list, u64::MAX));
-        }
+        let functions = self.library.extensions();
+        let synchronize = functions.zeCommandListHostSynchronize.unwrap();
+        // SAFETY: the list is alive.
+        check(unsafe { synchronize(self.list, u64::MAX) });
     }
 
     fn copy(&self, to: *mut c_void, from: *const c_void, size: usize) {

@@ -1,4 +1,4 @@
-//! Contexts: what owns memory, queues, lists and event pools.
+//! Contexts, which own memory, queues, lists and event pools.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::{array, descriptor, flags, output, structures};
+use crate::abi::arguments::{check_flags, input_array, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::driver;
 use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
-use crate::sync::Lazy;
-use crate::usm;
+use crate::memory;
+use crate::process::sync::Lazy;
 
 structures! {
     sys::ze_context_desc_t = sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC;
@@ -34,7 +34,7 @@ impl Context {
         }
     }
 
-    /// What its allocations are marked with.
+    /// The id that its allocations carry.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -48,7 +48,7 @@ pub unsafe fn create(
     driver: sys::ze_driver_handle_t,
     desc: *const sys::ze_context_desc_t,
     context: *mut sys::ze_context_handle_t,
-) -> Answer {
+) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
     unsafe { create_for(driver, desc, 0, std::ptr::null_mut(), context) }
 }
@@ -63,13 +63,13 @@ pub unsafe fn create_for(
     device_count: u32,
     devices: *mut sys::ze_device_handle_t,
     context: *mut sys::ze_context_handle_t,
-) -> Answer {
+) -> ZeResult {
     driver::expect(driver)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, devices, context) = unsafe {
         (
-            descriptor(desc)?,
-            array(
+            input_structure(desc)?,
+            input_array(
                 devices.cast_const(),
                 device_count,
                 sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -77,7 +77,7 @@ pub unsafe fn create_for(
             output(context)?,
         )
     };
-    flags(desc.flags, 0x1)?;
+    check_flags(desc.flags, 0x1)?;
     devices
         .iter()
         .try_for_each(|device| expect_singleton(Kind::Device, *device))?;
@@ -85,47 +85,48 @@ pub unsafe fn create_for(
     Ok(())
 }
 
-/// `zeContextDestroy`: frees the context's memory too, what running work uses once that work is done.
-pub fn destroy(context: sys::ze_context_handle_t) -> Answer {
-    usm::free_all(retire::<Context>(context)?.id());
+/// `zeContextDestroy`: also frees the context's memory; memory that commands in flight use is freed when they are
+/// complete.
+pub fn destroy(context: sys::ze_context_handle_t) -> ZeResult {
+    drop(memory::remove_context(retire::<Context>(context)?.id()));
     Ok(())
 }
 
 /// `zeContextGetStatus`.
-pub fn status(context: sys::ze_context_handle_t) -> Answer {
+pub fn status(context: sys::ze_context_handle_t) -> ZeResult {
     resolve::<Context>(context).map(drop)
 }
 
-/// `zeContextSystemBarrier`: orders the host's and the device's accesses, which are the same processor's.
+/// `zeContextSystemBarrier`: a memory fence, as host and device are the same processor.
 pub fn system_barrier(
     context: sys::ze_context_handle_t,
     device: sys::ze_device_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     expect_singleton(Kind::Device, device)?;
     std::sync::atomic::fence(Ordering::SeqCst);
     Ok(())
 }
 
-/// `zeContextMakeMemoryResident` and `zeContextEvictMemory`: the memory is where it is, so only the range is checked.
+/// `zeContextMakeMemoryResident` and `zeContextEvictMemory`: all memory is resident, so only the range is checked.
 pub fn check_residency(
     context: sys::ze_context_handle_t,
     device: sys::ze_device_handle_t,
     pointer: *mut c_void,
     size: usize,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     expect_singleton(Kind::Device, device)?;
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    usm::Span::new(pointer as usize, size).map(drop)
+    memory::Span::new(pointer as usize, size).map(drop)
 }
 
 /// `zeDriverGetDefaultContext`: one context that lives as long as the process.
 ///
-/// It answers null before the driver is initialised or for a handle that is not the driver's.
+/// It returns null before the driver is initialised or for a handle that is not the driver's.
 pub fn default_context(driver: sys::ze_driver_handle_t) -> sys::ze_context_handle_t {
     static DEFAULT: Lazy<usize> = Lazy::new();
     if driver::expect(driver).is_err() {

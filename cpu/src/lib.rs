@@ -1,23 +1,27 @@
-//! A Level Zero runtime on the CPU: one shared library that is a driver behind a loader, and a loader where there is
-//! none.
+//! A Level Zero runtime on the CPU: one shared library that is a driver behind a loader, and takes the loader's place
+//! where there is none.
 //!
-//! - `ddi`: the API's boundary; one table declares every function and the tables that loaders ask for.
-//! - `loader`: what a loader has beside the API.
-//! - `handle`: handles, checked on every use.
-//! - `driver`, `device`, `context`, `machine`: what there is, told truthfully.
-//! - `usm`: memory.
-//! - `command_list`, `queue`, `fence`, `event`: submission and synchronization.
-//! - `module`, `kernel`, `launch`: kernels, which `spirv` reads, `compiler` builds and `opencl` runs.
-//! - `operation`: what can be submitted, and `engine`: how it runs.
-//! - `fork`: what a child of a fork gets, and `sync`: the locks that this takes.
+//! The modules in layers, from the ground up; `tools/layers.py` checks that none uses one above it:
 //!
-//! Source: the Level Zero specification; where it leaves a choice, the function's documentation says what was chosen.
+//! - `process`: locks, and state that a fork's child does not share. `system`: the machine, as the operating system
+//!   reports it. `abi`: result codes, arguments, extensible structures. `handle`: handles, checked on every use.
+//! - `memory`: allocations, the files that share them with other processes, and what keeps one alive while it is in use.
+//! - `engine`: the order of commands and the threads that execute them, whatever they do.
+//! - `opencl`: the runtime that executes kernels. `spirv`: the interfaces of modules. `compiler`: the process that
+//!   builds modules.
+//! - `driver`, `device`, `context`: the objects that a program starts with, and their properties.
+//! - `usm`: the entry points of memory, IPC among them. `event`, `operation` (copies, fills, timestamps),
+//!   `command_list`, `queue`: submission and synchronization.
+//! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
+//! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.
+//! - `ddi`: the API's boundary; one table declares every function and the tables that loaders ask for. `loader`: what a
+//!   loader has beside the API, where there is none.
+//!
+//! Source: the Level Zero specification; where it leaves a choice, the function's documentation states the one made.
 #![deny(missing_docs)]
 #![allow(non_snake_case)]
 
-pub mod answer;
-pub mod arguments;
-pub mod clock;
+pub mod abi;
 pub mod command_list;
 pub mod compiler;
 pub mod context;
@@ -25,22 +29,19 @@ pub mod ddi;
 pub mod device;
 pub mod driver;
 pub mod engine;
-pub mod errno;
 pub mod event;
-pub mod fence;
 pub mod fork;
 pub mod handle;
+pub mod init;
 pub mod kernel;
 pub mod launch;
 pub mod loader;
-pub mod machine;
-pub mod maps;
+pub mod memory;
 pub mod module;
-pub mod newer;
 pub mod opencl;
 pub mod operation;
+pub mod process;
 pub mod queue;
-pub mod renew;
 pub mod spirv;
-pub mod sync;
+pub mod system;
 pub mod usm;

@@ -1,4 +1,4 @@
-//! What the driver and the device tell.
+//! Properties of the driver and the device.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,11 +9,12 @@
 
 mod common;
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
 use common::{OK, Result, device, direct, driver};
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 fn text(array: &[c_char]) -> String {
     unsafe { CStr::from_ptr(array.as_ptr()) }
@@ -23,34 +24,31 @@ fn text(array: &[c_char]) -> String {
 }
 
 fn properties() -> sys::ze_device_properties_t {
-    let mut told = sys::ze_device_properties_t {
+    let mut out = sys::ze_device_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
         ..Default::default()
     };
-    ok!(zeDeviceGetProperties(device(), &raw mut told));
-    told
+    ok!(zeDeviceGetProperties(device(), &raw mut out));
+    out
 }
 
 #[test]
 fn the_device_is_a_gpu_to_the_api_and_a_cpu_by_name() {
-    let told = properties();
-    assert_eq!(
-        (told.type_, told.vendorId),
-        (sys::ZE_DEVICE_TYPE_GPU, 0x8086)
-    );
-    let name = text(&told.name);
+    let out = properties();
+    assert_eq!((out.type_, out.vendorId), (sys::ZE_DEVICE_TYPE_GPU, 0x8086));
+    let name = text(&out.name);
     assert!(name.contains("CPU"), "{name}");
     let cpus = std::thread::available_parallelism().unwrap().get() as u32;
     let threads =
-        told.numSlices * told.numSubslicesPerSlice * told.numEUsPerSubslice * told.numThreadsPerEU;
+        out.numSlices * out.numSubslicesPerSlice * out.numEUsPerSubslice * out.numThreadsPerEU;
     assert_eq!(threads, cpus);
-    assert_ne!(told.uuid.id, [0; 16]);
-    assert_eq!(told.uuid.id, properties().uuid.id);
+    assert_ne!(out.uuid.id, [0; 16]);
+    assert_eq!(out.uuid.id, properties().uuid.id);
 }
 
 #[test]
 fn the_memory_is_the_machines() {
-    let mut told = sys::ze_device_memory_properties_t {
+    let mut out = sys::ze_device_memory_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
         ..Default::default()
     };
@@ -64,7 +62,7 @@ fn the_memory_is_the_machines() {
     ok!(zeDeviceGetMemoryProperties(
         device(),
         &raw mut count,
-        &raw mut told
+        &raw mut out
     ));
     let text = std::fs::read_to_string("/proc/meminfo").unwrap();
     let line = text
@@ -72,8 +70,8 @@ fn the_memory_is_the_machines() {
         .find_map(|line| line.strip_prefix("MemTotal:"))
         .unwrap();
     let machine: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
-    assert!(told.totalSize > 0 && told.totalSize <= machine << 10);
-    assert!(properties().maxMemAllocSize <= told.totalSize);
+    assert!(out.totalSize > 0 && out.totalSize <= machine << 10);
+    assert!(properties().maxMemAllocSize <= out.totalSize);
 }
 
 #[test]
@@ -98,7 +96,7 @@ fn there_is_one_device_without_parts_or_peers() {
     assert_eq!(accessible, 1);
     type Root =
         unsafe extern "C" fn(sys::ze_device_handle_t, *mut sys::ze_device_handle_t) -> Result;
-    if let Some(root) = common::newer::<Root>(c"zeDeviceGetRootDevice") {
+    if let Some(root) = common::extension::<Root>(c"zeDeviceGetRootDevice") {
         let mut parent = device();
         assert_eq!(unsafe { root(device(), &raw mut parent) }, OK);
         assert!(parent.is_null());
@@ -107,7 +105,7 @@ fn there_is_one_device_without_parts_or_peers() {
 
 #[test]
 fn one_queue_group_computes_and_copies() {
-    let mut told = sys::ze_command_queue_group_properties_t {
+    let mut out = sys::ze_command_queue_group_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES,
         ..Default::default()
     };
@@ -121,23 +119,23 @@ fn one_queue_group_computes_and_copies() {
     ok!(zeDeviceGetCommandQueueGroupProperties(
         device(),
         &raw mut count,
-        &raw mut told
+        &raw mut out
     ));
     let both = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
         | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0;
-    assert_eq!(told.flags & both, both);
-    assert!(told.numQueues >= 1 && told.maxMemoryFillPatternSize >= 128);
+    assert_eq!(out.flags & both, both);
+    assert!(out.numQueues >= 1 && out.maxMemoryFillPatternSize >= 128);
 }
 
 #[test]
-fn other_properties_are_answered() {
+fn other_properties_are_filled() {
     macro_rules! answers {
         ($($function:ident $type:ident $stype:ident;)*) => {$(
-            let mut told = sys::$type { stype: sys::$stype, ..Default::default() };
-            ok!($function(device(), &raw mut told));
-            told.stype = sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC;
+            let mut out = sys::$type { stype: sys::$stype, ..Default::default() };
+            ok!($function(device(), &raw mut out));
+            out.stype = sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC;
             assert_eq!(
-                ze!($function(device(), &raw mut told)),
+                ze!($function(device(), &raw mut out)),
                 sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
                 "{}", stringify!($function),
             );
@@ -159,13 +157,13 @@ fn other_properties_are_answered() {
 }
 
 #[test]
-fn the_driver_tells_its_version_and_extensions() {
-    let mut told = sys::ze_driver_properties_t {
+fn the_driver_reports_its_version_and_extensions() {
+    let mut out = sys::ze_driver_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES,
         ..Default::default()
     };
-    ok!(zeDriverGetProperties(driver(), &raw mut told));
-    let version = told.driverVersion;
+    ok!(zeDriverGetProperties(driver(), &raw mut out));
+    let version = out.driverVersion;
     let fields = [version >> 24, version >> 16 & 0xff, version & 0xffff].map(|it| it.to_string());
     assert_eq!(fields.join("."), env!("CARGO_PKG_VERSION"));
     let mut count = 0;
@@ -186,7 +184,7 @@ fn the_driver_tells_its_version_and_extensions() {
             .iter()
             .any(|name| name == "ZE_experimental_relaxed_allocation_limits")
     );
-    // Fewer are wanted than there are.
+    // Room for fewer than there are.
     let mut count = 1;
     ok!(zeDriverGetExtensionProperties(
         driver(),
@@ -196,24 +194,20 @@ fn the_driver_tells_its_version_and_extensions() {
     assert_eq!(count, 1);
 }
 
-#[repr(C)]
-struct Wanted {
-    stype: sys::ze_structure_type_t,
-    next: *const c_void,
-    flags: u32,
-}
-
 #[test]
 fn drivers_are_initialised_by_kind() {
-    type InitDrivers =
-        unsafe extern "C" fn(*mut u32, *mut sys::ze_driver_handle_t, *mut Wanted) -> Result;
+    type InitDrivers = unsafe extern "C" fn(
+        *mut u32,
+        *mut sys::ze_driver_handle_t,
+        *mut extensions::ze_init_driver_type_desc_t,
+    ) -> Result;
     if !direct() {
         return; // A loader asks the driver in its own way.
     }
-    let init: InitDrivers = common::newer(c"zeInitDrivers").unwrap();
-    let wanted = |flags| Wanted {
-        stype: sys::ze_structure_type_t(0x20021),
-        next: ptr::null(),
+    let init: InitDrivers = common::extension(c"zeInitDrivers").unwrap();
+    let wanted = |flags| extensions::ze_init_driver_type_desc_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC,
+        pNext: ptr::null(),
         flags,
     };
     for (flags, drivers) in [(1, 1), (2, 0), (3, 1), (u32::MAX, 1)] {

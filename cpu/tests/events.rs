@@ -1,4 +1,4 @@
-//! Events: states, waits, timeouts, timestamps, and work that waits for them.
+//! Events: states, waits, timeouts, timestamps, and commands that wait for them.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,8 +8,9 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/counter.rs"]
+mod counter;
 
-use std::ffi::c_void;
 use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -164,11 +165,11 @@ fn a_long_chain_of_events_runs_through() {
 }
 
 fn timestamp(event: Event) -> std::result::Result<(u64, u64), Result> {
-    let mut told = sys::ze_kernel_timestamp_result_t::default();
-    match ze!(zeEventQueryKernelTimestamp(event, &raw mut told)) {
+    let mut out = sys::ze_kernel_timestamp_result_t::default();
+    match ze!(zeEventQueryKernelTimestamp(event, &raw mut out)) {
         OK => {
-            assert_eq!(told.global.kernelStart, told.context.kernelStart);
-            Ok((told.global.kernelStart, told.global.kernelEnd))
+            assert_eq!(out.global.kernelStart, out.context.kernelStart);
+            Ok((out.global.kernelStart, out.global.kernelEnd))
         }
         error => Err(error),
     }
@@ -224,24 +225,24 @@ fn kernel_timestamps_lie_on_the_devices_clock() {
 
 #[test]
 fn the_clock_ticks_as_the_properties_say() {
-    let mut told = sys::ze_device_properties_t {
+    let mut out = sys::ze_device_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
         ..Default::default()
     };
-    ok!(zeDeviceGetProperties(device(), &raw mut told));
+    ok!(zeDeviceGetProperties(device(), &raw mut out));
     let (start, ticks) = (Instant::now(), device_time());
     thread::sleep(Duration::from_millis(100));
     let (taken, ticks) = (start.elapsed(), device_time() - ticks);
-    let nanoseconds = ticks * told.timerResolution;
+    let nanoseconds = ticks * out.timerResolution;
     assert!(
         nanoseconds.abs_diff(taken.as_nanos() as u64) < 20_000_000,
         "{nanoseconds} {taken:?}"
     );
-    told.stype = sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
-    let nanoseconds_in_a_tick = told.timerResolution;
-    ok!(zeDeviceGetProperties(device(), &raw mut told));
-    assert_eq!(told.timerResolution, SECOND / nanoseconds_in_a_tick);
-    assert!(told.timestampValidBits < 64 && device_time() >> told.timestampValidBits == 0);
+    out.stype = sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
+    let nanoseconds_in_a_tick = out.timerResolution;
+    ok!(zeDeviceGetProperties(device(), &raw mut out));
+    assert_eq!(out.timerResolution, SECOND / nanoseconds_in_a_tick);
+    assert!(out.timestampValidBits < 64 && device_time() >> out.timestampValidBits == 0);
 }
 
 #[test]
@@ -300,7 +301,7 @@ fn timestamps_are_written_to_memory() {
 }
 
 #[test]
-fn destroying_what_work_still_needs_does_not_disturb_it() {
+fn objects_in_use_by_commands_can_be_destroyed() {
     let context = Context::new();
     let gate = context.pool(1, false);
     let memory = context.alloc(Kind::Shared, 4096);
@@ -322,7 +323,7 @@ fn destroying_what_work_still_needs_does_not_disturb_it() {
 }
 
 #[test]
-fn memory_freed_under_work_lasts_until_the_work_is_done() {
+fn memory_freed_during_a_command_lives_until_it_is_complete() {
     let context = Context::new();
     let pool = context.pool(2, false);
     let list = context.immediate(0);
@@ -383,44 +384,13 @@ fn pools_are_checked() {
     assert_eq!(create(&desc), sys::ZE_RESULT_ERROR_INVALID_ENUMERATION);
 }
 
-#[repr(C)]
-struct CounterBased {
-    stype: sys::ze_structure_type_t,
-    next: *const c_void,
-    flags: u32,
-}
-
 #[test]
-fn counter_based_events_begin_a_new_round_each_time() {
+fn counter_based_events_need_no_reset() {
     if !common::knows_in_order() {
         return;
     }
     let context = Context::new();
-    let counter = CounterBased {
-        stype: sys::ze_structure_type_t(0x20014),
-        next: ptr::null(),
-        flags: 1,
-    };
-    let desc = sys::ze_event_pool_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-        pNext: (&raw const counter).cast(),
-        count: 1,
-        flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0,
-    };
-    let mut pool = ptr::null_mut();
-    ok!(zeEventPoolCreate(
-        context.0,
-        &raw const desc,
-        0,
-        ptr::null_mut(),
-        &raw mut pool
-    ));
-    let desc = sys::ze_event_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
-        ..Default::default()
-    };
-    let mut event = ptr::null_mut();
-    ok!(zeEventCreate(pool, &raw const desc, &raw mut event));
+    let (event, pool) = counter::counter_event(common::library(), context.0);
     let gates = context.pool(3, false);
     let list = context.immediate(common::IN_ORDER_QUEUE);
     for gate in &gates.events {
@@ -462,7 +432,8 @@ fn two_lists_take_turns_by_events_that_are_reset() {
             context.alloc(Kind::Shared, TURNS * size),
         );
         bytes_mut(memory, size).fill(0xEE);
-        // All turns are appended before the first one begins: each has to find its event as the turn before left it.
+        // All turns are appended before the first one begins, so each depends on the event state that the previous turn
+        // leaves.
         for turn in 0..TURNS {
             let (list, mine, other) = (lists[turn % 2], turn % 2, (turn + 1) % 2);
             let place = unsafe { log.byte_add(turn * size) };

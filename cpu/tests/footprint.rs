@@ -1,4 +1,4 @@
-//! The whole process's memory: what is promised, what comes back, and a million allocations at once.
+//! The process's memory: limits, freed memory, and a million live allocations.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,14 +14,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use common::{Context, KINDS, Kind, MIB, Memory, bytes_mut, range, status, total};
 use level_zero_sys as sys;
 
-/// These tests measure the process, so one runs at a time.
+/// These tests measure the process, so they run one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
-fn memory_is_promised_once() {
+fn allocations_are_limited_by_available_memory() {
     let _alone = alone();
     let context = Context::new();
     let piece = total() / 8;
@@ -44,7 +44,7 @@ fn memory_is_promised_once() {
 }
 
 #[test]
-fn a_context_takes_its_memory_along() {
+fn destroying_a_context_frees_its_memory() {
     let _alone = alone();
     let before = status("VmRSS");
     for _ in 0..8 {
@@ -76,7 +76,7 @@ fn a_million_allocations() {
 }
 
 #[test]
-fn what_is_freed_goes_back() {
+fn freed_memory_is_returned_to_the_system() {
     let _alone = alone();
     let context = Context::new();
     let round = |size: usize, count: usize| {

@@ -1,6 +1,6 @@
-//! Handles that name nothing: an error each, never a crash.
+//! Invalid handles: each is an error, never a crash.
 //!
-//! A loader follows the handles that it is given before the runtime sees them, so these tests need the runtime itself.
+//! A loader dereferences handles before the runtime sees them, so these tests need the runtime itself.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use level_zero_sys as sys;
 const NULL: Result = sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
 const INVALID: Result = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 
-/// What is no handle: an address, small and large numbers, and every handle of another kind.
+/// Invalid handles: an address, small and large numbers, and handles of every other kind.
 fn strangers(context: &Context, own: usize) -> Vec<usize> {
     static LOCAL: u64 = 0;
     let mut list = vec![
@@ -40,7 +40,7 @@ fn strangers(context: &Context, own: usize) -> Vec<usize> {
     list
 }
 
-/// Calls `call` with each kind of bad handle.
+/// Calls `call` with each kind of invalid handle.
 fn refuses(context: &Context, own: usize, call: impl Fn(usize) -> Result) {
     assert_eq!(call(0), NULL);
     for stranger in strangers(context, own) {
@@ -150,7 +150,7 @@ fn destroyed_handles_stay_dead() {
     let list = context.immediate(0);
     common::destroy(list);
     assert_eq!(ze!(zeCommandListDestroy(list)), INVALID);
-    // The slot is used again, the old handle is not.
+    // The slot is reused, the old handle stays invalid.
     let again = context.immediate(0);
     assert_ne!(list, again);
     assert_eq!(

@@ -1,25 +1,27 @@
-//! Memory between processes: what another process opens, what it must not, and what is left when all is closed.
+//! IPC: opening memory in another process, invalid handles, and leaks.
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
+#[path = "common/process.rs"]
+mod process;
+
 use std::ffi::{CStr, c_void};
 use std::os::fd::AsRawFd;
-use std::process::Command;
 use std::ptr;
 use std::sync::OnceLock;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 use sys::ZE_RESULT_SUCCESS as OK;
 
-type Answer = sys::ze_result_t;
+type Code = sys::ze_result_t;
 type Handle = sys::ze_ipc_mem_handle_t;
 type Context = sys::ze_context_handle_t;
-type Put = unsafe extern "C" fn(Context, Handle) -> Answer;
-type ToDescriptor = unsafe extern "C" fn(Context, Handle, *mut u64) -> Answer;
-type FromDescriptor = unsafe extern "C" fn(Context, u64, *mut Handle) -> Answer;
+type ToDescriptor = unsafe extern "C" fn(Context, Handle, *mut u64) -> Code;
+type FromDescriptor = unsafe extern "C" fn(Context, u64, *mut Handle) -> Code;
 
-const INVALID: Answer = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
-const NOT_FOUND: Answer = sys::ze_result_t(0x7800_0021);
+const INVALID: Code = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+const NOT_FOUND: Code = extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 const SIZES: [usize; 5] = [1, 64, 5000, 300_000, 9 << 20];
 const HOST: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_HOST;
 const DEVICE: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_DEVICE;
@@ -41,18 +43,18 @@ macro_rules! ze {
     };
 }
 
-/// A function that the headers of Debian 12 do not declare.
-fn newer<F: Copy>(name: &CStr) -> F {
+/// An extension function, which the headers of Debian 12 do not declare.
+fn extension<F: Copy>(name: &CStr) -> F {
     unsafe { library().symbol(name) }.unwrap()
 }
 
-struct Place {
+struct Client {
     driver: sys::ze_driver_handle_t,
     device: sys::ze_device_handle_t,
     context: Context,
 }
 
-impl Place {
+impl Client {
     fn new() -> Self {
         let (mut count, mut driver, mut device) = (1, ptr::null_mut(), ptr::null_mut());
         assert_eq!(ze!(zeDriverGet(&mut count, &mut driver)), OK);
@@ -80,14 +82,14 @@ impl Place {
             ..Default::default()
         };
         let (context, device, mut it) = (self.context, self.device, ptr::null_mut());
-        let answer = match kind {
+        let code = match kind {
             HOST => ze!(zeMemAllocHost(context, host, size, 0, &mut it)),
             DEVICE => ze!(zeMemAllocDevice(context, dev, size, 0, device, &mut it)),
             _ => ze!(zeMemAllocShared(
                 context, dev, host, size, 0, device, &mut it
             )),
         };
-        assert_eq!(answer, OK);
+        assert_eq!(code, OK);
         it
     }
 
@@ -95,7 +97,7 @@ impl Place {
         assert_eq!(ze!(zeMemFree(self.context, pointer)), OK);
     }
 
-    fn export(&self, pointer: *const c_void) -> Result<Handle, Answer> {
+    fn export(&self, pointer: *const c_void) -> Result<Handle, Code> {
         let mut handle = Handle::default();
         match ze!(zeMemGetIpcHandle(self.context, pointer, &mut handle)) {
             OK => Ok(handle),
@@ -103,7 +105,7 @@ impl Place {
         }
     }
 
-    fn open(&self, handle: Handle) -> Result<*mut c_void, Answer> {
+    fn open(&self, handle: Handle) -> Result<*mut c_void, Code> {
         let (context, device, mut it) = (self.context, self.device, ptr::null_mut());
         match ze!(zeMemOpenIpcHandle(context, device, handle, 0, &mut it)) {
             OK => Ok(it),
@@ -111,22 +113,22 @@ impl Place {
         }
     }
 
-    fn close(&self, pointer: *const c_void) -> Answer {
+    fn close(&self, pointer: *const c_void) -> Code {
         ze!(zeMemCloseIpcHandle(self.context, pointer))
     }
 
-    /// The kind, base and size by the runtime's word.
+    /// The kind, base and size that the runtime reports.
     fn describe(&self, pointer: *mut c_void) -> (sys::ze_memory_type_t, *mut c_void, usize) {
-        let mut told = sys::ze_memory_allocation_properties_t {
+        let mut out = sys::ze_memory_allocation_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
             ..Default::default()
         };
         let (context, none) = (self.context, ptr::null_mut());
         let (mut base, mut size) = (ptr::null_mut(), 0);
-        let kind = ze!(zeMemGetAllocProperties(context, pointer, &mut told, none));
+        let kind = ze!(zeMemGetAllocProperties(context, pointer, &mut out, none));
         let range = ze!(zeMemGetAddressRange(context, pointer, &mut base, &mut size));
         assert_eq!((kind, range), (OK, OK));
-        (told.type_, base, size)
+        (out.type_, base, size)
     }
 }
 
@@ -165,22 +167,9 @@ fn unhex(text: &str) -> Handle {
     handle
 }
 
-/// Runs one ignored test in a new process, which must succeed; what it printed.
-fn in_a_new_process(test: &str, task: &str) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("ZEUSM_TEST_IPC", task)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wrong = String::from_utf8_lossy(&output.stderr);
-    let passed = output.status.success() && told.contains("1 passed");
-    assert!(passed, "{told}\n{wrong}");
-    told
-}
-
 fn elsewhere(task: &str, handle: &Handle, size: usize) -> String {
-    in_a_new_process("another_process", &format!("{task} {} {size}", hex(handle)))
+    let task = format!("{task} {} {size}", hex(handle));
+    process::alone_with("another_process", &[("ZEUSM_TEST_IPC", &task)])
 }
 
 #[test]
@@ -190,22 +179,22 @@ fn another_process() {
     let [task, handle, size] = task.split(' ').collect::<Vec<_>>()[..] else {
         panic!("{task}");
     };
-    let (handle, size, place) = (unhex(handle), size.parse().unwrap(), Place::new());
+    let (handle, size, client) = (unhex(handle), size.parse().unwrap(), Client::new());
     match task {
         "increment" => {
-            let pointer = place.open(handle).unwrap();
-            let (_, base, found) = place.describe(pointer);
+            let pointer = client.open(handle).unwrap();
+            let (_, base, found) = client.describe(pointer);
             assert_eq!((base, found), (pointer, size));
             for (index, byte) in bytes(pointer, size).iter_mut().enumerate() {
                 assert_eq!(*byte, pattern(index));
                 *byte = byte.wrapping_add(1);
             }
-            assert_eq!(place.close(pointer), OK);
+            assert_eq!(client.close(pointer), OK);
         }
-        "refuse" => assert_eq!(place.open(handle), Err(INVALID)),
+        "refuse" => assert_eq!(client.open(handle), Err(INVALID)),
         "export" => {
-            let pointer = place.allocate(SHARED, size);
-            println!("handle={}", hex(&place.export(pointer).unwrap()));
+            let pointer = client.allocate(SHARED, size);
+            println!("handle={}", hex(&client.export(pointer).unwrap()));
         }
         other => panic!("{other}"),
     }
@@ -213,58 +202,58 @@ fn another_process() {
 
 #[test]
 fn another_process_sees_and_changes_memory_of_any_kind_and_size() {
-    let place = Place::new();
+    let client = Client::new();
     for kind in [HOST, DEVICE, SHARED] {
         for size in SIZES {
-            let pointer = place.allocate(kind, size);
+            let pointer = client.allocate(kind, size);
             for (index, byte) in bytes(pointer, size).iter_mut().enumerate() {
                 *byte = pattern(index);
             }
-            elsewhere("increment", &place.export(pointer).unwrap(), size);
+            elsewhere("increment", &client.export(pointer).unwrap(), size);
             for (index, byte) in bytes(pointer, size).iter().enumerate() {
                 assert_eq!(*byte, pattern(index).wrapping_add(1));
             }
-            place.free(pointer);
+            client.free(pointer);
         }
     }
 }
 
 #[test]
 fn each_opening_is_a_pointer_of_its_own_and_keeps_the_memory() {
-    let place = Place::new();
+    let client = Client::new();
     for size in SIZES {
-        let pointer = place.allocate(HOST, size);
-        let handle = place.export(pointer).unwrap();
-        assert_eq!(handle.data, place.export(pointer).unwrap().data);
-        let (first, second) = (place.open(handle).unwrap(), place.open(handle).unwrap());
+        let pointer = client.allocate(HOST, size);
+        let handle = client.export(pointer).unwrap();
+        assert_eq!(handle.data, client.export(pointer).unwrap().data);
+        let (first, second) = (client.open(handle).unwrap(), client.open(handle).unwrap());
         assert!(first != second && first != pointer);
-        assert_eq!(place.describe(first), (HOST, first, size));
+        assert_eq!(client.describe(first), (HOST, first, size));
         bytes(pointer, size)[size - 1] = 77;
         assert_eq!(bytes(first, size)[size - 1], 77);
         // An opened pointer is closed, not freed, and cannot be passed on.
-        assert_eq!(ze!(zeMemFree(place.context, first)), INVALID);
-        assert_eq!(place.export(first).err(), Some(INVALID));
-        assert_eq!(place.close(first), OK);
-        assert_eq!(place.close(first), INVALID);
-        assert_eq!(place.close(pointer), INVALID);
-        place.free(pointer);
+        assert_eq!(ze!(zeMemFree(client.context, first)), INVALID);
+        assert_eq!(client.export(first).err(), Some(INVALID));
+        assert_eq!(client.close(first), OK);
+        assert_eq!(client.close(first), INVALID);
+        assert_eq!(client.close(pointer), INVALID);
+        client.free(pointer);
         assert_eq!(bytes(second, size)[size - 1], 77);
-        assert_eq!(place.close(second), OK);
+        assert_eq!(client.close(second), OK);
     }
 }
 
 #[test]
 fn copies_run_from_and_to_opened_memory() {
-    let (place, size) = (Place::new(), 3 << 20);
-    let pointer = place.allocate(DEVICE, size);
+    let (client, size) = (Client::new(), 3 << 20);
+    let pointer = client.allocate(DEVICE, size);
     bytes(pointer, size).fill(9);
-    let opened = place.open(place.export(pointer).unwrap()).unwrap();
+    let opened = client.open(client.export(pointer).unwrap()).unwrap();
     let desc = sys::ze_command_queue_desc_t {
         stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
         mode: sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
         ..Default::default()
     };
-    let (context, device, mut list) = (place.context, place.device, ptr::null_mut());
+    let (context, device, mut list) = (client.context, client.device, ptr::null_mut());
     let made = ze!(zeCommandListCreateImmediate(
         context, device, &desc, &mut list
     ));
@@ -284,92 +273,92 @@ fn copies_run_from_and_to_opened_memory() {
     // The extent is the allocation's, not the mapping's.
     assert_ne!(copy(opened, host.as_ptr().cast(), size + 1), OK);
     assert_eq!(ze!(zeCommandListDestroy(list)), OK);
-    assert_eq!(place.close(opened), OK);
-    place.free(pointer);
+    assert_eq!(client.close(opened), OK);
+    client.free(pointer);
 }
 
 #[test]
 fn freed_memory_cannot_be_opened() {
-    let place = Place::new();
+    let client = Client::new();
     for size in [64, 9 << 20] {
-        let pointer = place.allocate(SHARED, size);
-        // It may be in the block of the first, and then keeps that alive.
-        let neighbour = place.allocate(SHARED, 64);
-        let handle = place.export(pointer).unwrap();
+        let pointer = client.allocate(SHARED, size);
+        // It may be in the block of the first one, and then keeps the block alive.
+        let neighbour = client.allocate(SHARED, 64);
+        let handle = client.export(pointer).unwrap();
         let kept = unsafe { libc::dup(descriptor(&handle)) };
-        place.free(pointer);
-        // The number is no descriptor of that file any more.
-        assert_eq!(place.open(handle), Err(INVALID));
+        client.free(pointer);
+        // The number is no longer a descriptor of that file.
+        assert_eq!(client.open(handle), Err(INVALID));
         elsewhere("refuse", &handle, size);
-        // Through a descriptor that somebody kept, the file itself tells.
-        assert_eq!(place.open(with_descriptor(handle, kept)), Err(NOT_FOUND));
+        // With another descriptor, the file's record tells that the allocation was freed.
+        assert_eq!(client.open(with_descriptor(handle, kept)), Err(NOT_FOUND));
         assert_eq!(unsafe { libc::close(kept) }, 0);
-        place.free(neighbour);
+        client.free(neighbour);
     }
 }
 
 #[test]
 fn memory_of_a_process_that_is_gone_cannot_be_opened() {
-    let told = elsewhere("export", &Handle::default(), 4096);
-    let handle = told.split("handle=").nth(1).unwrap();
-    assert_eq!(Place::new().open(unhex(handle)), Err(INVALID));
+    let output = elsewhere("export", &Handle::default(), 4096);
+    let handle = output.split("handle=").nth(1).unwrap();
+    assert_eq!(Client::new().open(unhex(handle)), Err(INVALID));
 }
 
 #[test]
 fn a_descriptor_alone_is_enough() {
-    let place = Place::new();
-    let to: ToDescriptor = newer(c"zeMemGetFileDescriptorFromIpcHandleExp");
-    let from: FromDescriptor = newer(c"zeMemGetIpcHandleFromFileDescriptorExp");
-    let put: Put = newer(c"zeMemPutIpcHandle");
-    let pointers = SIZES.map(|size| (size, place.allocate(DEVICE, size)));
+    let client = Client::new();
+    let to: ToDescriptor = extension(c"zeMemGetFileDescriptorFromIpcHandleExp");
+    let from: FromDescriptor = extension(c"zeMemGetIpcHandleFromFileDescriptorExp");
+    let put = library().extensions().zeMemPutIpcHandle.unwrap();
+    let pointers = SIZES.map(|size| (size, client.allocate(DEVICE, size)));
     for (size, pointer) in pointers {
         bytes(pointer, size).fill(size as u8 | 1);
-        let (handle, mut number) = (place.export(pointer).unwrap(), 0);
-        assert_eq!(unsafe { to(place.context, handle, &mut number) }, OK);
+        let (handle, mut number) = (client.export(pointer).unwrap(), 0);
+        assert_eq!(unsafe { to(client.context, handle, &mut number) }, OK);
         let moved = unsafe { libc::dup(number as i32) };
         let mut made = Handle::default();
-        let answer = unsafe { from(place.context, moved as u64, &mut made) };
-        assert_eq!(answer, OK);
-        assert_eq!(unsafe { put(place.context, handle) }, OK);
-        let opened = place.open(made).unwrap();
+        let code = unsafe { from(client.context, moved as u64, &mut made) };
+        assert_eq!(code, OK);
+        assert_eq!(unsafe { put(client.context, handle) }, OK);
+        let opened = client.open(made).unwrap();
         assert_eq!(unsafe { libc::close(moved) }, 0);
-        assert_eq!(place.describe(opened), (DEVICE, opened, size));
+        assert_eq!(client.describe(opened), (DEVICE, opened, size));
         assert!(bytes(opened, size).iter().all(|&it| it == size as u8 | 1));
-        assert_eq!(place.close(opened), OK);
+        assert_eq!(client.close(opened), OK);
     }
     let null = std::fs::File::open("/dev/null").unwrap();
     for number in [null.as_raw_fd() as u64, 99_999, u64::MAX] {
-        let answer = unsafe { from(place.context, number, &mut Handle::default()) };
-        assert_eq!(answer, INVALID);
+        let code = unsafe { from(client.context, number, &mut Handle::default()) };
+        assert_eq!(code, INVALID);
     }
     pointers
         .iter()
-        .for_each(|(_, pointer)| place.free(*pointer));
+        .for_each(|(_, pointer)| client.free(*pointer));
 }
 
 #[test]
-fn what_is_no_handle_is_refused() {
-    let place = Place::new();
-    let pointer = place.allocate(SHARED, 4096);
+fn invalid_ipc_handles_are_refused() {
+    let client = Client::new();
+    let pointer = client.allocate(SHARED, 4096);
     let inside = unsafe { pointer.byte_add(1) };
     let local = 0u64;
     for wrong in [inside.cast_const(), (&raw const local).cast()] {
-        assert_eq!(place.export(wrong).err(), Some(INVALID));
+        assert_eq!(client.export(wrong).err(), Some(INVALID));
     }
-    assert_eq!(Place::new().export(pointer).err(), Some(INVALID));
-    let handle = place.export(pointer).unwrap();
+    assert_eq!(Client::new().export(pointer).err(), Some(INVALID));
+    let handle = client.export(pointer).unwrap();
     for (index, bit) in (4..64).flat_map(|index| (0..8).map(move |bit| (index, bit))) {
         let mut damaged = handle;
         damaged.data[index] ^= (1u8 << bit) as std::ffi::c_char;
-        // Whose it was does not count while the descriptor is the file's, as after a program has moved it.
+        // The process number does not matter if the descriptor refers to the file, as after a program has passed it on.
         let harmless = (4..8).contains(&index);
-        match place.open(damaged) {
-            Ok(opened) if harmless => assert_eq!(place.close(opened), OK),
+        match client.open(damaged) {
+            Ok(opened) if harmless => assert_eq!(client.close(opened), OK),
             answer => assert!(!harmless && answer.is_err(), "byte {index} bit {bit}"),
         }
     }
-    assert_eq!(place.open(Handle::default()), Err(INVALID));
-    place.free(pointer);
+    assert_eq!(client.open(Handle::default()), Err(INVALID));
+    client.free(pointer);
 }
 
 /// The 64 bytes of a handle as five numbers, the first of which is a descriptor and a process.
@@ -382,11 +371,11 @@ fn forge(handle: Handle, field: usize, value: u64) -> Handle {
 
 #[test]
 fn a_forged_handle_leads_to_no_other_memory() {
-    let place = Place::new();
+    let client = Client::new();
     let (size, other) = (4096, 100_000);
-    let pointer = place.allocate(SHARED, size);
-    let neighbour = place.allocate(SHARED, other);
-    let handle = place.export(pointer).unwrap();
+    let pointer = client.allocate(SHARED, size);
+    let neighbour = client.allocate(SHARED, other);
+    let handle = client.export(pointer).unwrap();
     // A record that describes all of the block, in memory that the program may write to.
     let block = 2u64 << 20;
     for (id, offset, length) in [(1, 0, block), (7, 64, 1 << 40)] {
@@ -397,17 +386,17 @@ fn a_forged_handle_leads_to_no_other_memory() {
             .step_by(32)
             .chain([u64::MAX, 1 << 63, block - 1])
         {
-            match place.open(forge(forge(handle, 2, at), 3, id)) {
+            match client.open(forge(forge(handle, 2, at), 3, id)) {
                 Ok(opened) => {
-                    // The exporter's own answer for that place: never more than the allocation there.
-                    assert_eq!(place.describe(opened).2, size);
-                    assert_eq!(place.close(opened), OK);
+                    // The exporter's own record: never more than the allocation.
+                    assert_eq!(client.describe(opened).2, size);
+                    assert_eq!(client.close(opened), OK);
                 }
                 Err(error) => assert!(error == INVALID || error == NOT_FOUND),
             }
         }
     }
-    // Another program's memory file, as like to ours as it can be but for its name.
+    // Another program's memory file that differs from ours only by its name.
     let name = c"wl_shm".as_ptr();
     let foreign = unsafe { libc::memfd_create(name, libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     let length = 4096i64 * 3 / 2;
@@ -426,46 +415,46 @@ fn a_forged_handle_leads_to_no_other_memory() {
     for (field, value) in [(0, head), (1, inode), (2, 4096), (3, 5)] {
         forged = forge(forged, field, value);
     }
-    assert_eq!(place.open(forged), Err(INVALID));
+    assert_eq!(client.open(forged), Err(INVALID));
     assert_eq!(unsafe { libc::close(foreign) }, 0);
-    place.free(pointer);
-    place.free(neighbour);
+    client.free(pointer);
+    client.free(neighbour);
 }
 
 #[test]
-fn the_driver_says_what_it_can_do() {
-    let mut told = sys::ze_driver_ipc_properties_t {
+fn the_driver_reports_ipc_support() {
+    let mut out = sys::ze_driver_ipc_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
         ..Default::default()
     };
-    let driver = Place::new().driver;
-    assert_eq!(ze!(zeDriverGetIpcProperties(driver, &mut told)), OK);
-    assert_eq!(told.flags, sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0);
+    let driver = Client::new().driver;
+    assert_eq!(ze!(zeDriverGetIpcProperties(driver, &mut out)), OK);
+    assert_eq!(out.flags, sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0);
 }
 
 #[test]
 #[ignore = "counts the descriptors of its process: the next one runs it"]
 fn open_and_close_many_times() {
-    let place = Place::new();
+    let client = Client::new();
     let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let pointer = place.allocate(SHARED, 5000);
-    let handle = place.export(pointer).unwrap();
+    let pointer = client.allocate(SHARED, 5000);
+    let handle = client.export(pointer).unwrap();
     let before = descriptors();
     for round in 0..10_000 {
-        assert_eq!(place.close(place.open(handle).unwrap()), OK);
+        assert_eq!(client.close(client.open(handle).unwrap()), OK);
         if round % 50 == 0 {
             let size = if round % 100 == 0 { 300_000 } else { 64 };
-            let other = place.allocate(SHARED, size);
-            let opened = place.open(place.export(other).unwrap()).unwrap();
-            assert_eq!(place.close(opened), OK);
-            place.free(other);
+            let other = client.allocate(SHARED, size);
+            let opened = client.open(client.export(other).unwrap()).unwrap();
+            assert_eq!(client.close(opened), OK);
+            client.free(other);
         }
     }
     assert_eq!(descriptors(), before);
-    place.free(pointer);
+    client.free(pointer);
 }
 
 #[test]
 fn no_descriptor_leaks() {
-    in_a_new_process("open_and_close_many_times", "");
+    process::alone("open_and_close_many_times");
 }

@@ -1,4 +1,4 @@
-//! A system that allows little: control groups, descriptors, file sizes, filters of system calls, no /proc.
+//! Restricted systems: control groups, limits of descriptors and file sizes, seccomp filters, no /proc.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,8 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/process.rs"]
+mod process;
 #[allow(dead_code)]
 #[path = "kernels/programs.rs"]
 mod programs;
@@ -17,33 +19,14 @@ mod runtime;
 #[path = "common/seccomp.rs"]
 mod seccomp;
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr;
 
 use common::{Context, Kind, MIB, Memory, OK, bytes_mut};
 use level_zero_sys as sys;
-
-/// Runs one ignored test of this file in a process of its own.
-fn alone(test: &str) {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            test,
-            "--ignored",
-            "--test-threads=1",
-            "--nocapture",
-        ])
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wrong = String::from_utf8_lossy(&output.stderr);
-    let passed = output.status.success() && told.contains("1 passed");
-    assert!(passed, "{}\n{told}\n{wrong}", output.status);
-    eprint!("{wrong}");
-}
+use process::{alone, in_child};
 
 /// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
 fn group() -> Option<PathBuf> {
@@ -65,7 +48,7 @@ fn group() -> Option<PathBuf> {
         )
     });
     folders.flatten().find_map(|(parent, limit)| {
-        // The outer one has the limit, and the process is in the inner one.
+        // The outer group has the limit, and the process is in the inner one.
         let outer = parent.join(format!(
             "zeusm-test-{}",
             std::os::unix::process::parent_id()
@@ -87,12 +70,12 @@ fn remove(outer: &Path) {
 }
 
 #[test]
-fn a_control_group_s_memory_is_promised_once_and_again_when_freed() {
+fn allocations_are_limited_by_the_control_group() {
     alone("in_a_control_group");
 }
 
 #[test]
-#[ignore = "run by a_control_group_s_memory_is_promised_once_and_again_when_freed"]
+#[ignore = "run by allocations_are_limited_by_the_control_group"]
 fn in_a_control_group() {
     let Some(group) = group() else {
         eprintln!("skipped: this process cannot make a control group");
@@ -114,7 +97,7 @@ fn in_a_control_group() {
         };
         assert_eq!(refused, sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
         assert!((200..300).contains(&pieces.len()), "{}", pieces.len());
-        // Freed memory is there at once, in one piece too.
+        // Freed memory is available at once, also for a large allocation.
         pieces.drain(..150).for_each(|memory| context.free(memory));
         let large = take(140 * MIB).unwrap();
         context.free(large);
@@ -124,7 +107,7 @@ fn in_a_control_group() {
             .chain(pieces)
             .for_each(|memory| context.free(memory));
     }
-    // What is not touched is promised once, too.
+    // Memory that is not touched counts, too.
     let untouched: Vec<Memory> =
         std::iter::from_fn(|| context.try_alloc(Kind::Host, MIB, 0).ok()).collect();
     assert!((200..300).contains(&untouched.len()), "{}", untouched.len());
@@ -144,23 +127,22 @@ fn export(context: &Context, memory: Memory) -> sys::ze_result_t {
     ze!(zeMemGetIpcHandle(context.0, memory, &raw mut handle))
 }
 
-/// What the runtime says of the last error of this thread.
+/// The description of the thread's last error.
 fn description() -> String {
-    type Describe =
-        unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> sys::ze_result_t;
-    let describe: Describe = common::newer(c"zeDriverGetLastErrorDescription").unwrap();
+    let functions = common::library().extensions();
+    let describe = functions.zeDriverGetLastErrorDescription.unwrap();
     let mut text = ptr::null();
     assert_eq!(unsafe { describe(common::driver(), &raw mut text) }, OK);
     unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
 }
 
-/// Expects that memory cannot be exported, for a reason that is told with these words.
+/// Expects that memory cannot be exported, and that the description contains `words`.
 fn expect_refusal(context: &Context, expected: sys::ze_result_t, words: &[&str]) {
     let memory = context.alloc(Kind::Shared, 4096);
     assert_eq!(export(context, memory), expected);
     if common::direct() {
-        let told = description();
-        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        let text = description();
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
     }
     context.free(memory);
 }
@@ -175,12 +157,12 @@ fn limit(which: libc::__rlimit_resource_t, most: Option<u64>) -> u64 {
 }
 
 #[test]
-fn a_shortage_of_descriptors_passes() {
+fn a_shortage_of_descriptors_is_transient() {
     alone("without_descriptors");
 }
 
 #[test]
-#[ignore = "run by a_shortage_of_descriptors_passes"]
+#[ignore = "run by a_shortage_of_descriptors_is_transient"]
 fn without_descriptors() {
     let context = Context::new();
     limit(libc::RLIMIT_NOFILE, Some(64));
@@ -195,12 +177,12 @@ fn without_descriptors() {
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_told_and_does_not_end_the_process() {
+fn a_file_size_limit_is_reported_without_a_signal() {
     alone("without_files");
 }
 
 #[test]
-#[ignore = "run by a_limit_of_file_sizes_is_told_and_does_not_end_the_process"]
+#[ignore = "run by a_file_size_limit_is_reported_without_a_signal"]
 fn without_files() {
     let context = Context::new();
     limit(libc::RLIMIT_FSIZE, Some(0));
@@ -214,43 +196,36 @@ fn without_files() {
 }
 
 #[test]
-fn a_filter_of_system_calls_is_told() {
+fn a_seccomp_filter_is_reported() {
     alone("without_memory_files");
 }
 
 #[test]
-#[ignore = "run by a_filter_of_system_calls_is_told"]
+#[ignore = "run by a_seccomp_filter_is_reported"]
 fn without_memory_files() {
     let context = Context::new();
-    // So far modules can be built.
+    // Modules can still be built.
     let runtime = runtime::Runtime::with_compiler();
     seccomp::refuse(libc::SYS_memfd_create, libc::EPERM);
     let permission = sys::ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS;
     expect_refusal(&context, permission, &["memfd_create", "EPERM", "seccomp"]);
     let Some(runtime) = runtime else { return };
-    // A child needs a compiling process of its own.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        unsafe { libc::alarm(30) };
-        let (code, log) = runtime.build(&programs::module(), &[]).unwrap_err();
-        let told = ["memfd_create", "EPERM", "seccomp"]
-            .iter()
-            .all(|word| log.contains(word));
-        eprintln!("{code:?}: {log}");
-        unsafe { libc::_exit(i32::from(!told)) };
-    }
-    let mut status = 1;
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0);
+    // A child needs a compiler process of its own.
+    in_child(|| {
+        let (_, log) = runtime.build(&programs::module(), &[]).unwrap_err();
+        let words = ["memfd_create", "EPERM", "seccomp"];
+        assert!(words.iter().all(|word| log.contains(word)), "{log}");
+        true
+    });
 }
 
 #[test]
-fn a_system_without_proc_is_told() {
+fn a_system_without_proc_is_reported() {
     alone("without_proc");
 }
 
 #[test]
-#[ignore = "run by a_system_without_proc_is_told"]
+#[ignore = "run by a_system_without_proc_is_reported"]
 fn without_proc() {
     let context = Context::new();
     let none = c"none".as_ptr();

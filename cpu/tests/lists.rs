@@ -21,11 +21,9 @@ use level_zero_sys as sys;
 const INVALID: Result = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 const NOT_READY: Result = sys::ZE_RESULT_NOT_READY;
 
-type Synchronize = unsafe extern "C" fn(List, u64) -> Result;
-
 /// `zeCommandListHostSynchronize`, which the loader of Debian 12 does not have.
-fn synchronize() -> Option<Synchronize> {
-    common::newer(c"zeCommandListHostSynchronize")
+fn synchronize() -> sys::extensions::ze_pfnCommandListHostSynchronize_t {
+    common::library().extensions().zeCommandListHostSynchronize
 }
 
 fn execute(queue: sys::ze_command_queue_handle_t, lists: &[List], fence: sys::ze_fence_handle_t) {
@@ -76,7 +74,7 @@ fn in_order_lists_keep_the_order_of_large_and_small() {
 }
 
 #[test]
-fn out_of_order_lists_run_what_can_run() {
+fn out_of_order_lists_run_commands_that_are_ready() {
     let context = Context::new();
     let pool = context.pool(3, false);
     let memory = context.alloc(Kind::Shared, 128);
@@ -100,7 +98,7 @@ fn out_of_order_lists_run_what_can_run() {
 }
 
 #[test]
-fn a_barrier_holds_back_what_comes_after_and_waits_for_what_came_before() {
+fn a_barrier_follows_earlier_commands_and_precedes_later_ones() {
     let context = Context::new();
     let pool = context.pool(3, false);
     let memory = context.alloc(Kind::Shared, 64);
@@ -152,7 +150,7 @@ fn independent_lists_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn a_large_operation_does_not_stall_its_caller() {
+fn a_large_operation_does_not_block_its_caller() {
     let context = Context::new();
     let size = 512 * MIB;
     let memory = context.alloc(Kind::Device, size);
@@ -299,7 +297,7 @@ fn recorded_lists_run_again_and_again() {
 }
 
 #[test]
-fn a_list_over_freed_memory_is_refused_whole() {
+fn a_list_with_freed_memory_is_refused_as_a_whole() {
     let context = Context::new();
     let queue = context.queue();
     let (kept, freed) = (
@@ -378,7 +376,8 @@ fn fences_are_signalled_after_the_lists() {
 #[test]
 fn an_immediate_list_takes_recorded_ones() {
     type AppendLists = unsafe extern "C" fn(List, u32, *mut List, Event, u32, *mut Event) -> Result;
-    let Some(append) = common::newer::<AppendLists>(c"zeCommandListImmediateAppendCommandListsExp")
+    let Some(append) =
+        common::extension::<AppendLists>(c"zeCommandListImmediateAppendCommandListsExp")
     else {
         return; // A loader older than the function; it is tested without that loader.
     };
@@ -418,12 +417,12 @@ fn an_immediate_list_takes_recorded_ones() {
 }
 
 #[test]
-fn work_that_never_runs_is_let_go() {
+fn commands_that_never_run_are_released() {
     if !common::knows_in_order() {
         return;
     }
     let context = Context::new();
-    // Deeper than any stack, if what waits were let go recursively.
+    // More commands than the stack would allow, if they were released recursively.
     let list = context.immediate(common::IN_ORDER_QUEUE);
     {
         let gate = context.pool(1, false);

@@ -1,4 +1,4 @@
-//! The runtime in a process that forks, ends early, or has not begun.
+//! The runtime in a process that forks, exits early, or has not initialised it.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,41 +8,22 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/process.rs"]
+mod process;
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use common::{Context, Kind, MIB, NONE, OK, bytes, direct};
 use level_zero_sys as sys;
+use process::{alone, in_child};
 
-/// Runs one test of this file in a process of its own; fails when it fails or hangs.
-fn alone(test: &str) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--include-ignored", "--test-threads=1"])
-        .spawn()
-        .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{test}: {status}");
-            return;
-        }
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            panic!("{test} hangs");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+#[test]
+fn a_process_can_exit_with_commands_in_flight() {
+    assert!(process::run("child_ends_early", &[]).status.success());
 }
 
 #[test]
-fn a_process_can_end_with_work_under_way() {
-    alone("child_ends_early");
-}
-
-#[test]
-#[ignore = "run by a_process_can_end_with_work_under_way"]
+#[ignore = "run by a_process_can_exit_with_commands_in_flight"]
 fn child_ends_early() {
     let context = Context::new();
     let pool = context.pool(1, false);
@@ -117,14 +98,10 @@ fn child_forks_while_others_allocate() {
             });
         }
         for _ in 0..200 {
-            let child = unsafe { libc::fork() };
-            if child == 0 {
+            in_child(|| {
                 context.free(context.alloc(Kind::Device, MIB));
-                unsafe { libc::_exit(0) };
-            }
-            let mut status = 1;
-            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            assert_eq!(status, 0);
+                true
+            });
         }
         over.store(true, Ordering::Relaxed);
     });

@@ -1,4 +1,4 @@
-//! The boundary: every function by name, and tables that never grow beyond the version of whoever asks.
+//! The function tables: every function by name, and no entries beyond the caller's version.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ fn tables() -> BTreeMap<&'static str, Vec<(&'static str, u32)>> {
     tables
 }
 
-/// This library, whatever stands in front of it in this process.
+/// This library itself, also when a loader is in front of it.
 fn library() -> &'static sys::Library {
     sys::load_from(common::library_path()).unwrap()
 }
@@ -89,7 +89,7 @@ fn getters_refuse_null_and_other_major_versions() {
 }
 
 #[test]
-fn what_is_not_implemented_says_so() {
+fn unimplemented_functions_return_unsupported() {
     type Any = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> sys::ze_result_t;
     for name in [
         "zeImageCreate",
@@ -182,7 +182,7 @@ fn extension_functions_are_the_implemented_ones() {
 }
 
 #[test]
-fn nothing_in_the_process_can_stand_between_the_library_and_itself() {
+fn internal_calls_cannot_be_interposed() {
     let output = std::process::Command::new("readelf")
         .args(["--relocs", "--dynamic", "--wide"])
         .arg(common::library_path())
@@ -214,7 +214,7 @@ fn all_that_the_loader_exports_is_exported() {
 }
 
 #[test]
-fn tools_and_system_answer_as_a_loader_without_them() {
+fn tools_and_system_return_the_errors_of_a_loader() {
     if !direct() {
         return; // A loader answers for itself.
     }

@@ -1,4 +1,4 @@
-//! Copies, fills and region copies, against the plain way to do them.
+//! Copies, fills and region copies, compared with a simple implementation.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use level_zero_sys as sys;
 /// Bytes around a destination that must stay as they are.
 const GUARD: usize = 64;
 
-/// Around every place where the way of moving changes: vectors, parts, streaming.
+/// Sizes around the thresholds of the implementation: vectors, parts, streaming.
 const SIZES: [usize; 16] = [
     0,
     1,

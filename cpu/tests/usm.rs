@@ -24,7 +24,7 @@ fn properties(
     context: &Context,
     pointer: *const c_void,
 ) -> (sys::ze_memory_type_t, u64, u64, bool) {
-    let mut told = sys::ze_memory_allocation_properties_t {
+    let mut out = sys::ze_memory_allocation_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
         ..Default::default()
     };
@@ -32,24 +32,24 @@ fn properties(
     ok!(zeMemGetAllocProperties(
         context.0,
         pointer,
-        &raw mut told,
+        &raw mut out,
         &raw mut owner
     ));
     assert!(owner.is_null() || owner == device());
-    (told.type_, told.id, told.pageSize, !owner.is_null())
+    (out.type_, out.id, out.pageSize, !owner.is_null())
 }
 
 fn most_at_once() -> usize {
-    let mut told = sys::ze_device_properties_t {
+    let mut out = sys::ze_device_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
         ..Default::default()
     };
-    ok!(zeDeviceGetProperties(device(), &raw mut told));
-    told.maxMemAllocSize as usize
+    ok!(zeDeviceGetProperties(device(), &raw mut out));
+    out.maxMemAllocSize as usize
 }
 
 #[test]
-fn every_kind_and_size_is_told_apart() {
+fn every_kind_and_size_is_reported() {
     let context = Context::new();
     let mut ids = Vec::new();
     for kind in KINDS {
@@ -205,7 +205,7 @@ fn descriptors_are_checked() {
 }
 
 #[test]
-fn what_is_not_an_allocation_is_not_freed() {
+fn freeing_an_invalid_pointer_is_an_error() {
     let context = Context::new();
     let other = Context::new();
     let memory = context.alloc(Kind::Shared, 4096);
@@ -237,7 +237,7 @@ fn what_is_not_an_allocation_is_not_freed() {
 }
 
 #[test]
-fn other_contexts_do_not_know_it() {
+fn allocations_belong_to_their_context() {
     let context = Context::new();
     let other = Context::new();
     let memory = context.alloc(Kind::Device, 100);
@@ -252,7 +252,7 @@ fn other_contexts_do_not_know_it() {
 }
 
 #[test]
-fn address_range_answers_what_is_asked() {
+fn address_range_fills_the_requested_values() {
     let context = Context::new();
     let memory = context.alloc(Kind::Host, 100);
     let (mut base, mut size) = (ptr::null_mut(), 0);
@@ -335,7 +335,7 @@ fn a_blocking_free_waits_for_the_work() {
     thread::sleep(std::time::Duration::from_millis(50));
     assert!(!freeing.is_finished(), "the copy still waits for its event");
     ok!(zeEventHostSignal(pool.events[0]));
-    // The pins go before the event is set, so the event may follow a moment later.
+    // The pins are dropped before the event is set, so the event may be set a moment later.
     freeing.join().unwrap();
     common::wait(pool.events[1]);
     context.free(from);

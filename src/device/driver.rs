@@ -1,4 +1,4 @@
-//! A driver of the runtime: the owner of devices, and the maker of contexts.
+//! Drivers, which own devices and make contexts.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -10,7 +10,7 @@ use super::Device;
 use crate::call::enumerate;
 use crate::error::Result;
 
-/// A Level Zero driver. Cheap to clone; lives as long as the process, as the specification has it.
+/// A Level Zero driver. Cheap to clone; it lives as long as the process, as the specification says.
 ///
 /// Source: Level Zero specification, "Core programming guide", Drivers and devices.
 #[derive(Clone, Debug)]
@@ -20,11 +20,11 @@ pub struct Driver(Arc<Inner>);
 struct Inner {
     library: &'static sys::Library,
     handle: sys::ze_driver_handle_t,
-    /// Asked for once; they refer back to the driver, which lives as long as the process anyway.
+    /// Queried once. The devices refer to the driver, which lives as long as the process.
     devices: OnceLock<Vec<Device>>,
 }
 
-// SAFETY: a driver handle is only a name that the driver made; the specification lets any thread use it.
+// SAFETY: the specification allows any thread to use a driver handle.
 unsafe impl Send for Inner {}
 // SAFETY: as above, the calls that take a driver handle may run at the same time.
 unsafe impl Sync for Inner {}
@@ -49,7 +49,7 @@ impl Driver {
             .collect())
     }
 
-    /// The GPU devices of this driver, the CPU runtime's among them (it calls itself a GPU, for SYCL's sake).
+    /// The GPU devices of this driver, among them the CPU runtime's device, which reports that type for SYCL.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's answer.
@@ -69,7 +69,7 @@ impl Driver {
         Ok(self.0.devices.get_or_init(|| devices))
     }
 
-    /// The device of this driver that somebody else got as `handle`, a sub-device perhaps.
+    /// The device of this driver with a foreign handle, which may be a sub-device.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's answer.
@@ -84,7 +84,7 @@ impl Driver {
         known.map_or_else(|| Device::new(self, handle), |device| Ok(device.clone()))
     }
 
-    /// Whether `handle` is a device of this driver, or a part of one. It may be any address: it is compared, not used.
+    /// Whether `handle` is a device or a sub-device of this driver. It may be any address, as it is only compared.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's answer.
@@ -97,7 +97,7 @@ impl Driver {
         Ok(false)
     }
 
-    /// Whether `part` is `device`, a device of this driver, or below it.
+    /// Whether `part` is `device`, a device of this driver, or one of its sub-devices at any depth.
     pub(crate) fn is_part(
         &self,
         device: sys::ze_device_handle_t,
@@ -139,7 +139,7 @@ impl Driver {
         Ok(((version.0 >> 16) as u16, (version.0 & 0xffff) as u16))
     }
 
-    /// The library that the driver was asked through.
+    /// The library of the driver.
     #[must_use]
     pub fn library(&self) -> &'static sys::Library {
         self.0.library

@@ -1,4 +1,4 @@
-//! Drivers and their devices, and the facts about a device that allocations need.
+//! Drivers and their devices, with the properties that allocations need.
 
 mod driver;
 
@@ -18,7 +18,7 @@ use self::driver::text;
 /// Intel's PCI vendor number.
 const VENDOR_INTEL: u32 = 0x8086;
 
-/// A Level Zero device. Cheap to clone; equal when the driver calls it the same device.
+/// A Level Zero device. Cheap to clone; equal when the handles are.
 ///
 /// Source: Level Zero specification, "Core API", Device.
 #[derive(Clone)]
@@ -34,18 +34,18 @@ struct Inner {
     largest_allocation: u64,
     concurrent_shared_access: bool,
     integrated: bool,
-    /// Nothing runs on it any more, in this process.
+    /// Set once no work can run on it any more in this process.
     lost: AtomicBool,
-    /// Asked for once.
+    /// Queried once.
     memory_size: OnceLock<u64>,
 }
 
-/// How a device counts time.
+/// The clock of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     /// Ticks per second.
     frequency: u64,
-    /// How many bits of a kernel timestamp count before it starts from 0 again.
+    /// The number of bits after which a kernel timestamp wraps around.
     valid_bits: u32,
 }
 
@@ -55,13 +55,13 @@ impl Timer {
         u64::try_from(nanoseconds).unwrap_or(u64::MAX)
     }
 
-    /// As many ticks as the clock does in that time.
+    /// The number of ticks in `time`.
     pub(crate) fn ticks(self, time: Duration) -> u64 {
         let ticks = time.as_nanos() * u128::from(self.frequency) / 1_000_000_000;
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
-    /// From one timestamp to the next, which may be behind the point where counting starts again.
+    /// The ticks from one timestamp to a later one, with at most one wrap-around between them.
     pub(crate) fn ticks_between(self, start: u64, end: u64) -> u64 {
         let mask = 1u64
             .checked_shl(self.valid_bits)
@@ -70,19 +70,19 @@ impl Timer {
     }
 }
 
-// SAFETY: a device handle is only a name that the driver made; the specification lets any thread use it.
+// SAFETY: the specification allows any thread to use a device handle.
 unsafe impl Send for Inner {}
 // SAFETY: as above, and everything else is read-only.
 unsafe impl Sync for Inner {}
 
 impl Device {
-    /// Wraps a handle that `driver` made.
+    /// Wraps a handle of `driver`.
     pub(crate) fn new(driver: &Driver, handle: sys::ze_device_handle_t) -> Result<Self> {
         let mut properties = sys::ze_device_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
             ..Default::default()
         };
-        // SAFETY: the handle comes from the driver and `properties` says what it is.
+        // SAFETY: the handle comes from the driver and `properties` names its type.
         unsafe {
             call!(
                 driver.library(),
@@ -105,7 +105,15 @@ impl Device {
         })))
     }
 
-    /// The device's own name; the CPU runtime's says that it is a CPU.
+    /// Whether `part` is this device itself, or one of its sub-devices at any depth.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    pub fn contains(&self, part: &Self) -> Result<bool> {
+        self.driver().is_part(self.handle(), part.handle())
+    }
+
+    /// The device's name; that of the CPU runtime's device says that it is a CPU.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
@@ -123,8 +131,8 @@ impl Device {
         self.0.largest_allocation
     }
 
-    /// Whether the host and this device may use the same shared allocation at the same time. Where they may not, the
-    /// driver migrates the allocation as a whole, so host access has to wait until the device's work on it is complete.
+    /// Whether the host and this device may access the same shared allocation concurrently. If not, the driver migrates the
+    /// allocation as a whole, and a host access has to wait until the device's work on it is complete.
     ///
     /// Source: Level Zero specification, `ze_memory_access_cap_flags_t`, `CONCURRENT`.
     #[must_use]
@@ -132,13 +140,13 @@ impl Device {
         self.0.concurrent_shared_access
     }
 
-    /// How many bytes the device's memories have together; never less than the largest allocation. [`u64::MAX`] where the
-    /// driver does not tell.
+    /// The sum of the device's memories in bytes, at least the largest allocation; [`u64::MAX`] where the driver does not
+    /// report it.
     #[must_use]
     pub fn memory_size(&self) -> u64 {
         *self.0.memory_size.get_or_init(|| {
-            let told = self.memories().unwrap_or_default();
-            let total = told
+            let memories = self.memories().unwrap_or_default();
+            let total = memories
                 .iter()
                 .fold(0u64, |total, memory| total.saturating_add(memory.totalSize));
             match total {
@@ -154,7 +162,7 @@ impl Device {
             ..Default::default()
         };
         enumerate(empty, |count, memories| {
-            // SAFETY: the device is alive; `enumerate` passes null or room for `count` structures that say what they are.
+            // SAFETY: the device is alive; `enumerate` passes null or room for `count` structures that name their type.
             unsafe {
                 call!(
                     self.driver().library(),
@@ -164,7 +172,7 @@ impl Device {
         })
     }
 
-    /// Whether this device can read and write memory that is on `peer`.
+    /// Whether this device can read and write memory of `peer`.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's answer.
@@ -180,15 +188,14 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// Asks whether the device is lost, which it stays: then this is an error. A driver that cannot tell is believed to have
-    /// it.
+    /// Returns an error when the device is lost, which is permanent. A driver that cannot tell counts as having it.
     pub(crate) fn check_alive(&self) -> Result<()> {
         // SAFETY: the device is alive.
-        let ask = || unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
-        match ask() {
+        let query = || unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
+        match query() {
             Err(error) if is_loss(&error) => {
-                // Asked once more, as the answer is for good.
-                if ask().is_err_and(|error| is_loss(&error)) {
+                // Confirmed by a second query, as the flag is never reset.
+                if query().is_err_and(|error| is_loss(&error)) {
                     self.0.lost.store(true, Ordering::Relaxed);
                 }
                 Err(error)
@@ -197,8 +204,11 @@ impl Device {
         }
     }
 
-    /// An error once the device is known to be lost.
-    pub(crate) fn check_not_lost(&self) -> Result<()> {
+    /// Checks that the device is not known to be lost.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
+    pub fn check_not_lost(&self) -> Result<()> {
         if !self.0.lost.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -208,21 +218,24 @@ impl Device {
         })
     }
 
-    /// An error where the host may not touch shared memory any more: on a lost device with memory of its own the bytes may
-    /// be there, and Intel's driver ends the process when it cannot get them.
-    pub(crate) fn check_shared_memory(&self) -> Result<()> {
+    /// Checks that the host may access shared memory. After the loss of a device with memory of its own, the bytes may be on
+    /// the device, and Intel's driver aborts the process when it cannot migrate them.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
+    pub fn check_shared_memory(&self) -> Result<()> {
         if self.0.integrated || self.0.concurrent_shared_access {
             return Ok(());
         }
         self.check_not_lost()
     }
 
-    /// Whether its driver works in a fork's child, too: zeusm's CPU runtime does, which its devices' names tell.
+    /// Whether its driver also works in a fork's child. Only zeusm's CPU runtime does, which its devices' names identify.
     pub(crate) fn survives_forks(&self) -> bool {
         self.name().starts_with("zeusm CPU runtime")
     }
 
-    /// Whether this is a GPU by Level Zero's word.
+    /// Whether Level Zero reports it as a GPU.
     #[must_use]
     pub fn is_gpu(&self) -> bool {
         self.0.kind == sys::ZE_DEVICE_TYPE_GPU
@@ -236,12 +249,12 @@ impl Device {
 
     /// The clock that kernel timestamps are read from.
     pub(crate) fn timer(&self) -> Result<Timer> {
-        // Of the two forms of these properties this one has the frequency; the other rounds to whole nanoseconds.
+        // This version of the structure has the frequency; the older one has the period in whole nanoseconds.
         let mut properties = sys::ze_device_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2,
             ..Default::default()
         };
-        // SAFETY: the handle comes from the driver and `properties` says what it is.
+        // SAFETY: the handle comes from the driver and `properties` names its type.
         unsafe {
             call!(
                 self.driver().library(),
@@ -254,7 +267,7 @@ impl Device {
         })
     }
 
-    /// What that clock shows now.
+    /// The current value of that clock.
     pub(crate) fn now(&self) -> Result<u64> {
         let (mut host, mut ticks) = (0, 0);
         // SAFETY: the device is alive, and both outlive the call.
@@ -284,13 +297,13 @@ fn is_loss(error: &Error) -> bool {
     error.result() == Some(sys::ZE_RESULT_ERROR_DEVICE_LOST)
 }
 
-/// The driver's word on [`Device::has_concurrent_shared_access`]; a driver that does not answer does not promise it.
+/// Queries [`Device::has_concurrent_shared_access`]; `false` when the query fails.
 fn has_concurrent_shared_access(driver: &Driver, handle: sys::ze_device_handle_t) -> bool {
     let mut access = sys::ze_device_memory_access_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES,
         ..Default::default()
     };
-    // SAFETY: the handle comes from the driver and `access` says what it is.
+    // SAFETY: the handle comes from the driver and `access` names its type.
     let answer = unsafe {
         call!(
             driver.library(),
@@ -324,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_become_nanoseconds_and_counters_start_again() {
+    fn ticks_are_converted_and_counters_wrap_around() {
         let timer = Timer {
             frequency: 19_200_000,
             valid_bits: 32,

@@ -1,4 +1,4 @@
-//! The C structures and constants of DLPack 1.0, field by field.
+//! The C structures and constants of DLPack 1.0.
 
 use std::ffi::c_void;
 
@@ -7,21 +7,21 @@ pub const VERSION: Version = Version { major: 1, minor: 0 };
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY`: the consumer must not write.
 pub const FLAG_READ_ONLY: u64 = 1 << 0;
-/// `DLPACK_FLAG_BITMASK_IS_COPIED`: the memory is a copy that nobody else uses.
+/// `DLPACK_FLAG_BITMASK_IS_COPIED`: the memory is a copy for the consumer alone.
 pub const FLAG_IS_COPIED: u64 = 1 << 1;
 
 /// `kDLCPU`: memory of the host.
 pub const CPU: i32 = 1;
-/// `kDLOneAPI`: USM in the default context of a SYCL device that is no part of another.
+/// `kDLOneAPI`: USM in the default context of a root device of SYCL.
 pub const ONEAPI: i32 = 14;
 
 /// `DLPackVersion`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
-    /// Another major version has another layout behind the flags.
+    /// Another major version has another layout after the flags.
     pub major: u32,
-    /// Another minor version has more constants.
+    /// A newer minor version has more constants.
     pub minor: u32,
 }
 
@@ -31,7 +31,7 @@ pub struct Version {
 pub struct Device {
     /// `DLDeviceType`: [`CPU`], [`ONEAPI`] or another.
     pub kind: i32,
-    /// Which device of that type.
+    /// The number of the device among those of its type.
     pub id: i32,
 }
 
@@ -51,9 +51,9 @@ pub struct DataType {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor {
-    /// Where `byte_offset` counts from; may be null when there are no elements.
+    /// The address that `byte_offset` is relative to; may be null without elements.
     pub data: *mut c_void,
-    /// Where the memory is.
+    /// The device of the memory.
     pub device: Device,
     /// The length of `shape` and `strides`.
     pub ndim: i32,
@@ -63,7 +63,7 @@ pub struct Tensor {
     pub shape: *mut i64,
     /// In elements; null for row-major without gaps.
     pub strides: *mut i64,
-    /// From `data` to the element with all indices 0.
+    /// The offset from `data` to the element with all indices 0.
     pub byte_offset: u64,
 }
 
@@ -73,19 +73,19 @@ pub struct Tensor {
 pub struct Unversioned {
     /// The array.
     pub tensor: Tensor,
-    /// The producer's own.
+    /// Opaque data of the producer.
     pub context: *mut c_void,
     /// Frees the structure; may be null.
     pub deleter: Option<unsafe extern "C" fn(*mut Self)>,
 }
 
-/// `DLManagedTensorVersioned`. All up to `flags` is the same in every version.
+/// `DLManagedTensorVersioned`. The fields up to `flags` are the same in every version.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Versioned {
     /// The version of this structure.
     pub version: Version,
-    /// The producer's own.
+    /// Opaque data of the producer.
     pub context: *mut c_void,
     /// Frees the structure; may be null.
     pub deleter: Option<unsafe extern "C" fn(*mut Self)>,

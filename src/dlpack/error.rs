@@ -1,37 +1,37 @@
-//! What can be wrong with a tensor.
+//! The errors of DLPack's import and export.
 
 use super::abi;
 use crate::suai;
 
-/// Why a DLPack tensor cannot be taken, or an array not be given as one.
+/// Why a DLPack tensor cannot be imported, or an array cannot be exported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A layout of the structure that nobody here knows.
-    #[error("it is of DLPack {}.{}; version {} is the newest that is known", .0.major, .0.minor, abi::VERSION.major)]
+    /// The structure has an unsupported version.
+    #[error("it is of DLPack {}.{}; version {} is the newest supported one", .0.major, .0.minor, abi::VERSION.major)]
     Version(abi::Version),
-    /// A number of dimensions that no array has.
+    /// The number of dimensions is out of range.
     #[error("'ndim' is {ndim}; it must be 0 to {}", suai::MAX_NDIM)]
     Dimensions {
-        /// What the tensor says.
+        /// The tensor's value.
         ndim: i32,
     },
-    /// Dimensions, but no shape.
+    /// The shape is null although there are dimensions.
     #[error("'shape' is null, but 'ndim' is {0}")]
     NoShape(i32),
-    /// Elements, but no memory.
+    /// The data pointer is null although there are elements.
     #[error("'data' is null, but 'shape' {0:?} has elements")]
     NoData(Vec<usize>),
-    /// Vectors as elements.
+    /// The elements are vectors.
     #[error("elements of {0} lanes are not supported, only single ones")]
     Lanes(u16),
-    /// A type of elements for which there is no other name here.
+    /// The type of the elements is not supported.
     #[error("elements of type code {} with {} bits are not supported", .0.code, .0.bits)]
     DataType(abi::DataType),
-    /// Items that DLPack cannot name.
+    /// The type of the items does not exist in DLPack.
     #[error("items of type '{0}' have no DLPack type")]
     Item(suai::ItemType),
-    /// Shape, strides and offset contradict each other or reach outside of all memory.
+    /// Shape, strides and offset are inconsistent, or reach beyond the address space.
     #[error(transparent)]
     Layout(#[from] suai::Error),
 }

@@ -1,4 +1,4 @@
-//! Giving: a structure that owns what keeps its memory alive.
+//! Export: a structure that owns a reference to its memory.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -7,7 +7,7 @@ use std::ptr;
 use super::tensor::data_type;
 use super::{Error, Form, Tensor, abi};
 
-/// What the structure's `context` points to: all that it needs, freed together.
+/// The structure with all that it refers to; its `context` points to this.
 struct Exported {
     structure: Structure,
     /// The shape, then the strides.
@@ -23,13 +23,13 @@ enum Structure {
 impl Tensor {
     /// Makes the structure, and keeps `owner` until its deleter is called, which any thread may do.
     ///
-    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. `data` is the lowest
-    /// byte of the array and `byte_offset` leads to its first element, for both packages that forget the offset of
-    /// arrays without negative strides and those that take nothing below `data`. Without elements `data` stays the
-    /// pointer, though the header says null, for dpctl cannot take null.
+    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. `data` is the lowest address of
+    /// the array and `byte_offset` that of its first element relative to it: some packages ignore the offset of arrays without
+    /// negative strides, and some refuse elements below `data`. Without elements, `data` is the array's pointer, although the
+    /// header says null, as dpctl refuses null.
     ///
     /// # Errors
-    /// [`Error::Item`] for items that have no DLPack type.
+    /// [`Error::Item`] for items without a DLPack type.
     pub fn export(&self, form: Form, owner: Box<dyn Any + Send>) -> Result<*mut c_void, Error> {
         let dtype = data_type(self.item)?;
         let ndim = self.layout.ndim();
@@ -54,7 +54,7 @@ impl Tensor {
             ndim: i32::try_from(ndim).unwrap_or(i32::MAX), // MAX_NDIM is far less.
             dtype,
             shape: first,
-            // Within or one past the end of `numbers`, which are twice as many.
+            // Within `numbers`, which has the strides after the shape, or one past its end.
             strides: first.wrapping_add(ndim),
             byte_offset: byte_offset.unsigned_abs() as u64,
         };
@@ -77,7 +77,7 @@ impl Tensor {
             _numbers: numbers,
             _owner: owner,
         }));
-        // SAFETY: the box was made just now and nobody else knows of it.
+        // SAFETY: the box has just been made, and has no other reference.
         Ok(match unsafe { &mut (*exported).structure } {
             Structure::Versioned(structure) => {
                 structure.context = exported.cast();
@@ -98,7 +98,7 @@ impl Tensor {
 
 unsafe extern "C" fn delete_versioned(structure: *mut abi::Versioned) {
     if !structure.is_null() {
-        // SAFETY: the structure is one of `export`, whose context is the box around it, and this is called once.
+        // SAFETY: `export` made the structure, whose context is the box around it; a deleter is called once.
         drop(unsafe { Box::from_raw((*structure).context.cast::<Exported>()) });
     }
 }
@@ -110,7 +110,7 @@ unsafe extern "C" fn delete_unversioned(structure: *mut abi::Unversioned) {
     }
 }
 
-/// Calls the deleter of a structure, if it has one.
+/// Calls the deleter of a structure, if there is one.
 ///
 /// # Safety
 /// `structure` must be a valid structure of that form; it is invalid afterwards.

@@ -1,32 +1,32 @@
-//! Taking: a structure that came from elsewhere, given back exactly once.
+//! Import: a foreign structure, whose deleter is called exactly once.
 
 use std::ffi::c_void;
 
 use super::{Error, Form, Tensor, abi, release};
 
-/// A structure that was taken over: its deleter is called when this is dropped.
+/// The ownership of a foreign structure: the drop calls its deleter.
 #[derive(Debug)]
 pub struct Managed {
     form: Form,
     structure: *mut c_void,
 }
 
-// SAFETY: DLPack lets any thread call the deleter, and nothing else is done with the structure.
+// SAFETY: DLPack allows any thread to call the deleter, which is the only access to the structure.
 unsafe impl Send for Managed {}
 // SAFETY: as above.
 unsafe impl Sync for Managed {}
 
 impl Managed {
-    /// Takes the structure over.
+    /// Takes the ownership of the structure.
     ///
     /// # Safety
-    /// `structure` must be a valid structure of that form whose deleter nobody else calls.
+    /// `structure` must be a valid structure of that form without another owner.
     #[must_use]
     pub unsafe fn new(form: Form, structure: *mut c_void) -> Self {
         Self { form, structure }
     }
 
-    /// Reads and checks a structure that has not been taken over, so that one which cannot be used stays whose it is.
+    /// Reads and validates a structure before its ownership is taken, so that an invalid one stays its owner's.
     ///
     /// # Errors
     /// [`Error`], which names the field and the value.
@@ -34,7 +34,7 @@ impl Managed {
     /// # Safety
     /// `structure` must be a valid structure of that form.
     pub unsafe fn tensor(form: Form, structure: *mut c_void) -> Result<Tensor, Error> {
-        // SAFETY: the caller vouches for the structure; of another major version, only what precedes `tensor` is read.
+        // SAFETY: the caller vouches for the structure. For another major version, only fields before `tensor` are read.
         unsafe {
             match form {
                 Form::Unversioned => {
@@ -55,7 +55,7 @@ impl Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        // SAFETY: `new` was told that the structure is valid and this its only owner.
+        // SAFETY: the caller of `new` vouched that the structure is valid, and this its only owner.
         unsafe { release(self.form, self.structure) };
     }
 }

@@ -1,8 +1,8 @@
-//! DLPack: arrays handed from one package to another as C structures with a deleter.
+//! DLPack: the exchange of arrays between packages as C structures with a deleter.
 //!
-//! [`Tensor`] says what an array is, [`export`](Tensor::export) makes the structure that a consumer gets, and
-//! [`Managed`] is a structure that came from elsewhere: read with [`Managed::tensor`], given back when dropped. Python's
-//! capsules around the structures are none of this module's business, only their [names](Form).
+//! A [`Tensor`] describes an array, [`export`](Tensor::export) makes the structure for a consumer, and [`Managed`] owns an
+//! imported structure, which [`Managed::tensor`] reads. Of Python's capsules around the structures, only the [names](Form)
+//! are here.
 //!
 //! Source: DLPack 1.0, the header `dlpack.h` (the structures and constants in [`abi`]), and "Python Specification for
 //! DLPack" (the capsules' names, who calls the deleter when).

@@ -1,4 +1,4 @@
-//! What an array is, in DLPack's terms and checked.
+//! The validated description of an array in DLPack's terms.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::slice;
 use super::{Error, abi};
 use crate::suai::{DlpackType, ItemType, Layout, MAX_NDIM};
 
-/// Where a tensor's memory is.
+/// The device of a tensor's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
     /// The host.
     Cpu,
     /// The SYCL device with this position among all root devices of the process.
     OneApi(i32),
-    /// A device of a type that has no SYCL.
+    /// A device of any other type.
     Other(abi::Device),
 }
 
@@ -72,7 +72,7 @@ impl Form {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Versioned, Self::Unversioned];
 
-    /// The name of a Python capsule with a structure that nobody has taken.
+    /// The name of an unused Python capsule.
     #[must_use]
     pub const fn name(self) -> &'static CStr {
         match self {
@@ -81,7 +81,7 @@ impl Form {
         }
     }
 
-    /// The name that whoever takes the structure gives to the capsule.
+    /// The name of a capsule whose structure a consumer owns.
     #[must_use]
     pub const fn used_name(self) -> &'static CStr {
         match self {
@@ -91,12 +91,12 @@ impl Form {
     }
 }
 
-/// An array as a DLPack tensor describes it, free of contradictions.
+/// The consistent description of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
-    /// What the layout's offset counts from, an address; 0 only where there are no elements.
+    /// The address that the layout's offset is relative to; 0 only without elements.
     pub pointer: usize,
-    /// Where the memory is.
+    /// The device of the memory.
     pub device: Device,
     /// The type of the items.
     pub item: ItemType,
@@ -104,12 +104,12 @@ pub struct Tensor {
     pub layout: Layout,
     /// Whether writing is forbidden.
     pub read_only: bool,
-    /// Whether the memory is a copy that nobody else uses.
+    /// Whether the memory is a copy for the consumer alone.
     pub copied: bool,
 }
 
 impl Tensor {
-    /// Reads and checks the structure.
+    /// Reads and validates the structure.
     ///
     /// # Errors
     /// [`Error`], which names the field and the value.
@@ -125,7 +125,7 @@ impl Tensor {
         // SAFETY: the caller vouches for both.
         let (shape, strides) = unsafe { (integers(raw.shape, ndim), integers(raw.strides, ndim)) };
         let shape = shape.ok_or(Error::NoShape(raw.ndim))?;
-        // Rows of no known length, when there are none.
+        // Without dimensions, the strides are irrelevant.
         let strides = strides.filter(|_| ndim > 0);
         let (offset, odd) = (
             raw.byte_offset / item.size() as u64,
@@ -137,7 +137,7 @@ impl Tensor {
         if pointer == 0 && layout.elements() != 0 {
             return Err(Error::NoData(layout.shape().to_vec()));
         }
-        // An offset that is no whole number of elements goes to the pointer.
+        // The remainder of an offset that is not a multiple of the item's size is added to the pointer.
         let pointer = pointer.wrapping_add(odd as usize);
         layout.extent().addresses(pointer)?;
         Ok(Self {

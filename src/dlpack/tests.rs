@@ -1,4 +1,4 @@
-//! The structures, there and back.
+//! Round trips of the structures, and invalid ones.
 #![allow(clippy::unwrap_used)]
 
 use std::mem::offset_of;
@@ -36,7 +36,7 @@ fn the_structures_are_laid_out_as_in_c() {
 }
 
 #[test]
-fn what_goes_out_comes_back() {
+fn an_exported_tensor_is_imported_unchanged() {
     for (given, offset) in [
         (tensor(&[2, 3], None, 0), 0),
         (tensor(&[2, 3], Some(&[-3, 1]), 5), 3),
@@ -93,7 +93,7 @@ fn refusal(tensor: &abi::Tensor) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn an_invalid_field_is_named() {
     let (mut shape, mut strides) = ([3], [1]);
     let good = raw(&mut shape, &mut strides);
     // SAFETY: as for `refusal`.
@@ -147,7 +147,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn no_strides_are_row_major_and_odd_offsets_move_the_pointer() {
+fn null_strides_are_row_major_and_odd_offsets_move_the_pointer() {
     let mut shape = [2, 3];
     let tensor = abi::Tensor {
         strides: ptr::null_mut(),
@@ -213,8 +213,7 @@ fn any_integer() -> impl Strategy<Value = i64> {
 }
 
 proptest! {
-    /// Whatever a producer writes into the structure, the answer is an array whose elements have addresses, or an error
-    /// that says why not; and the array goes out as it came in.
+    /// Any structure is either refused with an error, or gives an array within the address space whose export is the same.
     #[test]
     fn any_structure_is_read_or_refused(
         (shape, strides) in (0..70usize).prop_flat_map(|length| {

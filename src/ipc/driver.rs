@@ -1,4 +1,4 @@
-//! Level Zero's side: its handles, which begin with a file descriptor.
+//! Level Zero's IPC handles, which begin with a file descriptor.
 
 use std::ffi::{CStr, c_char};
 use std::io;
@@ -11,13 +11,13 @@ use rustix::io::Errno;
 use rustix::process::Resource;
 
 use super::Error;
-use super::identity::File;
-use super::lent::Lent;
+use super::driver_descriptor::DriverDescriptor;
+use super::identity::FileId;
 use crate::context::Context;
 use crate::device::Device;
 use crate::device::Driver;
 
-/// Whether a driver passes memory between processes.
+/// Whether a driver supports IPC of memory.
 ///
 /// # Errors
 /// [`crate::error::Error::Call`] with the driver's answer.
@@ -38,16 +38,16 @@ pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
     Ok(properties.flags & sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0 != 0)
 }
 
-/// Level Zero's handle.
+/// Level Zero's IPC handle (`ze_ipc_mem_handle_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Raw(pub [u8; 64]);
+pub struct DriverHandle(pub [u8; 64]);
 
-impl Raw {
+impl DriverHandle {
     /// Of the allocation that begins at `base`.
     pub fn get(context: &Context, base: usize) -> crate::error::Result<Self> {
         let mut handle = sys::ze_ipc_mem_handle_t::default();
         let base = ptr::without_provenance(base);
-        // SAFETY: the context is alive, the address is looked up and not followed.
+        // SAFETY: the context is alive, and the address is looked up and not dereferenced.
         unsafe {
             call!(
                 context.library(),
@@ -57,43 +57,38 @@ impl Raw {
         Ok(Self(handle.data.map(|byte| byte as u8)))
     }
 
-    /// Gives it back, where the driver knows how (since specification 1.6).
+    /// Releases it, if the driver has that function (since specification 1.6).
     pub fn put(&self, context: &Context) {
-        type Put = unsafe extern "C" fn(
-            sys::ze_context_handle_t,
-            sys::ze_ipc_mem_handle_t,
-        ) -> sys::ze_result_t;
-        // SAFETY: this is the function's type in the specification.
-        if let Ok(put) = unsafe { context.library().symbol::<Put>(c"zeMemPutIpcHandle") } {
-            // The driver keeps what it does not want to take back; it goes with the memory.
+        if let Some(put) = context.library().extensions().zeMemPutIpcHandle {
+            // A failure is ignored: the driver releases the handle with the memory.
             // SAFETY: the context is alive and made the handle.
             let _ = unsafe { put(context.handle(), self.handle()) };
         }
     }
 
-    /// Maps the memory; `moved` is the handle's descriptor in this process.
+    /// Maps the memory; `received` is the handle's descriptor in this process.
     ///
-    /// The older of Intel's drivers take the number in the handle for a descriptor of this process, the newer ones for
-    /// one of the process that made it. Both are right when the descriptor has the same number here as there; where that
-    /// number is taken, the new one is written into the handle, which the older ones and the CPU runtime understand.
+    /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
+    /// exporting process. The descriptor therefore gets the same number here as there. If that number is in use, the new
+    /// number is written into the handle, which older drivers and the CPU runtime support.
     ///
     /// # Safety
-    /// A driver of the same kind, in a process that is trusted, must have given the handle, with `moved` as its
-    /// descriptor: what else the bytes hold, drivers believe without a check.
+    /// A driver of the same kind, in a trusted process, must have made the handle, with `received` as its descriptor:
+    /// drivers do not check the other bytes.
     pub unsafe fn open(
         &self,
         context: &Context,
         device: &Device,
-        moved: Option<OwnedFd>,
+        received: Option<OwnedFd>,
     ) -> Result<usize, Error> {
         let mut handle = *self;
-        let moved = moved.map(|moved| Lent::new(moved, self.descriptor()));
-        let moved = moved.transpose().map_err(|cause| {
+        let passed = received.map(|received| DriverDescriptor::new(received, self.descriptor()));
+        let passed = passed.transpose().map_err(|cause| {
             let what = "cannot duplicate the descriptor of the memory";
             Error::System { what, cause }
         })?;
-        if let Some(moved) = &moved {
-            handle.0[..4].copy_from_slice(&moved.number().to_ne_bytes());
+        if let Some(passed) = &passed {
+            handle.0[..4].copy_from_slice(&passed.number().to_ne_bytes());
         }
         let mut pointer = ptr::null_mut();
         // SAFETY: context and device are alive, and the caller vouches for the handle.
@@ -112,20 +107,20 @@ impl Raw {
         Ok(pointer.expose_provenance())
     }
 
-    /// The number that a handle begins with by custom.
+    /// The descriptor's number, with which a handle begins by convention.
     pub fn descriptor(&self) -> i32 {
         i32::from_ne_bytes(std::array::from_fn(|index| self.0[index]))
     }
 
-    /// What that number names in this process, if it names anything.
-    pub fn file(&self) -> Option<File> {
+    /// The file of that descriptor in this process, if it is one.
+    pub fn file(&self) -> Option<FileId> {
         let number = self.descriptor();
         if number < 0 {
             return None;
         }
-        // SAFETY: the driver has just given the number for a descriptor that it keeps open; a number that names nothing
-        // is an error, not undefined.
-        File::of(unsafe { BorrowedFd::borrow_raw(number) })
+        // SAFETY: the driver has just returned the number of a descriptor that it keeps open. Any other number gives an
+        // error, and not undefined behaviour.
+        FileId::of(unsafe { BorrowedFd::borrow_raw(number) })
     }
 
     fn handle(&self) -> sys::ze_ipc_mem_handle_t {
@@ -135,10 +130,10 @@ impl Raw {
     }
 }
 
-/// Unmaps what [`Raw::open`] mapped.
+/// Unmaps memory that [`DriverHandle::open`] mapped.
 pub fn close(context: &Context, pointer: usize) {
-    // The answer can only be told to nobody.
-    // SAFETY: the caller owns the mapping, and nothing runs on it any more.
+    // A failure is ignored, as a drop cannot report it.
+    // SAFETY: the caller owns the mapping, and no work on it is in flight.
     let _ = unsafe {
         call!(
             context.library(),
@@ -147,14 +142,13 @@ pub fn close(context: &Context, pointer: usize) {
     };
 }
 
-/// What a driver's refusal of an allocation of `size` bytes means: drivers answer a few codes to everything, so the kernel
-/// is asked what may be the reason.
+/// The error for a driver's refusal of an allocation of `size` bytes. Drivers use few result codes, so this checks for a
+/// shortage of the kernel's resources.
 pub fn explain(device: &Device, size: usize, cause: crate::error::Error) -> Error {
-    // Asked first, as the driver has words for its last failure only.
+    // First, as the driver describes its last failure only.
     let description = description(device.driver());
     if let Some(cause) = shortage(size) {
-        let what =
-            "the Level Zero driver cannot pass the memory, nor can the kernel (memfd_create)";
+        let what = "the Level Zero driver cannot share the memory, as the kernel refuses a file for it (memfd_create)";
         return Error::System { what, cause };
     }
     match is_supported(device.driver()) {
@@ -166,30 +160,23 @@ pub fn explain(device: &Device, size: usize, cause: crate::error::Error) -> Erro
     }
 }
 
-/// Why this process can have no memory file of `size` bytes now, if so.
+/// The reason why this process cannot make a memory file of `size` bytes now; `None` if it can.
 fn shortage(size: usize) -> Option<io::Error> {
-    // A driver may need several descriptors at once.
+    // A driver may need several descriptors.
     let files = || rustix::fs::memfd_create("zeusm-ipc", MemfdFlags::CLOEXEC);
     let files: Result<Vec<_>, _> = (0..4).map(|_| files()).collect();
-    let longest = rustix::process::getrlimit(Resource::Fsize).current;
+    let limit = rustix::process::getrlimit(Resource::Fsize).current;
     match files {
         Err(error) => Some(error.into()),
-        Ok(_) if longest.is_some_and(|longest| longest < size as u64) => Some(Errno::FBIG.into()),
+        Ok(_) if limit.is_some_and(|limit| limit < size as u64) => Some(Errno::FBIG.into()),
         Ok(_) => None,
     }
 }
 
-/// The driver's words for what failed last in this thread (since specification 1.6); empty where it has none.
+/// The driver's description of this thread's last error (since specification 1.6); empty if it has none.
 fn description(driver: &Driver) -> String {
-    type Describe =
-        unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> sys::ze_result_t;
-    // SAFETY: this is the function's type in the specification.
-    let describe = unsafe {
-        driver
-            .library()
-            .symbol::<Describe>(c"zeDriverGetLastErrorDescription")
-    };
-    let Ok(describe) = describe else {
+    let functions = driver.library().extensions();
+    let Some(describe) = functions.zeDriverGetLastErrorDescription else {
         return String::new();
     };
     let mut text = ptr::null();
@@ -198,7 +185,7 @@ fn description(driver: &Driver) -> String {
     if result != sys::ZE_RESULT_SUCCESS || text.is_null() {
         return String::new();
     }
-    // SAFETY: the driver gave a string, which is valid until the thread's next failing call.
+    // SAFETY: the driver returned a string, which is valid until the thread's next failing call.
     unsafe { CStr::from_ptr(text) }
         .to_string_lossy()
         .into_owned()

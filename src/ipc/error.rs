@@ -1,19 +1,19 @@
-//! What can go wrong between processes.
+//! The errors of memory between processes.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Why memory cannot be exported, or a handle not be opened.
+/// Why memory cannot be exported, or a handle cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes are no handle.
-    #[error("these {length} bytes are no IPC handle of zeusm: {reason}")]
+    /// The bytes are not a handle.
+    #[error("these {length} bytes are not an IPC handle of zeusm: {reason}")]
     Malformed {
-        /// How many bytes there are.
+        /// The number of bytes.
         length: usize,
-        /// What is wrong with them.
+        /// The reason.
         reason: &'static str,
     },
     /// The handle was made by another version of zeusm.
@@ -23,7 +23,7 @@ pub enum Error {
     Version {
         /// The handle's version.
         found: u32,
-        /// The version that is read here.
+        /// The version that this process supports.
         known: u32,
     },
     /// The handle was made on another machine, or before this one was started.
@@ -37,28 +37,28 @@ pub enum Error {
         /// The boot id of this one.
         ours: String,
     },
-    /// The memory is on another device than the one it is to be opened on.
+    /// The memory is on another device than the one to open it on.
     #[error("the IPC handle's memory is on device {theirs}, not on {name} ({ours})")]
     AnotherDevice {
         /// The UUID of the device that the memory is on.
         theirs: String,
-        /// The UUID of the device named at opening.
+        /// The UUID of the device to open it on.
         ours: String,
-        /// The name of the latter.
+        /// The name of that device.
         name: String,
     },
-    /// The process did not make the handle, or not as it is.
+    /// The process did not make the handle, or not with this content.
     #[error(
-        "the IPC handle is not one of process {process}, or was changed after that made it: its seal does not fit"
+        "the IPC handle was not made by process {process}, or was changed since: its authentication tag is wrong"
     )]
     Forged {
         /// The process that the handle names.
         process: u32,
     },
-    /// The process that made the handle is another user's, whom this process has no reason to believe.
+    /// The process that made the handle belongs to another user, which is not trusted.
     #[error(
-        "the memory of the IPC handle belongs to process {process} of user {user}: memory is opened of processes of \
-         the same user and of root only"
+        "the memory of the IPC handle belongs to process {process} of user {user}: only memory of the same user's and \
+         of root's processes can be opened"
     )]
     Untrusted {
         /// The process that the handle names.
@@ -72,24 +72,24 @@ pub enum Error {
         /// The process that owned it.
         process: u32,
     },
-    /// The process that owned the memory has ended.
+    /// The process that owned the memory has exited.
     #[error("process {process}, which owned the memory of the IPC handle, is gone")]
     ExporterGone {
         /// The process.
         process: u32,
     },
-    /// The system lets nothing through from the process that owns the memory.
+    /// The system does not allow access to the process that owns the memory.
     #[error(
         "cannot get the memory's file descriptor from process {process}: pidfd_getfd: {forbidden}; and over its socket: \
          {socket}{}",
-        deaf(.socket)
+        connection_advice(.socket)
     )]
     Unreachable {
         /// The process.
         process: u32,
-        /// Why `pidfd_getfd` did not give it.
+        /// The error of `pidfd_getfd`.
         forbidden: io::Error,
-        /// Why the socket did not.
+        /// The error of the socket.
         socket: io::Error,
     },
     /// The range is not inside the allocation.
@@ -102,71 +102,71 @@ pub enum Error {
         /// The allocation's size in bytes.
         size: usize,
     },
-    /// Nothing can be shared: there are no bytes, or the memory is itself another process's.
+    /// There is nothing to share: no bytes, or memory that was itself opened from another process.
     #[error("{reason}")]
     NothingToShare {
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// The driver does not pass memory between processes.
-    #[error("the Level Zero driver of {device} does not pass memory between processes{}", more(.description))]
+    /// The driver does not support IPC of memory.
+    #[error("the Level Zero driver of {device} does not support memory between processes{}", in_parentheses(.description))]
     Unsupported {
         /// The device's name.
         device: String,
-        /// What the driver has to say, if anything.
+        /// The driver's description of its last error, if it has one.
         description: String,
     },
-    /// The driver did not export or open the memory; another time it may.
-    #[error("{cause}{}", more(.description))]
+    /// The driver did not export or open the memory; a retry may succeed.
+    #[error("{cause}{}", in_parentheses(.description))]
     Refused {
-        /// Its answer.
+        /// The driver's answer.
         cause: crate::error::Error,
-        /// What it has to say, if anything.
+        /// The driver's description of its last error, if it has one.
         description: String,
     },
-    /// The system did not do what it was asked for; another time it may.
+    /// A system call failed; a retry may succeed.
     #[error("{what}: {cause}{}", advice(.cause))]
     System {
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// The system's answer.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Level Zero refused.
+    /// Level Zero returned an error.
     #[error(transparent)]
     LevelZero(#[from] crate::error::Error),
 }
 
-fn more(description: &str) -> String {
+fn in_parentheses(description: &str) -> String {
     match description {
         "" => String::new(),
         text => format!(" ({text})"),
     }
 }
 
-/// What a socket that nobody listens at means.
-fn deaf(error: &io::Error) -> &'static str {
+/// The possible reasons for a refused connection.
+fn connection_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            ": it is gone and its number another process's, or in a container with a network of its own, or it could not \
-             begin to listen"
+            ": the process has exited and its number was reused, it is in a container with another network namespace, or \
+             it could not start to listen"
         }
         _ => "",
     }
 }
 
-/// What the reason may be, and what helps.
+/// The possible reason for a system error, and the remedy.
 fn advice(error: &io::Error) -> &'static str {
     match Errno::from_io_error(error) {
         Some(Errno::MFILE) => {
-            ": the process has as many files open as it may (RLIMIT_NOFILE, `ulimit -n`)"
+            ": the process has reached its limit of open files (RLIMIT_NOFILE, `ulimit -n`)"
         }
-        Some(Errno::NFILE) => ": the machine has as many files open as it may (fs.file-max)",
+        Some(Errno::NFILE) => ": the machine has reached its limit of open files (fs.file-max)",
         Some(Errno::FBIG) => {
-            ": the process may have no files that large (RLIMIT_FSIZE, `ulimit -f`), and what is shared counts as one"
+            ": shared memory counts as a file, and is larger than the process's limit (RLIMIT_FSIZE, `ulimit -f`)"
         }
         Some(Errno::PERM | Errno::NOSYS) => {
-            ": the kernel does not have it, or a filter of system calls (seccomp) forbids it"
+            ": the kernel lacks the system call, or a filter (seccomp) forbids it"
         }
         Some(Errno::NOENT) => ": is /proc mounted?",
         _ => "",

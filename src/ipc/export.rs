@@ -1,25 +1,25 @@
-//! What an allocation keeps once a handle of it was given out.
+//! The export of an allocation, made when the first handle is requested.
 
 use std::ops::Range;
 
-use super::driver::{self, Raw};
+use super::authentication::Key;
+use super::driver::{self, DriverHandle};
+use super::export_table::{self, Entry};
 use super::handle::IpcHandle;
-use super::ledger::{self, Entry};
-use super::seal::Key;
 use super::{Error, identity, server};
 use crate::context::Context;
 use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
-/// An allocation that other processes may open. It lives in the allocation, and ends before the memory is freed; a fork's
-/// child makes its own.
+/// The export of an allocation, which other processes may open. The allocation owns it, and drops it before the memory is
+/// freed; a fork's child makes its own.
 #[derive(Debug)]
 pub(super) struct Export {
     context: Context,
-    raw: Raw,
-    file: Option<identity::File>,
+    driver_handle: DriverHandle,
+    file: Option<identity::FileId>,
     entry: Entry,
     key: Key,
-    /// Of the driver's allocation, of which this may be a part.
+    /// Of the driver's allocation, of which the exported one may be a part.
     base: usize,
     size: usize,
     kind: UsmKind,
@@ -27,29 +27,30 @@ pub(super) struct Export {
 }
 
 impl Export {
-    /// Gets the driver's handle, and enters it in the ledger.
+    /// Gets the driver's handle, and adds the export to the table.
     fn new(allocation: &Allocation) -> Result<Self, Error> {
         let context = allocation.context().clone();
-        // A pool's allocation is a part of the driver's, whose handle can be had of its beginning only.
-        let whole = context.driver_attributes(allocation.as_ptr().addr())?;
-        let raw = Raw::get(&context, whole.base)
-            .map_err(|cause| driver::explain(allocation.device(), whole.size, cause))?;
-        let file = raw.file();
-        let (entry, key) = ledger::enter(file.map(|_| raw.descriptor())).inspect_err(|_| {
-            raw.put(&context);
+        // A pool's block is a part of the driver's allocation, which can only be exported from its base.
+        let exported = context.driver_attributes(allocation.as_ptr().addr())?;
+        let driver_handle = DriverHandle::get(&context, exported.base)
+            .map_err(|cause| driver::explain(allocation.device(), exported.size, cause))?;
+        let file = driver_handle.file();
+        let descriptor = file.map(|_| driver_handle.descriptor());
+        let (entry, key) = export_table::insert(descriptor).inspect_err(|_| {
+            driver_handle.put(&context);
         })?;
-        // Without it, handles still open wherever pidfd_getfd is allowed.
-        server::serve(entry.token);
+        // Without the server, a handle can still be opened wherever pidfd_getfd is allowed.
+        server::start(entry.token);
         Ok(Self {
             context,
-            raw,
+            driver_handle,
             file,
             entry,
             key,
-            base: whole.base,
-            size: whole.size,
-            kind: whole.kind,
-            id: whole.id,
+            base: exported.base,
+            size: exported.size,
+            kind: exported.kind,
+            id: exported.id,
         })
     }
 
@@ -61,25 +62,25 @@ impl Export {
             process: std::process::id(),
             kind: self.kind,
             entry: self.entry,
-            raw: self.raw,
+            driver_handle: self.driver_handle,
             file: self.file,
-            id: self.id,
-            whole: self.size as u64,
+            allocation_id: self.id,
+            allocation_size: self.size as u64,
             offset: (allocation.as_ptr().addr() - self.base + range.start) as u64,
             size: range.len() as u64,
-            seal: Default::default(),
+            tag: Default::default(),
         }
-        .sealed(&self.key)
+        .authenticated(&self.key)
     }
 }
 
 impl IpcHandle {
-    /// Makes a handle of a range of an allocation, in bytes from its beginning. The memory stays the allocation's: the
-    /// handle opens for as long as that lives.
+    /// Makes a handle of a range of an allocation, in bytes from its beginning. The allocation keeps the memory: the handle
+    /// can be opened as long as the allocation lives.
     ///
     /// # Errors
-    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Unsupported`] by the driver's word, and Level Zero's and
-    /// the system's own errors.
+    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Unsupported`] when the driver does not support IPC, and
+    /// errors of Level Zero and of the system.
     pub fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
         if range.start > range.end || range.end > allocation.size() {
             return Err(Error::Range {
@@ -92,15 +93,15 @@ impl IpcHandle {
             let reason = "no bytes, so nothing to share with another process";
             return Err(Error::NothingToShare { reason });
         }
-        let boot = identity::boot()?;
+        let boot = identity::boot_id()?;
         let export = allocation.export(|| Export::new(allocation))?;
         let export: &Export = export.ok_or(Error::NothingToShare {
-            reason: "been exported in another way",
+            reason: "the memory was exported in another way",
         })?;
         Ok(export.handle(allocation, &range, boot))
     }
 
-    /// Makes a handle of a range of a typed owner's memory, which gives no slices from then on.
+    /// Makes a handle of a range of typed memory, which gives no slices from then on.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -111,7 +112,7 @@ impl IpcHandle {
 
 impl Drop for Export {
     fn drop(&mut self) {
-        ledger::leave(&self.entry);
-        self.raw.put(&self.context);
+        export_table::remove(&self.entry);
+        self.driver_handle.put(&self.context);
     }
 }

@@ -1,42 +1,42 @@
-//! The handle, and its bytes.
+//! The handle and its serialisation.
 
 use super::Error;
-use super::driver::Raw;
-use super::identity::File;
-use super::ledger::Entry;
-use super::seal::{Key, Seal};
+use super::authentication::{Key, Tag};
+use super::driver::DriverHandle;
+use super::export_table::Entry;
+use super::identity::FileId;
 use crate::usm::UsmKind;
 
-/// Names a range of an allocation to other processes of the machine.
+/// Identifies a range of an allocation to other processes of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpcHandle {
-    /// The machine, by its boot id.
+    /// The machine's boot id.
     pub(super) boot: [u8; 16],
     pub(super) device: [u8; 16],
     pub(super) process: u32,
     pub(super) kind: UsmKind,
     pub(super) entry: Entry,
-    pub(super) raw: Raw,
-    /// What the descriptor in `raw` names, if the driver uses one.
-    pub(super) file: Option<File>,
+    pub(super) driver_handle: DriverHandle,
+    /// The file of the descriptor in `driver_handle`, if the driver uses one.
+    pub(super) file: Option<FileId>,
     /// Level Zero's id of the allocation in the exporting process.
-    pub(super) id: u64,
-    /// Bytes of the driver's allocation.
-    pub(super) whole: u64,
-    /// Where in it the range begins, and its length.
+    pub(super) allocation_id: u64,
+    /// The size of the driver's allocation in bytes.
+    pub(super) allocation_size: u64,
+    /// The range within the driver's allocation.
     pub(super) offset: u64,
     pub(super) size: u64,
-    /// By the exporting process, over all of the above: nothing in a handle is believed before the seal is found right.
-    pub(super) seal: Seal,
+    /// The exporting process's authentication tag over all fields above. No field is trusted before the tag is verified.
+    pub(super) tag: Tag,
 }
 
 const MAGIC: [u8; 8] = *b"zeusmIPC";
 const VERSION: u32 = 2;
-/// Of the seal and the checksum, which end a handle.
-const TAIL: usize = size_of::<Seal>() + 4;
+/// The length of the tag and the checksum, with which a handle ends.
+const TRAILER: usize = size_of::<Tag>() + 4;
 
 impl IpcHandle {
-    /// How many bytes a handle has.
+    /// The length of a serialised handle in bytes.
     pub const LENGTH: usize = 232;
 
     /// Length of the range in bytes.
@@ -60,7 +60,7 @@ impl IpcHandle {
     /// Level Zero's id of the allocation in the exporting process.
     #[must_use]
     pub fn allocation_id(&self) -> u64 {
-        self.id
+        self.allocation_id
     }
 
     /// The UUID of the device that the memory is on.
@@ -75,29 +75,29 @@ impl IpcHandle {
         self.process
     }
 
-    /// The handle as bytes, for any way to another process of the machine. They hold a secret of this process: whoever
-    /// has them, and is the same user, can open the memory.
+    /// The serialised handle, to be sent to another process of the machine by any means. The bytes contain a secret of this
+    /// process: any process of the same user that has them can open the memory.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = self.content();
-        writer.put(self.seal);
+        writer.put(self.tag);
         let check = crc32fast::hash(&writer.0);
         writer.put(check.to_le_bytes());
         writer.0
     }
 
-    /// The handle with its process's seal.
-    pub(super) fn sealed(self, key: &Key) -> Self {
-        let seal = key.seal(&self.content().0);
-        Self { seal, ..self }
+    /// The handle with its authentication tag.
+    pub(super) fn authenticated(self, key: &Key) -> Self {
+        let tag = key.tag(&self.content().0);
+        Self { tag, ..self }
     }
 
-    /// Whether the process that `key` is of made the handle as it is.
-    pub(super) fn is_sealed_by(&self, key: &Key) -> bool {
-        key.fits(&self.content().0, &self.seal)
+    /// Whether the process with this key made the handle with this content.
+    pub(super) fn is_authenticated_by(&self, key: &Key) -> bool {
+        key.verify(&self.content().0, &self.tag)
     }
 
-    /// What is sealed.
+    /// The authenticated bytes.
     fn content(&self) -> Writer {
         let file = self.file.unwrap_or_default();
         let mut writer = Writer(Vec::with_capacity(Self::LENGTH));
@@ -107,24 +107,24 @@ impl IpcHandle {
         writer.put(self.boot);
         writer.put(self.device);
         writer.put([kind_number(self.kind), u8::from(self.file.is_some()), 0, 0]);
-        writer.put(self.entry.place.to_le_bytes());
+        writer.put(self.entry.index.to_le_bytes());
         writer.put(self.entry.token);
-        writer.put(self.entry.number.to_le_bytes());
+        writer.put(self.entry.id.to_le_bytes());
         writer.put(self.entry.file.device.to_le_bytes());
         writer.put(self.entry.file.inode.to_le_bytes());
         writer.put(self.entry.descriptor.to_le_bytes());
         writer.put(file.device.to_le_bytes());
         writer.put(file.inode.to_le_bytes());
-        writer.put(self.raw.0);
-        writer.put(self.id.to_le_bytes());
-        writer.put(self.whole.to_le_bytes());
+        writer.put(self.driver_handle.0);
+        writer.put(self.allocation_id.to_le_bytes());
+        writer.put(self.allocation_size.to_le_bytes());
         writer.put(self.offset.to_le_bytes());
         writer.put(self.size.to_le_bytes());
-        debug_assert_eq!(writer.0.len(), Self::LENGTH - TAIL);
+        debug_assert_eq!(writer.0.len(), Self::LENGTH - TRAILER);
         writer
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Parses the bytes of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
     /// [`Error::Malformed`] and [`Error::Version`].
@@ -134,11 +134,11 @@ impl IpcHandle {
             reason,
         };
         let mut reader = Reader(bytes);
-        let cut = || malformed("they are too few");
-        if reader.take::<8>().ok_or_else(cut)? != MAGIC {
+        let too_few = || malformed("they are too few");
+        if reader.take::<8>().ok_or_else(too_few)? != MAGIC {
             return Err(malformed("they begin with something else"));
         }
-        let version = reader.number().ok_or_else(cut)?;
+        let version = reader.u32().ok_or_else(too_few)?;
         if version != VERSION {
             return Err(Error::Version {
                 found: version,
@@ -150,40 +150,40 @@ impl IpcHandle {
         }
         let (content, check) = bytes.split_at(Self::LENGTH - 4);
         if crc32fast::hash(content).to_le_bytes() != check {
-            return Err(malformed("they were damaged on the way"));
+            return Err(malformed("they are damaged: the checksum is wrong"));
         }
         let handle = Self::fields(&mut reader)
-            .filter(Self::is_possible)
-            .ok_or_else(|| malformed("a field has a value that no handle has"))?;
+            .filter(Self::has_valid_numbers)
+            .ok_or_else(|| malformed("a field has an invalid value"))?;
         let end = handle.offset.checked_add(handle.size);
-        if handle.size == 0 || end.is_none_or(|end| end > handle.whole) {
+        if handle.size == 0 || end.is_none_or(|end| end > handle.allocation_size) {
             return Err(malformed("the range is not inside the allocation"));
         }
         Ok(handle)
     }
 
-    /// Whether the process and the descriptors have numbers that the kernel could have given.
-    fn is_possible(&self) -> bool {
-        let descriptor = self.file.map(|_| self.raw.descriptor());
+    /// Whether the process id and the descriptors are numbers that the kernel can assign.
+    fn has_valid_numbers(&self) -> bool {
+        let descriptor = self.file.map(|_| self.driver_handle.descriptor());
         self.process.cast_signed() > 0
             && self.entry.descriptor >= 0
             && descriptor.is_none_or(|number| number >= 0)
     }
 
-    /// What follows the version.
+    /// The fields after the version.
     fn fields(reader: &mut Reader<'_>) -> Option<Self> {
-        let process = reader.number()?;
+        let process = reader.u32()?;
         let (boot, device) = (reader.take()?, reader.take()?);
         let [kind, has_file, 0, 0] = reader.take()? else {
             return None;
         };
-        let place = reader.number()?;
+        let index = reader.u32()?;
         let entry = Entry {
             token: reader.take()?,
-            number: reader.long()?,
+            id: reader.u64()?,
             file: reader.file()?,
-            descriptor: reader.number()?.cast_signed(),
-            place,
+            descriptor: reader.u32()?.cast_signed(),
+            index,
         };
         let file = reader.file()?;
         Some(Self {
@@ -192,17 +192,17 @@ impl IpcHandle {
             process,
             kind: kind_of(kind)?,
             entry,
-            raw: Raw(reader.take()?),
+            driver_handle: DriverHandle(reader.take()?),
             file: match has_file {
-                0 if file == File::default() => None,
+                0 if file == FileId::default() => None,
                 1 => Some(file),
                 _ => return None,
             },
-            id: reader.long()?,
-            whole: reader.long()?,
-            offset: reader.long()?,
-            size: reader.long()?,
-            seal: reader.take()?,
+            allocation_id: reader.u64()?,
+            allocation_size: reader.u64()?,
+            offset: reader.u64()?,
+            size: reader.u64()?,
+            tag: reader.take()?,
         })
     }
 }
@@ -238,18 +238,18 @@ impl Reader<'_> {
         Some(*bytes)
     }
 
-    fn number(&mut self) -> Option<u32> {
+    fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn long(&mut self) -> Option<u64> {
+    fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn file(&mut self) -> Option<File> {
-        Some(File {
-            device: self.long()?,
-            inode: self.long()?,
+    fn file(&mut self) -> Option<FileId> {
+        Some(FileId {
+            device: self.u64()?,
+            inode: self.u64()?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a handle is compared by: machine, process, device, file.
+//! The identities that a handle is compared by: machine, device, file, user.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use super::Error;
 
-/// The kernel's id of this boot: the same in all processes and containers of a machine, and of no other machine.
-pub fn boot() -> Result<[u8; 16], Error> {
-    static BOOT: OnceLock<[u8; 16]> = OnceLock::new();
-    if let Some(boot) = BOOT.get() {
+/// The kernel's id of this boot: the same in all processes and containers of a machine, and different on every other.
+pub fn boot_id() -> Result<[u8; 16], Error> {
+    static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
+    if let Some(boot) = BOOT_ID.get() {
         return Ok(*boot);
     }
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(|cause| {
@@ -19,11 +19,11 @@ pub fn boot() -> Result<[u8; 16], Error> {
     })?;
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let boot = u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes();
-    Ok(*BOOT.get_or_init(|| boot))
+    Ok(*BOOT_ID.get_or_init(|| boot))
 }
 
-/// Sixteen bytes as people write a UUID.
-pub fn uuid(bytes: [u8; 16]) -> String {
+/// A UUID in its textual form.
+pub fn format_uuid(bytes: [u8; 16]) -> String {
     let mut text = String::new();
     for (index, byte) in bytes.iter().enumerate() {
         if [4, 6, 8, 10].contains(&index) {
@@ -35,26 +35,26 @@ pub fn uuid(bytes: [u8; 16]) -> String {
     text
 }
 
-/// What tells a file from all others of the machine: a descriptor's number alone may mean another file by now.
+/// Identifies a file on this machine. A descriptor's number alone does not: it may name another file by now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct File {
+pub struct FileId {
     pub device: u64,
     pub inode: u64,
 }
 
-impl File {
-    /// Of an open descriptor.
+impl FileId {
+    /// The file of an open descriptor.
     pub fn of(descriptor: impl AsFd) -> Option<Self> {
-        let told = rustix::fs::fstat(descriptor).ok()?;
+        let status = rustix::fs::fstat(descriptor).ok()?;
         Some(Self {
-            device: told.st_dev,
-            inode: told.st_ino,
+            device: status.st_dev,
+            inode: status.st_ino,
         })
     }
 }
 
-/// Whether to believe a process of this user: it is of the same effective user as this one, or root. What it says and the
-/// driver's part of its handles are used without a check that the driver does not make.
+/// Whether a process of this user is trusted: it is root, or the effective user of this process. The driver's part of a
+/// trusted process's handles is passed to the driver, which checks little of it.
 pub fn is_trusted(user: u32) -> bool {
     user == 0 || user == rustix::process::geteuid().as_raw()
 }

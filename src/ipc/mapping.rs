@@ -1,4 +1,4 @@
-//! Another process's memory, mapped here.
+//! Another process's memory, mapped into this one.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -9,28 +9,28 @@ use std::sync::{Arc, Weak};
 use level_zero_sys as sys;
 
 use super::handle::IpcHandle;
-use super::identity::{self, uuid};
-use super::{Error, driver, fetch};
+use super::identity::{self, format_uuid};
+use super::{Error, descriptor, driver};
 use crate::context::Context;
 use crate::device::Device;
-use crate::process::{Local, Mutex, Own};
+use crate::process::{Local, Mutex, Owned};
 use crate::usm::UsmKind;
 
-/// A range of another process's memory. Cheap to clone; the last one that goes unmaps it.
+/// A range of another process's memory. Cheap to clone; it is unmapped when the last clone is dropped.
 ///
-/// It is no slice, also where the host may look: the other process may write at any time, so reads and writes go through
-/// the pointer or a queue, and the processes agree on the order between themselves.
+/// It gives no slices, even where the host can access it: the other process may write at any time. Reads and writes go
+/// through the pointer or a queue, and the processes have to synchronise with each other.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    whole: Arc<Own<Whole>>,
+    mapped: Arc<Owned<DriverMapping>>,
     pointer: usize,
     size: usize,
-    exported: UsmKind,
+    exported_kind: UsmKind,
 }
 
-/// The driver's mapping, of a whole allocation.
+/// The driver's mapping of a whole allocation.
 #[derive(Debug)]
-struct Whole {
+struct DriverMapping {
     context: Context,
     device: Device,
     pointer: usize,
@@ -38,56 +38,56 @@ struct Whole {
     kind: UsmKind,
 }
 
-/// The process's token, and the driver's number of the allocation there.
-type Key = ([u8; 16], u64);
+/// Identifies an allocation of another process: that process's token, and the driver's id of the allocation there.
+type AllocationKey = ([u8; 16], u64);
 
-/// What of one allocation is mapped at the moment, in any context. Locked while its owner is asked and the driver maps,
-/// so that two threads neither map it twice in one context nor have a descriptor of it in a driver's hands at once.
-type Slot = Arc<Mutex<Vec<Weak<Own<Whole>>>>>;
+/// The current mappings of one allocation, in any context. The lock is held while the owner is asked and the driver maps
+/// the memory, so that two threads neither map it twice in one context nor pass a descriptor of it to the driver
+/// concurrently.
+type Mappings = Arc<Mutex<Vec<Weak<Owned<DriverMapping>>>>>;
 
-/// All that this process has mapped.
-static OPEN: Local<Mutex<HashMap<Key, Slot>>> = Local::new();
-
-/// The CPU runtime's answer for memory that its owner has freed ("address not found", specification 1.9).
-const NOT_FOUND: sys::ze_result_t = sys::ze_result_t(0x7800_0021);
+/// All mappings of this process.
+static MAPPED: Local<Mutex<HashMap<AllocationKey, Mappings>>> = Local::new();
 
 impl IpcHandle {
-    /// Opens the memory on `device` in `context`; a second time for as long as the first mapping lives, that one.
+    /// Opens the memory on `device` in `context`. While a mapping of it lives there, the same mapping is returned.
     ///
     /// # Errors
     /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Untrusted`],
     /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's answer.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
-        let here = identity::boot()?;
-        if self.boot != here {
+        let boot = identity::boot_id()?;
+        if self.boot != boot {
             return Err(Error::AnotherMachine {
-                theirs: uuid(self.boot),
-                ours: uuid(here),
+                theirs: format_uuid(self.boot),
+                ours: format_uuid(boot),
             });
         }
         if self.device != device.uuid() {
             return Err(Error::AnotherDevice {
-                theirs: uuid(self.device),
-                ours: uuid(device.uuid()),
+                theirs: format_uuid(self.device),
+                ours: format_uuid(device.uuid()),
                 name: device.name().to_owned(),
             });
         }
-        let slot = slot((self.entry.token, self.id));
-        let mut open = slot.lock();
-        // Asked each time, as the owner may have freed the memory, and as the handle may be made up.
-        let descriptor = fetch::descriptor(self)?;
-        let is_here = |it: &Arc<Own<Whole>>| it.context == *context && it.device == *device;
-        let whole = match open.iter().filter_map(Weak::upgrade).find(is_here) {
-            Some(whole) => whole,
+        let mappings = mappings_of((self.entry.token, self.allocation_id));
+        let mut mappings = mappings.lock();
+        // Also when a mapping exists: the owner may have freed the memory, and the handle may be forged.
+        let descriptor = descriptor::receive(self)?;
+        let is_same =
+            |it: &Arc<Owned<DriverMapping>>| it.context == *context && it.device == *device;
+        let mapped = match mappings.iter().filter_map(Weak::upgrade).find(is_same) {
+            Some(mapped) => mapped,
             None => {
-                let whole = Arc::new(Own::new(Whole::new(self, context, device, descriptor)?));
-                open.retain(|it| it.strong_count() > 0);
-                open.push(Arc::downgrade(&whole));
-                whole
+                let mapped = DriverMapping::new(self, context, device, descriptor)?;
+                let mapped = Arc::new(Owned::new(mapped));
+                mappings.retain(|it| it.strong_count() > 0);
+                mappings.push(Arc::downgrade(&mapped));
+                mapped
             }
         };
-        // The driver has the last word on what it has mapped, also where a handle says more.
-        if self.offset + self.size > whole.size as u64 {
+        // The driver's size of the mapping counts, not the handle's.
+        if self.offset + self.size > mapped.size as u64 {
             let reason = "the memory that they open is smaller than they say";
             return Err(Error::Malformed {
                 length: Self::LENGTH,
@@ -95,29 +95,29 @@ impl IpcHandle {
             });
         }
         Ok(Mapping {
-            pointer: whole.pointer + self.offset(),
+            pointer: mapped.pointer + self.offset(),
             size: self.size(),
-            exported: self.kind,
-            whole,
+            exported_kind: self.kind,
+            mapped,
         })
     }
 }
 
-/// That of an allocation; those without a mapping go when another is added.
-fn slot(key: Key) -> Slot {
-    let mut open = OPEN.get_or_default().lock();
-    if let Some(slot) = open.get(&key) {
-        return Arc::clone(slot);
+/// The mappings of an allocation. Allocations without a mapping are removed when another one is added.
+fn mappings_of(key: AllocationKey) -> Mappings {
+    let mut mapped = MAPPED.get_or_default().lock();
+    if let Some(mappings) = mapped.get(&key) {
+        return Arc::clone(mappings);
     }
-    // No other thread has what is here alone, so that its lock is free.
-    open.retain(|_, slot| {
-        Arc::strong_count(slot) > 1 || slot.lock().iter().any(|it| it.strong_count() > 0)
+    // An entry with one reference is used by no other thread, so its lock is free.
+    mapped.retain(|_, mappings| {
+        Arc::strong_count(mappings) > 1 || mappings.lock().iter().any(|it| it.strong_count() > 0)
     });
-    Arc::clone(open.entry(key).or_default())
+    Arc::clone(mapped.entry(key).or_default())
 }
 
 impl Mapping {
-    /// Where the range begins in this process.
+    /// The address of the range in this process.
     #[must_use]
     pub fn as_ptr(&self) -> *mut c_void {
         ptr::with_exposed_provenance_mut(self.pointer)
@@ -129,66 +129,70 @@ impl Mapping {
         self.size
     }
 
-    /// The kind of memory that it is here, by the driver's word: what its owner has as shared memory, Intel's driver
-    /// opens as device memory.
+    /// The kind of memory in this process, as the driver reports it: Intel's driver opens shared memory as device memory.
     #[must_use]
     pub fn kind(&self) -> UsmKind {
-        self.whole.kind
+        self.mapped.kind
     }
 
-    /// The kind of memory that its owner has.
+    /// The kind of memory in the exporting process.
     #[must_use]
     pub fn exported_kind(&self) -> UsmKind {
-        self.exported
+        self.exported_kind
     }
 
     /// The context that it was opened in.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.whole.context
+        &self.mapped.context
     }
 
     /// The device that it was opened on.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.whole.device
+        &self.mapped.device
     }
 }
 
-impl Whole {
+impl DriverMapping {
     fn new(
         handle: &IpcHandle,
         context: &Context,
         device: &Device,
         descriptor: Option<OwnedFd>,
     ) -> Result<Self, Error> {
-        // SAFETY: the handle's process made it as it is, has just given the descriptor, and is trusted: `fetch` saw to all
-        // three. Its driver is of the same kind, as it has the same device on the same machine.
-        let opened = unsafe { handle.raw.open(context, device, descriptor) };
+        // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
+        // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
+        let opened = unsafe { handle.driver_handle.open(context, device, descriptor) };
         let pointer = opened.map_err(|error| match error {
-            Error::LevelZero(cause) if cause.result() == Some(NOT_FOUND) => Error::Freed {
-                process: handle.process,
-            },
+            // The CPU runtime's result for memory that its owner has freed.
+            Error::LevelZero(cause)
+                if cause.result() == Some(sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND) =>
+            {
+                Error::Freed {
+                    process: handle.process,
+                }
+            }
             Error::LevelZero(cause) => driver::explain(device, 0, cause),
             error => error,
         })?;
-        let mut whole = Self {
+        let mut mapped = Self {
             context: context.clone(),
             device: device.clone(),
             pointer,
             size: 0,
             kind: handle.kind,
         };
-        // On an error the mapping is closed as it is dropped.
+        // An error drops the mapping, which closes it.
         let found = context.driver_attributes(pointer)?;
-        // The driver may have put it into a larger one of its own.
+        // The driver may have mapped it into a larger allocation of its own.
         let before = pointer.saturating_sub(found.base);
-        (whole.size, whole.kind) = (found.size.saturating_sub(before), found.kind);
-        Ok(whole)
+        (mapped.size, mapped.kind) = (found.size.saturating_sub(before), found.kind);
+        Ok(mapped)
     }
 }
 
-impl Drop for Whole {
+impl Drop for DriverMapping {
     fn drop(&mut self) {
         driver::close(&self.context, self.pointer);
     }

@@ -1,4 +1,4 @@
-//! The exporting process's socket: gives out descriptors where the system forbids taking them.
+//! The exporting process's server: passes descriptors over a Unix socket where the system forbids `pidfd_getfd`.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -15,74 +15,74 @@ use rustix::net::{
 };
 use rustix::process::Uid;
 
+use super::export_table;
 use super::handle::IpcHandle;
 use super::identity::is_trusted;
-use super::ledger;
 use crate::process::{Local, Mutex};
 
-/// How long a connection may hold up the others.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a busy process may take to answer.
-const LONG_PATIENCE: Duration = Duration::from_secs(60);
+/// The server's timeout for one connection, which blocks the others meanwhile.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
+/// The client's timeout for the answer of a busy process.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Between two attempts to accept while descriptors or memory are short, which no event tells the end of.
-const SHORTAGE: Duration = Duration::from_millis(20);
+/// The delay between two attempts to accept while descriptors or memory are short.
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 const FREED: u8 = 0;
 const LIVE: u8 = 1;
 const LIVE_WITH_DESCRIPTOR: u8 = 2;
 const FORGED: u8 = 3;
 
-/// What the owner says of a handle.
-pub enum Said {
-    /// It did not make the handle, or not as it is.
+/// The status of the export that a handle names.
+pub enum ExportStatus {
+    /// The owner did not make the handle, or not with this content.
     Forged,
-    /// The handle is another user's, whose word does not count.
+    /// The owner is a process of this user, which is not trusted.
     Untrusted(u32),
     /// The memory has been freed.
     Freed,
-    /// It is live; its descriptor, if the driver has one.
+    /// The export is live; the memory's descriptor, if the driver has one.
     Live(Option<OwnedFd>),
 }
 
-/// Whether this process serves.
-static SERVING: Local<Mutex<bool>> = Local::new();
+/// Whether this process's server runs.
+static IS_RUNNING: Local<Mutex<bool>> = Local::new();
 
-/// The name holds the process's secret, so nobody finds it who was given no handle.
+/// The name contains the process's secret, so only a process with a handle can find the socket.
 fn address(token: [u8; 16]) -> io::Result<SocketAddr> {
     let token = u128::from_ne_bytes(token);
     SocketAddr::from_abstract_name(format!("zeusm-ipc-{token:032x}"))
 }
 
-/// Begins to serve, in a thread that ends with the process, unless it already does. Where that fails, as descriptors or
-/// threads are short, the next export tries again.
-pub fn serve(token: [u8; 16]) {
-    let mut serving = SERVING.get_or_default().lock();
-    if !*serving {
-        *serving = start(token).is_ok();
+/// Starts the server's thread unless it runs; it ends with the process. If that fails for a shortage of descriptors or
+/// threads, the next export tries again.
+pub fn start(token: [u8; 16]) {
+    let mut is_running = IS_RUNNING.get_or_default().lock();
+    if !*is_running {
+        *is_running = try_start(token).is_ok();
     }
 }
 
-fn start(token: [u8; 16]) -> io::Result<()> {
+fn try_start(token: [u8; 16]) -> io::Result<()> {
     let listener = UnixListener::bind_addr(&address(token)?)?;
     thread::Builder::new()
         .name("zeusm-ipc".to_owned())
         .spawn(move || {
             loop {
                 match listener.accept() {
-                    // Whoever asked sees the stream end, and says what went wrong.
+                    // After a failure the client sees the end of the stream, and reports that.
                     Ok((stream, _)) => drop(answer(&stream)),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(_) => thread::sleep(SHORTAGE),
+                    Err(_) => thread::sleep(RETRY_DELAY),
                 }
             }
         })
         .map(drop)
 }
 
-/// Whether a process of one user answers those of another.
-fn serves(user: Uid, asker: Uid) -> io::Result<()> {
-    if asker == user || asker.is_root() {
+/// Whether a server of one user answers a client of another.
+fn check_client(server: Uid, client: Uid) -> io::Result<()> {
+    if client == server || client.is_root() {
         return Ok(());
     }
     let reason = "it answers processes of its own user and of root only";
@@ -90,26 +90,26 @@ fn serves(user: Uid, asker: Uid) -> io::Result<()> {
 }
 
 fn answer(mut stream: &UnixStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let asker = rustix::net::sockopt::socket_peercred(stream)?.uid;
-    serves(rustix::process::geteuid(), asker)?;
+    stream.set_read_timeout(Some(SERVER_TIMEOUT))?;
+    stream.set_write_timeout(Some(SERVER_TIMEOUT))?;
+    let client = rustix::net::sockopt::socket_peercred(stream)?.uid;
+    check_client(rustix::process::geteuid(), client)?;
     let mut bytes = [0; IpcHandle::LENGTH];
     stream.read_exact(&mut bytes)?;
     let handle = IpcHandle::from_bytes(&bytes).ok();
-    // Until the answer is sent the ledger stays locked, so that the descriptor cannot be closed under it.
-    let guard = ledger::get();
-    let ledger = guard.as_ref();
+    // The table stays locked until the answer is sent: an export ends under the lock, so its descriptor stays open.
+    let guard = export_table::lock();
+    let table = guard.as_ref();
     let handle =
-        handle.filter(|handle| ledger.is_some_and(|ledger| handle.is_sealed_by(&ledger.key)));
-    let found = handle.as_ref().zip(ledger);
-    let found = found.map(|(handle, ledger)| ledger.find(handle.entry.number));
+        handle.filter(|handle| table.is_some_and(|table| handle.is_authenticated_by(&table.key)));
+    let found = handle.as_ref().zip(table);
+    let found = found.map(|(handle, table)| table.find(handle.entry.id));
     // SAFETY: the driver keeps the descriptor of a live export open.
     let descriptor = found
         .flatten()
         .flatten()
         .map(|number| unsafe { BorrowedFd::borrow_raw(number) });
-    let word = match (found, descriptor) {
+    let status = match (found, descriptor) {
         (None, _) => FORGED,
         (Some(None), _) => FREED,
         (Some(Some(_)), None) => LIVE,
@@ -122,18 +122,18 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
             descriptor,
         )));
     }
-    let word = [word];
+    let status = [status];
     rustix::net::sendmsg(
         stream,
-        &[IoSlice::new(&word)],
+        &[IoSlice::new(&status)],
         &mut control,
         SendFlags::NOSIGNAL,
     )?;
     Ok(())
 }
 
-/// Asks the process that made a handle for the memory, and whether it did make the handle.
-pub fn ask(handle: &IpcHandle) -> io::Result<Said> {
+/// Requests the status and the descriptor of an export from the server of the process that the handle names.
+pub fn request(handle: &IpcHandle) -> io::Result<ExportStatus> {
     let address = address(handle.entry.token)?;
     let stream = loop {
         match UnixStream::connect_addr(&address) {
@@ -141,23 +141,23 @@ pub fn ask(handle: &IpcHandle) -> io::Result<Said> {
             stream => break stream?,
         }
     };
-    // The name is a secret of the process's, yet whoever made up the handle may have made up that, too.
-    let maker = rustix::net::sockopt::socket_peercred(&stream)?.uid;
-    if !is_trusted(maker.as_raw()) {
-        return Ok(Said::Untrusted(maker.as_raw()));
+    // The socket's name comes from the handle, so a forged handle may name any process's socket.
+    let server = rustix::net::sockopt::socket_peercred(&stream)?.uid;
+    if !is_trusted(server.as_raw()) {
+        return Ok(ExportStatus::Untrusted(server.as_raw()));
     }
-    serves(maker, rustix::process::geteuid())?;
-    stream.set_read_timeout(Some(LONG_PATIENCE))?;
-    stream.set_write_timeout(Some(LONG_PATIENCE))?;
+    check_client(server, rustix::process::geteuid())?;
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     (&stream).write_all(&handle.to_bytes())?;
-    let mut word = [u8::MAX];
+    let mut status = [u8::MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let received = rustix::io::retry_on_intr(|| {
         rustix::net::recvmsg(
             &stream,
-            &mut [IoSliceMut::new(&mut word)],
+            &mut [IoSliceMut::new(&mut status)],
             &mut control,
             flags,
         )
@@ -166,18 +166,18 @@ pub fn ask(handle: &IpcHandle) -> io::Result<Said> {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
         _ => None,
     });
-    match (word, descriptor) {
-        ([FORGED], None) => Ok(Said::Forged),
-        ([FREED], None) => Ok(Said::Freed),
-        ([LIVE], None) => Ok(Said::Live(None)),
-        ([LIVE_WITH_DESCRIPTOR], Some(descriptor)) => Ok(Said::Live(Some(descriptor))),
-        // The kernel leaves out what this process has no number for.
+    match (status, descriptor) {
+        ([FORGED], None) => Ok(ExportStatus::Forged),
+        ([FREED], None) => Ok(ExportStatus::Freed),
+        ([LIVE], None) => Ok(ExportStatus::Live(None)),
+        ([LIVE_WITH_DESCRIPTOR], Some(descriptor)) => Ok(ExportStatus::Live(Some(descriptor))),
+        // The kernel drops a descriptor when this process has no free number for it.
         ([LIVE_WITH_DESCRIPTOR], None) if received.flags.contains(ReturnFlags::CTRUNC) => {
             Err(Errno::MFILE.into())
         }
         _ => Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
-            "it hung up without an answer",
+            "it closed the connection without an answer",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! What a user may do about an allocation that fails.
+//! The failure callback: the user's function that is called before an allocation fails.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::process::Mutex;
 
-/// An allocation that failed although everything unused went back to the provider.
+/// An allocation that failed even after all free memory was returned to the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failure {
@@ -19,43 +19,43 @@ pub struct Failure {
     pub used_bytes: usize,
     /// The bytes held from the provider.
     pub total_bytes: usize,
-    /// The most that may be.
+    /// The pool's limit on `total_bytes`.
     pub limit: Option<usize>,
 }
 
 type Function = dyn Fn(&Failure) -> Result<bool> + Send + Sync;
 
-/// The user's function, if there is one.
+/// The user's function, if one is set.
 #[derive(Default)]
 pub(super) struct Callback(Mutex<Option<Arc<Function>>>);
 
 impl Callback {
     pub(super) fn set(&self, function: Option<Arc<Function>>) {
         let before = std::mem::replace(&mut *self.0.lock(), function);
-        // Outside the lock: dropping it may run anything.
+        // Outside the lock: the drop may run arbitrary code.
         drop(before);
     }
 
-    /// Whether the user says that it is worth another try. No lock is held meanwhile, so the function may use the pool;
-    /// what fails in there does not call it again.
-    pub(super) fn ask(&self, failure: impl FnOnce() -> Failure) -> Result<bool> {
+    /// Calls the function; `true` asks for a retry. No lock is held, so the function may use the pool. An allocation that
+    /// fails inside of it does not call it again.
+    pub(super) fn call(&self, failure: impl FnOnce() -> Failure) -> Result<bool> {
         thread_local! {
-            static ASKING: Cell<bool> = const { Cell::new(false) };
+            static IS_CALLING: Cell<bool> = const { Cell::new(false) };
         }
-        struct Asked;
-        impl Drop for Asked {
+        struct Guard;
+        impl Drop for Guard {
             fn drop(&mut self) {
-                ASKING.set(false);
+                IS_CALLING.set(false);
             }
         }
         let Some(function) = self.0.lock().clone() else {
             return Ok(false);
         };
-        if ASKING.replace(true) {
+        if IS_CALLING.replace(true) {
             return Ok(false);
         }
-        // Also when the function panics.
-        let _asked = Asked;
+        // Resets the flag also when the function panics.
+        let _guard = Guard;
         function(&failure())
     }
 }

@@ -1,150 +1,157 @@
-//! How a pool allocates and frees: from a shard, else from the class, else from the provider.
+//! How a pool allocates and frees: from the thread's shard, else from the size class, else from the provider.
 
 use std::sync::Arc;
 
-use super::class::Class;
-use super::coarse::{Coarse, Unused};
+use super::address_map;
+use super::chunks::{ChunkAllocator, FreeChunk};
 use super::failure::{Callback, Failure};
 use super::provider::Provider;
-use super::ranges;
 use super::shard::{Shard, capacity};
+use super::size_class::SizeClass;
 use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
-use super::slab::{Piece, Slab, Use};
+use super::slab::{Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, Sum, total};
 use crate::error::{Error, Result};
 use crate::process::Mutex;
 
-/// A lock on a cache line of its own, so that threads with different shards share nothing.
+/// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Padded(Mutex<Shard>);
+struct PaddedShard(Mutex<Shard>);
 
-/// What all handles and blocks of a pool share in one process.
+/// The state of a pool in one process, shared by its handles and blocks.
 #[derive(Debug)]
 pub(super) struct Inner<P: Provider> {
-    shards: Box<[Padded]>,
-    classes: [Class; COUNT],
-    pub(super) coarse: Coarse<P>,
+    shards: Box<[PaddedShard]>,
+    classes: [SizeClass; COUNT],
+    pub(super) chunks: ChunkAllocator<P>,
     pub(super) callback: Callback,
     sum: Sum,
     /// Whether small blocks share slabs, see [`Provider::shares_allocations`].
     has_slabs: bool,
 }
 
-/// A block, and whether the provider was asked for it.
-struct Found {
-    piece: Piece,
-    miss: bool,
+/// A block, and whether the provider was called for it.
+struct NewBlock {
+    block: SlabBlock,
+    is_miss: bool,
 }
 
 impl<P: Provider> Inner<P> {
     /// `shards` is a power of two.
-    pub(super) fn new(coarse: Coarse<P>, shards: usize) -> Self {
+    pub(super) fn new(chunks: ChunkAllocator<P>, shards: usize) -> Self {
         Self {
-            shards: (0..shards).map(|_| Padded::default()).collect(),
-            classes: std::array::from_fn(|_| Class::default()),
-            has_slabs: coarse.provider().shares_allocations(),
-            coarse,
+            shards: (0..shards).map(|_| PaddedShard::default()).collect(),
+            classes: std::array::from_fn(|_| SizeClass::default()),
+            has_slabs: chunks.provider().shares_allocations(),
+            chunks,
             callback: Callback::default(),
             sum: Sum::default(),
         }
     }
 
-    pub(super) fn allocate(&self, shard: usize, size: usize, alignment: usize) -> Result<Piece> {
-        let class = self.class_of(size, alignment);
-        if let Some(piece) = class.and_then(|class| self.take_kept(shard, class, size)) {
-            return Ok(piece);
-        }
-        let found = self.with_relief(size, alignment, |frugal| match class {
-            Some(class) => self.refill(shard, class, frugal),
-            None => self.allocate_large(shard, size, alignment),
-        });
-        let mut shard = self.shards[shard].0.lock();
-        match &found {
-            Ok(Found { piece, miss }) => {
-                let block = piece.slab().block_size();
-                shard.counters.allocated(block, size, *miss, &self.sum);
-                piece.mark_used(size);
-            }
-            Err(_) => shard.counters.failed(),
-        }
-        drop(shard);
-        found.map(|found| found.piece)
-    }
-
-    /// Allocates only what the shard has a block for, and waits for nothing.
-    pub(super) fn allocate_kept(
+    pub(super) fn allocate(
         &self,
         shard: usize,
         size: usize,
         alignment: usize,
-    ) -> Option<Piece> {
-        let class = self.class_of(size, alignment)?;
-        self.take_kept(shard, class, size)
+    ) -> Result<SlabBlock> {
+        let class = self.class_of(size, alignment);
+        if let Some(block) = class.and_then(|class| self.take_from_shard(shard, class, size)) {
+            return Ok(block);
+        }
+        let answer = self.with_retries(size, alignment, |is_minimal| match class {
+            Some(class) => self.refill(shard, class, is_minimal),
+            None => self.allocate_large(shard, size, alignment),
+        });
+        let mut shard = self.shards[shard].0.lock();
+        match &answer {
+            Ok(NewBlock { block, is_miss }) => {
+                let block_size = block.slab().block_size();
+                shard
+                    .counters
+                    .allocated(block_size, size, *is_miss, &self.sum);
+                block.mark_allocated(size);
+            }
+            Err(_) => shard.counters.failed(),
+        }
+        drop(shard);
+        answer.map(|new| new.block)
     }
 
-    /// The class that serves `size` bytes; `None` where the block gets a chunk of its own.
+    /// Allocates from the shard's magazines alone.
+    pub(super) fn allocate_cached(
+        &self,
+        shard: usize,
+        size: usize,
+        alignment: usize,
+    ) -> Option<SlabBlock> {
+        let class = self.class_of(size, alignment)?;
+        self.take_from_shard(shard, class, size)
+    }
+
+    /// The size class for `size` bytes; `None` where the block is a chunk of its own.
     fn class_of(&self, size: usize, alignment: usize) -> Option<usize> {
         sizes::class_of(size, alignment).filter(|_| self.has_slabs)
     }
 
-    fn take_kept(&self, shard: usize, class: usize, size: usize) -> Option<Piece> {
+    fn take_from_shard(&self, shard: usize, class: usize, size: usize) -> Option<SlabBlock> {
         let mut shard = self.shards[shard].0.lock();
-        let piece = shard.magazines[class].pop()?;
+        let block = shard.magazines[class].pop()?;
         shard
             .counters
             .allocated(SIZES[class], size, false, &self.sum);
-        piece.mark_used(size);
-        Some(piece)
+        block.mark_allocated(size);
+        Some(block)
     }
 
-    pub(super) fn free(&self, shard: usize, piece: Piece) {
-        let (block, asked) = (piece.slab().block_size(), piece.asked());
-        piece.mark_free();
+    pub(super) fn free(&self, shard: usize, block: SlabBlock) {
+        let (block_size, requested) = (block.slab().block_size(), block.requested());
+        block.mark_free();
         let surplus = {
             let mut own = self.shards[shard].0.lock();
-            own.counters.freed(block, asked, &self.sum);
-            match piece.slab().purpose() {
-                Use::Class { class, .. } => {
+            own.counters.freed(block_size, requested, &self.sum);
+            match block.slab().kind() {
+                SlabKind::SizeClass { class, .. } => {
                     let class = usize::from(class);
-                    own.keep(class, piece).map(|pieces| (class, pieces))
+                    own.put(class, block).map(|blocks| (class, blocks))
                 }
-                Use::Large => {
+                SlabKind::Large => {
                     drop(own);
-                    let unused = Unused::new(piece.into_slab());
-                    return self.coarse.release_near(shard, unused);
+                    let chunk = FreeChunk::new(block.into_slab());
+                    return self.chunks.release_to_shard(shard, chunk);
                 }
             }
         };
-        if let Some((class, pieces)) = surplus {
-            self.put(class, pieces);
+        if let Some((class, blocks)) = surplus {
+            self.free_to_class(class, blocks);
         }
     }
 
-    /// Takes blocks of the class: one to return, some for the shard.
-    fn refill(&self, shard: usize, class: usize, frugal: bool) -> Result<Found> {
-        let wanted = if frugal {
+    /// Allocates blocks of the class: one to return, the others for the shard's magazine. A minimal refill takes one.
+    fn refill(&self, shard: usize, class: usize, is_minimal: bool) -> Result<NewBlock> {
+        let wanted = if is_minimal {
             1
         } else {
             capacity(class).div_ceil(2)
         };
-        let mut miss = false;
-        let mut pieces = self.classes[class].take(wanted);
-        if pieces.is_empty() {
-            (pieces, miss) = self.grow(shard, class, wanted, frugal)?;
+        let mut is_miss = false;
+        let mut blocks = self.classes[class].allocate(wanted);
+        if blocks.is_empty() {
+            (blocks, is_miss) = self.grow(shard, class, wanted, is_minimal)?;
         }
-        let Some(piece) = pieces.pop() else {
-            // A slab has one block at least.
+        let Some(block) = blocks.pop() else {
+            // Unreachable, as a slab has at least one block.
             return Err(Error::PoolLimit {
                 size: SIZES[class],
-                held: self.coarse.reserved(),
+                held: self.chunks.reserved(),
                 limit: 0,
             });
         };
-        if !pieces.is_empty() {
-            self.shards[shard].0.lock().magazines[class].append(&mut pieces);
+        if !blocks.is_empty() {
+            self.shards[shard].0.lock().magazines[class].append(&mut blocks);
         }
-        Ok(Found { piece, miss })
+        Ok(NewBlock { block, is_miss })
     }
 
     fn grow(
@@ -152,51 +159,52 @@ impl<P: Provider> Inner<P> {
         shard: usize,
         class: usize,
         wanted: usize,
-        frugal: bool,
-    ) -> Result<(Vec<Piece>, bool)> {
+        is_minimal: bool,
+    ) -> Result<(Vec<SlabBlock>, bool)> {
         let size = SIZES[class];
-        let growth = &self.coarse.options().growth;
-        let blocks = if frugal {
+        let growth = &self.chunks.options().growth;
+        let blocks = if is_minimal {
             1
         } else {
             growth.blocks(size, self.classes[class].bytes())
         };
         let alignment = sizes::natural_alignment(class);
-        let acquired = self.coarse.acquire(shard, blocks * size, alignment)?;
-        let pieces = self.classes[class].grow(class, acquired.unused.chunk, wanted);
-        Ok((pieces, acquired.new))
+        let acquired = self.chunks.acquire(shard, blocks * size, alignment)?;
+        let blocks = self.classes[class].grow(class, acquired.free.chunk, wanted);
+        Ok((blocks, acquired.is_new))
     }
 
-    fn allocate_large(&self, shard: usize, size: usize, alignment: usize) -> Result<Found> {
-        let acquired = self.coarse.acquire(shard, size, alignment)?;
-        let Unused { chunk, slab } = acquired.unused;
+    fn allocate_large(&self, shard: usize, size: usize, alignment: usize) -> Result<NewBlock> {
+        let acquired = self.chunks.acquire(shard, size, alignment)?;
+        let FreeChunk { chunk, slab } = acquired.free;
         let slab = slab.unwrap_or_else(|| {
-            let slab = Arc::new(Slab::new(chunk, chunk.size, Use::Large));
-            ranges::serve(&slab);
+            let slab = Arc::new(Slab::new(chunk, chunk.size, SlabKind::Large));
+            address_map::register(&slab);
             slab
         });
-        Ok(Found {
-            piece: Piece::new(slab, 0),
-            miss: acquired.new,
+        Ok(NewBlock {
+            block: SlabBlock::new(slab, 0),
+            is_miss: acquired.is_new,
         })
     }
 
-    /// Tries; then again with everything unused given back; then again if the user's function says so.
-    fn with_relief(
+    /// Attempts an allocation up to three times: as it is, minimally after all free memory was returned to the provider,
+    /// and once more if the failure callback asks for it.
+    fn with_retries(
         &self,
         size: usize,
         alignment: usize,
-        attempt: impl Fn(bool) -> Result<Found>,
-    ) -> Result<Found> {
-        if let Ok(found) = attempt(false) {
-            return Ok(found);
+        attempt: impl Fn(bool) -> Result<NewBlock>,
+    ) -> Result<NewBlock> {
+        if let Ok(new) = attempt(false) {
+            return Ok(new);
         }
         self.trim(0);
         let mut answer = attempt(true);
         if answer.is_err() {
-            match self.callback.ask(|| self.failure(size, alignment)) {
+            match self.callback.call(|| self.failure(size, alignment)) {
                 Ok(true) => {
-                    // What was freed meanwhile may be in the cache.
+                    // Blocks that the callback freed may be cached.
                     self.trim(0);
                     answer = attempt(true);
                 }
@@ -227,41 +235,41 @@ impl<P: Provider> Inner<P> {
         }
     }
 
-    /// Takes free blocks back into their class; slabs that are not needed any more go to the cache.
-    fn put(&self, class: usize, pieces: Vec<Piece>) {
-        for slab in self.classes[class].put(pieces) {
-            self.coarse.release(Unused::new(slab));
+    /// Frees blocks to their size class; slabs that are released by that become free chunks.
+    fn free_to_class(&self, class: usize, blocks: Vec<SlabBlock>) {
+        for slab in self.classes[class].free(blocks) {
+            self.chunks.release(FreeChunk::new(slab));
         }
     }
 
-    /// Gives unused memory back until at most `keep` bytes are held; returns how many bytes went.
+    /// Returns free memory to the provider until at most `keep` bytes are held; returns the number of bytes.
     pub(super) fn trim(&self, keep: usize) -> usize {
-        let before = self.coarse.reserved();
-        self.coarse.trim(keep);
-        if self.coarse.reserved() > keep {
+        let before = self.chunks.reserved();
+        self.chunks.trim(keep);
+        if self.chunks.reserved() > keep {
             for padded in &self.shards {
                 let magazines = std::mem::take(&mut padded.0.lock().magazines);
-                for (class, pieces) in magazines.into_iter().enumerate() {
-                    self.put(class, pieces);
+                for (class, blocks) in magazines.into_iter().enumerate() {
+                    self.free_to_class(class, blocks);
                 }
             }
             for class in &self.classes {
-                for slab in class.release_unused() {
-                    self.coarse.release(Unused::new(slab));
+                for slab in class.release_empty() {
+                    self.chunks.release(FreeChunk::new(slab));
                 }
             }
-            self.coarse.trim(keep);
+            self.chunks.trim(keep);
         }
-        before.saturating_sub(self.coarse.reserved())
+        before.saturating_sub(self.chunks.reserved())
     }
 
     pub(super) fn statistics(&self) -> Statistics {
-        self.settled(|_, statistics| statistics)
+        self.with_statistics(|_, statistics| statistics)
     }
 
-    /// Holds every shard while `then` looks at the figures, all of them published.
-    pub(super) fn settled<T>(&self, then: impl FnOnce(&Sum, Statistics) -> T) -> T {
-        // Whoever holds several shards takes them in this order.
+    /// Locks every shard, publishes its counters, and passes the statistics to `then`.
+    pub(super) fn with_statistics<T>(&self, then: impl FnOnce(&Sum, Statistics) -> T) -> T {
+        // Lock order: several shards are locked in ascending order only.
         let mut shards: Vec<_> = self.shards.iter().map(|padded| padded.0.lock()).collect();
         for shard in &mut shards {
             shard.counters.publish(&self.sum);
@@ -269,22 +277,22 @@ impl<P: Provider> Inner<P> {
         let peak = self.sum.settle();
         let mut statistics = total(shards.iter().map(|shard| &shard.counters));
         statistics.peak_bytes = usize::try_from(peak).unwrap_or(0);
-        statistics.total_bytes = self.coarse.reserved();
+        statistics.total_bytes = self.chunks.reserved();
         statistics.free_bytes = statistics.total_bytes.saturating_sub(statistics.used_bytes);
-        statistics.limit = self.coarse.limit();
+        statistics.limit = self.chunks.limit();
         then(&self.sum, statistics)
     }
 }
 
 impl<P: Provider> Drop for Inner<P> {
     fn drop(&mut self) {
-        // No block is in use: each would keep this alive.
+        // No block is allocated, as each has a reference to this.
         for class in &mut self.classes {
             for slab in class.take_slabs() {
-                self.coarse.release(Unused::new(slab));
+                self.chunks.release(FreeChunk::new(slab));
             }
         }
-        self.coarse.trim(0);
+        self.chunks.trim(0);
     }
 }
 

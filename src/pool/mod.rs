@@ -1,34 +1,35 @@
-//! A memory pool: allocations in a fraction of what a provider's call costs.
+//! A memory pool: allocations at a fraction of the cost of a provider's call.
 //!
-//! A [`Pool`] takes coarse memory from a [`Provider`] and divides it. Small blocks are of size classes, powers of two
-//! and the midpoints between them, cut from slabs; larger ones are pieces of the provider's, which are kept for a
-//! while after use. All that is known of a block is kept apart from it: the host never looks at the memory.
+//! A [`Pool`] takes chunks from a [`Provider`] and divides them into blocks. Small blocks belong to size classes, which are
+//! powers of two and the midpoints between them, and are cut from slabs. A larger block is a chunk of its own, which is
+//! cached when it is freed. The metadata of a block is kept outside of the memory: the host never accesses the memory.
 //!
 //! ```text
-//! Pool --allocate--> Shard   free blocks for a few threads          one lock each, hardly ever contended
-//!                    Class   the slabs of one size                  one lock each
-//!                    Nearby  the large chunk freed last             one lock for each shard
-//!                    Coarse  unused chunks, limit                   one lock
-//!                    Provider::allocate                             no lock
+//! Pool --allocate--> Shard           free blocks for a few threads      one lock each, rarely contended
+//!                    SizeClass       the slabs of one size              one lock each
+//!                    ShardCache      the large chunk freed last         one lock for each shard
+//!                    ChunkAllocator  free chunks, limit                 one lock
+//!                    Provider::allocate                                 no lock
 //! ```
 //!
-//! **A block is never handed out while work on it runs.** Blocks come back when their owner, a [`Block`], is dropped.
-//! Whatever zeusm submits owns or borrows its operands until its event is complete: an [`Operation`](crate::Operation)
-//! has them, and when it is dropped unfinished, [`Queue::keep`](crate::RawQueue::keep) does. So the drop comes after the
-//! work, and the pool needs no quarantine. Who frees memory that other work still uses, submitted by a raw pointer,
-//! hands it over in the same way: `queue.keep(&event, allocation)`.
+//! **A block is not reused while work on it is in flight.** A block is freed when its owner, a [`Block`], is dropped, and
+//! all work that zeusm submits owns or borrows its operands until its event is complete: an
+//! [`Operation`](crate::Operation) owns them, and when it is dropped before it is complete, the queue retains them
+//! ([`RawQueue::retain`](crate::RawQueue::retain)). The drop therefore comes after the work, and the pool needs no quarantine.
+//! A caller that submits work by raw pointers has the queue retain the memory in the same way:
+//! `queue.retain(&event, allocation)`.
 //!
-//! Names follow CuPy's and RMM's pools where they have one.
+//! Names follow CuPy's and RMM's pools where those have one.
 
-mod class;
-mod coarse;
+mod address_map;
+mod chunks;
 mod failure;
 mod inner;
-mod nearby;
 mod options;
 mod provider;
-mod ranges;
 mod shard;
+mod shard_cache;
+mod size_class;
 mod sizes;
 mod slab;
 mod statistics;
@@ -39,56 +40,56 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
+pub use address_map::{Lookup, lookup};
 pub use failure::Failure;
 pub use options::{Growth, Options};
 pub use provider::Provider;
-pub use ranges::{Found, find};
 pub use sizes::{LARGEST_ALIGNMENT, LARGEST_CLASS, SMALLEST_ALIGNMENT};
 pub use statistics::{Report, Statistics};
 
-use self::coarse::Coarse;
+use self::chunks::ChunkAllocator;
 use self::inner::Inner;
-use self::slab::Piece;
+use self::slab::SlabBlock;
 use crate::error::{Error, Result};
-use crate::process::{Local, Own};
+use crate::process::{Local, Owned};
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
 ///
 /// Dropping the last clone leaves live blocks as they are; the memory goes back to the provider with the last of them.
 ///
-/// In a fork's child the pool is another one over the same provider, with the options and the limit but without the
-/// failure callback: it begins empty. Blocks that the child inherited stay as they are, and are forgotten when dropped.
+/// In a fork's child the pool is a new, empty one over the same provider, with the same options and limit and without the
+/// failure callback. Blocks that the child inherited stay valid; their memory is not reused after they are dropped.
 pub struct Pool<P: Provider>(Arc<Shared<P>>);
 
-/// What a pool is in whichever process.
+/// The part of a pool that a fork's child inherits.
 struct Shared<P: Provider> {
     provider: Arc<P>,
     options: Options,
     /// The most bytes that it may hold; `usize::MAX` for no limit.
     limit: Arc<AtomicUsize>,
-    /// As many as there are shards, a power of two.
-    keepers: Local<Box<[Arc<Keeper<P>>]>>,
+    /// One for each shard, a power of two.
+    shard_handles: Local<Box<[Arc<ShardHandle<P>>]>>,
 }
 
-/// What a block keeps its pool alive with: one for each shard, so that threads do not meet at one counter.
+/// A block's reference to its pool. There is one for each shard, so that threads do not contend for one reference count.
 #[repr(align(128))]
-struct Keeper<P: Provider> {
-    inner: Arc<Own<Inner<P>>>,
+struct ShardHandle<P: Provider> {
+    inner: Arc<Owned<Inner<P>>>,
     shard: usize,
 }
 
-/// The most shards of a pool.
-const MOST_SHARDS: usize = 16;
+/// The largest number of shards of a pool.
+const MAX_SHARDS: usize = 16;
 
 impl<P: Provider> Pool<P> {
-    /// A pool that holds nothing yet.
+    /// An empty pool.
     #[must_use]
     pub fn new(provider: P, options: Options) -> Self {
         Self(Arc::new(Shared {
             provider: Arc::new(provider),
             options,
             limit: Arc::new(AtomicUsize::new(options.limit.unwrap_or(usize::MAX))),
-            keepers: Local::new(),
+            shard_handles: Local::new(),
         }))
     }
 
@@ -96,32 +97,33 @@ impl<P: Provider> Pool<P> {
     ///
     /// # Errors
     /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`]; [`Error::Pool`] with the
-    /// figures when the provider or the limit refuses even after all unused memory was given back and the failure
-    /// callback was asked.
+    /// figures when the provider or the limit refuses even after all free memory was returned to the provider and the
+    /// failure callback was called.
     pub fn allocate(&self, size: usize, alignment: usize) -> Result<Block<P>> {
         check_alignment(alignment)?;
-        let keeper = self.keeper();
-        let piece = keeper
+        let shard_handle = self.shard_handle();
+        let block = shard_handle
             .inner
-            .allocate(keeper.shard, size.max(1), alignment)?;
+            .allocate(shard_handle.shard, size.max(1), alignment)?;
         Ok(Block {
-            keeper: Arc::clone(keeper),
-            piece: Some(piece),
+            shard_handle: Arc::clone(shard_handle),
+            block: Some(block),
         })
     }
 
-    /// As [`allocate`](Self::allocate) where a block lies ready for this thread, else `None`: for callers who would
-    /// rather let go of something first when it may take longer.
+    /// As [`allocate`](Self::allocate) if this thread's shard has a free block of the size, else `None`. It never calls the
+    /// provider, for callers that first want to release a lock when an allocation may take longer.
     #[must_use]
-    pub fn allocate_kept(&self, size: usize, alignment: usize) -> Option<Block<P>> {
+    pub fn allocate_cached(&self, size: usize, alignment: usize) -> Option<Block<P>> {
         check_alignment(alignment).ok()?;
-        let keeper = self.keeper();
-        let piece = keeper
-            .inner
-            .allocate_kept(keeper.shard, size.max(1), alignment)?;
+        let shard_handle = self.shard_handle();
+        let block =
+            shard_handle
+                .inner
+                .allocate_cached(shard_handle.shard, size.max(1), alignment)?;
         Some(Block {
-            keeper: Arc::clone(keeper),
-            piece: Some(piece),
+            shard_handle: Arc::clone(shard_handle),
+            block: Some(block),
         })
     }
 
@@ -131,29 +133,29 @@ impl<P: Provider> Pool<P> {
         &self.0.provider
     }
 
-    /// What the pool was told at its beginning.
+    /// The options that the pool was made with.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.0.options
     }
 
-    /// The figures of this moment.
+    /// The current statistics.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.inner().statistics()
     }
 
-    /// Begins a new peak at what is in use now.
+    /// Resets the peak to the bytes in use now.
     pub fn reset_peak(&self) {
-        self.inner().settled(|sum, _| sum.reset_peak());
+        self.inner().with_statistics(|sum, _| sum.reset_peak());
     }
 
-    /// Counts what happens until it is dropped.
+    /// A scope that counts from now on, until it is dropped.
     #[must_use]
     pub fn scope(&self) -> Scope<P> {
         let (begin, peak) = self
             .inner()
-            .settled(|sum, statistics| (statistics, sum.scope()));
+            .with_statistics(|sum, statistics| (statistics, sum.scope()));
         Scope {
             inner: Arc::clone(self.inner()),
             begin,
@@ -161,19 +163,19 @@ impl<P: Provider> Pool<P> {
         }
     }
 
-    /// Gives unused memory back to the provider until at most `keep` bytes are held, or only what is in use shares
-    /// a slab with; returns how many bytes went.
+    /// Returns free memory to the provider until at most `keep` bytes are held, as far as slabs without blocks in use allow
+    /// that. Returns the number of bytes that were returned.
     pub fn trim(&self, keep: usize) -> usize {
         self.inner().trim(keep)
     }
 
-    /// Gives all unused memory back to the provider; returns how many bytes went.
+    /// Returns all free memory to the provider, as [`trim`](Self::trim) with 0.
     pub fn free_all_blocks(&self) -> usize {
         self.trim(0)
     }
 
-    /// Lets the pool hold at most `limit` bytes, in use or not; gives unused memory back if it holds more. Where more
-    /// is in use, it fails to grow until enough of it is freed.
+    /// Limits the bytes that the pool holds, in use or not, and returns free memory to the provider if it holds more. If
+    /// more bytes are in use, the pool cannot grow until enough of them are freed.
     pub fn set_limit(&self, limit: Option<usize>) {
         let most = limit.unwrap_or(usize::MAX);
         self.0.limit.store(most, Ordering::Relaxed);
@@ -182,9 +184,9 @@ impl<P: Provider> Pool<P> {
         }
     }
 
-    /// Sets what is asked before an allocation fails: `Ok(true)` to have it tried once more, an error to fail with it.
-    /// The function may use the pool and free memory; what it allocates in vain does not call it again. A panic in it
-    /// goes to whoever allocates.
+    /// Sets the function that is called before an allocation fails. `Ok(true)` asks for another attempt, an error becomes
+    /// the cause of the failure. The function may use the pool; an allocation that fails inside of it does not call it
+    /// again. A panic of it unwinds through the allocation.
     pub fn set_failure_callback(
         &self,
         callback: impl Fn(&Failure) -> Result<bool> + Send + Sync + 'static,
@@ -192,38 +194,38 @@ impl<P: Provider> Pool<P> {
         self.inner().callback.set(Some(Arc::new(callback)));
     }
 
-    /// Asks nobody any more before an allocation fails.
+    /// Removes the failure callback.
     pub fn clear_failure_callback(&self) {
         self.inner().callback.set(None);
     }
 
-    fn inner(&self) -> &Arc<Own<Inner<P>>> {
-        &self.keeper().inner
+    fn inner(&self) -> &Arc<Owned<Inner<P>>> {
+        &self.shard_handle().inner
     }
 
-    /// This thread's.
-    fn keeper(&self) -> &Arc<Keeper<P>> {
-        let keepers = self.0.keepers.get_or_init(|| self.0.keepers());
-        &keepers[shard::thread_number() & (keepers.len() - 1)]
+    /// The handle of this thread's shard.
+    fn shard_handle(&self) -> &Arc<ShardHandle<P>> {
+        let shard_handles = self.0.shard_handles.get_or_init(|| self.0.new_shards());
+        &shard_handles[shard::thread_number() & (shard_handles.len() - 1)]
     }
 }
 
 impl<P: Provider> Shared<P> {
-    /// This process's, of a pool that holds nothing yet.
-    fn keepers(&self) -> Box<[Arc<Keeper<P>>]> {
+    /// The shards of an empty pool for this process.
+    fn new_shards(&self) -> Box<[Arc<ShardHandle<P>>]> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        // Twice as many as run at once: then few threads meet by chance.
-        let shards = (2 * threads).next_power_of_two().min(MOST_SHARDS);
+        // Twice as many shards as processors, so that few threads share one by chance.
+        let shards = (2 * threads).next_power_of_two().min(MAX_SHARDS);
         let (provider, limit) = (Arc::clone(&self.provider), Arc::clone(&self.limit));
-        let coarse = Coarse::new(provider, self.options, limit, shards);
-        let inner = Arc::new(Own::new(Inner::new(coarse, shards)));
-        let keeper = |shard| {
-            Arc::new(Keeper {
+        let chunks = ChunkAllocator::new(provider, self.options, limit, shards);
+        let inner = Arc::new(Owned::new(Inner::new(chunks, shards)));
+        let shard_handle = |shard| {
+            Arc::new(ShardHandle {
                 inner: Arc::clone(&inner),
                 shard,
             })
         };
-        (0..shards).map(keeper).collect()
+        (0..shards).map(shard_handle).collect()
     }
 }
 
@@ -243,44 +245,44 @@ impl<P: Provider> fmt::Debug for Pool<P> {
     }
 }
 
-/// Memory of a pool, which gets it back when this is dropped, on whatever thread.
+/// Memory of a pool, freed to the pool when this is dropped, on any thread.
 pub struct Block<P: Provider> {
-    keeper: Arc<Keeper<P>>,
+    shard_handle: Arc<ShardHandle<P>>,
     /// `Some` until it is dropped.
-    piece: Option<Piece>,
+    block: Option<SlabBlock>,
 }
 
 impl<P: Provider> Block<P> {
     /// Where the memory begins.
     #[must_use]
     pub fn address(&self) -> NonNull<c_void> {
-        self.piece
+        self.block
             .as_ref()
-            .map_or(NonNull::dangling(), Piece::address)
+            .map_or(NonNull::dangling(), SlabBlock::address)
     }
 
-    /// How many bytes were asked for.
+    /// The requested size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.piece.as_ref().map_or(0, Piece::asked)
+        self.block.as_ref().map_or(0, SlabBlock::requested)
     }
 
     /// The provider of its pool.
     #[must_use]
     pub fn provider(&self) -> &P {
-        self.keeper.inner.coarse.provider()
+        self.shard_handle.inner.chunks.provider()
     }
 }
 
 impl<P: Provider> Drop for Block<P> {
     fn drop(&mut self) {
-        if let Some(piece) = self.piece.take() {
-            let Keeper { inner, shard } = &*self.keeper;
+        if let Some(block) = self.block.take() {
+            let ShardHandle { inner, shard } = &*self.shard_handle;
             if inner.is_inherited() {
-                // The memory is the parent's; no allocation is there any more for this process.
-                piece.mark_free();
+                // The parent's pool owns the memory; this process only records that the block is not allocated any more.
+                block.mark_free();
             } else {
-                inner.free(*shard, piece);
+                inner.free(*shard, block);
             }
         }
     }
@@ -297,23 +299,24 @@ impl<P: Provider> fmt::Debug for Block<P> {
     }
 }
 
-/// Counts what happens in a pool from its beginning on. Scopes may overlap and nest.
+/// Counts the allocations of a pool from its creation on. Scopes may overlap and nest.
 #[derive(Debug)]
 pub struct Scope<P: Provider> {
-    inner: Arc<Own<Inner<P>>>,
+    inner: Arc<Owned<Inner<P>>>,
     begin: Statistics,
     peak: Arc<AtomicI64>,
 }
 
 impl<P: Provider> Scope<P> {
-    /// What has happened so far; nothing, in a fork's child, of a scope that it inherited.
+    /// The changes so far. In a fork's child, an inherited scope reports no changes.
     #[must_use]
     pub fn report(&self) -> Report {
         if self.inner.is_inherited() {
             return Report::default();
         }
-        self.inner
-            .settled(|_, now| Report::between(&self.begin, &now, self.peak.load(Ordering::Relaxed)))
+        self.inner.with_statistics(|_, now| {
+            Report::between(&self.begin, &now, self.peak.load(Ordering::Relaxed))
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a pool can be told.
+//! The options of a pool.
 
 /// Limits and growth of a pool.
 ///
@@ -11,7 +11,7 @@
 pub struct Options {
     /// The most bytes that the pool may hold from its provider, in use or not; `None` leaves it to the provider.
     pub limit: Option<usize>,
-    /// The most bytes of unused large pieces that are kept; the oldest beyond that go back to the provider.
+    /// The most bytes of free large chunks that are cached; the oldest beyond that go back to the provider.
     pub largest_cache: usize,
     /// How the pool grows.
     pub growth: Growth,
@@ -30,17 +30,17 @@ impl Default for Options {
 /// How much a pool takes from its provider when it runs out of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// The size in bytes of a class's first slab, where a few blocks fit into that.
+    /// The size in bytes of a size class's first slab; more when it would hold fewer than four blocks.
     pub first_slab: usize,
-    /// The largest slab in bytes. A slab holds one block at least, so blocks above this have a slab each.
+    /// The largest slab in bytes. A slab holds at least one block, so each block above this size has its own slab.
     pub largest_slab: usize,
-    /// The next slab of a class is its slabs' sum divided by this, within the two bounds.
+    /// The next slab of a class has the sum of its slabs divided by this, within the two bounds.
     pub divisor: usize,
-    /// By how many percent of the most bytes ever in service the pool may exceed them before it gives unused pieces
-    /// back rather than taking more, once it holds [`unchecked`](Self::unchecked) bytes.
+    /// How much more than the peak of the bytes in use the pool may hold, in percent. Beyond that it returns free chunks
+    /// to the provider before it takes new ones.
     pub overhead_percent: usize,
-    /// Up to how many bytes the overhead does not matter.
-    pub unchecked: usize,
+    /// The pool's total in bytes up to which the overhead is not limited.
+    pub overhead_threshold: usize,
 }
 
 impl Default for Growth {
@@ -50,19 +50,19 @@ impl Default for Growth {
             largest_slab: 2 << 20,
             divisor: 8,
             overhead_percent: 3,
-            unchecked: 32 << 20,
+            overhead_threshold: 32 << 20,
         }
     }
 }
 
-/// The size from which on a block has a slab of its own: one that comes and goes with its block serves better than one
-/// that a single block keeps from going.
-const LONELY: usize = 256 << 10;
+/// The size from which each block has a slab of its own. A slab of few large blocks would be held by any one of them; a
+/// slab of one block can be reused or released as soon as that block is freed.
+const SINGLE_BLOCK_SLAB_FROM: usize = 256 << 10;
 
 impl Growth {
-    /// How many blocks of `size` bytes the next slab of a class gets that has `held` bytes of slabs.
+    /// The number of blocks of `size` bytes in the next slab of a class whose slabs have `held` bytes.
     pub(super) fn blocks(&self, size: usize, held: usize) -> usize {
-        if size >= LONELY {
+        if size >= SINGLE_BLOCK_SLAB_FROM {
             return 1;
         }
         let few = size * 4;

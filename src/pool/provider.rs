@@ -1,47 +1,47 @@
-//! Where a pool gets its memory from.
+//! The provider: the source of a pool's memory.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::error::Result;
 
-/// A source of memory in large pieces, which a pool divides.
+/// A source of memory in large chunks, which a pool divides into blocks.
 ///
 /// A pool holds none of its locks while it calls a provider, and calls it from any thread.
 ///
 /// # Safety
-/// What [`allocate`](Self::allocate) returns must be `size` bytes at a multiple of `alignment` that overlap nothing
-/// else in use in the process, until [`free`](Self::free) gets them back. Nothing here is ever followed by the pool:
-/// the memory need not be the host's.
+/// [`allocate`](Self::allocate) must return `size` bytes at a multiple of `alignment` that overlap no other allocation of
+/// the process until they are passed to [`free`](Self::free). The pool never dereferences the address, so the memory need
+/// not be accessible to the host.
 pub unsafe trait Provider: Send + Sync + 'static {
     /// Allocates `size` bytes, never 0, at an `alignment` of 0 (the provider's choice, of at least
     /// [`SMALLEST_ALIGNMENT`](super::SMALLEST_ALIGNMENT)) or a power of two.
     ///
     /// # Errors
-    /// Whatever stands in the way. The pool then gives back what it holds unused, and asks again.
+    /// Any error. The pool then returns its free chunks, and calls once more.
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>>;
 
-    /// Takes back what [`allocate`](Self::allocate) returned. A failure has nobody to be told to.
+    /// Frees memory that [`allocate`](Self::allocate) returned. Failures are ignored, as a drop cannot report them.
     ///
     /// # Safety
-    /// `address` came from this provider with `size`, is given back once, and nothing uses it any more.
+    /// `address` must come from this provider with `size`, be freed once, and not be in use any more.
     unsafe fn free(&self, address: NonNull<c_void>, size: usize);
 
-    /// Whether the host and a device may use two blocks of one allocation at the same time. Where they may not, each
-    /// block of the pool is an allocation of its own, cached when it is freed.
+    /// Whether the host and a device may access two blocks of one allocation concurrently. If not, each block of the pool
+    /// is an allocation of its own, which is cached when it is freed.
     fn shares_allocations(&self) -> bool {
         true
     }
 }
 
-/// A piece of a provider's memory.
+/// One allocation of the provider.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) base: NonNull<c_void>,
     pub(super) size: usize,
 }
 
-// SAFETY: a chunk is an address and a length; nobody follows the address through it.
+// SAFETY: a chunk is an address and a length; the address is never dereferenced.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}

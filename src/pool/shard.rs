@@ -1,42 +1,43 @@
-//! The fast path: a few free blocks of each class for the threads that share a shard, which are hardly ever two.
+//! A shard: magazines with a few free blocks of each size class, for the threads that share the shard. Mostly that is one
+//! thread, so its lock is rarely contended.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::sizes::{COUNT, SIZES};
-use super::slab::Piece;
+use super::slab::SlabBlock;
 use super::statistics::Counters;
 
-/// The most bytes of blocks of a class that a shard keeps, where one block does not exceed that.
-const KEPT_BYTES: usize = 64 << 10;
-/// The most blocks of a class that a shard keeps.
-const MOST: usize = 64;
+/// The most bytes in a magazine, if that is enough for one block.
+const MAGAZINE_BYTES: usize = 64 << 10;
+/// The most blocks in a magazine.
+const MAGAZINE_BLOCKS: usize = 64;
 
-/// What a shard's lock protects.
+/// The state under a shard's lock.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     /// Free blocks by class.
-    pub(super) magazines: [Vec<Piece>; COUNT],
+    pub(super) magazines: [Vec<SlabBlock>; COUNT],
     pub(super) counters: Counters,
 }
 
-/// How many free blocks of a class a shard keeps.
+/// The capacity of a class's magazine in blocks.
 pub(super) fn capacity(class: usize) -> usize {
-    (KEPT_BYTES / SIZES[class]).clamp(1, MOST)
+    (MAGAZINE_BYTES / SIZES[class]).clamp(1, MAGAZINE_BLOCKS)
 }
 
 impl Shard {
-    /// Keeps a free block. When that is one too many, gives half of them up.
-    pub(super) fn keep(&mut self, class: usize, piece: Piece) -> Option<Vec<Piece>> {
+    /// Adds a free block to its magazine. When the magazine is over its capacity, returns the older half of it.
+    pub(super) fn put(&mut self, class: usize, block: SlabBlock) -> Option<Vec<SlabBlock>> {
         let magazine = &mut self.magazines[class];
-        magazine.push(piece);
+        magazine.push(block);
         let capacity = capacity(class);
-        // The older half: the newest blocks are the ones still in the processor's cache.
+        // The newest blocks stay, as they are the likeliest to be in the processor's cache.
         (magazine.len() > capacity).then(|| magazine.drain(..=capacity / 2).collect())
     }
 }
 
-/// This thread's number: threads are numbered as they come.
+/// This thread's number; threads are numbered in the order of their first call.
 pub(super) fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local! {

@@ -1,18 +1,18 @@
 //! The size classes: powers of two and the midpoints between them.
 
-/// The alignment in bytes that every block has, asked for or not: a cache line.
+/// The alignment in bytes that every block has, requested or not: a cache line.
 pub const SMALLEST_ALIGNMENT: usize = 64;
 
-/// The largest alignment in bytes that a pool asks of its provider: 2 MiB, a large page of every Intel GPU.
+/// The largest alignment in bytes that a pool requests from its provider: 2 MiB, a large page of every Intel GPU.
 pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 
 /// The largest block in bytes that shares a slab with others.
 pub const LARGEST_CLASS: usize = 1 << 20;
 
-/// How many classes there are.
+/// The number of size classes.
 pub(super) const COUNT: usize = 28;
 
-/// The sizes in bytes: 64, 128, 192, 256, 384, 512, ... 1 MiB. 96 is left out, it would break the alignment.
+/// The sizes in bytes: 64, 128, 192, 256, 384, 512, ... 1 MiB. 96 is left out, as it is no multiple of the alignment.
 pub(super) const SIZES: [usize; COUNT] = {
     let mut sizes = [64; COUNT];
     let mut class = 1;
@@ -68,8 +68,8 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_class_that_holds_is_taken() {
-        // Miri is some thousand times slower; with a prime step it still sees every class.
+    fn the_smallest_class_that_fits_is_used() {
+        // Miri is about a thousand times slower; a prime step still covers every class.
         for size in (0..=LARGEST_CLASS).step_by(if cfg!(miri) { 61 } else { 1 }) {
             let class = class_of(size, 0);
             let expected = SIZES.iter().position(|&holds| holds >= size);

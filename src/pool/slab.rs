@@ -1,4 +1,5 @@
-//! A slab: a chunk divided into blocks of one size, and what is known of each, kept apart from the memory itself.
+//! A slab: a chunk divided into blocks of one size. The record of each block is kept outside of the memory itself, which
+//! the host may not be able to access.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -8,37 +9,37 @@ use std::sync::Arc;
 use super::provider::Chunk;
 use crate::process::atomic::{AtomicU32, Ordering};
 
-/// What a slab is for.
+/// What a slab holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// Blocks of a class; `slot` is the slab's place in the class's list.
-    Class { class: u8, slot: u32 },
-    /// One block, beyond the classes.
+pub(super) enum SlabKind {
+    /// Blocks of a size class; `slot` is the slab's index in the class's list.
+    SizeClass { class: u8, slot: u32 },
+    /// One block that is larger than every size class.
     Large,
 }
 
-/// A chunk in service.
+/// A chunk that is divided into blocks.
 #[derive(Debug)]
 pub(super) struct Slab {
     chunk: Chunk,
     block_size: usize,
-    purpose: Use,
-    /// For each block 0 when it is free, else one more than the bytes of it that nobody asked for.
-    spare: Box<[AtomicU32]>,
-    /// How far apart those are.
+    kind: SlabKind,
+    /// One record for each block: 0 when the block is free, else its padding in bytes plus one.
+    records: Box<[AtomicU32]>,
+    /// The distance between two records, in records.
     stride: usize,
 }
 
-/// The size of blocks from which on the record of each has a cache line of its own. Shards take smaller ones in runs
-/// that fill a line; of these they take so few that two threads would write to the same line all the time.
-const LONELY: usize = 4 << 10;
+/// The block size from which each record has a cache line of its own. Smaller blocks move to a shard in runs whose records
+/// fill a cache line. Of larger blocks a shard takes few at a time, so that packed records would cause false sharing.
+const PADDED_RECORDS_FROM: usize = 4 << 10;
 
-/// The largest part of a block that may be beyond what was asked for.
-pub(super) const LARGEST_SPARE: usize = (u32::MAX - 1) as usize;
+/// The largest padding of a block: the bytes beyond the requested size.
+pub(super) const MAX_PADDING: usize = (u32::MAX - 1) as usize;
 
 impl Slab {
-    pub(super) fn new(chunk: Chunk, block_size: usize, purpose: Use) -> Self {
-        let stride = if block_size < LONELY {
+    pub(super) fn new(chunk: Chunk, block_size: usize, kind: SlabKind) -> Self {
+        let stride = if block_size < PADDED_RECORDS_FROM {
             1
         } else {
             64 / size_of::<AtomicU32>()
@@ -47,8 +48,8 @@ impl Slab {
         Self {
             chunk,
             block_size,
-            purpose,
-            spare: (0..records).map(|_| AtomicU32::new(0)).collect(),
+            kind,
+            records: (0..records).map(|_| AtomicU32::new(0)).collect(),
             stride,
         }
     }
@@ -57,39 +58,42 @@ impl Slab {
         self.chunk
     }
 
-    pub(super) fn purpose(&self) -> Use {
-        self.purpose
+    pub(super) fn kind(&self) -> SlabKind {
+        self.kind
     }
 
     pub(super) fn block_size(&self) -> usize {
         self.block_size
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(super) fn count(&self) -> u32 {
-        // `Growth::blocks` sees to it that they fit, in a chunk twice as large even.
-        (self.spare.len() / self.stride) as u32
+        // `Growth::blocks` returns at most half of `u32::MAX`, and a reused chunk is at most twice as large as requested.
+        (self.records.len() / self.stride) as u32
     }
 
-    /// The bytes from the start of the block at `address` that are in use; `None` when the block is free.
-    pub(super) fn used_at(&self, address: usize) -> Option<Range<usize>> {
+    /// The requested bytes of the block at `address`; `None` when the block is free.
+    pub(super) fn allocated_range(&self, address: usize) -> Option<Range<usize>> {
         let index = address.checked_sub(self.chunk.base.addr().get())? / self.block_size;
-        let spare = self.spare.get(index * self.stride)?.load(Ordering::Relaxed);
-        let used = self.block_size - (spare.checked_sub(1)? as usize);
+        let record = self
+            .records
+            .get(index * self.stride)?
+            .load(Ordering::Relaxed);
+        let requested = self.block_size - (record.checked_sub(1)? as usize);
         let start = self.chunk.base.addr().get() + index * self.block_size;
-        Some(start..start + used)
+        Some(start..start + requested)
     }
 }
 
-/// One block of a slab. Whoever has the piece has the block.
+/// Exclusive ownership of one block of a slab.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct SlabBlock {
     slab: Arc<Slab>,
     index: u32,
 }
 
-impl Piece {
-    /// `index` is a block of the slab that nobody else has.
+impl SlabBlock {
+    /// `index` must be a block of the slab that has no other owner.
     pub(super) fn new(slab: Arc<Slab>, index: u32) -> Self {
         Self { slab, index }
     }
@@ -108,23 +112,23 @@ impl Piece {
 
     pub(super) fn address(&self) -> NonNull<c_void> {
         let offset = self.index as usize * self.slab.block_size;
-        // No pointer arithmetic in the language's sense: of memory that the host cannot see it knows no allocation.
+        // Address arithmetic: device memory is no allocated object in Rust's sense, so pointer offsets are not defined.
         let base = self.slab.chunk.base;
         base.map_addr(|address| address.saturating_add(offset))
     }
 
-    /// How many bytes of the block were asked for; 0 when it is free.
-    pub(super) fn asked(&self) -> usize {
+    /// The requested size in bytes; 0 when the block is free.
+    pub(super) fn requested(&self) -> usize {
         match self.record().load(Ordering::Relaxed).checked_sub(1) {
-            Some(spare) => self.slab.block_size - spare as usize,
+            Some(padding) => self.slab.block_size - padding as usize,
             None => 0,
         }
     }
 
-    /// Marks the block as in use with `asked` bytes of it.
-    pub(super) fn mark_used(&self, asked: usize) {
-        let spare = (self.slab.block_size - asked).min(LARGEST_SPARE) as u32;
-        self.record().store(spare + 1, Ordering::Relaxed);
+    /// Marks the block as allocated, with `requested` bytes of it in use.
+    pub(super) fn mark_allocated(&self, requested: usize) {
+        let padding = (self.slab.block_size - requested).min(MAX_PADDING) as u32;
+        self.record().store(padding + 1, Ordering::Relaxed);
     }
 
     /// Marks the block as free.
@@ -133,6 +137,6 @@ impl Piece {
     }
 
     fn record(&self) -> &AtomicU32 {
-        &self.slab.spare[self.index as usize * self.slab.stride]
+        &self.slab.records[self.index as usize * self.slab.stride]
     }
 }

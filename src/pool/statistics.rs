@@ -1,66 +1,66 @@
-//! What a pool counts, at all times.
+//! A pool's statistics.
 //!
-//! Each shard counts for itself under the lock that it holds anyway. Only the peak needs a sum over the shards; they
-//! publish their share of it when it has changed by more than [`UNPUBLISHED`] bytes, and whenever somebody asks.
+//! Each shard has counters under its own lock. Only the peak needs a sum over the shards: a shard adds its part to the sum
+//! when that has changed by more than [`UNPUBLISHED`] bytes, and whenever the statistics are read.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::process::Mutex;
 
-/// By how many bytes a shard's part of the sum may lag behind.
+/// The most bytes by which a shard's part of the sum may lag behind.
 pub(super) const UNPUBLISHED: i64 = 1 << 20;
 
-/// A pool's figures. All but the peak are exact whenever no allocation is under way; the peak is exact as long as one
+/// A pool's statistics. All but the peak are exact whenever no allocation is in progress. The peak is exact as long as one
 /// thread allocates, and within 1 MiB for every further one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Bytes of the blocks in use, rounded up as the pool does.
+    /// Bytes of the blocks in use, rounded up to the blocks' sizes.
     pub used_bytes: usize,
-    /// Bytes that were asked for in the blocks in use.
+    /// Requested bytes of the blocks in use.
     pub requested_bytes: usize,
     /// Blocks in use.
     pub used_count: usize,
-    /// The most that `used_bytes` has been since the beginning or the last `reset_peak`.
+    /// The peak of `used_bytes` since the pool was made, or since the last `reset_peak`.
     pub peak_bytes: usize,
-    /// Bytes held from the provider: in use or not.
+    /// Bytes held from the provider, in use or not.
     pub total_bytes: usize,
     /// Bytes held from the provider that are in no block in use.
     pub free_bytes: usize,
-    /// The most that `total_bytes` may be.
+    /// The pool's limit on `total_bytes`.
     pub limit: Option<usize>,
     /// Allocations so far.
     pub allocations: u64,
-    /// Bytes of all allocations so far, rounded up as the pool does.
+    /// Bytes of all allocations so far, rounded up to the blocks' sizes.
     pub allocated_bytes: u64,
-    /// Allocations for which the provider was not asked.
+    /// Allocations that were served without a call of the provider.
     pub hits: u64,
-    /// Allocations for which the provider was asked.
+    /// Allocations that needed a call of the provider.
     pub misses: u64,
-    /// Allocations that failed, and count nowhere else.
+    /// Failed allocations, which no other figure includes.
     pub failures: u64,
 }
 
-/// What happened in a [`Scope`](super::Scope).
+/// The changes of the statistics within a [`Scope`](super::Scope).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Bytes of blocks allocated less those of blocks freed: what the scope leaves behind.
+    /// Bytes of allocated blocks minus bytes of freed blocks: negative when the scope freed more.
     pub used_bytes: i64,
-    /// Blocks allocated less blocks freed.
+    /// Allocated blocks minus freed blocks.
     pub used_count: i64,
-    /// The most that `used_bytes` has been meanwhile, as a pool's peak is exact or nearly so.
+    /// The peak of `used_bytes` within the scope, as exact as the pool's peak.
     pub peak_bytes: i64,
     /// Allocations.
     pub allocations: u64,
     /// Bytes of all these allocations.
     pub allocated_bytes: u64,
-    /// Allocations for which the provider was not asked.
+    /// Allocations that were served without a call of the provider.
     pub hits: u64,
-    /// Allocations for which the provider was asked.
+    /// Allocations that needed a call of the provider.
     pub misses: u64,
-    /// Allocations that failed.
+    /// Failed allocations.
     pub failures: u64,
 }
 
@@ -80,7 +80,8 @@ impl Report {
     }
 }
 
-/// What one shard has counted. Blocks may be freed in another shard, so differences can be negative.
+/// The counters of one shard. A block may be freed by another shard than the one that allocated it, so differences can be
+/// negative.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     used_bytes: i64,
@@ -90,15 +91,16 @@ pub(super) struct Counters {
     allocated_bytes: u64,
     misses: u64,
     failures: u64,
-    /// The part of `used_bytes` that is not in the sum yet, and the most it has been since it began to be.
+    /// The part of `used_bytes` that is not in the sum yet.
     pending: i64,
+    /// The peak of `pending` since the last publication.
     pending_peak: i64,
 }
 
 impl Counters {
-    pub(super) fn allocated(&mut self, block: usize, asked: usize, miss: bool, sum: &Sum) {
+    pub(super) fn allocated(&mut self, block: usize, requested: usize, miss: bool, sum: &Sum) {
         self.used_bytes += block as i64;
-        self.requested_bytes += asked as i64;
+        self.requested_bytes += requested as i64;
         self.used_count += 1;
         self.allocations += 1;
         self.allocated_bytes += block as u64;
@@ -110,9 +112,9 @@ impl Counters {
         }
     }
 
-    pub(super) fn freed(&mut self, block: usize, asked: usize, sum: &Sum) {
+    pub(super) fn freed(&mut self, block: usize, requested: usize, sum: &Sum) {
         self.used_bytes -= block as i64;
-        self.requested_bytes -= asked as i64;
+        self.requested_bytes -= requested as i64;
         self.used_count -= 1;
         self.pending -= block as i64;
         if self.pending < -UNPUBLISHED {
@@ -135,11 +137,11 @@ impl Counters {
     }
 }
 
-/// The sum of what the shards have published, and its peaks.
+/// The sum of the shards' published parts, and its peaks.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
     used: AtomicI64,
-    /// The most since the peaks were last settled.
+    /// The peak since the last call of [`settle`](Self::settle).
     peak: AtomicI64,
     peaks: Mutex<Peaks>,
 }
@@ -151,7 +153,7 @@ struct Peaks {
 }
 
 impl Sum {
-    /// Tells everybody who waits for a peak of the last one, and begins the next. Returns the overall one.
+    /// Adds the current peak to the overall peak and to the scopes' peaks, and starts a new one. Returns the overall peak.
     pub(super) fn settle(&self) -> i64 {
         let used = self.used.load(Ordering::Relaxed);
         let mut peaks = self.peaks.lock();
@@ -167,12 +169,12 @@ impl Sum {
         peaks.overall
     }
 
-    /// Forgets the overall peak. To be called when everything is published and settled.
+    /// Resets the overall peak to the bytes in use. All shards must have published, and the peak must be settled.
     pub(super) fn reset_peak(&self) {
         self.peaks.lock().overall = self.used.load(Ordering::Relaxed);
     }
 
-    /// A peak from now on. To be called when everything is published and settled.
+    /// A new peak that starts now. All shards must have published, and the peak must be settled.
     pub(super) fn scope(&self) -> Arc<AtomicI64> {
         let peak = Arc::new(AtomicI64::new(self.used.load(Ordering::Relaxed)));
         self.peaks.lock().scopes.push(Arc::downgrade(&peak));
@@ -180,7 +182,7 @@ impl Sum {
     }
 }
 
-/// Adds up what the shards have counted.
+/// Adds the shards' counters up.
 pub(super) fn total<'a>(shards: impl Iterator<Item = &'a Counters>) -> Statistics {
     let mut sum = Counters::default();
     for shard in shards {

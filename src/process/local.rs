@@ -1,4 +1,4 @@
-//! Values that one process made, and no child of a fork may touch.
+//! Values that belong to one process, and not to its forked children.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,27 +9,39 @@ use std::ptr;
 use super::atomic::{AtomicPtr, Ordering};
 use super::generation;
 
-/// A value that is dropped by the process that made it, and by no child of that.
-pub(crate) struct Own<T> {
+/// A value that is dropped only in the process that made it.
+///
+/// A forked child may read it. The drop in a child leaks the value.
+///
+/// ```
+/// use zeusm::process::Owned;
+///
+/// let name = Owned::new(String::from("made here"));
+/// assert!(!name.is_inherited()); // It would be in a fork's child.
+/// assert_eq!(name.len(), 9);
+/// ```
+pub struct Owned<T> {
     made_by: u32,
     value: ManuallyDrop<T>,
 }
 
-impl<T> Own<T> {
-    pub(crate) fn new(value: T) -> Self {
+impl<T> Owned<T> {
+    /// A value of this process.
+    pub fn new(value: T) -> Self {
         Self {
             made_by: generation(),
             value: ManuallyDrop::new(value),
         }
     }
 
-    /// Whether it is from before a fork.
-    pub(crate) fn is_inherited(&self) -> bool {
+    /// Whether a parent of this process made it.
+    #[must_use]
+    pub fn is_inherited(&self) -> bool {
         self.made_by != generation()
     }
 }
 
-impl<T> Deref for Own<T> {
+impl<T> Deref for Owned<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -37,42 +49,54 @@ impl<T> Deref for Own<T> {
     }
 }
 
-impl<T> DerefMut for Own<T> {
+impl<T> DerefMut for Owned<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }
 }
 
-impl<T> Drop for Own<T> {
+impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
         if !self.is_inherited() {
-            // SAFETY: it is dropped here alone, and not used afterwards.
+            // SAFETY: this is the only drop of the value, and its last use.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Own<T> {
+impl<T: fmt::Debug> fmt::Debug for Owned<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(formatter)
     }
 }
 
-/// A value that each process makes for itself, when first needed and without a lock.
-pub(crate) struct Local<T> {
+/// A value that each process initialises for itself, on first use and without a lock.
+///
+/// As a static variable it holds state that must not be shared across a fork, locks and threads for instance.
+///
+/// ```
+/// use zeusm::process::{Local, Mutex};
+///
+/// static NAMES: Local<Mutex<Vec<String>>> = Local::new();
+///
+/// NAMES.get_or_default().lock().push("made here".to_owned());
+/// assert_eq!(NAMES.get().map(|names| names.lock().len()), Some(1)); // `None` in a fork's child.
+/// ```
+pub struct Local<T> {
     /// Null, or from `Box::into_raw`.
-    made: AtomicPtr<Own<T>>,
+    made: AtomicPtr<Owned<T>>,
     owns: PhantomData<*mut T>,
 }
 
 // SAFETY: it owns its value as a `Box` does.
 unsafe impl<T: Send> Send for Local<T> {}
-// SAFETY: it hands out shared references, and another thread than the maker may drop the value.
+// SAFETY: it returns shared references, and another thread than the one that made the value may drop it.
 unsafe impl<T: Send + Sync> Sync for Local<T> {}
 
 impl<T> Local<T> {
-    /// Of no process yet.
-    pub(crate) const fn new() -> Self {
+    /// Empty in every process.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             made: AtomicPtr::new(ptr::null_mut()),
             owns: PhantomData,
@@ -80,23 +104,27 @@ impl<T> Local<T> {
     }
 
     /// This process's value, if it made one.
-    pub(crate) fn get(&self) -> Option<&T> {
+    #[must_use]
+    pub fn get(&self) -> Option<&T> {
         self.current(self.made.load(Ordering::Acquire))
     }
 
-    /// This process's value, made if need be. Of two that are made at once, one is dropped.
-    pub(crate) fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+    /// This process's value, made on first use. When two threads make it concurrently, one of the values is dropped.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let mut known = self.made.load(Ordering::Acquire);
         if let Some(value) = self.current(known) {
             return Ok(value);
         }
-        let new = Box::into_raw(Box::new(Own::new(make()?)));
+        let new = Box::into_raw(Box::new(Owned::new(make()?)));
         loop {
             match self
                 .made
                 .compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire)
             {
-                // SAFETY: what is stored is freed by `drop` alone.
+                // SAFETY: a stored value is freed by `drop` only.
                 Ok(_) => return Ok(unsafe { &*new }),
                 Err(other) => {
                     if let Some(value) = self.current(other) {
@@ -110,8 +138,8 @@ impl<T> Local<T> {
         }
     }
 
-    /// As [`get_or_try_init`](Self::get_or_try_init), for what cannot fail.
-    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+    /// As [`get_or_try_init`](Self::get_or_try_init), for an infallible `make`.
+    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         let answer: Result<&T, std::convert::Infallible> = self.get_or_try_init(|| Ok(make()));
         match answer {
             Ok(value) => value,
@@ -119,15 +147,15 @@ impl<T> Local<T> {
     }
 
     /// As [`get_or_init`](Self::get_or_init), with the type's default.
-    pub(crate) fn get_or_default(&self) -> &T
+    pub fn get_or_default(&self) -> &T
     where
         T: Default,
     {
         self.get_or_init(T::default)
     }
 
-    fn current(&self, made: *mut Own<T>) -> Option<&T> {
-        // SAFETY: it is null or was stored here, and what is stored is freed by `drop` alone.
+    fn current(&self, made: *mut Owned<T>) -> Option<&T> {
+        // SAFETY: the pointer is null or was stored here, and a stored value is freed by `drop` only.
         let made = unsafe { made.as_ref() }?;
         (!made.is_inherited()).then_some(&**made)
     }

@@ -1,29 +1,31 @@
-//! Locks without state beyond themselves: a new one works in a fork's child, whatever other threads of the parent did at
-//! the fork. (Locks that queue their waiting threads in a table of the process would share that table with all others.)
+//! Locks without global state: a new lock works in a fork's child, whatever other threads of the parent did at the fork.
+//! (Locks that queue waiting threads in a table of the process would share that table with inherited locks.)
 //!
-//! No poisoning: what these protect is in order wherever a panic may leave it.
+//! They ignore poisoning: the values they protect are consistent wherever a panic can occur.
 
 use std::sync::{self, PoisonError, TryLockError};
 use std::time::Duration;
 
-pub(crate) use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub use std::sync::MutexGuard;
+pub(crate) use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 /// Mutual exclusion.
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(sync::Mutex<T>);
+pub struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    #[cfg(feature = "python")]
-    pub(crate) const fn new(value: T) -> Self {
+    /// An unlocked one.
+    pub const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    /// Locks it, once no other thread has it locked.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `None` while it is locked.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    /// Locks it; `None` while it is locked.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -31,7 +33,8 @@ impl<T> Mutex<T> {
         }
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut T {
+    /// The value, which no other thread can have locked.
+    pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,28 +57,29 @@ impl<T> RwLock<T> {
     }
 }
 
-/// What threads with a [`Mutex`] wait for.
+/// A condition variable for threads with a [`Mutex`].
 #[derive(Debug, Default)]
-pub(crate) struct Condvar(sync::Condvar);
+pub struct Condvar(sync::Condvar);
 
 impl Condvar {
-    #[cfg(feature = "python")]
-    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    /// Waits for a notification; spurious wake-ups are possible.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while `goes_on` says so, at most for `limit`.
-    pub(crate) fn wait_while<'a, T>(
+    /// Waits while `condition` holds, at most for `timeout`.
+    pub fn wait_while<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
-        limit: Duration,
-        goes_on: impl FnMut(&mut T) -> bool,
+        timeout: Duration,
+        condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
-        let waited = self.0.wait_timeout_while(guard, limit, goes_on);
+        let waited = self.0.wait_timeout_while(guard, timeout, condition);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    pub(crate) fn notify_all(&self) {
+    /// Wakes all threads that wait.
+    pub fn notify_all(&self) {
         self.0.notify_all();
     }
 }

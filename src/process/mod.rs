@@ -1,46 +1,47 @@
-//! State that belongs to one process: a fork's child leaves its parent's untouched and makes its own.
+//! State that belongs to one process: a fork's child does not touch its parent's state, and makes its own.
 //!
-//! A child has its parent's memory but only the thread that forked. Locks that other threads held stay locked, their
-//! work never ends, and a driver's handles may be the parent's alone. So a [`Local`] hands out only what the process
-//! itself made: in a child it begins empty. An [`Own`] is looked at in children, too, and remembers whose it is. What a
-//! child inherits of either is leaked there, with its locks, threads and handles.
+//! A child has a copy of its parent's memory, and only the thread that forked. Locks that other threads held stay locked,
+//! their work does not complete, and a driver's handles may be valid in the parent only. A [`Local`] therefore returns only
+//! a value of the current process, and is empty in a new child. An [`Owned`] can be read in children, and records which
+//! process made it. Inherited values of both are leaked in the child, with their locks, threads and handles.
 
 mod local;
 mod lock;
 
-/// The atomics of what `tests/models` checks, which has others in their place.
+/// The atomics of the modules that `tests/models` checks with those of loom.
 pub(crate) use std::sync::atomic;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(crate) use local::{Local, Own};
-pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+pub use local::{Local, Owned};
+pub use lock::{Condvar, Mutex, MutexGuard};
+pub(crate) use lock::{RwLock, RwLockWriteGuard};
 
-/// How many forks lie between the process that loaded this library and this one.
+/// The number of forks between the process that loaded this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// This process's number among its forebears; another one in each child.
+/// This process's generation, which differs from that of its parent and of its children.
 fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// The generation that the driver works in, where it does not work in a fork's child as well.
-static DRIVERS: AtomicU32 = AtomicU32::new(EVERY);
-const EVERY: u32 = u32::MAX;
+/// The generation in which the driver works, or any.
+static DRIVER_GENERATION: AtomicU32 = AtomicU32::new(ANY);
+const ANY: u32 = u32::MAX;
 
-/// Confines a driver to this process. Level Zero's drivers do not work in a fork's child, which shares their files and
+/// Confines the driver to this process. Level Zero's drivers do not work in a fork's child, which shares their files and
 /// queues with its parent; zeusm's CPU runtime does.
 pub(crate) fn confine_driver() {
-    DRIVERS.store(generation(), Ordering::Relaxed);
+    DRIVER_GENERATION.store(generation(), Ordering::Relaxed);
 }
 
 /// Whether this process may call the driver.
 pub(crate) fn has_driver() -> bool {
-    let drivers = DRIVERS.load(Ordering::Relaxed);
-    drivers == EVERY || drivers == generation()
+    let allowed = DRIVER_GENERATION.load(Ordering::Relaxed);
+    allowed == ANY || allowed == generation()
 }
 
-/// Has functions called at each fork, as of `pthread_atfork`: before it, in the parent after it, in the child after it.
-/// They are registered as the library is loaded, before there is any thread of ours, so that no fork goes unnoticed.
+/// Registers functions with `pthread_atfork`: before a fork, in the parent after it, in the child after it. That happens
+/// when the library is loaded, before it starts a thread, so that no fork is missed.
 macro_rules! at_fork {
     ($before:expr, $in_parent:expr, $in_child:expr) => {
         #[cfg(not(miri))]
@@ -48,7 +49,7 @@ macro_rules! at_fork {
         #[unsafe(link_section = ".init_array")]
         static AT_FORK: extern "C" fn() = {
             extern "C" fn register() {
-                // SAFETY: the functions do only what a child of a process with threads may do.
+                // SAFETY: the functions only do what is allowed in a fork's child of a process with threads.
                 unsafe { libc::pthread_atfork($before, $in_parent, $in_child) };
             }
             register
@@ -57,8 +58,8 @@ macro_rules! at_fork {
 }
 pub(crate) use at_fork;
 
-/// Has the thread that forks hold a static [`RwLock`] meanwhile, so that a child gets it open and what it guards whole. No
-/// thread that has the lock may call out of the module, let alone fork.
+/// Has the thread that forks hold a static [`RwLock`] during the fork, so that a child gets it unlocked, and the guarded value
+/// in a consistent state. A thread that holds the lock must not call out of the module.
 macro_rules! held_at_fork {
     ($lock:ident: $guarded:ty) => {
         ::std::thread_local! {
@@ -69,7 +70,7 @@ macro_rules! held_at_fork {
         }
 
         extern "C" fn hold() {
-            // A thread that forks as it ends goes without.
+            // In a thread that is ending, the lock is not held.
             let _ = HELD.try_with(|held| held.set(Some($lock.write())));
         }
 

@@ -2,17 +2,17 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Local, Mutex, Own};
+use super::{Local, Mutex, Owned};
 
-/// Runs `check` in a fork's child, which must not fail or take ten seconds.
+/// Runs `check` in a fork's child, which must not panic nor take ten seconds.
 pub(crate) fn in_child(check: impl FnOnce()) {
     // SAFETY: the child makes no use of other threads, and ends without unwinding.
     match unsafe { libc::fork() } {
         0 => {
-            // SAFETY: a signal ends a child that waits for ever.
+            // SAFETY: the alarm's signal ends a child that hangs.
             unsafe { libc::alarm(10) };
             let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_ok();
-            // SAFETY: nothing of the parent's is run at the end of the child.
+            // SAFETY: the exit runs no handlers of the parent.
             unsafe { libc::_exit(i32::from(!passed)) };
         }
         child => {
@@ -33,7 +33,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn is_made_once_in_a_process() {
+fn a_local_is_initialised_once_in_a_process() {
     let (local, made) = (Local::new(), Cell::new(0));
     let make = || {
         made.set(made.get() + 1);
@@ -46,7 +46,7 @@ fn is_made_once_in_a_process() {
 }
 
 #[test]
-fn a_failure_leaves_it_empty() {
+fn a_failed_initialisation_leaves_a_local_empty() {
     let local = Local::new();
     assert_eq!(local.get_or_try_init(|| Err("no")), Err::<&u8, _>("no"));
     assert_eq!(local.get(), None);
@@ -54,18 +54,18 @@ fn a_failure_leaves_it_empty() {
 }
 
 #[test]
-fn a_child_makes_its_own_though_its_parents_is_locked() {
+fn a_child_has_its_own_value_though_its_parents_is_locked() {
     static LOCAL: Local<Mutex<u32>> = Local::new();
     let mut parents = LOCAL.get_or_default().lock();
     *parents = 1;
-    let parent = Own::new(());
+    let parent = Owned::new(());
     in_child(|| {
         assert!(parent.is_inherited());
         assert!(LOCAL.get().is_none());
         *LOCAL.get_or_default().lock() += 5;
         in_child(|| assert_eq!(*LOCAL.get_or_default().lock(), 0));
         assert_eq!(*LOCAL.get_or_default().lock(), 5);
-        // What the parent had is still there for those who had it.
+        // A reference to the parent's value stays valid.
         assert_eq!(*parents, 1);
     });
     assert!(!parent.is_inherited());
@@ -73,17 +73,17 @@ fn a_child_makes_its_own_though_its_parents_is_locked() {
 }
 
 #[test]
-fn a_child_drops_its_own_alone() {
+fn a_child_drops_only_its_own_values() {
     let dropped = Arc::new(AtomicU32::new(0));
     let local = Local::new();
     local.get_or_init(|| Counted(Arc::clone(&dropped)));
-    let mut inherited = Some((local, Own::new(Counted(Arc::clone(&dropped)))));
+    let mut inherited = Some((local, Owned::new(Counted(Arc::clone(&dropped)))));
     in_child(|| {
         inherited.take();
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
         let own = Local::new();
         own.get_or_init(|| Counted(Arc::clone(&dropped)));
-        drop((own, Own::new(Counted(Arc::clone(&dropped)))));
+        drop((own, Owned::new(Counted(Arc::clone(&dropped)))));
         assert_eq!(dropped.load(Ordering::Relaxed), 2);
     });
     inherited.take();
@@ -91,7 +91,7 @@ fn a_child_drops_its_own_alone() {
 }
 
 #[test]
-fn threads_that_come_at_once_share_one() {
+fn concurrent_initialisations_share_one_value() {
     for _ in 0..200 {
         let (local, dropped) = (Local::new(), Arc::new(AtomicU32::new(0)));
         let found: Vec<usize> = std::thread::scope(|scope| {
@@ -105,7 +105,7 @@ fn threads_that_come_at_once_share_one() {
         });
         assert_eq!(found.len(), 3);
         assert!(found.iter().all(|&address| address == found[0]));
-        // Those that came too late have been dropped, and the one in place has not.
+        // The values that were not stored have been dropped, and the stored one has not.
         let others = dropped.load(Ordering::Relaxed);
         drop(local);
         assert_eq!(dropped.load(Ordering::Relaxed), others + 1);

@@ -1,4 +1,4 @@
-//! The queue for typed memory: it checks what a [`RawQueue`] takes on trust.
+//! The queue for typed memory, which checks the operands of each operation.
 
 use std::ops::Deref;
 
@@ -9,17 +9,17 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::usm::{Kind, Memory, UsmKind};
 
-/// Does copies and fills one after the other, in the order of the calls. Cheap to clone; any thread may use it.
+/// An in-order queue of copies and fills. Cheap to clone; any thread may use it.
 ///
-/// Memory has to be of the queue's context, and of its device or one that it can access. All that a [`RawQueue`] does it
-/// does as well; what of that takes pointers is unsafe.
+/// Memory has to be of the queue's context, and on its device or a peer that it can access. It dereferences to a
+/// [`RawQueue`], whose functions with pointers are unsafe.
 ///
-/// Dropping the last clone waits for what is in flight.
+/// Dropping the last clone waits for the operations in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue(RawQueue);
 
 impl Queue {
-    /// Makes a queue on the first of the device's engines that both computes and copies.
+    /// Makes a queue on the first of the device's command queue groups that supports compute and copy.
     ///
     /// # Errors
     /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's
@@ -28,12 +28,11 @@ impl Queue {
         RawQueue::new(context, device).map(Self)
     }
 
-    /// Copies `source` over `destination`, which must be as long, and waits.
+    /// Copies `source` to `destination`, which must have the same size, and waits.
     ///
     /// # Errors
-    /// Before anything is copied, [`Error::Length`] for different lengths, [`Error::OtherContext`] and
-    /// [`Error::OutOfReach`] for memory that the queue's device cannot work on; [`Error::Operation`] with Level Zero's
-    /// answer.
+    /// [`Error::Length`] for different lengths, and [`Error::OtherContext`] and [`Error::NoPeerAccess`] for memory that the
+    /// queue's device cannot access; nothing has been copied then. [`Error::Operation`] with Level Zero's answer.
     pub fn copy<D: Kind, S: Kind>(
         &self,
         destination: &mut Memory<D>,
@@ -43,13 +42,13 @@ impl Queue {
         self.check("copy", destination)?;
         self.check("copy", source)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
-        // SAFETY: both sides are checked, and borrowed until the copy is done, one of them exclusively.
+        // SAFETY: both operands are checked, and borrowed until the copy is complete, the destination exclusively.
         let event =
             unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::SpinWait) }?;
         self.end(event, "copy", source.size())
     }
 
-    /// Copies `source`, which must be as long as the memory, into it and waits.
+    /// Copies `source` to the memory, which must have the same size, and waits.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).
@@ -57,13 +56,14 @@ impl Queue {
         same_length("write", source.len(), destination.size())?;
         self.check("write", destination)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
-        // SAFETY: both sides are borrowed until the copy is done, one of them exclusively; the memory is checked.
+        // SAFETY: the memory is checked, and both operands are borrowed until the copy is complete, the destination
+        // exclusively.
         let event =
             unsafe { self.copy_raw(to.cast(), from.cast(), source.len(), Completion::SpinWait) }?;
         self.end(event, "write", source.len())
     }
 
-    /// Copies the memory into `destination`, which must be as long, and waits.
+    /// Copies the memory to `destination`, which must have the same size, and waits.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).
@@ -71,7 +71,8 @@ impl Queue {
         same_length("read", source.size(), destination.len())?;
         self.check("read", source)?;
         let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
-        // SAFETY: both sides are borrowed until the copy is done, one of them exclusively; the memory is checked.
+        // SAFETY: the memory is checked, and both operands are borrowed until the copy is complete, the destination
+        // exclusively.
         let event =
             unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::SpinWait) }?;
         self.end(event, "read", source.size())
@@ -84,12 +85,12 @@ impl Queue {
     pub fn fill<D: Kind>(&self, destination: &mut Memory<D>, value: u8) -> Result<()> {
         self.check("fill", destination)?;
         let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
-        // SAFETY: the memory is checked, and borrowed exclusively until the fill is done.
+        // SAFETY: the memory is checked, and borrowed exclusively until the fill is complete.
         let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::SpinWait) }?;
         self.end(event, "fill", size)
     }
 
-    /// Begins to copy `source` over `destination`, and owns both until that is done.
+    /// Submits a copy of `source` to `destination`; the operation owns both until it is complete.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).
@@ -102,13 +103,13 @@ impl Queue {
         self.check("copy", &destination)?;
         self.check("copy", &source)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
-        // SAFETY: both sides are checked, and the operation owns them until the copy is done.
+        // SAFETY: both operands are checked, and the operation owns them until it is complete.
         let event =
             unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::Event) }?;
         self.operation(event, (destination, source))
     }
 
-    /// Begins to copy `source` into the memory, and owns both until that is done.
+    /// Submits a copy of `source` to the memory; the operation owns both until it is complete.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).
@@ -120,13 +121,13 @@ impl Queue {
         same_length("write", source.len(), destination.size())?;
         self.check("write", &destination)?;
         let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
-        // SAFETY: the operation owns both sides until the copy is done; moving a `Vec` leaves its bytes in place.
+        // SAFETY: the operation owns both operands until it is complete; moving a `Vec` does not move its bytes.
         let event =
             unsafe { self.copy_raw(to.cast(), from.cast(), source.len(), Completion::Event) }?;
         self.operation(event, (destination, source))
     }
 
-    /// Begins to copy the memory into `destination`, and owns both until that is done.
+    /// Submits a copy of the memory to `destination`; the operation owns both until it is complete.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).
@@ -144,7 +145,7 @@ impl Queue {
         self.operation(event, (source, destination))
     }
 
-    /// Begins to set every byte of the memory to `value`, and owns it until that is done.
+    /// Submits a fill of the memory with `value`; the operation owns it until it is complete.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).
@@ -155,12 +156,12 @@ impl Queue {
     ) -> Result<Operation<Memory<D>>> {
         self.check("fill", &destination)?;
         let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
-        // SAFETY: the memory is checked, and the operation owns it until the fill is done.
+        // SAFETY: the memory is checked, and the operation owns it until it is complete.
         let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::Event) }?;
         self.operation(event, destination)
     }
 
-    /// Whether the queue's device may work on the memory.
+    /// Checks that the queue's device can access the memory.
     fn check<K: Kind>(&self, operation: &'static str, memory: &Memory<K>) -> Result<()> {
         if memory.size() == 0 {
             return Ok(());
@@ -176,7 +177,7 @@ impl Queue {
         if K::KIND == UsmKind::Host || here == there || here.can_access(there)? {
             return Ok(());
         }
-        Err(Error::OutOfReach {
+        Err(Error::NoPeerAccess {
             operation,
             kind: K::KIND,
             size: memory.size(),
@@ -196,7 +197,7 @@ impl Queue {
     ) -> Result<Operation<T>> {
         let event = match event {
             Some(event) => event,
-            None => self.done_event()?,
+            None => self.complete_event()?,
         };
         Ok(Operation::new(&self.0, event, operands))
     }

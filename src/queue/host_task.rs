@@ -1,4 +1,4 @@
-//! Host tasks: events that the host signals, for operations to wait for something that is no event of their context.
+//! Host tasks: functions on a host thread whose completion is an event, on which operations can wait.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc;
@@ -11,17 +11,17 @@ use crate::process::Mutex;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// One thread for the host tasks of a queue, started when there is one. The queue is ordered, so that its tasks wait for
-/// each other makes nothing later than it would be anyway.
+/// The thread for a queue's host tasks, started with the first one. The queue is in-order, so running its tasks one after
+/// the other delays nothing.
 #[derive(Default)]
 pub(super) struct Worker(Mutex<Option<mpsc::Sender<Task>>>);
 
-/// Signals the event when the task is over, whichever way that comes about.
+/// Signals the event when dropped: after the task has returned, has panicked, or was dropped without running.
 struct Signal(Event);
 
 impl RawQueue {
-    /// An event that is complete once `task` has returned. It runs on a thread of the queue's own, after the tasks
-    /// before it, and must not hold the queue, which waits for it in the end.
+    /// Runs `task` on a host thread of the queue, after the tasks before it. The returned event completes when it has
+    /// returned. The task must not own the queue, whose drop waits for its tasks.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
@@ -38,14 +38,14 @@ impl RawQueue {
 }
 
 impl Worker {
-    /// Hands the task to the thread; runs it here when there can be no thread.
+    /// Sends the task to the thread; runs it here when no thread can be started.
     fn run(&self, task: Task) {
         let mut tasks = self.0.lock();
         if tasks.is_none() {
             let (sender, incoming) = mpsc::channel();
             let started = thread::Builder::new()
                 .name("zeusm-host-task".to_owned())
-                .spawn(move || serve(&incoming));
+                .spawn(move || run_all(&incoming));
             *tasks = started.ok().map(|_| sender);
         }
         let refused = match &*tasks {
@@ -57,17 +57,17 @@ impl Worker {
     }
 }
 
-/// The thread's life: it ends with the queue.
-fn serve(tasks: &mpsc::Receiver<Task>) {
+/// Runs the tasks until the queue is dropped.
+fn run_all(tasks: &mpsc::Receiver<Task>) {
     for task in tasks {
-        // A panic has been reported already, and the tasks after this one are none the worse for it.
+        // The panic hook has reported a panic, which must not end the thread.
         let _ = panic::catch_unwind(AssertUnwindSafe(task));
     }
 }
 
 impl Drop for Signal {
     fn drop(&mut self) {
-        // On a device that is lost for good no operation is left to wait.
-        self.0.signal_surely();
+        // A failure means that the device is lost: no operation waits for the event any more.
+        self.0.signal_with_retries();
     }
 }

@@ -1,4 +1,4 @@
-//! The immediate command list of a queue, with its events and what is in flight.
+//! The immediate command list of a queue, with its events and the operations in flight.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,38 +17,38 @@ use crate::error::Result;
 use crate::event::{Event, EventPool};
 use crate::process::{Condvar, Mutex};
 
-/// How long a collection waits for another one.
-const TURN: Duration = Duration::from_millis(100);
+/// The timeout of a thread that waits until another one has reclaimed.
+const RECLAIM_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// `zeCommandListHostSynchronize`, of specification 1.6, which headers may be older than.
+/// `zeCommandListHostSynchronize`, which specification 1.6 introduced.
 type Synchronize = unsafe extern "C" fn(sys::ze_command_list_handle_t, u64) -> sys::ze_result_t;
 
-/// A command list, and what was appended to it.
+/// A command list and its operations.
 pub(super) struct List {
     context: Context,
     pub(super) handle: sys::ze_command_list_handle_t,
     pub(super) events: std::sync::Arc<EventPool>,
-    /// How to wait for the list itself, where that is known.
+    /// Waits for the list itself, where the driver has the function.
     synchronize: Option<Synchronize>,
-    /// Where host tasks run.
+    /// Runs the host tasks.
     pub(super) worker: Worker,
-    /// Also what keeps two threads from appending at once, which the specification forbids. No thread waits for the
-    /// device with it.
+    /// The lock also orders appends, as the specification forbids concurrent ones. No thread waits for the device while it
+    /// holds the lock.
     pub(super) state: Mutex<State>,
-    /// The thread that is dropping what finished operations held.
-    collector: Mutex<Option<ThreadId>>,
-    collected: Condvar,
+    /// The thread that is dropping the operands of complete operations.
+    reclaimer: Mutex<Option<ThreadId>>,
+    reclaimed: Condvar,
 }
 
 #[derive(Default)]
 pub(super) struct State {
-    /// The end of the newest operation, for the next one to wait on.
+    /// The event of the newest operation, on which the next one waits.
     pub(super) last: Option<Event>,
-    /// The operation in flight that signals no event, by its number.
+    /// The number of the operation in flight that signals no event.
     pub(super) unsignalled: Option<u64>,
-    /// How many there have been.
-    numbered: u64,
-    /// What unfinished operations touch, oldest first.
+    /// The number of operations so far that signalled no event.
+    unsignalled_count: u64,
+    /// The retained operands of operations in flight, oldest first.
     pub(super) in_flight: VecDeque<(Event, Box<dyn Any + Send>)>,
 }
 
@@ -81,44 +81,38 @@ impl List {
         Ok(Self {
             handle,
             events: EventPool::new(context, device),
-            // SAFETY: the type is the one that the specification gives the function.
-            synchronize: unsafe {
-                context
-                    .library()
-                    .symbol(c"zeCommandListHostSynchronize")
-                    .ok()
-            },
+            synchronize: context.library().extensions().zeCommandListHostSynchronize,
             worker: Worker::default(),
             state: Mutex::default(),
-            collector: Mutex::default(),
-            collected: Condvar::default(),
+            reclaimer: Mutex::default(),
+            reclaimed: Condvar::default(),
             context: context.clone(),
         })
     }
 
-    /// Waits until an operation of the list is over, also where the wait itself fails.
+    /// Waits until an operation of the list is complete. When the wait fails, the error is returned only once the device
+    /// cannot access the operands any more.
     pub(super) fn drain(&self, event: &Event) -> Result<()> {
         event.finish().inspect_err(|_| {
-            // The failure is told once the device cannot be at work on the operands any more.
-            self.settle(event);
+            self.wait_after_failure(event);
         })
     }
 
-    /// Waits until the list is done or the event is, where a wait has failed. False where no answer is to be had, as of a
-    /// device that is lost.
-    fn settle(&self, event: &Event) -> bool {
+    /// Waits for the list, or else for the event, after a wait has failed; `false` when neither can be waited for, as on a
+    /// lost device.
+    fn wait_after_failure(&self, event: &Event) -> bool {
         matches!(self.synchronize(Duration::MAX), Ok(true)) || event.drain()
     }
 
-    /// Waits for all that was appended, at most for `limit`, and tells whether it is done; it is not, either, where the
-    /// driver cannot tell.
-    pub(super) fn synchronize(&self, limit: Duration) -> Result<bool> {
-        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    /// Waits for all appended operations, at most for `timeout`; whether they are complete. Also `false` when the driver
+    /// lacks the function.
+    pub(super) fn synchronize(&self, timeout: Duration) -> Result<bool> {
+        let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let Some(synchronize) = self.synchronize else {
             return Ok(false);
         };
         // SAFETY: the list is alive.
-        match unsafe { synchronize(self.handle, limit) } {
+        match unsafe { synchronize(self.handle, timeout) } {
             sys::ZE_RESULT_NOT_READY
             | sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
             | sys::ZE_RESULT_ERROR_UNINITIALIZED => Ok(false),
@@ -126,13 +120,13 @@ impl List {
         }
     }
 
-    /// Has an event signalled at the end of what was appended without one.
+    /// Appends the signal of an event behind an operation that signals none.
     pub(super) fn signal_end(&self, state: &mut State) -> Result<()> {
         if state.unsignalled.is_none() {
             return Ok(());
         }
         let event = self.events.take()?;
-        // SAFETY: the list and the event are alive; a barrier waits for all that is in the list before it.
+        // SAFETY: the list and the event are alive; a barrier waits for all operations before it in the list.
         unsafe {
             call!(
                 self.context.library(),
@@ -144,47 +138,47 @@ impl List {
         Ok(())
     }
 
-    /// Whether there is nothing that a collection could find, or wait for.
-    pub(super) fn is_idle(&self) -> bool {
-        // In this order, as a collection takes its turn before it takes things out.
-        self.state.lock().in_flight.is_empty() && self.collector.lock().is_none()
+    /// Whether no operands are retained, nor being dropped.
+    pub(super) fn is_reclaimed(&self) -> bool {
+        // In this order: a thread becomes the reclaimer before it takes operands out of the list.
+        self.state.lock().in_flight.is_empty() && self.reclaimer.lock().is_none()
     }
 
-    /// Drops what finished operations held. What another call is just dropping is gone, too, when this returns, unless
-    /// that takes long.
-    pub(super) fn collect(&self) {
+    /// Drops the operands of complete operations. Operands that another thread is dropping are gone when this returns,
+    /// unless that takes longer than the timeout.
+    pub(super) fn reclaim(&self) {
         let here = thread::current().id();
-        // A drop may run anything, another collection too, so this cannot wait for ever.
-        let mut collector = self.collector.lock();
-        if *collector != Some(here) {
-            collector = self
-                .collected
-                .wait_while(collector, TURN, |collector| collector.is_some());
+        // With a timeout, as a drop may run arbitrary code, another call of this function included.
+        let mut reclaimer = self.reclaimer.lock();
+        if *reclaimer != Some(here) {
+            reclaimer = self
+                .reclaimed
+                .wait_while(reclaimer, RECLAIM_TIMEOUT, |reclaimer| reclaimer.is_some());
         }
-        let turn = collector.is_none().then(|| {
-            *collector = Some(here);
-            Turn(self)
+        let reclaiming = reclaimer.is_none().then(|| {
+            *reclaimer = Some(here);
+            Reclaiming(self)
         });
-        drop(collector);
-        let done = self.state.lock().take_done();
-        drop(done);
-        drop(turn);
+        drop(reclaimer);
+        let complete = self.state.lock().take_complete();
+        drop(complete);
+        drop(reclaiming);
     }
 }
 
-/// Ends when dropped, also by a panic.
-struct Turn<'a>(&'a List);
+/// Resets the reclaimer when dropped, also by a panic.
+struct Reclaiming<'a>(&'a List);
 
-impl Drop for Turn<'_> {
+impl Drop for Reclaiming<'_> {
     fn drop(&mut self) {
-        *self.0.collector.lock() = None;
-        self.0.collected.notify_all();
+        *self.0.reclaimer.lock() = None;
+        self.0.reclaimed.notify_all();
     }
 }
 
 impl State {
     /// Whether nothing is in flight.
-    pub(super) fn is_settled(&mut self) -> bool {
+    pub(super) fn is_idle(&mut self) -> bool {
         if self
             .last
             .as_ref()
@@ -195,22 +189,22 @@ impl State {
         self.last.is_none() && self.unsignalled.is_none()
     }
 
-    /// Notes that an operation without an event was appended; its number.
-    pub(super) fn leave_unsignalled(&mut self) -> u64 {
-        self.numbered += 1;
-        self.unsignalled = Some(self.numbered);
-        self.numbered
+    /// Records that an operation without an event was appended; returns its number.
+    pub(super) fn set_unsignalled(&mut self) -> u64 {
+        self.unsignalled_count += 1;
+        self.unsignalled = Some(self.unsignalled_count);
+        self.unsignalled_count
     }
 
-    /// Takes out what finished operations held, for the caller to drop outside the lock: a drop may run anything.
-    pub(super) fn take_done(&mut self) -> Vec<(Event, Box<dyn Any + Send>)> {
-        let mut done = Vec::new();
+    /// Takes the operands of complete operations, which the caller drops outside the lock: a drop may run arbitrary code.
+    pub(super) fn take_complete(&mut self) -> Vec<(Event, Box<dyn Any + Send>)> {
+        let mut complete = Vec::new();
         while let Some((event, _)) = self.in_flight.front()
             && matches!(event.is_complete(), Ok(true))
         {
-            done.extend(self.in_flight.pop_front());
+            complete.extend(self.in_flight.pop_front());
         }
-        done
+        complete
     }
 }
 
@@ -219,16 +213,16 @@ impl Drop for List {
         let State {
             last, in_flight, ..
         } = mem::take(self.state.get_mut());
-        // A failure is told to the one who waits for the event; here all that matters is that nothing runs any more. On a
-        // lost device nothing does, and each answer would take long.
+        // Failures are reported to threads that wait for the events. This only waits until no work is in flight, and stops
+        // at a lost device, which runs no work and answers slowly.
         let mut events = in_flight.iter().map(|(event, _)| event).chain(&last);
-        let _ = events.all(|event| event.finish().is_ok() || self.settle(event));
+        let _ = events.all(|event| event.finish().is_ok() || self.wait_after_failure(event));
         // SAFETY: nothing is in flight, and this was the last owner.
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
     }
 }
 
-/// The ordinal of the first group of engines that computes and copies; 0 when the device tells of none.
+/// The ordinal of the first command queue group that supports compute and copy; 0 when the device reports none.
 fn engine(device: &Device) -> Result<u32> {
     let empty = sys::ze_command_queue_group_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES,

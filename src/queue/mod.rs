@@ -1,17 +1,17 @@
 //! An ordered queue of copies and fills over one immediate command list.
 //!
-//! [`RawQueue`] takes pointers and trusts its caller; [`Queue`] on top of it takes typed memory, and checks where that
-//! is. What is in flight belongs to the process that submitted it: a fork's child that uses a queue has an empty one.
+//! [`RawQueue`] takes pointers, which it does not check. [`Queue`] on top of it takes typed memory, and checks its context
+//! and device. Operations in flight belong to the process that submitted them: in a fork's child, a queue is empty.
 
+mod advise;
+mod barrier;
 mod checked;
-mod hint;
+mod copy;
 mod host_task;
 mod list;
 mod operation;
-mod order;
 mod peer;
 mod submission;
-mod transfer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 pub use checked::Queue;
+pub use copy::Rows;
 pub use operation::Operation;
 pub use submission::Completion;
-pub use transfer::Rows;
 
 use self::list::List;
 use crate::context::Context;
@@ -30,10 +30,9 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process::Local;
 
-/// Does copies and fills by pointers, one after the other, in the order of the calls. Cheap to clone; any thread may use
-/// it.
+/// An in-order queue of copies and fills by pointers. Cheap to clone; any thread may use it.
 ///
-/// Dropping the last clone waits for what is in flight.
+/// Dropping the last clone waits for the operations in flight.
 ///
 /// Source: Level Zero specification, "Core programming guide", Command lists, immediate command lists.
 #[derive(Clone)]
@@ -47,7 +46,7 @@ struct Inner {
 }
 
 impl RawQueue {
-    /// Makes a queue on the first of the device's engines that both computes and copies.
+    /// Makes a queue on the first of the device's command queue groups that supports compute and copy.
     ///
     /// # Errors
     /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's
@@ -73,14 +72,14 @@ impl RawQueue {
         &self.0.context
     }
 
-    /// The device it works on.
+    /// The device that executes its operations.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// Waits for an operation of this queue, and says what it was when it failed. After a failure, too, the device is
-    /// done with the operands.
+    /// Waits for an operation of this queue, and describes it in the error. The device does not access the operands any
+    /// more when this returns, also with an error.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's answer.
@@ -89,17 +88,17 @@ impl RawQueue {
             .map_err(|cause| self.failed(operation, size, cause))
     }
 
-    /// Waits until an operation of this queue is over. Where the wait itself fails, the end is looked for in every other
-    /// way before the failure is told.
+    /// Waits until an operation of this queue is complete. When the wait fails, the error is returned only once the device
+    /// cannot access the operands any more.
     pub(crate) fn drain(&self, event: &Event) -> Result<()> {
         match self.0.list.get() {
             Some(list) => list.drain(event),
-            // Of a parent, and over.
+            // The operation is the parent's, and counts as complete.
             None => Ok(()),
         }
     }
 
-    /// This process's command list, made if need be.
+    /// This process's command list, made on first use.
     fn list(&self) -> Result<&List> {
         let Inner {
             context,
@@ -111,7 +110,7 @@ impl RawQueue {
 
     fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
         let cause = match self.0.device.check_alive() {
-            // Intel's driver says on a lost device that memory is short.
+            // Intel's driver reports out-of-memory errors for a lost device.
             Err(lost) if cause.result() != lost.result() => lost,
             _ => cause,
         };

@@ -1,4 +1,4 @@
-//! An operation under way, and the memory it works on.
+//! An operation in flight, with its operands.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use super::RawQueue;
 use crate::error::Result;
 use crate::event::Event;
 
-/// An operation that was submitted, with the operands it owns until it is done.
+/// A submitted operation, which owns its operands until it is complete.
 ///
-/// [`wait`](Self::wait) gives the operands back. Dropping it lets the operation finish by itself: the queue keeps the
-/// operands until then.
+/// [`wait`](Self::wait) returns the operands. After a drop the operation runs on, and the queue retains the operands until it
+/// is complete.
 ///
 /// ```
 /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
@@ -39,13 +39,13 @@ impl<T: Send + 'static> Operation<T> {
         }
     }
 
-    /// The event that says when it is done.
+    /// The event that completes with the operation.
     #[must_use]
     pub fn event(&self) -> &Event {
         &self.event
     }
 
-    /// Whether it is done.
+    /// Whether it is complete.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) when the device is lost.
@@ -53,10 +53,10 @@ impl<T: Send + 'static> Operation<T> {
         self.event.is_complete()
     }
 
-    /// Waits until it is done and gives the operands back.
+    /// Waits until it is complete, and returns the operands.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) when the device is lost; the operands are then kept by the queue.
+    /// [`Error::Call`](crate::Error::Call) when the device is lost; the queue then retains the operands.
     pub fn wait(mut self) -> Result<T> {
         loop {
             if self.event.wait(None)?
@@ -67,10 +67,10 @@ impl<T: Send + 'static> Operation<T> {
         }
     }
 
-    /// Waits for at most `timeout`; gives the operands back when it is done, and itself when it is not.
+    /// Waits for at most `timeout`; returns the operands when it is complete, else the operation itself.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) when the device is lost; the operands are then kept by the queue.
+    /// [`Error::Call`](crate::Error::Call) when the device is lost; the queue then retains the operands.
     pub fn wait_timeout(self, timeout: Duration) -> Result<std::result::Result<T, Self>> {
         if self.event.wait(Some(timeout))? {
             self.wait().map(Ok)
@@ -83,12 +83,12 @@ impl<T: Send + 'static> Operation<T> {
 impl<T: Send + 'static> Drop for Operation<T> {
     fn drop(&mut self) {
         if let Some(operands) = self.operands.take() {
-            self.queue.keep(&self.event, operands);
+            self.queue.retain(&self.event, operands);
         }
     }
 }
 
-/// The operands are not looked at: the device may be writing them.
+/// Without the operands, which the device may be writing.
 impl<T: Send + 'static> fmt::Debug for Operation<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

@@ -5,19 +5,19 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::transfer::not_null;
+use super::copy::not_null;
 use super::{Completion, RawQueue};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::usm::{Allocation, UsmKind};
 
-/// The size in bytes of the pieces in which memory goes between places that cannot reach each other.
-const PIECE: usize = 4 << 20;
+/// The size in bytes of the staging chunk for copies between devices without peer access.
+const STAGING_CHUNK: usize = 4 << 20;
 
 impl RawQueue {
-    /// Copies what the device of `from` holds over memory of this queue's device, and waits: after all that either
-    /// queue was given before. It goes directly where Level Zero allows that, else through a piece of staging memory.
+    /// Copies memory of the context of `from` to memory of this queue's context, and waits. It starts after all operations
+    /// submitted to either queue before. The copy is direct where Level Zero supports that, else staged through the host.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's answer.
@@ -37,29 +37,29 @@ impl RawQueue {
         }
         from.wait()?;
         // SAFETY: the caller vouches for the ranges.
-        match unsafe { self.begin_peer_copy_raw(destination, from, source, size) }? {
+        match unsafe { self.peer_copy_async_raw(destination, from, source, size) }? {
             Some(event) => self.finish(&event, "copy", size),
             // SAFETY: the caller vouches for the ranges.
             None => unsafe { self.staged_copy_raw(destination, from, source, size) },
         }
     }
 
-    /// Appends a copy of what the device of `from` holds, if Level Zero allows it; it does not wait for what `from` was
-    /// given. `None` when the bytes have to go [staged](Self::staged_copy_raw), or when there are none.
+    /// Appends a direct copy from the context of `from`, if Level Zero supports it, without waiting for operations of
+    /// `from`. `None` when a [staged copy](Self::staged_copy_raw) is needed, or when there are no bytes.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer, unless that means that the driver has no such copy.
+    /// [`Error::Operation`] with Level Zero's answer, unless that means that such copies are not supported.
     ///
     /// # Safety
     /// As for [`peer_copy_raw`](Self::peer_copy_raw), until the event is complete.
-    pub unsafe fn begin_peer_copy_raw(
+    pub unsafe fn peer_copy_async_raw(
         &self,
         destination: *mut c_void,
         from: &Self,
         source: *const c_void,
         size: usize,
     ) -> Result<Option<Event>> {
-        if !if_supported(self.reaches(from))? {
+        if !if_supported(self.can_access(from))? {
             return Ok(None);
         }
         // SAFETY: the caller vouches for the ranges.
@@ -72,11 +72,11 @@ impl RawQueue {
         })
     }
 
-    /// Copies through a piece of staging memory of this queue's context, and waits. Level Zero's copies take it for any
-    /// memory of the host in the context of `from`.
+    /// Copies through a staging chunk in host memory of this queue's context, and waits. In the context of `from` it is
+    /// ordinary host memory, which Level Zero's copies support.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer, or the piece's allocation's.
+    /// [`Error::Operation`] with Level Zero's answer, or the error of the chunk's allocation.
     ///
     /// # Safety
     /// As for [`peer_copy_raw`](Self::peer_copy_raw).
@@ -87,23 +87,23 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
-        let piece = size.min(PIECE);
-        let staging = Allocation::new(self.context(), self.device(), UsmKind::Host, piece, 0)?;
-        let middle = staging.as_ptr();
-        for offset in (0..size).step_by(PIECE) {
-            let length = PIECE.min(size - offset);
-            // Wrapping, as memory of a device is no object of Rust's.
-            // SAFETY: the caller vouches for the ends, and the piece lives until this returns.
+        let chunk = size.min(STAGING_CHUNK);
+        let allocation = Allocation::new(self.context(), self.device(), UsmKind::Host, chunk, 0)?;
+        let staging = allocation.as_ptr();
+        for offset in (0..size).step_by(STAGING_CHUNK) {
+            let length = STAGING_CHUNK.min(size - offset);
+            // Wrapping offsets, as device memory is no allocated object in Rust's sense.
+            // SAFETY: the caller vouches for both ranges, and the chunk lives until this returns.
             unsafe {
-                from.copy_and_wait(middle, source.wrapping_byte_add(offset), length)?;
-                self.copy_and_wait(destination.wrapping_byte_add(offset), middle, length)?;
+                from.copy_and_wait(staging, source.wrapping_byte_add(offset), length)?;
+                self.copy_and_wait(destination.wrapping_byte_add(offset), staging, length)?;
             }
         }
         Ok(())
     }
 
-    /// Whether this queue's device can be told to read what is on that of `from`.
-    fn reaches(&self, from: &Self) -> Result<bool> {
+    /// Whether this queue's device can access memory of the device of `from`.
+    fn can_access(&self, from: &Self) -> Result<bool> {
         let (here, there) = (self.device(), from.device());
         if !ptr::eq(here.driver().handle(), there.driver().handle()) {
             return Ok(false);
@@ -126,7 +126,7 @@ impl RawQueue {
             |list, signal, count, waits| {
                 not_null(destination)?;
                 not_null(source)?;
-                // SAFETY: the caller vouches for both ranges, `run` for the handles.
+                // SAFETY: the caller vouches for both ranges, and `run` passes valid handles.
                 unsafe {
                     call!(
                         self.library(),
@@ -160,7 +160,7 @@ impl RawQueue {
     }
 }
 
-/// The default where the driver does not have what was called; other errors stay errors.
+/// The default value where the driver does not support the call; other errors stay errors.
 fn if_supported<T: Default>(answer: Result<T>) -> Result<T> {
     answer.or_else(|error| {
         if is_unsupported(&error) {

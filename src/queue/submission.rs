@@ -1,4 +1,4 @@
-//! What every operation goes through: its place behind the one before, and what is kept until it is done.
+//! Submission: the order of operations, their completion, and the operands that are retained until then.
 
 use std::any::Any;
 use std::mem;
@@ -12,20 +12,20 @@ use super::list::List;
 use crate::error::{Error, Result};
 use crate::event::Event;
 
-/// For how long a spin wait looks for the end: a GPU needs some ten microseconds for little work.
-const SPIN: Duration = Duration::from_micros(20);
+/// The timeout of a spin wait: a GPU needs about ten microseconds for a small operation.
+const SPIN_TIMEOUT: Duration = Duration::from_micros(20);
 
 /// When a submission returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// At once, with the event of the end.
+    /// At once, with the event that completes with the operation.
     Event,
-    /// After a spin wait for the end, which little work comes to soon; with the event where that was too short, or where
-    /// other work is in flight before it.
+    /// After a spin wait for the completion, which is short for small operations. With an event when the spin wait timed
+    /// out, or when other operations are in flight.
     SpinWait,
 }
 
-/// What appends an operation to a list: with the event that it signals, and how many and which events it waits for.
+/// Appends an operation to a command list: with the event that it signals, and the length and the events of its wait list.
 pub(super) trait Append:
     FnOnce(
     sys::ze_command_list_handle_t,
@@ -47,8 +47,8 @@ impl<F> Append for F where
 }
 
 impl RawQueue {
-    /// Appends one operation of `size` bytes behind the one before it; `None` when it is done already, as there is
-    /// nothing to do or the spin wait came to its end.
+    /// Submits an operation of `size` bytes; `None` when it is complete already, as there are no bytes or the spin wait saw
+    /// the completion.
     pub(super) fn run(
         &self,
         operation: &'static str,
@@ -66,47 +66,47 @@ impl RawQueue {
         .map_err(|cause| self.failed(operation, size, cause))
     }
 
-    /// Appends something and waits a moment for it, without the lock. What has nothing to wait for needs no event: once
-    /// the list is done, so is the operation. A later submission, and the end of the spin wait, append the event that is
-    /// needed then.
+    /// Submits an operation without an event and spins for its completion, without the lock. An operation that waits for
+    /// no other one needs no event, as it is complete when the list is. If an event is needed after all, a later submission
+    /// or the end of the spin wait appends it.
     fn spin(&self, append: impl Append) -> Result<Option<Event>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let mut state = list.state.lock();
-        if !state.is_settled() {
+        if !state.is_idle() {
             drop(state);
             return self.submit(&[], append).map(Some);
         }
         append(list.handle, ptr::null_mut(), 0, ptr::null_mut())?;
-        let ticket = state.leave_unsignalled();
+        let number = state.set_unsignalled();
         drop(state);
-        let done = list.synchronize(SPIN);
+        let is_complete = list.synchronize(SPIN_TIMEOUT);
         let mut state = list.state.lock();
-        let answer = match done {
+        let answer = match is_complete {
             Ok(true) => {
                 state
                     .unsignalled
-                    .take_if(|unsignalled| *unsignalled == ticket);
+                    .take_if(|unsignalled| *unsignalled == number);
                 return Ok(None);
             }
-            // The last event is behind this operation, with a later one perhaps.
-            Ok(false) if state.unsignalled != Some(ticket) => return Ok(state.last.clone()),
+            // A later submission has appended an event behind this operation.
+            Ok(false) if state.unsignalled != Some(number) => return Ok(state.last.clone()),
             Ok(false) => list.signal_end(&mut state).map(|()| state.last.clone()),
             Err(error) => Err(error),
         };
         drop(state);
         answer.inspect_err(|_| {
-            // The caller takes its memory back, so nothing may be at work on it any more. A second error means that the
-            // device is lost, and the work with it.
+            // The operands are the caller's again after an error, so the operation must not be in flight any more. A second
+            // error means that the device is lost, and its work with it.
             let _ = list.synchronize(Duration::MAX);
             let mut state = list.state.lock();
             state
                 .unsignalled
-                .take_if(|unsignalled| *unsignalled == ticket);
+                .take_if(|unsignalled| *unsignalled == number);
         })
     }
 
-    /// Appends something behind the operation before it and behind a wait list, events of this context.
+    /// Submits an operation after the one before it and after a wait list of this context's events.
     pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
@@ -132,66 +132,65 @@ impl RawQueue {
             }
         };
         append(list.handle, event.handle(), count, waits)?;
-        // What is waited for must not be used again until this one is done.
+        // Events of the wait list must not be reused before this operation is complete.
         if count > 0 {
             state
                 .in_flight
                 .push_back((event.clone(), Box::new(awaited)));
         }
         let before = state.last.replace(event.clone());
-        let done = state.take_done();
+        let complete = state.take_complete();
         drop(state);
-        drop((before, done));
+        drop((before, complete));
         Ok(event)
     }
 
-    /// An event that is complete: the end of an operation on nothing.
-    pub(super) fn done_event(&self) -> Result<Event> {
+    /// A complete event, for operations on no bytes.
+    pub(super) fn complete_event(&self) -> Result<Event> {
         let event = self.list()?.events.take()?;
         event.signal()?;
         Ok(event)
     }
 
-    /// Keeps `operands` until `event` is complete. They are dropped by a later call, [`collect`](Self::collect) for
-    /// instance, or with the queue.
-    pub fn keep(&self, event: &Event, operands: impl Any + Send) {
+    /// Retains `operands` until `event` is complete. A later call drops them, [`reclaim`](Self::reclaim) for instance, or the
+    /// queue's drop.
+    pub fn retain(&self, event: &Event, operands: impl Any + Send) {
         if matches!(event.is_complete(), Ok(true)) {
             return;
         }
         let Ok(list) = self.list() else {
-            // There is no place to keep them at, and the device may be at work on them for ever.
+            // The operands are leaked, as there is no list to retain them and the device may access them.
             return mem::forget(operands);
         };
         let mut state = list.state.lock();
-        let done = state.take_done();
+        let complete = state.take_complete();
         state
             .in_flight
             .push_back((event.clone(), Box::new(operands)));
         drop(state);
-        drop(done);
+        drop(complete);
     }
 
-    /// Drops what finished operations held. What another call is just dropping is gone, too, when this returns, unless
-    /// that takes long.
-    pub fn collect(&self) {
-        self.0.list.get().into_iter().for_each(List::collect);
+    /// Drops the operands of complete operations. Operands that another thread is dropping are gone when this returns,
+    /// unless that takes long.
+    pub fn reclaim(&self) {
+        self.0.list.get().into_iter().for_each(List::reclaim);
     }
 
-    /// Whether nothing that was submitted is in flight. It is not waited for a thread that is just submitting: then the
-    /// answer is no.
+    /// Whether no operation is in flight. `false` also while another thread is submitting, for which this does not wait.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
-        let state = |list: &List| list.state.try_lock().is_some_and(|mut it| it.is_settled());
+    pub fn is_idle(&self) -> bool {
+        let state = |list: &List| list.state.try_lock().is_some_and(|mut it| it.is_idle());
         self.0.list.get().is_none_or(state)
     }
 
-    /// Whether nothing is kept for an operation any more, nor is just being dropped.
+    /// Whether no operands are retained, nor being dropped.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.0.list.get().is_none_or(List::is_idle)
+    pub fn is_reclaimed(&self) -> bool {
+        self.0.list.get().is_none_or(List::is_reclaimed)
     }
 
-    /// Waits for everything that was submitted so far.
+    /// Waits for all operations submitted so far.
     ///
     /// # Errors
     /// [`Error::Call`] when the device is lost.
@@ -207,7 +206,7 @@ impl RawQueue {
         if let Some(event) = last {
             event.finish()?;
         }
-        list.collect();
+        list.reclaim();
         Ok(())
     }
 }

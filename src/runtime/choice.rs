@@ -1,4 +1,4 @@
-//! What the user asks for.
+//! The user's choice of a runtime.
 
 use std::env;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The environment variable that chooses the runtime.
 pub const RUNTIME_VARIABLE: &str = "ZEUSM_RUNTIME";
 
-/// Which runtime shall serve.
+/// The choice of a runtime.
 ///
 /// ```
 /// use zeusm::runtime::Choice;
@@ -21,10 +21,10 @@ pub const RUNTIME_VARIABLE: &str = "ZEUSM_RUNTIME";
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// An Intel GPU when one works, else the CPU.
+    /// An Intel GPU if one is usable, else the CPU.
     #[default]
     Auto,
-    /// The system's loader, whatever it finds.
+    /// The system's loader, with any devices that it finds.
     System,
     /// The CPU runtime of this package.
     Cpu,
@@ -33,10 +33,10 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// What [`RUNTIME_VARIABLE`] says; [`Auto`](Self::Auto) when it is not set.
+    /// The choice in [`RUNTIME_VARIABLE`]; [`Auto`](Self::Auto) when it is not set.
     ///
     /// # Errors
-    /// [`Error::Choice`] when it means nothing.
+    /// [`Error::InvalidChoice`] for any other value.
     pub fn from_environment() -> Result<Self> {
         match env::var_os(RUNTIME_VARIABLE) {
             None => Ok(Self::Auto),
@@ -65,7 +65,7 @@ impl FromStr for Choice {
             "system" => Ok(Self::System),
             "cpu" => Ok(Self::Cpu),
             path if path.starts_with('/') => Ok(Self::Path(PathBuf::from(path))),
-            other => Err(Error::Choice {
+            other => Err(Error::InvalidChoice {
                 variable: RUNTIME_VARIABLE,
                 value: other.to_owned(),
             }),

@@ -1,25 +1,25 @@
-//! Finding the CPU runtime, which lies beside the code that uses it.
+//! Loads the CPU runtime, whose library is beside the code that uses it.
 
 use std::env;
 use std::path::PathBuf;
 
 use level_zero_sys as sys;
 
-use super::place::file_of;
 use crate::error::{Error, Result};
+use crate::shared_library;
 
-/// The environment variable that names the CPU runtime's library, when it does not lie where it should.
+/// The environment variable that overrides the path of the CPU runtime's library.
 pub const CPU_LIBRARY_VARIABLE: &str = "ZEUSM_CPU_LIBRARY";
 
-/// Below the folder of the Python extension, and of a program that was installed like that.
+/// The path below the folder of the Python extension, and of a program that is installed in the same way.
 const PACKAGED: &str = "lib/libze_loader.so.1";
-/// As cargo names it, beside the program or its tests.
+/// Cargo's file name, beside a program or its tests.
 const BUILT: &str = "libzeusm_cpu.so";
 
 /// Opens the CPU runtime.
 ///
-/// Its SONAME is that of the Level Zero loader, so from here on a SYCL runtime of this process finds it, unless the
-/// system's loader came first.
+/// Its SONAME is that of the Level Zero loader, so a SYCL runtime that starts later in this process uses it, unless the
+/// system's loader was loaded first.
 pub(super) fn load() -> Result<&'static sys::Library> {
     let tried = candidates();
     match tried.iter().find(|path| path.is_file()) {
@@ -35,7 +35,7 @@ pub(super) fn candidates() -> Vec<PathBuf> {
     if let Some(path) = env::var_os(CPU_LIBRARY_VARIABLE) {
         return vec![PathBuf::from(path)];
     }
-    let here = file_of(load as *const ()).and_then(|file| file.canonicalize().ok());
+    let here = shared_library::path_of(load as *const _).and_then(|file| file.canonicalize().ok());
     let folders: Vec<PathBuf> = here
         .iter()
         .flat_map(|file| file.ancestors().skip(1).take(2))

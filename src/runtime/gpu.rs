@@ -1,7 +1,7 @@
-//! Whether this machine has an Intel GPU that works, found out without loading the system's Level Zero loader.
+//! Detects a usable Intel GPU without loading the system's Level Zero loader.
 //!
-//! Once that loader is in the process its SONAME is taken, and the CPU runtime cannot step in for a SYCL runtime any
-//! more. So the device nodes are looked at, and the driver is asked directly.
+//! Once that loader is in the process, its SONAME is taken, and the CPU runtime cannot replace it for a SYCL runtime. The
+//! detection therefore looks for device nodes, and probes the driver directly.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use level_zero_sys as sys;
 
-use super::place;
-use super::probe::{self, Death};
-use super::remembered::Remembered;
+use super::probe::{self, Failure};
+use super::probe_cache::ProbeCache;
 use crate::device::Driver;
+use crate::shared_library;
 
 /// Intel's PCI vendor number as sysfs writes it.
 const VENDOR_INTEL: &str = "0x8086";
@@ -21,27 +21,27 @@ const WSL_NODE: &str = "dxg";
 /// Intel's GPU drivers for Level Zero.
 const DRIVERS: [&str; 2] = ["libze_intel_gpu.so.1", "libze_intel_gpu.so"];
 
-/// What was found.
+/// The result of the detection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// No Intel GPU.
+    /// There is no Intel GPU.
     None,
-    /// One that cannot be used, and why.
+    /// There is one that cannot be used, for this reason.
     Unusable(String),
-    /// One whose driver answers, or does not let itself be asked; the device node.
+    /// The driver of this device node reports a device, or cannot be probed.
     Usable(PathBuf),
 }
 
-/// The machine to look at.
+/// The machine to search.
 pub(super) struct Machine {
-    /// Where sysfs is.
+    /// The path of sysfs.
     pub(super) sysfs: PathBuf,
-    /// Where the device nodes are.
+    /// The folder of the device nodes.
     pub(super) nodes: PathBuf,
-    /// The driver's library, by the names or paths to try.
+    /// The names or paths of the driver's library to try.
     pub(super) drivers: Vec<PathBuf>,
-    /// Where the driver's answer is remembered; `None` for the user's cache folder.
-    pub(super) remembered: Option<PathBuf>,
+    /// The file of the probe's cache; `None` for the user's cache folder.
+    pub(super) probe_cache: Option<PathBuf>,
 }
 
 impl Default for Machine {
@@ -50,7 +50,7 @@ impl Default for Machine {
             sysfs: PathBuf::from("/sys"),
             nodes: PathBuf::from("/dev"),
             drivers: DRIVERS.map(PathBuf::from).to_vec(),
-            remembered: None,
+            probe_cache: None,
         }
     }
 }
@@ -67,15 +67,15 @@ impl Machine {
             (None, Some(Err(error))) => return Finding::Unusable(not_opened(first, error)),
             (None, _) => return Finding::None,
         };
-        match self.ask_driver(&nodes) {
+        match self.probe_driver(&nodes) {
             Ok(()) => Finding::Usable(node.clone()),
-            // Behind WSL's node may be anybody's GPU; only Intel's driver tells that it is Intel's.
+            // WSL has one node for GPUs of any vendor; only Intel's driver can tell that there is one of Intel.
             Err(_) if node.ends_with(WSL_NODE) => Finding::None,
             Err(why) => Finding::Unusable(why),
         }
     }
 
-    /// The render nodes of Intel GPUs, and WSL's node for whatever GPU Windows has.
+    /// The render nodes of Intel GPUs, and WSL's node for GPUs of any vendor.
     fn gpu_nodes(&self) -> Vec<PathBuf> {
         let is_intel = |entry: &Path| {
             fs::read_to_string(entry.join("device/vendor"))
@@ -95,74 +95,76 @@ impl Machine {
         nodes
     }
 
-    /// Asks the driver for a device, without a loader, in a process that the driver may end; not twice, if it answered
-    /// that it has one or ended the process.
-    fn ask_driver(&self, nodes: &[PathBuf]) -> Result<(), String> {
-        let remembered = match &self.remembered {
-            Some(file) => Remembered::at(file.clone(), nodes),
-            None => Remembered::of_user(nodes),
+    /// Queries the driver's devices in a child process, without a loader. A success, and the end of the child by the driver,
+    /// are cached.
+    fn probe_driver(&self, nodes: &[PathBuf]) -> Result<(), String> {
+        let cache = match &self.probe_cache {
+            Some(file) => ProbeCache::at(file.clone(), nodes),
+            None => ProbeCache::of_user(nodes),
         };
-        if let Some(answer) = remembered.as_ref().and_then(Remembered::answer) {
-            return outcome(answer, remembered.as_ref());
+        if let Some(result) = cache.as_ref().and_then(ProbeCache::load) {
+            return cached_result(result, cache.as_ref());
         }
-        let asked = probe::in_child(|answers| {
-            let refusal = self.ask_here(|driver| answers.give(driver));
-            if let Err(refusal) = refusal {
-                answers.give(&refusal);
+        let probed = probe::in_child(|output| {
+            let failure = self.probe_in_this_process(|driver| output.write(driver));
+            if let Err(failure) = failure {
+                output.write(&failure);
             }
         });
-        let report = asked.map_err(|error| format!("its driver cannot be asked: {error}"))?;
-        let mut answers = report.answers.into_iter();
-        let driver = answers.next().unwrap_or_default();
-        let keep = |answer: &str| {
-            if let Some(remembered) = &remembered {
-                remembered.keep(Path::new(&driver), answer);
+        let report = probed.map_err(|error| format!("its driver cannot be probed: {error}"))?;
+        let mut results = report.results.into_iter();
+        let driver = results.next().unwrap_or_default();
+        let store = |result: &str| {
+            if let Some(cache) = &cache {
+                cache.store(Path::new(&driver), result);
             }
         };
-        let words = match report.words {
-            words if words.is_empty() => words,
-            words => format!(", its last words: {words}"),
+        let quoted = match report.output {
+            output if output.is_empty() => output,
+            output => format!(", its last output: {output}"),
         };
-        match (report.died, answers.next()) {
+        match (report.failure, results.next()) {
             (None, None) => {
-                keep("");
+                store("");
                 Ok(())
             }
-            (None, Some(refusal)) => Err(format!("{refusal}{words}")),
-            (Some(Death::Hung), _) => Err(format!("its driver {driver} does not answer{words}")),
-            (Some(Death::Ended(how)), _) => {
-                let told = format!("its driver {driver} does not start: {how}{words}");
-                keep(&told);
-                Err(told)
+            (None, Some(failure)) => Err(format!("{failure}{quoted}")),
+            (Some(Failure::TimedOut), _) => {
+                Err(format!("its driver {driver} does not answer{quoted}"))
+            }
+            (Some(Failure::Exited(how)), _) => {
+                let message = format!("its driver {driver} does not start: {how}{quoted}");
+                store(&message);
+                Err(message)
             }
         }
     }
 
-    /// Opens the driver, tells its file, and asks it for a device.
-    fn ask_here(&self, mut tell: impl FnMut(&str)) -> Result<(), String> {
+    /// Opens the driver, passes its path to `report`, and queries its devices.
+    fn probe_in_this_process(&self, mut report: impl FnMut(&str)) -> Result<(), String> {
         let (mut missing, mut broken) = (Vec::new(), Vec::new());
         for driver in &self.drivers {
             match sys::load_from(driver) {
                 Ok(library) => {
-                    let init = library.zeInit.map(|init| init as *const ());
-                    let file = init.and_then(place::file_of);
-                    tell(&file.as_ref().unwrap_or(driver).display().to_string());
-                    return ask(library);
+                    let init = library.zeInit.map(|init| init as *const _);
+                    let file = init.and_then(shared_library::path_of);
+                    report(&file.as_ref().unwrap_or(driver).display().to_string());
+                    return query_devices(library);
                 }
                 Err(error) => {
-                    let words = error.words().join("; ");
-                    // The dynamic linker names the file that it has not found, which may be one that the driver needs.
+                    let reason = error.reasons().join("; ");
+                    // The dynamic linker names the missing file, which may be a library that the driver needs.
                     let is_missing =
-                        words.starts_with(&format!("{}: cannot open", driver.display()));
+                        reason.starts_with(&format!("{}: cannot open", driver.display()));
                     if is_missing {
-                        missing.push(words);
+                        missing.push(reason);
                     } else {
-                        broken.push(words);
+                        broken.push(reason);
                     }
                 }
             }
         }
-        tell("");
+        report("");
         Err(if broken.is_empty() {
             format!(
                 "its Level Zero driver is not installed (libze-intel-gpu1 or intel-level-zero-gpu): {}",
@@ -182,39 +184,39 @@ fn open(node: &PathBuf) -> io::Result<&PathBuf> {
     Ok(node)
 }
 
-/// Why a node cannot be used, and what to do.
+/// Why a node cannot be opened, and the remedy.
 fn not_opened(node: &Path, error: &io::Error) -> String {
     let node = node.display();
     match error.raw_os_error() {
         Some(libc::ENOENT) => format!(
-            "{node} does not exist: let the container have it (--device /dev/dri), or, where there is none, look why the \
+            "{node} does not exist: pass it to the container (--device /dev/dri), or, outside of a container, check why the \
              kernel's driver made no device node"
         ),
         Some(libc::EACCES) => format!(
-            "{node} cannot be opened for reading and writing: let the user join the group that owns it (render, usually)"
+            "{node} cannot be opened for reading and writing: add the user to the group that owns it (usually render)"
         ),
         Some(libc::EPERM) => format!(
-            "{node} cannot be opened: the container's rules for devices forbid it (--device /dev/dri allows it)"
+            "{node} cannot be opened: the container's device rules forbid it (--device /dev/dri allows it)"
         ),
         _ => format!("{node} cannot be opened: {error}"),
     }
 }
 
-/// What an answer of before means now.
-fn outcome(answer: String, remembered: Option<&Remembered>) -> Result<(), String> {
-    if answer.is_empty() {
+/// The result of an earlier probe.
+fn cached_result(result: String, cache: Option<&ProbeCache>) -> Result<(), String> {
+    if result.is_empty() {
         return Ok(());
     }
-    let file = remembered.map_or(Path::new(""), Remembered::file);
+    let file = cache.map_or(Path::new(""), ProbeCache::file);
     Err(format!(
-        "{answer} (remembered in {}; remove the file to have the driver asked again)",
+        "{result} (cached in {}; remove the file to have the driver probed again)",
         file.display()
     ))
 }
 
-/// A driver that does not export the API by name can be asked through the loader only, so it gets the benefit of
-/// the doubt.
-fn ask(library: &'static sys::Library) -> Result<(), String> {
+/// Succeeds when the driver reports a device. A driver that does not export the API by name can be queried through the loader
+/// only, and is assumed to have one.
+fn query_devices(library: &'static sys::Library) -> Result<(), String> {
     if library.zeInit.is_none() || library.zeDriverGet.is_none() || library.zeDeviceGet.is_none() {
         return Ok(());
     }
@@ -250,7 +252,7 @@ mod tests {
             sysfs: root.path().join("sys"),
             nodes: root.path().join("dev"),
             drivers: drivers.iter().map(PathBuf::from).collect(),
-            remembered: Some(root.path().join("remembered")),
+            probe_cache: Some(root.path().join("probe-cache")),
         };
         let entry = machine.sysfs.join("class/drm/renderD128/device");
         fs::create_dir_all(&entry).unwrap();
@@ -269,12 +271,12 @@ mod tests {
             sysfs: PathBuf::from("/nowhere"),
             nodes: PathBuf::from("/nowhere"),
             drivers: Vec::new(),
-            remembered: None,
+            probe_cache: None,
         };
         assert_eq!(empty.find(), Finding::None);
     }
 
-    /// Why the GPU of a machine cannot be used.
+    /// The reason why the machine's GPU cannot be used.
     fn why(machine: &Machine) -> String {
         match machine.find() {
             Finding::Unusable(why) => why,
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_there_is_for_the_container() {
+    fn a_missing_node_has_advice_for_containers() {
         let (_root, machine) = machine(VENDOR_INTEL, false, &[]);
         let why = why(&machine);
         assert!(why.contains("renderD128 does not exist"), "{why}");
@@ -294,10 +296,10 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_cannot_be_opened_is_named_with_what_to_do() {
+    fn a_node_that_cannot_be_opened_is_named_with_advice() {
         let node = Path::new("/dev/dri/renderD128");
         for (errno, part) in [
-            (libc::EACCES, "render, usually"),
+            (libc::EACCES, "usually render"),
             (libc::EPERM, "container"),
             (libc::EIO, "Input/output error"),
         ] {
@@ -314,7 +316,7 @@ mod tests {
         assert!(why.contains("/nowhere/libze_intel_gpu.so.1"), "{why}");
     }
 
-    /// A shared library of that C source, in a folder of its own, linked to `needed`.
+    /// Compiles C source to a shared library that is linked to `needed`.
     fn library(root: &TempDir, name: &str, source: &str, needed: &[&Path]) -> PathBuf {
         let (file, code) = (root.path().join(name), root.path().join("source.c"));
         fs::write(&code, source).unwrap();
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_lacks_a_library_is_not_called_missing() {
+    fn a_driver_with_a_missing_dependency_is_not_reported_as_missing() {
         let (root, mut machine) = machine(VENDOR_INTEL, true, &[]);
         let needed = library(&root, "libneeded.so.1", "", &[]);
         machine.drivers = vec![library(&root, "driver.so", "", &[&needed])];
@@ -342,9 +344,9 @@ mod tests {
         );
     }
 
-    /// A driver that writes down that it is asked, and then does as it is told.
+    /// A driver whose zeInit appends to a file and then executes `then`; its path and that of the file.
     fn driver(root: &TempDir, then: &str) -> (PathBuf, PathBuf) {
-        let asked = root.path().join("asked");
+        let log = root.path().join("log");
         let source = format!(
             "#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\n\
              int zeInit(int flags) {{\n\
@@ -352,36 +354,33 @@ mod tests {
              fputs(\"Abort was called at 42\", stderr); {then} }}\n\
              int zeDriverGet(int *count, void *drivers) {{ *count = 0; return 0; }}\n\
              int zeDeviceGet(void *driver, int *count, void *devices) {{ return 0; }}\n",
-            asked.display()
+            log.display()
         );
-        (library(root, "driver.so", &source, &[]), asked)
+        (library(root, "driver.so", &source, &[]), log)
     }
 
     #[test]
-    fn a_driver_that_aborts_is_survived_and_asked_once() {
+    fn a_driver_that_aborts_is_reported_and_probed_once() {
         let (root, mut machine) = machine(VENDOR_INTEL, true, &[]);
-        let (driver, asked) = driver(&root, "abort();");
+        let (driver, log) = driver(&root, "abort();");
         machine.drivers = vec![driver.clone()];
         let first = why(&machine);
         for part in ["does not start", "signal 6", "Abort was called at 42"] {
             assert!(first.contains(part), "{part:?} in {first}");
         }
         assert!(first.contains(&driver.display().to_string()), "{first}");
-        let remembered = machine.remembered.clone().unwrap();
+        let cache = machine.probe_cache.clone().unwrap();
         let second = why(&machine);
         assert!(second.starts_with(&first), "{second}");
-        assert!(
-            second.contains(&remembered.display().to_string()),
-            "{second}"
-        );
-        assert_eq!(fs::read_to_string(&asked).unwrap(), "x");
-        fs::remove_file(remembered).unwrap();
+        assert!(second.contains(&cache.display().to_string()), "{second}");
+        assert_eq!(fs::read_to_string(&log).unwrap(), "x");
+        fs::remove_file(cache).unwrap();
         assert_eq!(why(&machine), first);
-        assert_eq!(fs::read_to_string(&asked).unwrap(), "xx");
+        assert_eq!(fs::read_to_string(&log).unwrap(), "xx");
     }
 
     #[test]
-    fn a_driver_that_crashes_is_survived() {
+    fn a_driver_that_crashes_is_reported() {
         let (root, mut machine) = machine(VENDOR_INTEL, true, &[]);
         machine.drivers = vec![driver(&root, "raise(SIGSEGV); return 0;").0];
         let why = why(&machine);
@@ -389,27 +388,27 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_not_remembered() {
+    fn a_driver_without_devices_is_not_cached() {
         let (root, mut machine) = machine(VENDOR_INTEL, true, &[]);
-        let (driver, asked) = driver(&root, "return 0;");
+        let (driver, log) = driver(&root, "return 0;");
         machine.drivers = vec![driver];
         for times in ["x", "xx"] {
             let why = why(&machine);
             assert!(why.contains("reports no device"), "{why}");
             assert!(why.contains("Abort was called at 42"), "{why}");
-            assert_eq!(fs::read_to_string(&asked).unwrap(), times);
+            assert_eq!(fs::read_to_string(&log).unwrap(), times);
         }
     }
 
     #[test]
-    fn behind_wsls_node_may_be_anybodys_gpu() {
+    fn wsls_node_may_be_of_another_vendors_gpu() {
         let (_root, machine) = machine("0x1414", true, &["/nowhere/libze_intel_gpu.so.1"]);
         fs::write(machine.nodes.join("dxg"), "").unwrap();
         assert_eq!(machine.find(), Finding::None);
     }
 
     #[test]
-    fn a_driver_that_answers_is_usable() {
+    fn a_driver_with_a_device_is_usable() {
         let (_root, mut machine) = machine(VENDOR_INTEL, true, &[]);
         machine.drivers = crate::runtime::cpu::candidates();
         let node = machine.nodes.join("dri/renderD128");
@@ -417,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_cannot_be_asked_by_name_gets_the_benefit_of_the_doubt() {
+    fn a_driver_that_does_not_export_the_api_is_assumed_to_be_usable() {
         let (_root, machine) = machine(VENDOR_INTEL, true, &["libc.so.6"]);
         assert!(matches!(machine.find(), Finding::Usable(_)));
     }

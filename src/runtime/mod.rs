@@ -1,16 +1,16 @@
-//! Which Level Zero library serves this process, and why.
+//! The selection of the Level Zero library for this process.
 //!
-//! An Intel GPU with a working driver comes first, through the system's loader; else the CPU runtime of this package.
-//! Where a GPU is there but cannot be used, [`Runtime::warning`] says so. The environment variable `ZEUSM_RUNTIME`
-//! (`auto`, `system`, `cpu` or the absolute path of a library) and [`Runtime::choose`] overrule that.
+//! An Intel GPU with a working driver is preferred, through the system's loader; else the CPU runtime of this package is
+//! used. If a GPU is present but cannot be used, [`Runtime::warning`] says so. The environment variable `ZEUSM_RUNTIME`
+//! (`auto`, `system`, `cpu` or the absolute path of a library) and [`Runtime::choose`] override the selection.
 
 mod choice;
 mod cpu;
 mod gpu;
-mod place;
 mod probe;
-mod remembered;
+mod probe_cache;
 
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
@@ -20,19 +20,19 @@ use once_cell::race::OnceRef;
 pub use choice::{Choice, RUNTIME_VARIABLE};
 pub use cpu::CPU_LIBRARY_VARIABLE;
 
-use crate::device::Device;
-use crate::device::Driver;
+use crate::device::{Device, Driver};
 use crate::error::{Error, Result};
 use crate::process::{self, Local, Mutex};
+use crate::shared_library;
 
-/// Whose Level Zero serves.
+/// The origin of the Level Zero library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuntimeKind {
     /// The system's loader and the drivers that it finds.
     System,
     /// The CPU runtime of this package.
     Cpu,
-    /// A library that was named by its path.
+    /// A library chosen by its path.
     Custom,
 }
 
@@ -59,17 +59,20 @@ pub struct Runtime {
     devices: Vec<Device>,
 }
 
-/// The runtime that serves the process, once there is one, and its children.
+/// The name under which SYCL runtimes open the Level Zero loader.
+const LOADER: &CStr = c"libze_loader.so.1";
+
+/// The runtime of the process and its children, once it is selected.
 static SERVING: OnceRef<'static, Runtime> = OnceRef::new();
-/// Held while a thread chooses it, which a fork's child does not wait for.
+/// Locked during the selection. It is process-local, so that a fork's child does not inherit it locked.
 static CHOOSING: Local<Mutex<()>> = Local::new();
 
 impl Runtime {
-    /// The runtime that serves this process; the first call chooses it.
+    /// The runtime of this process; the first call selects it.
     ///
     /// # Errors
-    /// [`Error::Choice`] when the environment variable means nothing, [`Error::Load`], [`Error::CpuRuntimeMissing`]
-    /// or [`Error::NoDevice`] when the chosen one cannot serve.
+    /// [`Error::InvalidChoice`] for an invalid environment variable; [`Error::Load`], [`Error::CpuRuntimeMissing`] or
+    /// [`Error::NoDevice`] when the selected runtime cannot be used.
     pub fn get() -> Result<&'static Self> {
         if let Some(runtime) = SERVING.get() {
             return Ok(runtime);
@@ -81,7 +84,7 @@ impl Runtime {
     /// Chooses the runtime, in place of the environment variable.
     ///
     /// # Errors
-    /// [`Error::AlreadyServing`] once one serves; else as [`get`](Self::get).
+    /// [`Error::AlreadyServing`] once a runtime is in use; else as [`get`](Self::get).
     pub fn choose(choice: &Choice) -> Result<&'static Self> {
         let _choosing = CHOOSING.get_or_default().lock();
         if let Some(runtime) = SERVING.get() {
@@ -93,10 +96,10 @@ impl Runtime {
     }
 
     fn open(choice: &Choice) -> Result<&'static Self> {
-        let asked_for = |library: Result<&'static sys::Library>, kind| {
+        let chosen = |library: Result<&'static sys::Library>, kind| {
             library
-                .and_then(|library| Self::start(library, kind, "it was asked for"))
-                .map_err(|cause| Error::Chosen {
+                .and_then(|library| Self::start(library, kind, "it was chosen"))
+                .map_err(|cause| Error::ChoiceFailed {
                     choice: choice.to_string(),
                     variable: RUNTIME_VARIABLE,
                     cause: Box::new(cause),
@@ -104,9 +107,9 @@ impl Runtime {
         };
         let runtime = match choice {
             Choice::Auto => Self::automatic(),
-            Choice::System => asked_for(sys::load().map_err(Error::from), RuntimeKind::System),
-            Choice::Cpu => asked_for(cpu::load(), RuntimeKind::Cpu),
-            Choice::Path(path) => asked_for(
+            Choice::System => chosen(sys::load().map_err(Error::from), RuntimeKind::System),
+            Choice::Cpu => chosen(cpu::load(), RuntimeKind::Cpu),
+            Choice::Path(path) => chosen(
                 sys::load_from(path).map_err(Error::from),
                 RuntimeKind::Custom,
             ),
@@ -114,11 +117,11 @@ impl Runtime {
         Ok(Box::leak(Box::new(runtime)))
     }
 
-    /// The system's GPU if it works, else the CPU.
+    /// The system's GPU if it is usable, else the CPU.
     fn automatic() -> Result<Self> {
         let mut warning = None;
-        if place::is_loaded(place::LOADER) {
-            // Somebody, a SYCL runtime perhaps, already talks to this loader: its contexts are what we share.
+        if shared_library::is_loaded(LOADER) {
+            // A SYCL runtime may already use this loader, and its contexts are to be shared.
             match Self::start(sys::load()?, RuntimeKind::System, "it was already loaded") {
                 Ok(runtime) => return Ok(runtime),
                 Err(error) => {
@@ -158,7 +161,7 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// Initialises a library and looks for devices.
+    /// Initialises a library and enumerates its devices.
     fn start(library: &'static sys::Library, kind: RuntimeKind, reason: &str) -> Result<Self> {
         let none = |reason: String| Error::NoDevice {
             library: library.path().display().to_string(),
@@ -188,52 +191,52 @@ impl Runtime {
         })
     }
 
-    /// Whose Level Zero serves.
+    /// The origin of the library.
     #[must_use]
     pub fn kind(&self) -> RuntimeKind {
         self.kind
     }
 
-    /// Why this one serves, for people.
+    /// Why this runtime was selected, as text.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// What the user should know: a GPU that is there and cannot be used, and why.
+    /// A warning for the user: a GPU is present but cannot be used, and why.
     #[must_use]
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// The file the library was loaded from, or the name it was found under.
+    /// The path of the library, or the name that it was opened by.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.library
             .zeInit
-            .and_then(|init| place::file_of(init as *const ()))
+            .and_then(|init| shared_library::path_of(init as *const _))
             .unwrap_or_else(|| Path::new(self.library.path()).to_owned())
     }
 
-    /// The file of another Level Zero library that a SYCL runtime of this process gets, because it has the loader's name
-    /// and came first.
+    /// The path of another Level Zero library that a SYCL runtime of this process uses, as it was loaded first under the
+    /// loader's name.
     #[must_use]
     pub fn other_library(&self) -> Option<PathBuf> {
-        let theirs = place::function_of(place::LOADER, c"zeInit")?;
-        let is_this = |init| ptr::eq(theirs, init as *const ());
+        let theirs = shared_library::function(LOADER, c"zeInit")?;
+        let is_this = |init| ptr::eq(theirs, init as *const _);
         if self.library.zeInit.is_some_and(is_this) {
             return None;
         }
-        place::file_of(theirs)
+        shared_library::path_of(theirs)
     }
 
-    /// The driver that lists a device which somebody else, a SYCL runtime, got as `handle`.
+    /// The driver of a foreign device handle, of a SYCL runtime for instance.
     ///
     /// # Errors
-    /// [`Error::OtherRuntime`] when none does, so that the handle must not be passed to this library.
+    /// [`Error::OtherRuntime`] when no driver of this library lists the handle, which must not be used then.
     pub fn driver_of(&self, handle: sys::ze_device_handle_t) -> Result<&Driver> {
         let theirs = self.other_library();
-        // Two copies of one library may have the same handles for different things.
+        // Two copies of one library may use the same handles for different objects.
         if theirs.is_none() {
             for driver in &self.drivers {
                 if driver.lists(handle)? {
@@ -287,9 +290,9 @@ mod tests {
     use crate::process::in_child;
 
     #[test]
-    fn a_child_chooses_though_a_thread_of_its_parent_was_about_to() {
+    fn a_child_selects_although_its_parent_was_selecting() {
         let _choosing = CHOOSING.get_or_default().lock();
-        // There may be no library for these tests; what counts is that there is an answer.
+        // There may be no library for these tests; the call only has to return.
         in_child(|| drop(Runtime::get()));
     }
 }

@@ -1,4 +1,4 @@
-//! Asking a driver in a child process, since a driver may abort, crash or hang where it should answer.
+//! Probes a driver in a child process, as drivers may abort, crash or hang.
 
 use std::fmt::Write as _;
 use std::io::{self, PipeReader, Read, Write};
@@ -6,73 +6,75 @@ use std::os::fd::AsRawFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
-/// How long a driver may take.
-const LIMIT: Duration = Duration::from_secs(20);
-/// How much of what a child writes is read at most; a driver that traces itself writes without end.
-const MOST_TEXT: usize = 1 << 16;
-/// What begins the lines that are answers; all else is what the driver prints.
-const MARK: char = '\u{1}';
-/// How many of the driver's last words are told.
-const LAST_WORDS: usize = 300;
+/// The timeout of a probe.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The most bytes that are kept of a child's output, as a driver with tracing writes without end.
+const MAX_OUTPUT: usize = 1 << 16;
+/// The first character of result lines; other lines are the driver's own output.
+const RESULT_MARK: char = '\u{1}';
+/// The most characters of the driver's output in a message.
+const MAX_QUOTED: usize = 300;
 
-/// What came back from a child.
+/// The report of a child.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Report {
-    /// What it answered, in order.
-    pub(super) answers: Vec<String>,
-    /// What the driver printed last.
-    pub(super) words: String,
-    /// How it ended otherwise than by returning.
-    pub(super) died: Option<Death>,
+    /// The results, in order.
+    pub(super) results: Vec<String>,
+    /// The end of the driver's own output.
+    pub(super) output: String,
+    /// Why the child did not complete, if so.
+    pub(super) failure: Option<Failure>,
 }
 
-/// How a child ended before it was done.
+/// Why a child did not complete.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Death {
-    /// By itself; the signal, if that can be told.
-    Ended(String),
-    /// It did not end in time.
-    Hung,
+pub(super) enum Failure {
+    /// It exited; the signal, if known.
+    Exited(String),
+    /// It did not exit in time.
+    TimedOut,
 }
 
-/// Where the child's answers go.
-pub(super) struct Answers(io::PipeWriter);
+/// The child's end of the pipe.
+pub(super) struct Output(io::PipeWriter);
 
-impl Answers {
-    /// Gives an answer, one line.
-    pub(super) fn give(&mut self, answer: &str) {
-        let line = answer.replace('\n', " ");
-        // Without a reader there is nobody to tell.
-        let _ = self.0.write_all(format!("\n{MARK}{line}\n").as_bytes());
+impl Output {
+    /// Writes a result as one line.
+    pub(super) fn write(&mut self, result: &str) {
+        let line = result.replace('\n', " ");
+        // A failure is ignored: the reader is gone then.
+        let _ = self
+            .0
+            .write_all(format!("\n{RESULT_MARK}{line}\n").as_bytes());
     }
 }
 
-/// The last answer of every child that is done.
+/// The last result of every child that completes.
 const DONE: &str = "done";
 
-/// Runs `ask` in a child of this process.
+/// Runs `probe` in a child of this process.
 ///
-/// The child has the one thread that forks, and `ask` must not need a lock that another one may hold: a child that waits
-/// for it is ended after a while.
-pub(super) fn in_child(ask: impl FnOnce(&mut Answers)) -> io::Result<Report> {
+/// The child has only the thread that forks. If `probe` waits for a lock that another thread held, the child is killed at
+/// the timeout.
+pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
     let (reader, writer) = io::pipe()?;
-    // SAFETY: the child runs `ask` on memory of its own, and leaves without anything of this process's.
+    // SAFETY: the child runs `probe` on its own copy of the memory, and exits without running this process's destructors.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            calm(&writer);
-            let mut answers = Answers(writer);
-            if panic::catch_unwind(AssertUnwindSafe(|| ask(&mut answers))).is_ok() {
-                answers.give(DONE);
+            prepare_for_crashes(&writer);
+            let mut output = Output(writer);
+            if panic::catch_unwind(AssertUnwindSafe(|| probe(&mut output))).is_ok() {
+                output.write(DONE);
             }
-            // SAFETY: ends the child at once, without the handlers that the parent has registered.
+            // SAFETY: exits at once, without running the parent's exit handlers.
             unsafe { libc::_exit(0) }
         }
         child => {
             drop(writer);
             let (text, in_time) = read(reader);
             if !in_time {
-                // SAFETY: the child has not been waited for, so its number is still its own.
+                // SAFETY: the child has not been waited for, so its process id has not been reused.
                 unsafe { libc::kill(child, libc::SIGKILL) };
             }
             let signal = reap(child);
@@ -81,8 +83,8 @@ pub(super) fn in_child(ask: impl FnOnce(&mut Answers)) -> io::Result<Report> {
     }
 }
 
-/// Has the child die without a trace: no handlers of the parent's, no core file, nothing on the terminal.
-fn calm(output: &io::PipeWriter) {
+/// Lets the child crash without side effects: no signal handlers of the parent, no core file, no output on the terminal.
+fn prepare_for_crashes(output: &io::PipeWriter) {
     let signals = [
         libc::SIGABRT,
         libc::SIGSEGV,
@@ -96,7 +98,7 @@ fn calm(output: &io::PipeWriter) {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: all of these take values, and descriptors that are open.
+    // SAFETY: all of these take values, and open descriptors.
     unsafe {
         for signal in signals {
             libc::signal(signal, libc::SIG_DFL);
@@ -107,10 +109,10 @@ fn calm(output: &io::PipeWriter) {
     }
 }
 
-/// All that the child writes, and whether it came to an end in time.
+/// The child's output, and whether it ended in time.
 fn read(mut reader: PipeReader) -> (String, bool) {
-    let end = Instant::now() + LIMIT;
-    let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+    let end = Instant::now() + TIMEOUT;
+    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     let in_time = loop {
         let left = end.saturating_duration_since(Instant::now());
         let mut ready = libc::pollfd {
@@ -123,9 +125,9 @@ fn read(mut reader: PipeReader) -> (String, bool) {
         if found == 0 {
             break false;
         }
-        match reader.read(&mut piece) {
+        match reader.read(&mut buffer) {
             Ok(0) => break true,
-            Ok(count) if text.len() < MOST_TEXT => text.extend_from_slice(&piece[..count]),
+            Ok(count) if text.len() < MAX_OUTPUT => text.extend_from_slice(&buffer[..count]),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break true,
@@ -134,8 +136,8 @@ fn read(mut reader: PipeReader) -> (String, bool) {
     (String::from_utf8_lossy(&text).into_owned(), in_time)
 }
 
-/// Waits for the child, though not for ever for one that the kernel keeps; the signal that ended it, if it can be told:
-/// a program may have somebody else wait for all its children.
+/// Waits for the child, for a second at most, as one in the kernel may not exit. Returns the signal that ended it, if known:
+/// another thread of the program may wait for all children.
 fn reap(child: libc::pid_t) -> Option<i32> {
     let end = Instant::now() + Duration::from_secs(1);
     loop {
@@ -153,35 +155,35 @@ fn reap(child: libc::pid_t) -> Option<i32> {
 }
 
 fn report(text: &str, in_time: bool, signal: Option<i32>) -> Report {
-    let mut answers = Vec::new();
-    let mut words = String::new();
+    let mut results = Vec::new();
+    let mut output = String::new();
     for line in text.lines().map(str::trim_end) {
-        match line.strip_prefix(MARK) {
-            Some(answer) => answers.push(answer.to_owned()),
+        match line.strip_prefix(RESULT_MARK) {
+            Some(result) => results.push(result.to_owned()),
             None if line.is_empty() => {}
             None => {
-                let _ = write!(words, "{line} ");
+                let _ = write!(output, "{line} ");
             }
         }
     }
-    let is_done = answers.pop_if(|last| last == DONE).is_some();
-    let last = words.trim_end();
-    let skipped = last.chars().count().saturating_sub(LAST_WORDS);
-    let words: String = last.chars().skip(skipped).collect();
-    let death = || {
+    let is_done = results.pop_if(|last| last == DONE).is_some();
+    let trimmed = output.trim_end();
+    let skipped = trimmed.chars().count().saturating_sub(MAX_QUOTED);
+    let output: String = trimmed.chars().skip(skipped).collect();
+    let failure = || {
         if !in_time {
-            return Death::Hung;
+            return Failure::TimedOut;
         }
-        let told = signal.map_or_else(
+        let message = signal.map_or_else(
             || "it ended the process".to_owned(),
             |signal| format!("it ended the process by signal {signal}"),
         );
-        Death::Ended(told)
+        Failure::Exited(message)
     };
     Report {
-        answers,
-        died: (!is_done).then(death),
-        words,
+        results,
+        failure: (!is_done).then(failure),
+        output,
     }
 }
 
@@ -192,48 +194,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_come_back_and_words_do_not_count() {
-        let report = in_child(|answers| {
-            println!("a driver's banner");
-            answers.give("one");
-            answers.give("two\nlines");
+    fn results_are_told_apart_from_other_output() {
+        let report = in_child(|output| {
+            // Not by `println!`, which the test harness captures.
+            io::stdout().write_all(b"a driver's banner\n").unwrap();
+            io::stdout().flush().unwrap();
+            output.write("one");
+            output.write("two\nlines");
         });
         let expected = Report {
-            answers: vec!["one".to_owned(), "two lines".to_owned()],
-            died: None,
-            words: "a driver's banner".to_owned(),
+            results: vec!["one".to_owned(), "two lines".to_owned()],
+            failure: None,
+            output: "a driver's banner".to_owned(),
         };
         assert_eq!(report.unwrap(), expected);
     }
 
     #[test]
-    fn a_child_that_aborts_leaves_its_last_words() {
-        let report = in_child(|answers| {
-            answers.give("one");
-            let words = "Abort was called\n";
-            // SAFETY: writes what is there; the child ends here, by a signal.
+    fn the_output_of_a_child_that_aborts_is_quoted() {
+        let report = in_child(|output| {
+            output.write("one");
+            let message = "Abort was called\n";
+            // SAFETY: writes from a live buffer; the child ends here, by a signal.
             unsafe {
-                libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
+                libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
                 libc::abort();
             }
         });
         let Report {
-            answers,
-            died,
-            words,
+            results,
+            failure,
+            output,
         } = report.unwrap();
-        assert_eq!(answers, ["one"]);
-        let Some(Death::Ended(how)) = died else {
-            panic!("{died:?}");
+        assert_eq!(results, ["one"]);
+        let Some(Failure::Exited(how)) = failure else {
+            panic!("{failure:?}");
         };
         assert!(how.contains("signal 6"), "{how}");
-        assert_eq!(words, "Abort was called");
+        assert_eq!(output, "Abort was called");
     }
 
     #[test]
-    fn a_child_that_leaves_early_has_died() {
+    fn a_child_that_exits_early_has_failed() {
         // SAFETY: ends the child.
         let report = in_child(|_| unsafe { libc::_exit(0) }).unwrap();
-        assert!(matches!(report.died, Some(Death::Ended(_))), "{report:?}");
+        assert!(
+            matches!(report.failure, Some(Failure::Exited(_))),
+            "{report:?}"
+        );
     }
 }

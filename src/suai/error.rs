@@ -1,25 +1,25 @@
-//! What can be wrong with the fields of the interface.
+//! The errors in the fields of the interface.
 
 use super::{Allocation, Extent, MAX_DEPTH, MAX_NDIM, VERSION};
 
-/// Why a `__sycl_usm_array_interface__` cannot be believed; each message names the field and its value.
+/// Why a `__sycl_usm_array_interface__` is invalid; each message names the field and its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A field that the interface requires is not there.
+    /// A required field is missing.
     #[error("the field '{field}' is missing")]
     Missing {
         /// The dictionary's key.
         field: &'static str,
     },
-    /// The interface has a version that nobody has defined.
+    /// The interface has an unknown version.
     #[error("'version' is {version}; the only version is {VERSION}")]
     Version {
-        /// What the dictionary says.
+        /// The dictionary's value.
         version: i64,
     },
-    /// An integer that this machine's addresses cannot hold. The Python layer also answers with this for
-    /// integers of more than 64 bits.
+    /// An integer is out of the range of this machine's addresses. The Python layer also uses this for integers of more than
+    /// 64 bits.
     #[error("'{field}' is {value}, which is out of range")]
     OutOfRange {
         /// The dictionary's key.
@@ -30,12 +30,12 @@ pub enum Error {
     /// A dimension is negative.
     #[error("'shape' has {value} at index {index}; a dimension cannot be negative")]
     NegativeDimension {
-        /// Which entry of the shape.
+        /// The index in the shape.
         index: usize,
         /// The entry.
         value: i64,
     },
-    /// More dimensions than NumPy and the buffer protocol have room for.
+    /// There are more dimensions than NumPy and the buffer protocol support.
     #[error("'shape' has {ndim} dimensions; at most {MAX_NDIM} are possible")]
     TooManyDimensions {
         /// The number of dimensions.
@@ -49,7 +49,7 @@ pub enum Error {
         /// Bytes of one item.
         itemsize: usize,
     },
-    /// Not as many strides as dimensions.
+    /// The numbers of strides and dimensions differ.
     #[error("'strides' has {strides} entries where 'shape' has {shape}")]
     StridesLength {
         /// The length of the strides.
@@ -57,13 +57,13 @@ pub enum Error {
         /// The length of the shape.
         shape: usize,
     },
-    /// The elements that shape, strides and offset select lie further apart than any memory reaches.
+    /// The extent of shape, strides and offset is larger than the address space.
     #[error(
         "'strides' {} and 'offset' {offset} with 'shape' {shape:?} and items of {itemsize} bytes reach further than any \
          memory",
         .strides.as_ref().map_or_else(|| "None".to_owned(), |strides| format!("{strides:?}"))
     )]
-    ReachOverflow {
+    ExtentOverflow {
         /// The shape.
         shape: Vec<usize>,
         /// The strides, in elements; `None` for row-major.
@@ -73,15 +73,15 @@ pub enum Error {
         /// Bytes of one item.
         itemsize: usize,
     },
-    /// The type string is not one that the interface allows.
+    /// The type string is not allowed by the interface.
     #[error("'typestr' is '{typestr}': {reason}")]
     Typestr {
         /// The type string.
         typestr: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// The record description does not describe items of the size that the type string tells.
+    /// The sizes of the record description and of the type string differ.
     #[error("'descr' describes {described} bytes where 'typestr' says {itemsize}")]
     DescrSize {
         /// The sum of the fields.
@@ -92,10 +92,10 @@ pub enum Error {
     /// A record, or a sub-array in one, is larger than any memory.
     #[error("'descr': the field '{name}' makes the record larger than any memory")]
     DescrOverflow {
-        /// The field that is too much.
+        /// The first field beyond the limit.
         name: String,
     },
-    /// A field name which the buffer protocol cannot spell.
+    /// A field name has a character that buffer formats do not allow.
     #[error(
         "'descr': the field name '{name}' has a ':' or a NUL in it, which no buffer format can carry"
     )]
@@ -103,22 +103,22 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// Records nested deeper than [`MAX_DEPTH`].
+    /// Records are nested deeper than [`MAX_DEPTH`].
     #[error("'descr' nests records more than {MAX_DEPTH} deep")]
     DescrDepth,
-    /// The items have no buffer format (PEP 3118), or none on this machine.
+    /// The items have no buffer format (PEP 3118) on this machine.
     #[error("items of type '{typestr}' have no buffer format on this machine")]
     NoFormat {
         /// The type string.
         typestr: String,
     },
-    /// A null pointer, where the array has elements.
+    /// The pointer is null although the array has elements.
     #[error("'data' has the pointer 0, but 'shape' {shape:?} has elements")]
     NullPointer {
         /// The shape.
         shape: Vec<usize>,
     },
-    /// The elements would lie outside the address space.
+    /// The elements are outside of the address space.
     #[error(
         "'shape', 'strides' and 'offset' lead to bytes {}..{} from the pointer in 'data', {pointer:#x}, which are \
          outside the address space",
@@ -130,7 +130,7 @@ pub enum Error {
         /// The bytes touched, relative to the pointer.
         extent: Extent,
     },
-    /// The elements lie outside the allocation that the pointer belongs to.
+    /// The elements are outside of the allocation that the pointer belongs to.
     #[error(
         "the array touches bytes {}..{} from its pointer {pointer:#x}, but the allocation is {} bytes at {:#x} \
          ({}..{} from the pointer)",
@@ -143,7 +143,7 @@ pub enum Error {
         pointer: usize,
         /// The bytes touched, relative to the pointer.
         extent: Extent,
-        /// What Level Zero says of the pointer.
+        /// The allocation that Level Zero reports for the pointer.
         allocation: Allocation,
     },
 }

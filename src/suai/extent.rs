@@ -1,11 +1,10 @@
-//! Which bytes an array touches, and whether an allocation has them.
+//! The extent of an array in bytes, and its comparison with an allocation.
 
 use std::ops::Range;
 
 use super::Error;
 
-/// The bytes from the first to past the last that an array touches, relative to its pointer; empty when it has no
-/// elements.
+/// The range of bytes that an array touches, relative to its pointer; empty when it has no elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Extent {
     start: isize,
@@ -13,7 +12,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// From the bounds in bytes; `start <= end` and `end - start <= isize::MAX` hold, [`super::Layout`] sees to it.
+    /// From the bounds in bytes. [`super::Layout`] guarantees `start <= end` and `end - start <= isize::MAX`.
     pub(super) fn new(start: isize, end: isize) -> Self {
         Self { start, end }
     }
@@ -36,13 +35,13 @@ impl Extent {
         self.start..self.end
     }
 
-    /// Bytes from the first to the last touched, the gaps of strided arrays included.
+    /// The length in bytes, the gaps of strided arrays included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.end.abs_diff(self.start)
     }
 
-    /// Whether nothing is touched.
+    /// Whether the array has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
@@ -52,7 +51,7 @@ impl Extent {
     /// `pointer`.
     ///
     /// # Errors
-    /// [`Error::OutsideAddressSpace`] when they leave the address space.
+    /// [`Error::OutsideAddressSpace`] when they are not in the address space.
     pub fn addresses(&self, pointer: usize) -> Result<Range<usize>, Error> {
         if self.is_empty() {
             return Ok(pointer..pointer);
@@ -67,11 +66,10 @@ impl Extent {
             })
     }
 
-    /// Checks that an array at `pointer` touches only bytes of `allocation`. An empty extent touches nothing, so
-    /// it is inside any.
+    /// Checks that an array at `pointer` touches only bytes of `allocation`, which an empty extent always does.
     ///
     /// # Errors
-    /// [`Error::OutsideAllocation`] or [`Error::OutsideAddressSpace`], with all the numbers.
+    /// [`Error::OutsideAllocation`] or [`Error::OutsideAddressSpace`], with pointer and extent.
     pub fn check_within(&self, pointer: usize, allocation: Allocation) -> Result<(), Error> {
         let touched = self.addresses(pointer)?;
         let inside = touched
@@ -91,7 +89,7 @@ impl Extent {
     }
 }
 
-/// An allocation as `zeMemGetAddressRange` tells it (Level Zero specification, "Core API", Memory).
+/// An allocation as `zeMemGetAddressRange` reports it (Level Zero specification, "Core API", Memory).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Allocation {
     /// Its first address.

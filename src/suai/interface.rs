@@ -1,14 +1,14 @@
-//! The dictionary: its fields as they come, and what they mean once checked.
+//! The dictionary's fields, and the validated interface.
 
 use super::{Allocation, Error, ItemType, Kind, Layout, Record};
 
-/// The only version that dpctl's page defines.
+/// The only version that dpctl's documentation defines.
 pub const VERSION: i64 = 1;
 
 /// The dictionary's fields as found; `None` where the key is absent or its value is Python's `None`.
 ///
-/// The integers are those that 64 bits hold. The Python layer answers larger ones with [`Error::OutOfRange`],
-/// a negative pointer too, and keeps `syclobj` for itself.
+/// Integers have 64 bits. The Python layer refuses larger ones and negative pointers with [`Error::OutOfRange`], and
+/// processes `syclobj` itself.
 #[derive(Debug, Clone, Default)]
 pub struct Fields<'a> {
     /// `version`.
@@ -19,7 +19,7 @@ pub struct Fields<'a> {
     pub flag: Option<bool>,
     /// `typestr`.
     pub typestr: Option<&'a str>,
-    /// `descr`; as in NumPy, it only matters where `typestr` is of kind `V`.
+    /// `descr`; as in NumPy, it is only relevant when `typestr` is of kind `V`.
     pub descr: Option<Record>,
     /// `shape`.
     pub shape: Option<&'a [i64]>,
@@ -29,32 +29,32 @@ pub struct Fields<'a> {
     pub offset: Option<i64>,
 }
 
-/// What `true` in `data[1]` means: dpctl's page and dpctl's code disagree.
+/// The meaning of `true` in `data[1]`, on which dpctl's documentation and code disagree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flag {
-    /// "Read-only", as dpctl's page, NumPy and Numba have it.
+    /// "Read-only", as in dpctl's documentation, NumPy and Numba.
     ReadOnly,
-    /// "Writable", as the objects of dpctl itself have it.
+    /// "Writable", as in dpctl's own objects.
     Writable,
 }
 
-/// An array as its `__sycl_usm_array_interface__` describes it, free of contradictions.
+/// The validated `__sycl_usm_array_interface__` of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// The address that [`Layout::offset`] counts from; 0 only where there are no elements.
+    /// The address that [`Layout::offset`] is relative to; 0 only without elements.
     pub pointer: usize,
     /// `data[1]` as it was given.
     pub flag: Option<bool>,
     /// The type of the items.
     pub item: ItemType,
-    /// What an item of kind [`Kind::Void`] consists of, if told.
+    /// The fields of an item of kind [`Kind::Void`], if there is a description.
     pub record: Option<Record>,
     /// Shape, strides and offset.
     pub layout: Layout,
 }
 
 impl Interface {
-    /// Checks the fields.
+    /// Validates the fields.
     ///
     /// # Errors
     /// [`Error`], which names the field and the value.
@@ -96,28 +96,26 @@ impl Interface {
         })
     }
 
-    /// Whether the exporter forbids writing, when `true` in `data[1]` means `meaning`. An exporter that says
-    /// nothing forbids nothing.
+    /// Whether the exporter forbids writing, when `true` in `data[1]` means `meaning`. Without a flag, writing is allowed.
     #[must_use]
     pub fn is_read_only(&self, meaning: Flag) -> bool {
         self.flag
             .is_some_and(|flag| flag == (meaning == Flag::ReadOnly))
     }
 
-    /// The lowest address that an element touches: where an untyped view of the array begins. The pointer itself
-    /// when there are no elements.
+    /// The lowest address of the elements, where an untyped view of the array begins. Without elements, the pointer itself.
     #[must_use]
     pub fn start(&self) -> usize {
         if self.layout.extent().is_empty() {
             self.pointer
         } else {
-            // Cannot wrap: `read` has computed these addresses.
+            // Cannot wrap, as `read` has validated these addresses.
             self.pointer
                 .wrapping_add_signed(self.layout.extent().start())
         }
     }
 
-    /// Bytes from the lowest to past the highest element.
+    /// The length of the extent in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.layout.extent().len()
@@ -132,7 +130,7 @@ impl Interface {
     /// Checks that the array touches only bytes of `allocation`.
     ///
     /// # Errors
-    /// [`Error::OutsideAllocation`], with all the numbers.
+    /// [`Error::OutsideAllocation`], with pointer and extent.
     pub fn check_within(&self, allocation: Allocation) -> Result<(), Error> {
         self.layout.extent().check_within(self.pointer, allocation)
     }

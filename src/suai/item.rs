@@ -1,4 +1,4 @@
-//! The type of an array's items: `typestr`, and what other protocols call the same.
+//! The type of an array's items: `typestr`, and its names in other protocols.
 
 use std::ffi::{c_long, c_ulong};
 use std::fmt;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use super::Error;
 
-/// What kind of value an item is (NumPy, "The array interface protocol", `typestr`; dpctl's page allows the
-/// numeric ones, NumPy's also `V`).
+/// The kind of an item (NumPy, "The array interface protocol", `typestr`; dpctl's documentation allows the numeric kinds,
+/// NumPy's also `V`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `b`: true or false, one byte.
@@ -20,7 +20,7 @@ pub enum Kind {
     Float,
     /// `c`: a complex number of two floating-point numbers.
     Complex,
-    /// `V`: bytes without a type of their own; a [`super::Record`] may describe them.
+    /// `V`: untyped bytes, which a [`super::Record`] may describe.
     Void,
 }
 
@@ -55,7 +55,7 @@ pub enum ByteOrder {
     Little,
     /// `>`: most significant byte first.
     Big,
-    /// `|`: the item has no order: it is one byte, or bytes without a type.
+    /// `|`: the item has no order, as it is one byte or untyped.
     Irrelevant,
 }
 
@@ -67,7 +67,7 @@ impl ByteOrder {
         Self::Big
     };
 
-    /// Whether this machine computes with items of this order as they are.
+    /// Whether this is the machine's order, or irrelevant.
     #[must_use]
     pub fn is_native(self) -> bool {
         self == Self::Irrelevant || self == Self::NATIVE
@@ -89,11 +89,11 @@ pub struct DlpackType {
     pub code: u8,
     /// The bits of one item.
     pub bits: u8,
-    /// The items in one vector; 1.
+    /// The items in one vector, always 1.
     pub lanes: u16,
 }
 
-/// The type of an item: what `typestr` says. Parsed from a string, and displayed as NumPy spells it.
+/// The type of an item, as in `typestr`. Parsed from a string, and displayed in NumPy's form.
 ///
 /// ```
 /// use zeusm::suai::{ItemType, Kind};
@@ -119,7 +119,7 @@ impl ItemType {
         order: ByteOrder::Irrelevant,
     };
 
-    /// What kind of value the item is.
+    /// The kind of the item.
     #[must_use]
     pub fn kind(self) -> Kind {
         self.kind
@@ -137,13 +137,13 @@ impl ItemType {
         self.order
     }
 
-    /// The item's format in the buffer protocol (PEP 3118 and Python's `struct`). For items in this machine's
-    /// order it is a native format without a prefix, because `memoryview` indexes no others; and `l` rather than
-    /// `q` where a C `long` has 8 bytes, because NumPy's int64 is a `long` there.
+    /// The item's format in the buffer protocol (PEP 3118 and Python's `struct`). For items in this machine's order it is a
+    /// native format without a prefix, as `memoryview` can index no others. It is `l` and not `q` where a C `long` has 8
+    /// bytes, as NumPy's int64 is a `long` there.
     ///
     /// # Errors
-    /// [`Error::NoFormat`] for a 16-byte float (and a complex number of two) where that is not this machine's
-    /// `long double` or not in its byte order.
+    /// [`Error::NoFormat`] for a 16-byte float, and a complex number of two, unless it is this machine's `long double` in its
+    /// byte order.
     pub fn format(self) -> Result<String, Error> {
         let native = match (self.kind, self.size) {
             (Kind::Int, 8) if size_of::<c_long>() == 8 => "l",
@@ -189,14 +189,13 @@ impl ItemType {
         Ok(match self.order {
             ByteOrder::Little if prefix => format!("<{code}"),
             ByteOrder::Big if prefix => format!(">{code}"),
-            // In a record, where anything but an order would ask for C's alignment.
+            // In a record, as without a byte order the format would imply C's alignment.
             ByteOrder::Irrelevant if prefix => format!("={code}"),
             _ => code.to_owned(),
         })
     }
 
-    /// DLPack's name of the type, or `None` where DLPack has none: untyped bytes, and any order but this
-    /// machine's (DLPack 1.0, `DLDataTypeCode`).
+    /// DLPack's type, or `None` for untyped bytes and for any byte order but this machine's (DLPack 1.0, `DLDataTypeCode`).
     #[must_use]
     pub fn dlpack(self) -> Option<DlpackType> {
         let code = match self.kind {
@@ -216,7 +215,7 @@ impl ItemType {
     }
 }
 
-/// Whether C's `long double` takes 16 bytes: the 64-bit Unix systems where a pointer takes 8, macOS on ARM excepted.
+/// Whether C's `long double` has 16 bytes: on 64-bit Unix systems except macOS on ARM.
 const HAS_LONG_DOUBLE_16: bool = cfg!(all(
     unix,
     target_pointer_width = "64",
@@ -226,11 +225,11 @@ const HAS_LONG_DOUBLE_16: bool = cfg!(all(
 impl FromStr for ItemType {
     type Err = Error;
 
-    /// Reads a `typestr`: byte order (`<`, `>`, `|`, `=`, or none for this machine's), kind, size in bytes. As in
+    /// Parses a `typestr`: byte order (`<`, `>`, `|`, `=`, or none for this machine's), kind, size in bytes. As in
     /// NumPy, `|` for an item of several bytes means this machine's order.
     ///
     /// # Errors
-    /// [`Error::Typestr`], with the string and what is wrong with it.
+    /// [`Error::Typestr`], with the string and the reason.
     fn from_str(typestr: &str) -> Result<Self, Error> {
         let malformed = |reason| Error::Typestr {
             typestr: typestr.to_owned(),

@@ -1,12 +1,12 @@
-//! Shape, strides and offset of an array, once known to make sense.
+//! The validated shape, strides and offset of an array.
 
 use super::{Error, Extent};
 
-/// The most dimensions that NumPy and the buffer protocol (`PyBUF_MAX_NDIM`) have room for.
+/// The most dimensions that NumPy and the buffer protocol (`PyBUF_MAX_NDIM`) support.
 pub const MAX_NDIM: usize = 64;
 
-/// Where the elements of an array lie relative to its pointer. A value of this type has been checked: none of its
-/// sizes, strides or distances in bytes overflows an `isize`.
+/// The positions of an array's elements relative to its pointer. Its sizes, strides and distances in bytes are validated: none
+/// of them overflows an `isize`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Vec<usize>,
@@ -18,15 +18,15 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout from the interface's fields: `strides` and `offset` count elements, `None` for strides means
-    /// row-major without gaps, `itemsize` is in bytes.
+    /// A layout from the interface's fields: `strides` and `offset` are in elements, `None` for strides means row-major without
+    /// gaps, and `itemsize` is in bytes.
     ///
-    /// As in NumPy, a shape is refused when the product of its non-zero dimensions is too large, even if another
-    /// dimension is zero.
+    /// As in NumPy, a shape is refused when the product of its non-zero dimensions is too large, even if another dimension is
+    /// zero.
     ///
     /// # Errors
     /// [`Error::NegativeDimension`], [`Error::TooManyDimensions`], [`Error::StridesLength`],
-    /// [`Error::ShapeOverflow`], [`Error::ReachOverflow`], [`Error::OutOfRange`].
+    /// [`Error::ShapeOverflow`], [`Error::ExtentOverflow`], [`Error::OutOfRange`].
     pub fn new(
         shape: &[i64],
         strides: Option<&[i64]>,
@@ -42,9 +42,9 @@ impl Layout {
             return Err(Error::ShapeOverflow { shape, itemsize });
         };
         if let Some(strides) = &mut strides {
-            make_expressible(strides, &shape, itemsize);
+            normalise_unused_strides(strides, &shape, itemsize);
         }
-        match reach(&shape, strides.as_deref(), offset, itemsize, elements) {
+        match extent(&shape, strides.as_deref(), offset, itemsize, elements) {
             Some(extent) => Ok(Self {
                 shape,
                 strides,
@@ -53,7 +53,7 @@ impl Layout {
                 elements,
                 extent,
             }),
-            None => Err(Error::ReachOverflow {
+            None => Err(Error::ExtentOverflow {
                 shape,
                 strides,
                 offset,
@@ -74,13 +74,13 @@ impl Layout {
         self.shape.len()
     }
 
-    /// The strides in elements, as they were given; `None` for row-major without gaps.
+    /// The strides in elements, as given; `None` for row-major without gaps.
     #[must_use]
     pub fn strides(&self) -> Option<&[isize]> {
         self.strides.as_deref()
     }
 
-    /// The strides in elements, spelt out also where they were not given.
+    /// The strides in elements, computed if none were given.
     #[must_use]
     pub fn element_strides(&self) -> Vec<isize> {
         match &self.strides {
@@ -89,7 +89,7 @@ impl Layout {
         }
     }
 
-    /// The strides in bytes, as NumPy and the buffer protocol count them.
+    /// The strides in bytes, as in NumPy and the buffer protocol.
     #[must_use]
     pub fn byte_strides(&self) -> Vec<isize> {
         let itemsize = self.itemsize.cast_signed();
@@ -122,33 +122,33 @@ impl Layout {
         self.elements
     }
 
-    /// Bytes of all elements together, without the gaps between them.
+    /// The size of all elements in bytes, without gaps.
     #[must_use]
     pub fn nbytes(&self) -> usize {
         self.elements * self.itemsize
     }
 
-    /// The bytes touched, relative to the pointer, gaps included. Without elements it is empty and lies at
+    /// The extent relative to the pointer, gaps included. Without elements it is empty, at
     /// [`byte_offset`](Self::byte_offset).
     #[must_use]
     pub fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Whether the elements lie in row-major order without gaps. As in NumPy, the strides of dimensions of
-    /// size 1, and those of an array without elements, do not matter.
+    /// Whether the elements are in row-major order without gaps. As in NumPy, the strides of dimensions of size 1, and those
+    /// of an array without elements, are irrelevant.
     #[must_use]
     pub fn is_c_contiguous(&self) -> bool {
         self.is_contiguous((0..self.ndim()).rev())
     }
 
-    /// Whether the elements lie in column-major order without gaps, by the same rule.
+    /// Whether the elements are in column-major order without gaps, by the same rule.
     #[must_use]
     pub fn is_f_contiguous(&self) -> bool {
         self.is_contiguous(0..self.ndim())
     }
 
-    /// Whether the dimensions, taken from the innermost outwards, leave no gap.
+    /// Whether there are no gaps, with the dimensions from the innermost outwards.
     fn is_contiguous(&self, inner_to_outer: impl Iterator<Item = usize>) -> bool {
         if self.elements == 0 {
             return true;
@@ -197,9 +197,9 @@ fn as_strides(strides: &[i64], ndim: usize) -> Result<Vec<isize>, Error> {
     strides.iter().map(stride).collect()
 }
 
-/// Puts strides that lead nowhere, as those of a single element, and have no number of bytes in order: as if the array had
-/// no gaps.
-fn make_expressible(strides: &mut [isize], shape: &[usize], itemsize: usize) {
+/// Replaces strides that overflow in bytes but are never applied, as in a dimension of size 1, by those of an array without
+/// gaps.
+fn normalise_unused_strides(strides: &mut [isize], shape: &[usize], itemsize: usize) {
     let is_empty = shape.contains(&0);
     let packed = row_major(shape);
     for ((stride, &size), packed) in strides.iter_mut().zip(shape).zip(packed) {
@@ -210,7 +210,7 @@ fn make_expressible(strides: &mut [isize], shape: &[usize], itemsize: usize) {
     }
 }
 
-/// The number of elements, or `None` when the non-zero dimensions make more bytes than an `isize` counts.
+/// The number of elements, or `None` when the bytes of the non-zero dimensions overflow an `isize`.
 fn element_count(shape: &[usize], itemsize: usize) -> Option<usize> {
     let bytes = shape
         .iter()
@@ -220,8 +220,7 @@ fn element_count(shape: &[usize], itemsize: usize) -> Option<usize> {
     Some(shape.iter().product())
 }
 
-/// Row-major strides in elements. A dimension of 0 counts as 1, so that they stay meaningful; the product of the
-/// other dimensions has been checked.
+/// Row-major strides in elements. A dimension of 0 counts as 1; the product of the other dimensions has been validated.
 fn row_major(shape: &[usize]) -> Vec<isize> {
     let mut strides = vec![1; shape.len()];
     let mut step = 1;
@@ -232,8 +231,8 @@ fn row_major(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The bytes from the lowest to past the highest element, or `None` when a distance overflows an `isize`.
-fn reach(
+/// The extent of the elements, or `None` when a distance overflows an `isize`.
+fn extent(
     shape: &[usize],
     strides: Option<&[isize]>,
     offset: isize,
@@ -241,7 +240,7 @@ fn reach(
     elements: usize,
 ) -> Option<Extent> {
     let itemsize = isize::try_from(itemsize).ok()?;
-    // Every stride has to be expressible in bytes.
+    // No stride may overflow in bytes.
     for stride in strides.unwrap_or_default() {
         stride.checked_mul(itemsize)?;
     }

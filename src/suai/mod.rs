@@ -1,9 +1,8 @@
-//! `__sycl_usm_array_interface__` as data: what an array says of itself, checked before anyone believes it.
+//! `__sycl_usm_array_interface__` as data, and its validation.
 //!
-//! The Python layer reads the dictionary into [`Fields`]; [`Interface::read`] turns them into an [`Interface`]
-//! whose shape, strides and offset are known to make sense, or into an [`Error`] that names the field and the
-//! value. Nothing here looks at memory: whether the pointer belongs to an allocation that is large enough is
-//! [`Interface::check_within`], with what Level Zero says of the allocation.
+//! The Python layer reads the dictionary into [`Fields`]; [`Interface::read`] converts them to an [`Interface`] with
+//! consistent shape, strides and offset, or to an [`Error`] that names the field and the value. This module does not access
+//! memory: [`Interface::check_within`] compares the array with the allocation that Level Zero reports for the pointer.
 //!
 //! Sources:
 //! - dpctl, "`__sycl_usm_array_interface__` attribute" (the fields; strides and offset count elements),
@@ -28,27 +27,23 @@
 //! # Ok::<(), zeusm::suai::Error>(())
 //! ```
 
-mod blocks;
 mod error;
 mod extent;
 mod interface;
 mod item;
 mod layout;
 mod record;
+mod regions;
 mod view;
 
-pub use blocks::{Block, Blocks};
 pub use error::Error;
 pub use extent::{Allocation, Extent};
 pub use interface::{Fields, Flag, Interface, VERSION};
 pub use item::{ByteOrder, DlpackType, ItemType, Kind};
 pub use layout::{Layout, MAX_NDIM};
 pub use record::{FieldType, MAX_DEPTH, Record, RecordField};
+pub use regions::{Region, Regions};
 pub use view::{Index, Order, ViewError};
 
 #[cfg(test)]
-mod fuzz;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod view_tests;

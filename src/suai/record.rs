@@ -1,14 +1,14 @@
-//! The fields inside an untyped item: `descr`.
+//! The fields of an untyped item: `descr`.
 
 use super::layout::MAX_NDIM;
 use super::{Error, ItemType, Kind};
 
-/// How deep records may be nested in records.
+/// The largest depth of nested records.
 ///
-/// Whoever reads a Python `descr` has to stop here by itself, as a Python list can contain itself.
+/// Code that reads a Python `descr` has to check the depth itself, as a Python list can contain itself.
 pub const MAX_DEPTH: usize = 32;
 
-/// What an item of kind `V` consists of (NumPy, "The array interface protocol", `descr`).
+/// The fields of an item of kind `V` (NumPy, "The array interface protocol", `descr`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Record {
     fields: Vec<RecordField>,
@@ -32,7 +32,7 @@ pub struct RecordField {
 pub enum FieldType {
     /// A plain item.
     Item(ItemType),
-    /// A record in the record.
+    /// A nested record.
     Record(Record),
 }
 
@@ -40,8 +40,8 @@ impl Record {
     /// A record of `fields` in this order.
     ///
     /// # Errors
-    /// [`Error::DescrOverflow`], [`Error::DescrName`], [`Error::DescrDepth`], and [`Error::TooManyDimensions`] for
-    /// a field of too many.
+    /// [`Error::DescrOverflow`], [`Error::DescrName`], [`Error::DescrDepth`], and [`Error::TooManyDimensions`] for a field's
+    /// shape.
     pub fn new(fields: Vec<RecordField>) -> Result<Self, Error> {
         let (mut size, mut depth) = (0usize, 1);
         for field in &fields {
@@ -114,7 +114,7 @@ impl Record {
 }
 
 impl RecordField {
-    /// Bytes of the whole field, or `None` when a `usize` cannot count them.
+    /// The size of the field in bytes, or `None` when that overflows a `usize`.
     fn size(&self) -> Option<usize> {
         let item = match &self.item {
             FieldType::Item(item) => item.size(),
@@ -125,7 +125,7 @@ impl RecordField {
             .try_fold(item, |bytes, &size| bytes.checked_mul(size))
     }
 
-    /// Whether the field only fills space: untyped and without a name.
+    /// Whether the field is padding: untyped and without a name.
     fn is_padding(&self) -> bool {
         self.name.is_empty()
             && matches!(&self.item, FieldType::Item(item) if item.kind() == Kind::Void)

@@ -1,26 +1,26 @@
-//! Other layouts of the same memory: what indexing, transposing and reshaping make of a layout. Nothing is copied.
+//! Views: the layouts that indexing, transposing and reshaping give, over the same memory.
 
 use super::{Error, Layout};
 
-/// One entry of an index, for [`Layout::index`]; an entry for every dimension, none left out.
+/// One entry of an index for [`Layout::index`], which needs an entry for every dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Index {
-    /// One position, negative ones from the end; the dimension goes away.
+    /// One position, counted from the end if negative; removes the dimension.
     At(isize),
-    /// `length` positions from `start` on, `step` apart. All of them must lie in the dimension.
+    /// `length` positions from `start` with distance `step`, all within the dimension.
     Slice {
         /// The first position; not negative.
         start: isize,
-        /// From one position to the next.
+        /// The distance from one position to the next.
         step: isize,
-        /// How many there are.
+        /// The number of positions.
         length: usize,
     },
     /// A new dimension of size 1.
     NewAxis,
 }
 
-/// Which index runs fastest when elements are counted.
+/// The index that varies fastest in the order of the elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// The last, as in C.
@@ -29,55 +29,55 @@ pub enum Order {
     ColumnMajor,
 }
 
-/// Why there is no such view.
+/// Why a view is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// More entries than dimensions, or fewer.
+    /// The numbers of entries and dimensions differ.
     #[error("{given} indices for an array of {ndim} dimensions")]
     IndexCount {
-        /// The entries that each stand for a dimension.
+        /// The number of entries, without new axes.
         given: usize,
-        /// The dimensions.
+        /// The number of dimensions.
         ndim: usize,
     },
-    /// A position outside its dimension.
+    /// A position is outside of its dimension.
     #[error("index {index} is out of bounds for axis {axis} of size {size}")]
     OutOfBounds {
-        /// The position as it was given.
+        /// The position as given.
         index: isize,
         /// The dimension's number.
         axis: usize,
         /// The dimension's size.
         size: usize,
     },
-    /// The axes to transpose are no permutation.
+    /// The axes are not a permutation.
     #[error("axes {axes:?} are not a permutation of the {ndim} axes of the array")]
     Axes {
-        /// The axes as they were given.
+        /// The axes as given.
         axes: Vec<isize>,
-        /// The dimensions.
+        /// The number of dimensions.
         ndim: usize,
     },
-    /// A new shape of another number of elements.
+    /// The new shape has another number of elements.
     #[error(
         "an array of shape {shape:?} with {elements} elements cannot have the shape {wanted:?}"
     )]
     Reshape {
         /// The shape.
         shape: Vec<usize>,
-        /// Its elements.
+        /// Its number of elements.
         elements: usize,
-        /// The new shape as it was given.
+        /// The new shape as given.
         wanted: Vec<i64>,
     },
-    /// The layout would be none.
+    /// The layout is invalid.
     #[error(transparent)]
     Layout(#[from] Error),
 }
 
 impl Layout {
-    /// The layout from strides in elements that are spelt out.
+    /// A layout with explicit strides in elements.
     fn of(
         shape: &[usize],
         strides: &[isize],
@@ -89,7 +89,7 @@ impl Layout {
         Self::new(&shape, Some(&strides), offset as i64, itemsize)
     }
 
-    /// `shape` without gaps from offset 0 on.
+    /// A layout of `shape` without gaps, with offset 0.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -103,10 +103,10 @@ impl Layout {
         }
     }
 
-    /// The same elements, with the offset counted from another place, `distance` elements further on.
+    /// The same elements relative to a pointer that is `distance` elements further on.
     ///
     /// # Errors
-    /// [`Error::ReachOverflow`].
+    /// [`Error::ExtentOverflow`].
     pub fn rebased(&self, distance: isize) -> Result<Self, Error> {
         Self::of(
             self.shape(),
@@ -141,7 +141,7 @@ impl Layout {
                 continue;
             }
             let Some((axis, (&size, stride))) = axes.next() else {
-                break; // As many as were counted above.
+                break; // Unreachable, as the numbers were compared above.
             };
             let start = match entry {
                 Index::Slice {
@@ -150,7 +150,7 @@ impl Layout {
                     length,
                 } => {
                     shape.push(length);
-                    // Where there is no second position, the step leads nowhere and may be any number.
+                    // Without a second position the step is irrelevant, and may be any number.
                     strides.push(if length > 1 { stride * step } else { stride });
                     start
                 }
@@ -159,7 +159,7 @@ impl Layout {
                 }
                 Index::NewAxis => 0,
             };
-            // A start outside of the dimension, which only an empty slice has, must not count: nothing is there.
+            // The start of an empty slice may be outside of the dimension, and must not change the offset.
             if (0..size.cast_signed()).contains(&start) {
                 offset += start * stride;
             }
@@ -202,17 +202,17 @@ impl Layout {
     /// The dimensions in reverse order.
     ///
     /// # Errors
-    /// None in practice: the layout has been checked.
+    /// None in practice, as the layout is valid.
     pub fn reversed(&self) -> Result<Self, Error> {
         let shape: Vec<usize> = self.shape().iter().rev().copied().collect();
         let strides: Vec<isize> = self.element_strides().into_iter().rev().collect();
         Self::of(&shape, &strides, self.offset(), self.itemsize())
     }
 
-    /// `wanted` with its one -1 replaced by what is left for it.
+    /// `wanted` with its -1, if it has one, replaced by the remaining size.
     ///
     /// # Errors
-    /// [`ViewError::Reshape`] when it has another number of elements, or a negative entry too many.
+    /// [`ViewError::Reshape`] for another number of elements, or for other negative entries.
     pub fn fill_in(&self, wanted: &[i64]) -> Result<Vec<i64>, ViewError> {
         let wrong = || ViewError::Reshape {
             shape: self.shape().to_vec(),
@@ -240,7 +240,7 @@ impl Layout {
         Ok(filled)
     }
 
-    /// The elements, counted in `order`, in another shape of as many; `None` when that takes a copy.
+    /// The elements, in `order`, with another shape of the same number of elements; `None` when that needs a copy.
     ///
     /// # Errors
     /// [`ViewError::Reshape`] for another number of elements.
@@ -256,7 +256,7 @@ impl Layout {
         }
     }
 
-    /// The row-major case; `wanted` has as many elements as this.
+    /// The row-major case; `wanted` has the same number of elements.
     fn reshaped_rows(&self, wanted: &[i64]) -> Result<Option<Self>, ViewError> {
         if self.elements() == 0 {
             return Ok(Some(Self::new(
@@ -266,7 +266,7 @@ impl Layout {
                 self.itemsize(),
             )?));
         }
-        // Dimensions that are walked without a jump count as one. Of the innermost first:
+        // Dimensions that continue each other are merged to runs, from the innermost outwards.
         let mut runs: Vec<(i64, i64)> = Vec::new();
         let strides = self.element_strides();
         for (&size, &stride) in self.shape().iter().zip(&strides).rev() {
@@ -290,7 +290,7 @@ impl Layout {
             if left == 1 {
                 (left, step) = runs.next().unwrap_or((1, 1));
             }
-            // A new dimension has to lie within one run.
+            // A new dimension has to be within one run.
             if left % size != 0 {
                 return Ok(None);
             }
@@ -306,17 +306,16 @@ impl Layout {
         )?))
     }
 
-    /// The elements in the order in which they lie in memory, and the layout, with the indices of this one, that they
-    /// have when they are packed in that order.
+    /// The elements in memory order, and the layout with this one's indices when they are packed in that order.
     ///
     /// # Errors
-    /// [`Error::ShapeOverflow`] when an array that repeats elements would be too large without that.
+    /// [`Error::ShapeOverflow`] when an array with repeated elements would be too large when packed.
     pub fn packed(&self) -> Result<(Self, Self), Error> {
         let strides = self.element_strides();
         let mut axes: Vec<usize> = (0..self.ndim()).collect();
         let stride = |axis: &usize| strides.get(*axis).copied().unwrap_or(0);
         let size = |axis: &usize| self.shape().get(*axis).copied().unwrap_or(1);
-        // Largest steps first; a stable sort keeps the given order among equal ones.
+        // Largest strides first; the sort is stable for equal ones.
         axes.sort_by_key(|axis| std::cmp::Reverse(stride(axis).unsigned_abs()));
         let (mut first, mut packed_first) = (self.offset(), 0);
         let (mut shape, mut upward) = (Vec::new(), Vec::new());
@@ -347,7 +346,7 @@ impl Layout {
     }
 }
 
-/// `index`, counted from the end when negative, if it is one of `size` positions.
+/// The position of `index`, which counts from the end if negative, if it is less than `size`.
 fn position(index: isize, size: usize) -> Option<isize> {
     let size = size.cast_signed();
     let position = if index < 0 { index + size } else { index };

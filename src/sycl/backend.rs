@@ -1,14 +1,14 @@
-//! What drives a SYCL object, and what kind of device it is: dpctl's numbers and the names in filter strings.
+//! Backends and device types, by dpctl's numbers and the names in filter strings.
 
 use std::ffi::c_uint;
 use std::fmt;
 
-/// What a SYCL object is built on. The numbers are those of `DPCTLSyclBackendType`, the same in dpctl 0.17 and 0.22
-/// but for HIP, which only the newer one has.
+/// The backend of a SYCL object. The numbers are those of `DPCTLSyclBackendType`, the same in dpctl 0.17 and 0.22
+/// except HIP, which only the newer one has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
-    /// Level Zero, the only one whose memory this crate can use.
+    /// Level Zero, the only backend whose memory this crate can use.
     LevelZero,
     /// OpenCL.
     OpenCl,
@@ -16,7 +16,7 @@ pub enum Backend {
     Cuda,
     /// HIP.
     Hip,
-    /// One that dpctl has no name for.
+    /// A backend without a name in dpctl.
     Unknown,
 }
 
@@ -57,7 +57,7 @@ pub enum DeviceType {
     Custom,
     /// A GPU.
     Gpu,
-    /// One that dpctl has no name for.
+    /// A type without a name in dpctl.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! SYCL contexts: what USM belongs to.
+//! SYCL contexts, to which USM belongs.
 
 use level_zero_sys as sys;
 
@@ -47,7 +47,7 @@ impl sealed::Comparable for Context {
 }
 
 impl ContextRef {
-    /// The Level Zero context below; SYCL owns it, and keeps it as long as a reference to this context lives.
+    /// The native Level Zero context. SYCL owns it, and keeps it as long as a reference to this context lives.
     ///
     /// # Errors
     /// [`Error::Backend`] when the context is of another backend, [`Error::Failed`] when there is no handle,
@@ -55,8 +55,8 @@ impl ContextRef {
     pub fn native(&self) -> Result<sys::ze_context_handle_t, Error> {
         self.require_level_zero()?;
         let library = self.library();
-        // SAFETY: the reference is a `sycl::context *`, which is the `this` of the method; for Level Zero it hands
-        // the handle out without counting it.
+        // SAFETY: the reference is a `sycl::context *`, which is the `this` of the method. For Level Zero the method does not
+        // add a reference to the handle.
         let handle = library.call(&library.throwing.context_native, |native| unsafe {
             native(self.as_raw())
         })?;
@@ -68,10 +68,10 @@ impl ContextRef {
         }
     }
 
-    /// How many devices the context has.
+    /// The number of the context's devices.
     #[must_use]
     pub fn device_count(&self) -> usize {
-        // SAFETY: the reference is alive; the list is kept in the context, so nothing is thrown.
+        // SAFETY: the reference is alive; the context stores the list, so the call does not throw.
         unsafe { (self.functions().context_device_count)(self.as_raw()) }
     }
 
@@ -81,14 +81,14 @@ impl ContextRef {
     /// [`Error::Failed`].
     pub fn devices(&self) -> Result<Vec<DeviceRef>, Error> {
         let functions = self.functions();
-        // SAFETY: the reference is alive; the answer is null or a vector that is ours to delete.
+        // SAFETY: the reference is alive; the result is null or a vector that the caller deletes.
         let vector = unsafe { (functions.context_devices)(self.as_raw()) };
         if vector.is_null() {
             return Err(Error::Failed {
                 function: "DPCTLContext_GetDevices",
             });
         }
-        // SAFETY: the vector is alive until it is deleted below; `GetAt` gives copies of its references.
+        // SAFETY: the vector is alive until it is deleted below; `GetAt` returns copies of its references.
         let devices = unsafe {
             (0..(functions.devices_size)(vector))
                 .map(|index| DeviceRef::own(self.library(), (functions.devices_at)(vector, index)))
@@ -101,8 +101,8 @@ impl ContextRef {
         })
     }
 
-    /// What kind of USM of this context `pointer` points into; `None` when it is not USM of this context by the word of
-    /// its driver, of which some know pointers of their other contexts, too.
+    /// The kind of USM that `pointer` points into; `None` when it is not USM of this context. Some drivers also know the
+    /// pointers of their other contexts.
     ///
     /// Works for every backend.
     ///
@@ -111,7 +111,7 @@ impl ContextRef {
     pub fn pointer_kind(&self, pointer: usize) -> Result<Option<UsmKind>, Error> {
         let pointer = std::ptr::without_provenance_mut(pointer);
         let library = self.library();
-        // SAFETY: the reference is alive; SYCL looks the pointer up and does not follow it.
+        // SAFETY: the reference is alive; SYCL looks the pointer up and does not dereference it.
         let kind = library.call(&library.throwing.usm_type, |usm_type| unsafe {
             usm_type(pointer, self.as_raw())
         })?;
@@ -123,8 +123,8 @@ impl ContextRef {
         })
     }
 
-    /// The device that the allocation behind `pointer` belongs to, for host USM the context's first one; `None`
-    /// when there is no pointer.
+    /// The device of the allocation that contains `pointer`, for host USM the context's first device; `None` for a null
+    /// pointer.
     ///
     /// # Errors
     /// [`Error::Thrown`] when it is not USM of this context; [`Error::Unavailable`]. See
@@ -132,11 +132,11 @@ impl ContextRef {
     pub fn pointer_device(&self, pointer: usize) -> Result<Option<DeviceRef>, Error> {
         let pointer = std::ptr::without_provenance_mut(pointer);
         let library = self.library();
-        // SAFETY: the reference is alive; SYCL looks the pointer up and does not follow it.
+        // SAFETY: the reference is alive; SYCL looks the pointer up and does not dereference it.
         let device = library.call(&library.throwing.usm_device, |usm_device| unsafe {
             usm_device(pointer, self.as_raw())
         })?;
-        // SAFETY: the answer is null or a new reference.
+        // SAFETY: the result is null or a new reference.
         Ok(unsafe { DeviceRef::own(library, device) })
     }
 }

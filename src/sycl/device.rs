@@ -13,8 +13,8 @@ use super::{Backend, ContextRef, DeviceType, Error};
 #[derive(Debug)]
 pub enum Device {}
 
-/// A SYCL device (`DPCTLSyclDeviceRef`). dpctl makes no capsules of devices: `SyclDevice.addressof_ref()` tells the
-/// address of the reference.
+/// A SYCL device (`DPCTLSyclDeviceRef`). dpctl has no capsules for devices: `SyclDevice.addressof_ref()` returns the address
+/// of the reference.
 pub type DeviceRef = Reference<Device>;
 
 impl Class for Device {
@@ -44,40 +44,39 @@ impl sealed::Comparable for Device {
 }
 
 impl DeviceRef {
-    /// The device that SYCL chooses when nobody asks for another one: `dpctl.SyclDevice()`. It need not be of
-    /// Level Zero.
+    /// The device of SYCL's default selector, as `dpctl.SyclDevice()`. It may belong to any backend.
     ///
     /// # Errors
     /// [`Error::NoDpctl`], [`Error::NoDevice`].
     pub fn default_device() -> Result<Self, Error> {
         let library = Library::get()?;
-        // SAFETY: the function takes nothing and answers null or a selector that is ours.
+        // SAFETY: the function takes no arguments, and returns null or a selector that the caller deletes.
         let selector = unsafe { (library.functions.selector_default)() };
-        // SAFETY: as just said.
+        // SAFETY: as above.
         unsafe { Self::select(library, selector) }.ok_or(Error::NoDevice)
     }
 
-    /// The device that a filter string means, such as `level_zero:gpu:0`; its parts may be left out from either end
-    /// (the extension `sycl_ext_oneapi_filter_selector`).
+    /// The device of a filter string such as `level_zero:gpu:0`, whose parts are optional (the extension
+    /// `sycl_ext_oneapi_filter_selector`).
     ///
     /// # Errors
-    /// [`Error::NoDpctl`], [`Error::NoSuchDevice`] when the string is malformed or selects nothing.
+    /// [`Error::NoDpctl`]; [`Error::NoSuchDevice`] when the string is malformed or selects no device.
     pub fn from_filter(filter: &str) -> Result<Self, Error> {
         let library = Library::get()?;
         let none = || Error::NoSuchDevice {
             filter: filter.to_owned(),
         };
         let text = CString::new(filter).map_err(|_| none())?;
-        // SAFETY: the string outlives the call; the answer is null or a selector that is ours.
+        // SAFETY: the string outlives the call; the result is null or a selector that the caller deletes.
         let selector = unsafe { (library.functions.selector_filter)(text.as_ptr()) };
-        // SAFETY: as just said.
+        // SAFETY: as above.
         unsafe { Self::select(library, selector) }.ok_or_else(none)
     }
 
     /// The device that a selector chooses; the selector is deleted.
     ///
     /// # Safety
-    /// `selector` must be null or a selector of `library` that nobody else owns.
+    /// `selector` must be null or a selector of `library` without another owner.
     unsafe fn select(library: &'static Library, selector: RawRef) -> Option<Self> {
         if selector.is_null() {
             return None;
@@ -90,7 +89,7 @@ impl DeviceRef {
         }
     }
 
-    /// The Level Zero device below; it lives as long as the driver.
+    /// The native Level Zero device, which lives as long as the driver.
     ///
     /// # Errors
     /// [`Error::Backend`] when the device is of another backend, [`Error::Failed`] when there is no handle,
@@ -98,8 +97,8 @@ impl DeviceRef {
     pub fn native(&self) -> Result<sys::ze_device_handle_t, Error> {
         self.require_level_zero()?;
         let library = self.library();
-        // SAFETY: the reference is a `sycl::device *`, which is the `this` of the method; for Level Zero it hands
-        // the handle out without counting it.
+        // SAFETY: the reference is a `sycl::device *`, which is the `this` of the method. For Level Zero the method does not
+        // add a reference to the handle.
         let handle = library.call(&library.throwing.device_native, |native| unsafe {
             native(self.as_raw())
         })?;
@@ -111,20 +110,20 @@ impl DeviceRef {
         }
     }
 
-    /// The context that dpctl's own queues for this device are in: the default context of the device's platform.
+    /// The context of dpctl's default queues for this device, which is the default context of its platform.
     ///
-    /// For a part of a device, of which dpctl makes a new context for each queue, it is the default context of the
-    /// platform too, in which the memory of the whole device is.
+    /// For a sub-device it is the default context of the platform as well, to which memory of the root device belongs,
+    /// although dpctl makes a new context for each queue of a sub-device.
     ///
     /// # Errors
     /// [`Error::Failed`], [`Error::Thrown`] when SYCL cannot list its devices.
     pub fn default_context(&self) -> Result<ContextRef, Error> {
         let library = self.library();
-        // SAFETY: the reference is alive; dpctl answers null, or a new reference to a context.
+        // SAFETY: the reference is alive; dpctl returns null, or a new reference to a context.
         let cached = library.call(&library.throwing.device_cached_context, |cached| unsafe {
             cached(self.as_raw())
         })?;
-        // SAFETY: as just said.
+        // SAFETY: as above.
         unsafe { ContextRef::own(self.library(), cached) }
             .or_else(|| self.platform_context())
             .ok_or(Error::Failed {
@@ -147,19 +146,19 @@ impl DeviceRef {
         }
     }
 
-    /// The name that the driver gives the device.
+    /// The device's name, as the driver reports it.
     ///
     /// # Errors
     /// [`Error::Failed`].
     pub fn name(&self) -> Result<String, Error> {
-        // SAFETY: the reference is alive; the answer is null or a string that is ours.
+        // SAFETY: the reference is alive; the result is null or a string that the caller deletes.
         let name = unsafe { (self.functions().device_name)(self.as_raw()) };
         self.library().take_string(name).ok_or(Error::Failed {
             function: "DPCTLDevice_GetName",
         })
     }
 
-    /// What kind of device it is.
+    /// The type of the device.
     #[must_use]
     pub fn device_type(&self) -> DeviceType {
         DeviceType::from_dpctl(self.device_type_number())
@@ -170,8 +169,7 @@ impl DeviceRef {
         unsafe { (self.functions().device_type)(self.as_raw()) }
     }
 
-    /// The number of the device among those of its backend and type, as in a filter string; `None` for a part of
-    /// another device.
+    /// The number of the device among those of its backend and type, as in a filter string; `None` for a sub-device.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Thrown`].
@@ -190,7 +188,7 @@ impl DeviceRef {
     /// The filter string that selects the device: `backend:type:number`.
     ///
     /// # Errors
-    /// [`Error::SubDevice`] for a part of another device; as [`relative_id`](Self::relative_id).
+    /// [`Error::SubDevice`] for a sub-device; as [`relative_id`](Self::relative_id).
     pub fn filter_string(&self) -> Result<String, Error> {
         match self.relative_id()? {
             Some(id) => Ok(format!("{}:{}:{id}", self.backend(), self.device_type())),
@@ -198,7 +196,7 @@ impl DeviceRef {
         }
     }
 
-    /// Whether it is of Level Zero, so that its memory can be used here.
+    /// Whether its backend is Level Zero, so that its memory can be used here.
     #[must_use]
     pub fn is_level_zero(&self) -> bool {
         self.backend() == Backend::LevelZero

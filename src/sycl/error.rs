@@ -1,10 +1,10 @@
-//! What can go wrong between this crate and SYCL.
+//! The errors of the SYCL layer.
 
 use std::path::PathBuf;
 
 use super::Backend;
 
-/// Why SYCL cannot be used, or what it answered.
+/// Why SYCL cannot be used, or which call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,7 +14,7 @@ pub enum Error {
         beside(.sycl.as_ref())
     )]
     NoDpctl {
-        /// A SYCL runtime that is there nevertheless.
+        /// A SYCL runtime in the process, if there is one.
         sycl: Option<PathBuf>,
     },
     /// dpctl's library lacks a function.
@@ -22,15 +22,15 @@ pub enum Error {
     Symbol {
         /// The function's name.
         name: &'static str,
-        /// The library of dpctl that was asked.
+        /// dpctl's library.
         library: PathBuf,
     },
-    /// Something cannot be done with this SYCL runtime; everything else can.
+    /// This SYCL runtime lacks one feature.
     #[error("there is no {purpose}: {reason}")]
     Unavailable {
-        /// What cannot be done.
+        /// The missing feature.
         purpose: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// SYCL threw an exception.
@@ -44,23 +44,25 @@ pub enum Error {
     /// A null reference was given.
     #[error("the reference to a {object} is null")]
     NullReference {
-        /// What it should refer to.
+        /// The class that it should refer to.
         object: &'static str,
     },
-    /// A function answered with nothing. dpctl says why on standard error when `DPCTL_VERBOSITY=error` is set.
-    #[error("{function} failed (DPCTL_VERBOSITY=error in the environment makes dpctl say why)")]
+    /// A function returned null. dpctl prints the reason to standard error if `DPCTL_VERBOSITY=error` is set.
+    #[error(
+        "{function} failed (with DPCTL_VERBOSITY=error in the environment, dpctl prints the reason)"
+    )]
     Failed {
         /// The function's name.
         function: &'static str,
     },
-    /// The object belongs to another backend than the one that is needed.
+    /// The object belongs to another backend than the required one.
     #[error("this {object} is of the backend {found}, but {needed} is needed")]
     Backend {
-        /// What was asked.
+        /// The class of the object.
         object: &'static str,
-        /// The backend it has.
+        /// Its backend.
         found: Backend,
-        /// The backend it should have.
+        /// The required backend.
         needed: Backend,
     },
     /// The filter string selects no device.
@@ -69,11 +71,11 @@ pub enum Error {
         /// The filter string.
         filter: String,
     },
-    /// There is no device at all.
+    /// SYCL has no device.
     #[error("SYCL has no device at all")]
     NoDevice,
-    /// A device that another one contains, where only devices of their own can be named.
-    #[error("the SYCL device {name} is part of another one, and has no filter string")]
+    /// A sub-device, which has no filter string.
+    #[error("the SYCL device {name} is a sub-device, and has no filter string")]
     SubDevice {
         /// The device's name.
         name: String,

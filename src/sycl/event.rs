@@ -17,13 +17,13 @@ pub type EventRef = Reference<Event>;
 /// `sycl::backend::ext_oneapi_level_zero`.
 const LEVEL_ZERO: std::ffi::c_char = 2;
 
-/// The major versions of libsycl whose `sycl::event` and `make_event` are known: SYCL 2025 and 2026.
-const KNOWN: [u32; 2] = [8, 9];
-/// The one of SYCL 2024, which wraps events and makes none.
-const MAKES_NONE: u32 = 7;
+/// The major versions of libsycl with a known layout of `sycl::event` and a known `make_event`: SYCL 2025 and 2026.
+const SUPPORTED_VERSIONS: [u32; 2] = [8, 9];
+/// The version of SYCL 2024, whose `make_event` wraps native events and cannot make one.
+const WITHOUT_NEW_EVENTS: u32 = 7;
 
-/// Bytes for a `sycl::event`: in these versions it is one `std::shared_ptr`, and a little more does no harm.
-const SIZE: usize = 64;
+/// Bytes for a `sycl::event`, which is one `std::shared_ptr` in these versions, with some reserve.
+const EVENT_SIZE: usize = 64;
 
 /// `DPCTL_COMPLETE` of `DPCTLSyclEventStatusType`.
 const COMPLETE: u32 = 3;
@@ -49,50 +49,51 @@ impl sealed::Class for Event {
 }
 
 impl EventRef {
-    /// An event of SYCL's own in a Level Zero context that is complete until its native event is reset, and again when
-    /// that is signalled. SYCL owns the native event, which is valid as long as the reference.
+    /// Makes a SYCL event in a Level Zero context, with its native event. The event is complete until the native event is
+    /// reset, and again when that is signalled. SYCL owns the native event, which is valid as long as the reference.
     ///
-    /// `None` with SYCL 2024, which makes none.
+    /// `None` with SYCL 2024, which cannot make one.
     ///
     /// # Errors
-    /// [`Error::Backend`], [`Error::Failed`], [`Error::Thrown`]; [`Error::Unavailable`] with a SYCL runtime whose events
-    /// are not known here.
+    /// [`Error::Backend`], [`Error::Failed`], [`Error::Thrown`]; [`Error::Unavailable`] with an unsupported version of SYCL.
     pub fn create(context: &ContextRef) -> Result<Option<(Self, sys::ze_event_handle_t)>, Error> {
         context.require_level_zero()?;
         let library = context.library();
-        if library.sycl_version() == MAKES_NONE {
+        if library.sycl_version() == WITHOUT_NEW_EVENTS {
             return Ok(None);
         }
-        if !KNOWN.contains(&library.sycl_version()) {
+        if !SUPPORTED_VERSIONS.contains(&library.sycl_version()) {
             return Err(Error::Unavailable {
                 purpose: "SYCL event that Level Zero signals",
                 reason: format!(
-                    "{} is not libsycl.so.8 or libsycl.so.9, whose events are known",
+                    "{} is neither libsycl.so.8 nor libsycl.so.9, whose events are supported",
                     library.sycl_path().display()
                 ),
             });
         }
         let throwing = &library.throwing;
-        // All of them, before there is anything to give back.
+        // Checks that all functions exist, before anything is allocated.
         library.call(&throwing.event_native, |_| ())?;
         library.call(&throwing.operator_delete, |_| ())?;
-        // SAFETY: any size may be asked for.
-        let room = library.call(&throwing.operator_new, |new| unsafe { new(SIZE) })?;
-        // SAFETY: the context is alive, and there is room for an event, which goes where the first argument points: an
-        // object that is not trivial to copy, by the System V ABI for x86-64. Without a native event SYCL makes one.
+        // SAFETY: `operator new` accepts any size.
+        let storage = library.call(&throwing.operator_new, |new| unsafe { new(EVENT_SIZE) })?;
+        // SAFETY: the context is alive. The result is not trivially copyable, so by the System V ABI for x86-64 it is written
+        // to the storage that the first argument points to. With a null native event SYCL makes one.
         let made = library.call(&throwing.event_make, |make| unsafe {
-            make(room, 0, context.as_raw(), false, LEVEL_ZERO);
+            make(storage, 0, context.as_raw(), false, LEVEL_ZERO);
         });
         if let Err(error) = made {
-            // SAFETY: the room is ours, and no event was made in it.
-            library.call(&throwing.operator_delete, |delete| unsafe { delete(room) })?;
+            // SAFETY: the storage is owned here, and no event was constructed in it.
+            library.call(&throwing.operator_delete, |delete| unsafe {
+                delete(storage)
+            })?;
             return Err(error);
         }
         let failed = Error::Failed {
             function: "sycl::detail::make_event",
         };
-        // SAFETY: the room holds an event that nobody else owns, and dpctl deletes it as it was made.
-        let event = unsafe { Self::own(library, room) }.ok_or(failed.clone())?;
+        // SAFETY: the storage has an event without another owner, which dpctl deletes with `operator delete`.
+        let event = unsafe { Self::own(library, storage) }.ok_or(failed.clone())?;
         // SAFETY: the reference is alive, and its native event has just been made.
         let native = library.call(&throwing.event_native, |native| unsafe {
             native(event.as_raw())
@@ -103,17 +104,17 @@ impl EventRef {
         }
     }
 
-    /// Waits until what the event stands for has run. dpctl catches what SYCL throws and returns nothing, so that work which
-    /// failed counts as done; its queue tells the error.
+    /// Waits until the event is complete. dpctl catches SYCL's exceptions, so that failed work counts as complete; its queue
+    /// reports the error.
     pub fn wait(&self) {
-        // SAFETY: the reference is alive; dpctl catches what waiting throws.
+        // SAFETY: the reference is alive; dpctl catches exceptions.
         unsafe { (self.functions().event_wait)(self.as_raw()) };
     }
 
-    /// Whether it has run already.
+    /// Whether it is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        // SAFETY: the reference is alive; dpctl catches what asking throws.
+        // SAFETY: the reference is alive; dpctl catches exceptions.
         unsafe { (self.functions().event_status)(self.as_raw()) == COMPLETE }
     }
 }

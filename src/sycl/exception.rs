@@ -1,9 +1,8 @@
 //! Calls into SYCL that may throw: a C++ exception becomes an [`Error::Thrown`].
 //!
-//! Rust lets a foreign exception pass through its frames and cannot catch one, and without a handler the exception ends
-//! the process. The handler is the frame of [`call_with_handler`]: its personality routine stops C++ exceptions and lets
-//! everything else pass. The functions of the C++ runtime are those that the SYCL runtime itself uses; zeusm links to
-//! none.
+//! A foreign exception can unwind through Rust's frames, which cannot catch it, and an exception without a handler ends the
+//! process. The handler is the frame of [`call_with_handler`], whose personality routine catches C++ exceptions and nothing
+//! else. The functions of the C++ runtime are those that the SYCL runtime itself uses; zeusm does not link to one.
 //!
 //! Source: Itanium C++ ABI, "Exception Handling", level I (base ABI) and level II (C++ ABI); System V ABI for x86-64.
 
@@ -15,34 +14,35 @@ use libloading::os::unix;
 use super::Error;
 use super::library::symbol;
 
-/// `_Unwind_Exception` of x86-64, behind which the thrown object lies.
+/// The size of `_Unwind_Exception` on x86-64, after which the thrown object begins.
 const HEADER: usize = 32;
-/// The exception class "GNUCC++\0". Its neighbour with a 1 at the end is a rethrown one, whose object lies elsewhere.
+/// The exception class "GNUCC++\0" of a primary exception. A dependent (rethrown) one ends with 1, and its object is
+/// elsewhere.
 const PRIMARY: u64 = u64::from_be_bytes(*b"GNUCC++\0");
-/// What all C++ exceptions have in the lower half of their class.
+/// The language in the lower half of the class of all C++ exceptions.
 const LANGUAGE: u32 = u32::from_be_bytes(*b"C++\0");
-/// The slot of `what()` in the virtual table of `std::exception`, behind the two destructors.
+/// The slot of `what()` in the virtual table of `std::exception`, after the two destructors.
 const WHAT: usize = 2;
 
-/// The C++ runtime's part in stopping an exception.
+/// The functions of the C++ runtime for catching an exception.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Handler {
     begin: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     end: unsafe extern "C-unwind" fn(),
     current_type: unsafe extern "C" fn() -> *const c_void,
-    /// `__class_type_info::__do_catch`: whether an object is of a class, and where that part of the object begins.
+    /// `__class_type_info::__do_catch`: whether an object is of a class, and the address of that base object.
     is_of: unsafe extern "C" fn(*const c_void, *const c_void, *mut *mut c_void, c_uint) -> bool,
     /// `typeid(std::exception)`.
     exception: *const c_void,
     unwinder: Unwinder,
 }
 
-// SAFETY: functions and a static object of a library that is never closed; all of them may be used from any thread.
+// SAFETY: these are functions and a static object of a library that is never closed, and any thread may use them.
 unsafe impl Send for Handler {}
 // SAFETY: as above.
 unsafe impl Sync for Handler {}
 
-/// What the personality routine asks of the unwinder that runs it.
+/// The functions of the unwinder that the personality routine calls.
 #[derive(Debug, Clone, Copy)]
 struct Unwinder {
     set_register: unsafe extern "C" fn(*mut c_void, c_int, usize),
@@ -50,16 +50,16 @@ struct Unwinder {
     own_data: unsafe extern "C" fn(*mut c_void) -> usize,
 }
 
-/// The one of the libsycl in the process.
+/// The unwinder of the libsycl in the process.
 static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
 
 impl Handler {
-    /// Finds the functions beside `library`; `None` where there is no C++ runtime of the kind that is known here.
+    /// Finds the functions in `library` and its dependencies; `None` without a supported C++ runtime.
     pub(super) fn find(library: &unix::Library) -> Option<Self> {
         if !cfg!(target_arch = "x86_64") {
             return None;
         }
-        // SAFETY: the types are those that the ABI gives the functions and the object.
+        // SAFETY: these are the ABI's types of the functions and of the object.
         let found = unsafe {
             Self {
                 begin: symbol(library, c"__cxa_begin_catch")?,
@@ -94,12 +94,12 @@ impl Handler {
             body: Some(body),
             answer: None,
         };
-        // SAFETY: `run` gets the call that it is made for, which outlives it.
+        // SAFETY: `run` gets a call of its own type, which outlives it.
         let exception = unsafe { call_with_handler(run_of(&call), (&raw mut call).cast()) };
         let text = if exception.is_null() {
             None
         } else {
-            // SAFETY: the exception has just been stopped, on this thread.
+            // SAFETY: the exception has just been caught, on this thread.
             Some(unsafe { self.finish(exception) })
         };
         call.answer.ok_or_else(|| Error::Thrown {
@@ -108,13 +108,13 @@ impl Handler {
         })
     }
 
-    /// Reads the exception's text and ends it.
+    /// Reads the exception's text, and destroys it.
     ///
     /// # Safety
-    /// `exception` must have been stopped on this thread, once.
+    /// `exception` must have been caught on this thread, and is finished once.
     unsafe fn finish(&self, exception: *mut c_void) -> String {
-        // SAFETY: the caller vouches for the exception. The object of a primary one lies behind its header, and is asked
-        // for its text only if it is a `std::exception`, whose table has `what`.
+        // SAFETY: the caller vouches for the exception. The object of a primary one follows its header, and `what` is called
+        // only if the object is a `std::exception`, whose virtual table has it.
         unsafe {
             (self.begin)(exception);
             let class = (self.current_type)();
@@ -137,33 +137,33 @@ impl Handler {
     }
 }
 
-/// A call on its way through the handler's frame.
+/// A call through the handler's frame.
 struct Call<F, T> {
     body: Option<F>,
-    /// `None` when an exception came in place of an answer.
+    /// `None` when an exception was thrown.
     answer: Option<T>,
 }
 
-/// The `run` of that call.
+/// The `run` for the type of the call.
 fn run_of<T, F: FnOnce() -> T>(_: &Call<F, T>) -> unsafe extern "C-unwind" fn(*mut c_void) {
     run::<T, F>
 }
 
 /// # Safety
-/// `call` must be a `Call<F, T>` that nobody else uses.
+/// `call` must be a `Call<F, T>` without another reference.
 unsafe extern "C-unwind" fn run<T, F: FnOnce() -> T>(call: *mut c_void) {
     // SAFETY: the caller vouches for it.
     let call = unsafe { &mut *call.cast::<Call<F, T>>() };
     call.answer = call.body.take().map(|body| body());
 }
 
-/// Calls `function` with `data`, and gives the C++ exception that it threw, else null.
+/// Calls `function` with `data`, and returns the C++ exception that it threw, else null.
 ///
-/// The language-specific data of the frame is the address where it goes on after an exception, which the personality
-/// routine puts into the first result register.
+/// The language-specific data of the frame is its landing pad. The personality routine puts the exception into the first
+/// result register.
 ///
 /// # Safety
-/// `function` must accept `data`, and [`Handler::find`] must have found.
+/// `function` must accept `data`, and [`Handler::find`] must have succeeded.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C-unwind" fn call_with_handler(
@@ -171,7 +171,7 @@ unsafe extern "C-unwind" fn call_with_handler(
     data: *mut c_void,
 ) -> *mut c_void {
     std::arch::naked_asm!(
-        // Encodings 0x9b and 0x1b: relative to here, in 4 bytes, the first one of a pointer to the routine.
+        // The encodings 0x9b and 0x1b are 4 bytes relative to the instruction; the first is of a pointer to the routine.
         ".cfi_startproc",
         ".cfi_personality 0x9b, .Lzeusm_sycl_personality",
         ".cfi_lsda 0x1b, .Lzeusm_sycl_landing",
@@ -198,10 +198,10 @@ unsafe extern "C-unwind" fn call_with_handler(
     )
 }
 
-/// Calls nothing: [`Handler::find`] finds no handler for this architecture.
+/// Never called: [`Handler::find`] finds no handler on this architecture.
 ///
 /// # Safety
-/// None is needed.
+/// There are no requirements.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe extern "C-unwind" fn call_with_handler(
     _: unsafe extern "C-unwind" fn(*mut c_void),
@@ -224,7 +224,7 @@ extern "C" fn personality(
     const HANDLER_FOUND: c_int = 6;
     const INSTALL_CONTEXT: c_int = 7;
     const CONTINUE: c_int = 8;
-    // Rust's panics, and threads that are ended, pass.
+    // Rust's panics and forced unwinding continue.
     let Some(unwinder) = UNWINDER.get().filter(|_| class as u32 == LANGUAGE) else {
         return CONTINUE;
     };
@@ -234,7 +234,7 @@ extern "C" fn personality(
     if actions & IN_HANDLER == 0 {
         return CONTINUE;
     }
-    // SAFETY: the unwinder gives its own context, in the phase in which it may be changed; register 0 is rax.
+    // SAFETY: the unwinder passes its own context, in the phase in which it may be modified; register 0 is rax.
     unsafe {
         (unwinder.set_register)(context, 0, exception.expose_provenance());
         (unwinder.set_address)(context, (unwinder.own_data)(context));

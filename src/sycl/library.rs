@@ -1,4 +1,4 @@
-//! The functions of dpctl's C library, found in the process.
+//! The functions of dpctl's C library and of the SYCL runtime in this process.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use libloading::os::unix;
 
 use super::Error;
 use super::exception::Handler;
-use super::process;
+use crate::shared_library;
 
-/// What dpctl's headers call `DPCTLSyclContextRef` and the like: a pointer to an object of a SYCL class.
+/// A pointer to an object of a SYCL class: `DPCTLSyclContextRef` and the like in dpctl's headers.
 pub type RawRef = *mut c_void;
 
-/// The library's file name, to which versions may be appended.
+/// The file name of dpctl's library, without a version.
 const INTERFACE: &str = "libDPCTLSyclInterface.so";
-/// Likewise of the SYCL runtime.
+/// The file name of the SYCL runtime, without a version.
 const SYCL: &str = "libsycl.so";
 
-/// Declares the table of functions that are needed, and how each one is found.
+/// Declares the table of required functions, and their lookup.
 macro_rules! functions {
     ($($field:ident = $name:literal as $type:ty;)*) => {
-        /// The functions of dpctl that catch C++ exceptions, and answer with null or zero then, or that read what an
-        /// object holds. Of these, some allocate a few bytes: of the unwinding ABI, so that `std::bad_alloc` ends the
-        /// process instead of being undefined behaviour.
+        /// The functions of dpctl that catch C++ exceptions and return null or zero then, or that only read an object's
+        /// fields. Functions of the latter kind that allocate have the unwinding ABI, so that `std::bad_alloc` ends the
+        /// process and is not undefined behaviour.
         #[derive(Debug, Clone, Copy)]
         pub struct Functions {
             $(pub(super) $field: $type,)*
@@ -33,7 +33,7 @@ macro_rules! functions {
             fn of(library: &unix::Library, path: &Path) -> Result<Self, Error> {
                 Ok(Self {
                     $(
-                        // SAFETY: the type is the one that the headers of dpctl 0.17 and 0.22 give the function.
+                        // SAFETY: this is the function's type in the headers of dpctl 0.17 and 0.22.
                         $field: unsafe { symbol::<$type>(library, $name) }.ok_or_else(|| Error::Symbol {
                             name: $name.to_str().unwrap_or_default(),
                             library: path.to_owned(),
@@ -45,10 +45,10 @@ macro_rules! functions {
     };
 }
 
-/// Declares the table of functions that may throw, and what each one is for.
+/// Declares the table of functions that may throw, with the feature of each.
 macro_rules! throwing {
     ($($(#[$note:meta])* $field:ident = $symbol:literal, $name:literal, $purpose:literal as $type:ty;)*) => {
-        /// The functions that may throw, each of which may be missing, and then only what it is for.
+        /// The functions that may throw. Each is optional: without it, only its feature is missing.
         #[derive(Debug, Clone, Copy)]
         pub(super) struct Throwing {
             $($(#[$note])* pub(super) $field: MayThrow<$type>,)*
@@ -60,8 +60,8 @@ macro_rules! throwing {
                     $($field: MayThrow {
                         name: $name,
                         purpose: $purpose,
-                        // SAFETY: the type is the one that dpctl's headers give the function, or, for a method of
-                        // SYCL's, the Itanium C++ ABI.
+                        // SAFETY: this is the function's type in dpctl's headers, or, for SYCL's methods, by the Itanium
+                        // C++ ABI.
                         found: unsafe { symbol::<$type>(library, $symbol) },
                     },)*
                 }
@@ -74,7 +74,7 @@ macro_rules! throwing {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MayThrow<F> {
     name: &'static str,
-    /// What there is not without it.
+    /// The feature that needs it.
     purpose: &'static str,
     found: Option<F>,
 }
@@ -141,20 +141,20 @@ throwing! {
         "filter string of a device" as unsafe extern "C-unwind" fn(RawRef, c_int) -> c_int;
     queue_wait = c"DPCTLQueue_Wait", "DPCTLQueue_Wait",
         "waiting for a SYCL queue" as unsafe extern "C-unwind" fn(RawRef);
-    /// Of the extension `sycl_ext_oneapi_queue_empty`, which a SYCL runtime need not have.
+    /// From the extension `sycl_ext_oneapi_queue_empty`, which is optional.
     queue_is_empty = c"_ZNK4sycl3_V15queue16ext_oneapi_emptyEv", "sycl::queue::ext_oneapi_empty",
         "question whether a SYCL queue is empty" as unsafe extern "C-unwind" fn(RawRef) -> bool;
-    /// `sycl::detail::make_event(native handle, context const &, keep ownership, backend)`. Its result, which is not
-    /// trivial, goes where the hidden first argument points.
+    /// `sycl::detail::make_event(native handle, context const &, keep ownership, backend)`. Its result is not trivially
+    /// copyable, and is written to the address in the hidden first argument.
     event_make = c"_ZN4sycl3_V16detail10make_eventEmRKNS0_7contextEbNS0_7backendE", "sycl::detail::make_event",
         "SYCL event that Level Zero signals"
         as unsafe extern "C-unwind" fn(RawRef, usize, RawRef, bool, c_char) -> RawRef;
     event_native = c"_ZNK4sycl3_V15event9getNativeEv", "sycl::event::getNative",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef) -> usize;
-    /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` gives back.
+    /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` frees.
     operator_new = c"_Znwm", "operator new",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(usize) -> RawRef;
-    /// Its counterpart, for memory in which there is no event yet.
+    /// Its counterpart, for memory without an event.
     operator_delete = c"_ZdlPv", "operator delete",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef);
     usm_type = c"DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerType",
@@ -163,12 +163,12 @@ throwing! {
         "device of a pointer in a SYCL context" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> RawRef;
 }
 
-/// dpctl's C library and the SYCL runtime below it, as they are in this process.
+/// dpctl's C library and the SYCL runtime that it uses, in this process.
 #[derive(Debug)]
 pub struct Library {
     pub(super) functions: Functions,
     pub(super) throwing: Throwing,
-    /// Stops what they throw; `None` where it is not known how.
+    /// Catches their exceptions; `None` where that is not supported.
     handler: Option<Handler>,
     path: PathBuf,
     sycl: PathBuf,
@@ -176,11 +176,11 @@ pub struct Library {
 }
 
 impl Library {
-    /// Finds the library that `import dpctl` has loaded; loads nothing. What has been found stays found; a library
-    /// that is not there is looked for again at the next call.
+    /// Finds the library that `import dpctl` has loaded, without loading anything. A success is cached; after a failure the
+    /// next call searches again.
     ///
     /// # Errors
-    /// [`Error::NoDpctl`] when it is not there, [`Error::Symbol`] when it is older than dpctl 0.17.
+    /// [`Error::NoDpctl`] when it is not loaded, [`Error::Symbol`] when it is older than dpctl 0.17.
     pub fn get() -> Result<&'static Self, Error> {
         static FOUND: OnceLock<Library> = OnceLock::new();
         match FOUND.get() {
@@ -191,18 +191,18 @@ impl Library {
 
     fn find() -> Result<Self, Error> {
         let absent = || Error::NoDpctl {
-            sycl: process::loaded(SYCL),
+            sycl: shared_library::find(SYCL),
         };
-        let path = process::loaded(INTERFACE).ok_or_else(absent)?;
+        let path = shared_library::find(INTERFACE).ok_or_else(absent)?;
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-        // SAFETY: the library is in the process already, so no initialiser runs.
+        // SAFETY: the library is loaded already, so no initialiser runs.
         let library = unsafe { unix::Library::open(Some(&path), flags) }.map_err(|_| absent())?;
         let functions = Functions::of(&library, &path)?;
         let throwing = Throwing::of(&library);
         let handler = Handler::find(&library);
-        // The functions have to stay, and SYCL's threads could not be unloaded anyway.
+        // Never closed: the functions have to stay valid, and SYCL's threads run its code.
         std::mem::forget(library);
-        // Found through dpctl's library, a method of SYCL's is of the very libsycl that dpctl uses, should there be two.
+        // A method that is found through dpctl's library belongs to the libsycl that dpctl uses, if there are two.
         let methods = [
             throwing.context_native.found,
             throwing.device_native.found,
@@ -211,8 +211,8 @@ impl Library {
         let sycl = methods
             .into_iter()
             .flatten()
-            .find_map(|method| process::library_of(method as *const c_void))
-            .or_else(|| process::loaded(SYCL))
+            .find_map(|method| shared_library::path_of(method as *const c_void))
+            .or_else(|| shared_library::find(SYCL))
             .unwrap_or_else(|| PathBuf::from(SYCL));
         Ok(Self {
             functions,
@@ -227,7 +227,7 @@ impl Library {
     /// Calls a function that may throw.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the function is missing, or nothing can stop its exceptions; [`Error::Thrown`].
+    /// [`Error::Unavailable`] when the function is missing or its exceptions cannot be caught; [`Error::Thrown`].
     pub(super) fn call<F: Copy, T>(
         &self,
         function: &MayThrow<F>,
@@ -246,36 +246,36 @@ impl Library {
         })?;
         let handler = self.handler.as_ref().ok_or_else(|| {
             unavailable(format!(
-                "exceptions of {} cannot be stopped here",
+                "exceptions of {} cannot be caught here",
                 self.sycl.display()
             ))
         })?;
         handler.call(function.name, || body(found))
     }
 
-    /// Where dpctl's library lies.
+    /// The path of dpctl's library.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the SYCL runtime that it uses lies.
+    /// The path of the SYCL runtime that it uses.
     #[must_use]
     pub fn sycl_path(&self) -> &Path {
         &self.sycl
     }
 
-    /// The SYCL runtime's major version, as its file name has it; 0 when the name has none.
+    /// The SYCL runtime's major version, from its file name; 0 when the name has none.
     pub(super) fn sycl_version(&self) -> u32 {
         self.sycl_version
     }
 
-    /// Copies a string that dpctl hands over, and deletes the original; `None` for null.
+    /// Copies a string that dpctl returned, and deletes the original; `None` for null.
     pub(super) fn take_string(&self, string: *const c_char) -> Option<String> {
         if string.is_null() {
             return None;
         }
-        // SAFETY: dpctl's strings end with a NUL and belong to the caller, who deletes them once, after the copy.
+        // SAFETY: dpctl's strings end with NUL and belong to the caller, which deletes this one once, after the copy.
         unsafe {
             let copy = CStr::from_ptr(string).to_string_lossy().into_owned();
             (self.functions.string_delete)(string);
@@ -296,7 +296,7 @@ fn version(sycl: &Path) -> u32 {
         .unwrap_or_default()
 }
 
-/// Looks a function up in `library` and the libraries it needs.
+/// Looks a function up in `library` and its dependencies.
 ///
 /// # Safety
 /// `F` must be the type of the function.
@@ -312,8 +312,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_dpctl_the_error_says_what_to_do() {
-        // Twice: that it was not there is not remembered.
+    fn the_error_without_dpctl_has_advice() {
+        // Twice, as a failure is not cached.
         for _ in 0..2 {
             let error = Library::get().unwrap_err();
             assert_eq!(error, Error::NoDpctl { sycl: None });
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_not_there_is_named() {
+    fn a_missing_function_is_named() {
         let this = unix::Library::this();
         let error =
             Functions::of(&this, Path::new("/somewhere/libDPCTLSyclInterface.so")).unwrap_err();

@@ -1,12 +1,12 @@
 //! The SYCL runtime of this process, reached through dpctl.
 //!
-//! dpctl's library `libDPCTLSyclInterface` has C functions over SYCL's classes, which hand out references
+//! dpctl's library `libDPCTLSyclInterface` has C functions over SYCL's classes, which return references
 //! (`DPCTLSyclContextRef` is a `sycl::context *`). [`ContextRef`], [`DeviceRef`], [`QueueRef`] and [`EventRef`] own
 //! such references. Their native Level Zero handles come from `getNative()` of the libsycl that this dpctl uses, so
 //! that memory can be allocated in SYCL's own context: kernels cannot mix contexts.
 //!
-//! Nothing is loaded here. [`Library::get`] finds what `import dpctl` brought into the process, and says what to do
-//! when nothing is there; it may be asked again, as dpctl may be imported later.
+//! This module loads no library. [`Library::get`] finds the one that `import dpctl` has loaded. Its failure is not cached, as
+//! dpctl may be imported later.
 //!
 //! Sources: the headers `syclinterface/*.h` in dpctl's wheel (0.17 and 0.22); SYCL 2020 specification, "Common
 //! reference semantics"; the extension `sycl_ext_oneapi_backend_level_zero` (which handle `get_native` gives).
@@ -18,7 +18,6 @@ mod error;
 mod event;
 mod exception;
 mod library;
-mod process;
 mod queue;
 mod reference;
 
@@ -31,7 +30,7 @@ pub use library::{Library, RawRef};
 pub use queue::QueueRef;
 pub use reference::{Capsule, Class, Comparable, Reference};
 
-/// The classes that a [`Reference`] can be of.
+/// The classes of a [`Reference`].
 pub mod class {
     pub use super::context::Context;
     pub use super::device::Device;

@@ -45,18 +45,18 @@ impl sealed::Comparable for Queue {
     }
 }
 
-/// The SYCL runtime from which on an empty queue is one that has nothing to do.
-const TELLS_IDLE: u32 = 9;
+/// The first version of libsycl whose empty queues have no pending work.
+const RELIABLE_EMPTY: u32 = 9;
 
 impl QueueRef {
     /// Makes a queue with default properties, as `dpctl.SyclQueue(context, device)` does.
     ///
     /// # Errors
-    /// [`Error::Failed`], when the device is not of the context for instance.
+    /// [`Error::Failed`], for instance when the device does not belong to the context.
     pub fn create(context: &ContextRef, device: &DeviceRef) -> Result<Self, Error> {
         let library = context.library();
-        // SAFETY: both references are alive; no handler and no properties are given. dpctl catches what the
-        // constructor throws, and answers null or a new reference.
+        // SAFETY: both references are alive; there are no handler and no properties. dpctl catches exceptions, and returns
+        // null or a new reference.
         unsafe {
             let queue = (library.functions.queue_create)(
                 context.as_raw(),
@@ -71,13 +71,13 @@ impl QueueRef {
         })
     }
 
-    /// The context that the queue is in.
+    /// The context of the queue.
     ///
     /// # Errors
     /// [`Error::Failed`].
     pub fn context(&self) -> Result<ContextRef, Error> {
-        // SAFETY: the reference is alive; the context is kept in the queue, so nothing is thrown, and the answer is a
-        // new reference.
+        // SAFETY: the reference is alive; the queue stores its context, so the call does not throw, and returns a new
+        // reference.
         unsafe {
             let context = (self.functions().queue_context)(self.as_raw());
             ContextRef::own(self.library(), context)
@@ -87,12 +87,12 @@ impl QueueRef {
         })
     }
 
-    /// The device that the queue submits to.
+    /// The device of the queue.
     ///
     /// # Errors
     /// [`Error::Failed`].
     pub fn device(&self) -> Result<DeviceRef, Error> {
-        // SAFETY: the reference is alive; the answer is null or a new reference.
+        // SAFETY: the reference is alive; the result is null or a new reference.
         unsafe {
             let device = (self.functions().queue_device)(self.as_raw());
             DeviceRef::own(self.library(), device)
@@ -102,49 +102,49 @@ impl QueueRef {
         })
     }
 
-    /// Whether work runs in the order in which it is submitted.
+    /// Whether the queue is in-order.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
-        // SAFETY: the reference is alive; the property is kept in the queue, so nothing is thrown.
+        // SAFETY: the reference is alive; the queue stores the property, so the call does not throw.
         unsafe { (self.functions().queue_is_in_order)(self.as_raw()) }
     }
 
-    /// Whether everything has certainly run that was submitted to the queue before; then its results can be seen as after
-    /// a wait. No before SYCL 9, which may forget what waits for a host task of another queue.
+    /// Whether all work submitted to the queue is complete, as after a wait. Always `false` before libsycl 9, which may not
+    /// count work that waits for a host task of another queue.
     ///
     /// Source: the extension `sycl_ext_oneapi_queue_empty`.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let library = self.library();
-        if library.sycl_version() < TELLS_IDLE {
+        if library.sycl_version() < RELIABLE_EMPTY {
             return false;
         }
         // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method.
         let is_empty = library.call(&library.throwing.queue_is_empty, |is_empty| unsafe {
             is_empty(self.as_raw())
         });
-        // Of a failure the wait that follows tells.
+        // A failure is reported by the wait that follows.
         is_empty.unwrap_or(false)
     }
 
-    /// Waits until everything has run that was submitted to the queue before.
+    /// Waits until all work submitted to the queue is complete.
     ///
     /// # Errors
-    /// [`Error::Thrown`] with SYCL's words, when the device is lost for instance.
+    /// [`Error::Thrown`] with SYCL's message, for instance when the device is lost.
     pub fn wait(&self) -> Result<(), Error> {
         let library = self.library();
-        // SAFETY: the reference is alive; dpctl calls the queue's method and catches nothing.
+        // SAFETY: the reference is alive; dpctl calls the queue's method, and does not catch exceptions.
         library.call(&library.throwing.queue_wait, |wait| unsafe {
             wait(self.as_raw());
         })
     }
 
-    /// An event that is complete once everything has run that was submitted to the queue before.
+    /// Submits a barrier: an event that completes after all work submitted to the queue before.
     ///
     /// # Errors
     /// [`Error::Failed`].
     pub fn barrier(&self) -> Result<EventRef, Error> {
-        // SAFETY: the reference is alive; dpctl catches what submitting throws, and answers null or a new reference.
+        // SAFETY: the reference is alive; dpctl catches exceptions, and returns null or a new reference.
         unsafe {
             let event = (self.functions().queue_barrier)(self.as_raw());
             EventRef::own(self.library(), event)

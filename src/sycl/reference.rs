@@ -1,4 +1,4 @@
-//! Owning a reference to a SYCL object.
+//! Owned references to SYCL objects.
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -10,20 +10,20 @@ use std::sync::Arc;
 use super::library::{Functions, Library, RawRef};
 use super::{Backend, Error};
 
-/// A class of SYCL objects. Only this module implements it, as dpctl's functions for a class belong together.
+/// A class of SYCL objects. The trait is sealed.
 pub trait Class: sealed::Class + 'static {
-    /// The class, as messages call it.
+    /// The name of the class in messages.
     const NAME: &'static str;
 }
 
-/// A class that dpctl puts into Python capsules.
+/// A class with Python capsules.
 ///
-/// A capsule carries a reference that its destructor lets go of, under either name. A consumer makes a copy of its own and
-/// renames the capsule, so each capsule serves once.
+/// A capsule has a reference, which its destructor deletes under either name. A consumer copies the reference and renames the
+/// capsule, so each capsule can be consumed once.
 pub trait Capsule: Class {
-    /// The capsule's name when it is fresh.
+    /// The name of an unused capsule.
     const NAME: &'static CStr;
-    /// The capsule's name once a consumer has copied the reference.
+    /// The name of a capsule whose reference a consumer has copied.
     const USED_NAME: &'static CStr;
 }
 
@@ -43,7 +43,7 @@ pub(super) mod sealed {
         pub(in crate::sycl) backend: unsafe extern "C-unwind" fn(RawRef) -> c_uint,
     }
 
-    /// Those that compare.
+    /// dpctl's functions for comparing objects of a class.
     pub struct Comparison {
         pub(in crate::sycl) are_eq: unsafe extern "C" fn(RawRef, RawRef) -> bool,
         pub(in crate::sycl) hash: unsafe extern "C" fn(RawRef) -> usize,
@@ -58,10 +58,10 @@ pub(super) mod sealed {
     }
 }
 
-/// An owned reference to a SYCL object of class `C`. Clones share it; the last one deletes it.
+/// An owned reference to a SYCL object of class `C`. Clones share it; the drop of the last one deletes it.
 ///
-/// SYCL's objects are themselves counted references ("Common reference semantics"), so as long as one is held, the
-/// context, device or queue that it means lives.
+/// SYCL's objects are reference-counted themselves ("Common reference semantics"), so the context, device or queue lives as
+/// long as the reference.
 pub struct Reference<C: Class>(Arc<Owned<C>>);
 
 struct Owned<C: Class> {
@@ -70,14 +70,14 @@ struct Owned<C: Class> {
     class: PhantomData<C>,
 }
 
-// SAFETY: SYCL 2020 has the member functions of its classes safe to call from several threads at once, and dpctl
-// passes the same references between threads; no reference is bound to the thread that made it.
+// SAFETY: SYCL 2020 makes the member functions of its classes thread-safe, and dpctl passes references between threads; no
+// reference is bound to a thread.
 unsafe impl<C: Class> Send for Owned<C> {}
-// SAFETY: as above; the object behind the reference is never changed, only copied, asked and deleted.
+// SAFETY: as above; the object is never modified, only copied, queried and deleted.
 unsafe impl<C: Class> Sync for Owned<C> {}
 
 impl<C: Class> Reference<C> {
-    /// Copies a reference that somebody else owns, and goes on owning.
+    /// Copies a foreign reference, whose owner keeps it.
     ///
     /// # Errors
     /// [`Error::NoDpctl`], [`Error::NullReference`], [`Error::Failed`].
@@ -90,18 +90,18 @@ impl<C: Class> Reference<C> {
             return Err(Error::NullReference { object: C::NAME });
         }
         let calls = C::calls(&library.functions);
-        // SAFETY: `raw` is an object of this class; dpctl's function catches what copying may throw.
+        // SAFETY: `raw` is an object of this class; dpctl's function catches exceptions.
         let copy = unsafe { (calls.copy)(raw) };
-        // SAFETY: the copy is ours.
+        // SAFETY: the copy has no other owner.
         unsafe { Self::own(library, copy) }.ok_or(Error::Failed {
             function: calls.copy_name,
         })
     }
 
-    /// Owns what a function of `library` has just given; `None` for null.
+    /// Takes the ownership of a reference that a function of `library` returned; `None` for null.
     ///
     /// # Safety
-    /// `raw` must be null or a reference of class `C` that nobody else owns.
+    /// `raw` must be null or a reference of class `C` without another owner.
     pub(super) unsafe fn own(library: &'static Library, raw: RawRef) -> Option<Self> {
         NonNull::new(raw).map(|raw| {
             Self(Arc::new(Owned {
@@ -118,31 +118,31 @@ impl<C: Class> Reference<C> {
         self.0.raw.as_ptr()
     }
 
-    /// A pointer that keeps the reference until [`release`](Self::release) gets it: what a capsule has beside the
-    /// reference, for its destructor.
+    /// A pointer that owns the reference until it is passed to [`release`](Self::release): the context of a capsule, for its
+    /// destructor.
     #[must_use]
-    pub fn into_keeper(self) -> *const c_void {
+    pub fn into_capsule_context(self) -> *const c_void {
         Arc::into_raw(self.0).cast()
     }
 
-    /// Lets go of a reference.
+    /// Drops the reference of a capsule's context.
     ///
     /// # Safety
-    /// `keeper` must come from [`into_keeper`](Self::into_keeper) of this class, and be released once.
-    pub unsafe fn release(keeper: *const c_void) {
+    /// `context` must come from [`into_capsule_context`](Self::into_capsule_context) of this class, and be released once.
+    pub unsafe fn release(context: *const c_void) {
         // SAFETY: the caller vouches for it.
-        drop(unsafe { Arc::from_raw(keeper.cast::<Owned<C>>()) });
+        drop(unsafe { Arc::from_raw(context.cast::<Owned<C>>()) });
     }
 
-    /// What the object is built on.
+    /// The backend of the object.
     #[must_use]
     pub fn backend(&self) -> Backend {
         let calls = C::calls(self.functions());
-        // SAFETY: the reference is alive; which backend an object has is kept in it, so nothing is thrown.
+        // SAFETY: the reference is alive; the object stores its backend, so the call does not throw.
         Backend::from_dpctl(unsafe { (calls.backend)(self.as_raw()) })
     }
 
-    /// Refuses objects that are not Level Zero's.
+    /// Refuses objects of other backends than Level Zero.
     pub(super) fn require_level_zero(&self) -> Result<(), Error> {
         match self.backend() {
             Backend::LevelZero => Ok(()),
@@ -166,27 +166,27 @@ impl<C: Class> Reference<C> {
 }
 
 impl<C: Comparable> Reference<C> {
-    /// Whether it means the same SYCL object as a reference that somebody else owns.
+    /// Whether it refers to the same SYCL object as a foreign reference.
     ///
     /// # Safety
     /// `raw` must point to a SYCL object of class `C` of the SYCL runtime that [`Library::get`] finds.
     #[must_use]
     pub unsafe fn is_same(&self, raw: RawRef) -> bool {
-        // SAFETY: both references are alive; SYCL compares what they point to, which throws nothing.
+        // SAFETY: both references are alive; SYCL's comparison does not throw.
         unsafe { (C::comparison(self.functions()).are_eq)(self.as_raw(), raw) }
     }
 }
 
 impl<C: Capsule> Reference<C> {
-    /// The name of a fresh Python capsule with such a reference.
+    /// The name of an unused Python capsule with such a reference.
     pub const CAPSULE: &'static CStr = <C as Capsule>::NAME;
-    /// The name of a capsule that has served.
+    /// The name of a used capsule.
     pub const USED_CAPSULE: &'static CStr = C::USED_NAME;
 }
 
 impl<C: Class> Drop for Owned<C> {
     fn drop(&mut self) {
-        // SAFETY: the reference is ours, and this runs once.
+        // SAFETY: the reference is owned, and deleted once.
         unsafe { (C::calls(&self.library.functions).delete)(self.raw.as_ptr()) };
     }
 }
@@ -197,7 +197,7 @@ impl<C: Class> Clone for Reference<C> {
     }
 }
 
-/// Equal when both mean the same SYCL object.
+/// Equal when both refer to the same SYCL object.
 impl<C: Comparable> PartialEq for Reference<C> {
     fn eq(&self, other: &Self) -> bool {
         // SAFETY: the other reference is alive.
@@ -209,7 +209,7 @@ impl<C: Comparable> Eq for Reference<C> {}
 
 impl<C: Comparable> Hash for Reference<C> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // SAFETY: the reference is alive; `std::hash` of SYCL's classes hashes a pointer, which throws nothing.
+        // SAFETY: the reference is alive; `std::hash` of SYCL's classes hashes a pointer, which does not throw.
         state.write_usize(unsafe { (C::comparison(self.functions()).hash)(self.as_raw()) });
     }
 }

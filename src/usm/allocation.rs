@@ -1,53 +1,53 @@
-//! One allocation, owned: freed once, when its last owner lets go.
+//! An owned allocation.
 
 use std::any::Any;
 use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-use super::{LevelZero, is_default};
+use super::{LevelZeroProvider, pools_enabled};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kind::UsmKind;
 use crate::pool::{self, Block, Pool, Provider};
-use crate::process::{Local, Own};
+use crate::process::{Local, Owned};
 
-/// An allocation of USM whose kind is known at run time only.
+/// An allocation of USM whose kind is known at run time only. The drop frees it.
 ///
-/// Of no bytes, it is no allocation: the pointer is null and nobody is asked.
+/// With a size of 0 the pointer is null, and Level Zero is not called.
 #[derive(Debug)]
 pub struct Allocation {
     size: usize,
     source: Source,
-    /// What a layer above keeps with it: its export to other processes, once a handle of it was asked for.
+    /// State that a layer above attaches: the export to other processes, once a handle was requested.
     export: Local<Box<dyn Any + Send + Sync>>,
 }
 
-/// Where the memory goes back to.
+/// The allocation source, to which the memory is freed.
 #[derive(Debug)]
 enum Source {
-    /// Apart: one that is not a pool's costs so much that a little more does not matter.
-    Direct(Box<Own<Direct>>),
-    Pool(Block<LevelZero>),
+    /// Boxed, as it is much larger than a block and its cost is small beside the driver's call.
+    Direct(Box<Owned<Direct>>),
+    Pool(Block<LevelZeroProvider>),
 }
 
 #[derive(Debug)]
 struct Direct {
-    provider: LevelZero,
+    provider: LevelZeroProvider,
     /// Null when there are no bytes.
     pointer: *mut c_void,
     size: usize,
 }
 
-// SAFETY: the pointer is owned, and freeing USM is legal from any thread.
+// SAFETY: the pointer is owned, and any thread may free USM.
 unsafe impl Send for Allocation {}
-// SAFETY: shared references give out the address only; whoever follows it answers for races.
+// SAFETY: shared references only return the address; dereferencing it is the caller's responsibility.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
     /// Allocates `size` bytes in `context` for `device`, at an alignment of 0 (the runtime's choice) or a power of
-    /// two: from the context's own pool where [`is_default`] says so, else directly.
+    /// two: from the context's default pool if [`pools_enabled`], else directly.
     ///
     /// # Errors
     /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`](pool::LARGEST_ALIGNMENT); [`Error::Allocation`] with
@@ -59,7 +59,7 @@ impl Allocation {
         size: usize,
         alignment: usize,
     ) -> Result<Self> {
-        if size > 0 && is_default() {
+        if size > 0 && pools_enabled() {
             let pooled = |pool: &_| Self::in_pool(pool, size, alignment);
             if let Some(answer) = context.with_pool(device, kind, pooled) {
                 return answer;
@@ -68,7 +68,7 @@ impl Allocation {
         Self::direct(context, device, kind, size, alignment)
     }
 
-    /// Allocates from Level Zero, in no pool.
+    /// Allocates from Level Zero, without a pool.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -80,7 +80,7 @@ impl Allocation {
         alignment: usize,
     ) -> Result<Self> {
         pool::check_alignment(alignment)?;
-        let provider = LevelZero::new(context, device, kind);
+        let provider = LevelZeroProvider::new(context, device, kind);
         let pointer = if size == 0 {
             ptr::null_mut()
         } else {
@@ -91,7 +91,7 @@ impl Allocation {
         };
         Ok(Self {
             size,
-            source: Source::Direct(Box::new(Own::new(Direct {
+            source: Source::Direct(Box::new(Owned::new(Direct {
                 provider,
                 pointer,
                 size,
@@ -104,7 +104,7 @@ impl Allocation {
     ///
     /// # Errors
     /// As [`new`](Self::new); the cause is [`Error::Pool`], with the pool's figures.
-    pub fn in_pool(pool: &Pool<LevelZero>, size: usize, alignment: usize) -> Result<Self> {
+    pub fn in_pool(pool: &Pool<LevelZeroProvider>, size: usize, alignment: usize) -> Result<Self> {
         pool::check_alignment(alignment)?;
         if size == 0 {
             let provider = pool.provider();
@@ -122,17 +122,37 @@ impl Allocation {
         Ok(Self::of_block(block, size))
     }
 
-    /// Allocates from a pool where a block lies ready, see [`Pool::allocate_kept`].
+    /// Allocates from a pool if it has a cached block, see [`Pool::allocate_cached`].
     #[must_use]
-    pub fn kept_in_pool(pool: &Pool<LevelZero>, size: usize, alignment: usize) -> Option<Self> {
+    pub fn in_pool_cached(
+        pool: &Pool<LevelZeroProvider>,
+        size: usize,
+        alignment: usize,
+    ) -> Option<Self> {
         if size == 0 {
             return None;
         }
-        let block = pool.allocate_kept(size, alignment)?;
+        let block = pool.allocate_cached(size, alignment)?;
         Some(Self::of_block(block, size))
     }
 
-    fn of_block(block: Block<LevelZero>, size: usize) -> Self {
+    /// Allocates as [`new`](Self::new) if the context's default pool has a cached block. Level Zero is not called.
+    #[must_use]
+    pub fn cached(
+        context: &Context,
+        device: &Device,
+        kind: UsmKind,
+        size: usize,
+        alignment: usize,
+    ) -> Option<Self> {
+        if !pools_enabled() {
+            return None;
+        }
+        let cached = |pool: &_| Self::in_pool_cached(pool, size, alignment);
+        context.with_pool(device, kind, cached)?
+    }
+
+    fn of_block(block: Block<LevelZeroProvider>, size: usize) -> Self {
         Self {
             size,
             source: Source::Pool(block),
@@ -140,7 +160,7 @@ impl Allocation {
         }
     }
 
-    /// Where the memory begins; null when it has no bytes.
+    /// The address of the memory; null when it has no bytes.
     #[must_use]
     pub fn as_ptr(&self) -> *mut c_void {
         match &self.source {
@@ -149,7 +169,7 @@ impl Allocation {
         }
     }
 
-    /// How many bytes there are.
+    /// The size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
@@ -167,33 +187,34 @@ impl Allocation {
         self.provider().context()
     }
 
-    /// The device it was allocated for. Host memory is for all devices of the context; this is the one named then.
+    /// The device of the allocation. For host memory, which all devices of the context can access, the one given at the
+    /// allocation.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.provider().device()
     }
 
-    /// Whether the memory is a pool's.
+    /// Whether the memory belongs to a pool.
     #[must_use]
     pub fn is_pooled(&self) -> bool {
         matches!(self.source, Source::Pool(_))
     }
 
-    /// Whether other processes may have opened the memory: a handle of it was asked for.
+    /// Whether a handle of the memory was requested, so that other processes may have opened it.
     #[must_use]
     pub fn is_exported(&self) -> bool {
         self.export.get().is_some()
     }
 
-    fn provider(&self) -> &LevelZero {
+    fn provider(&self) -> &LevelZeroProvider {
         match &self.source {
             Source::Direct(direct) => &direct.provider,
             Source::Pool(block) => block.provider(),
         }
     }
 
-    /// What other processes open it by, made when first asked for and dropped before the memory is freed. `None` when it
-    /// was made as another type, which it never is.
+    /// The export, made on first use and dropped before the memory is freed. `None` if it is of another type; there is only
+    /// one.
     pub(crate) fn export<X: Any + Send + Sync, E>(
         &self,
         make: impl FnOnce() -> Result<X, E>,
@@ -204,7 +225,7 @@ impl Allocation {
         Ok(export.downcast_ref())
     }
 
-    /// The first byte, or a dangling pointer when there is none: what slices begin with.
+    /// The address of the first byte for slices; dangling when there are no bytes.
     pub(super) fn first_byte(&self) -> NonNull<u8> {
         NonNull::new(self.as_ptr().cast()).unwrap_or(NonNull::dangling())
     }
@@ -212,7 +233,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // It is struck out before the memory is freed.
+        // The export has to end before the memory is freed.
         drop(mem::take(&mut self.export));
     }
 }
@@ -220,14 +241,14 @@ impl Drop for Allocation {
 impl Drop for Direct {
     fn drop(&mut self) {
         if let Some(pointer) = NonNull::new(self.pointer) {
-            // SAFETY: the pointer came from this provider, this is its only owner, and whatever runs on it holds a
+            // SAFETY: the pointer came from this provider, this is its only owner, and work in flight on it would own a
             // reference to the allocation.
             unsafe { self.provider.free(pointer, self.size) };
         }
     }
 }
 
-fn failed(provider: &LevelZero, size: usize, alignment: usize, cause: Error) -> Error {
+fn failed(provider: &LevelZeroProvider, size: usize, alignment: usize, cause: Error) -> Error {
     let device = provider.device();
     Error::Allocation {
         kind: provider.kind(),

@@ -1,60 +1,58 @@
-//! What is known of a pointer.
+//! Pointer attributes.
 
 use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::origin;
+use super::context_map;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kind::UsmKind;
-use crate::pool::{self, Found};
+use crate::pool::{self, Lookup};
 
-/// The allocation that a pointer lies in, by Level Zero's word; of memory that a pool divided, base and size by the
-/// pool's.
+/// The allocation that contains a pointer, as Level Zero reports it. For a pool's block, base and size are the block's.
 ///
 /// Source: Level Zero specification, `zeMemGetAllocProperties` and `zeMemGetAddressRange`.
 #[derive(Clone, Debug)]
 pub struct PointerAttributes {
     /// The kind of memory.
     pub kind: UsmKind,
-    /// Where the allocation begins.
+    /// The address of the allocation.
     pub base: usize,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: usize,
-    /// Level Zero's number of it, which no other of its allocations ever has; blocks of a pool may share one.
+    /// Level Zero's id of the allocation, which is unique; blocks of a pool may share one.
     pub id: u64,
-    /// The device it was allocated for; `None` for memory of the host.
+    /// The device of the allocation; `None` for host memory.
     pub device: Option<Device>,
 }
 
 impl Context {
-    /// What is known of the allocation that `pointer` points into: Level Zero's word, or where a pool has divided
-    /// Level Zero's memory, the pool's. Some drivers answer for pointers of all their contexts; of zeusm's own
-    /// allocations it is known which context they are of, of others it is not.
+    /// The attributes of the allocation that contains `pointer`, or of the pool's block. Some drivers know the pointers of
+    /// all their contexts: zeusm checks the context of its own allocations, and cannot check that of others.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of this context.
     pub fn pointer_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
         let whole = self.driver_attributes(pointer)?;
-        match pool::find(pointer) {
-            Found::Elsewhere => Ok(whole),
-            Found::Used(range) if range.contains(&pointer) => Ok(PointerAttributes {
+        match pool::lookup(pointer) {
+            Lookup::NotPooled => Ok(whole),
+            Lookup::Allocated(range) if range.contains(&pointer) => Ok(PointerAttributes {
                 base: range.start,
                 size: range.len(),
                 ..whole
             }),
-            Found::Used(_) | Found::Unused => Err(Error::UnknownPointer { pointer }),
+            Lookup::Allocated(_) | Lookup::Free => Err(Error::UnknownPointer { pointer }),
         }
     }
 
-    /// What Level Zero knows of its allocation that `pointer` points into, which a pool may have divided.
+    /// The attributes of Level Zero's allocation that contains `pointer`, which a pool may have divided.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of this context.
     pub(crate) fn driver_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
-        if pointer == 0 || origin::is_elsewhere(pointer, self.handle()) {
+        if pointer == 0 || context_map::is_in_another_context(pointer, self.handle()) {
             return Err(Error::UnknownPointer { pointer });
         }
         let mut properties = sys::ze_memory_allocation_properties_t {
@@ -62,7 +60,7 @@ impl Context {
             ..Default::default()
         };
         let mut device = ptr::null_mut();
-        // SAFETY: the context is alive; Level Zero looks the pointer up and does not follow it.
+        // SAFETY: the context is alive; Level Zero looks the pointer up and does not dereference it.
         unsafe {
             call!(
                 self.library(),
@@ -77,7 +75,7 @@ impl Context {
         let kind =
             UsmKind::from_level_zero(properties.type_).ok_or(Error::UnknownPointer { pointer })?;
         let (mut base, mut size) = (ptr::null_mut(), 0);
-        // SAFETY: the context is alive; Level Zero looks the pointer up and does not follow it.
+        // SAFETY: the context is alive; Level Zero looks the pointer up and does not dereference it.
         unsafe {
             call!(
                 self.library(),
@@ -97,7 +95,7 @@ impl Context {
             device: if device.is_null() {
                 None
             } else {
-                // SAFETY: the driver gave the handle.
+                // SAFETY: the handle comes from this driver.
                 Some(unsafe { self.driver().device(device) }?)
             },
         })

@@ -1,4 +1,5 @@
-//! How large an allocation can be at most. Drivers need not check: with relaxed limits one aborts from 2^46 bytes on.
+//! The largest possible size of an allocation, which drivers do not check: with relaxed limits, Intel's driver aborts for
+//! 2^46 bytes.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use super::UsmKind;
 use crate::device::Device;
 use crate::error::{Error, Result};
 
-/// Refuses what neither the machine nor the device can hold.
+/// Refuses sizes that are more than the machine or the device has.
 ///
 /// # Errors
 /// [`Error::TooLarge`].
@@ -30,7 +31,7 @@ pub(crate) fn check(device: &Device, kind: UsmKind, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the host has for this process, asked anew only for sizes above what it had the last time.
+/// The host memory that is available to this process. It is read again only for sizes above the last value.
 fn host_limit(size: usize) -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     let last = LAST.load(Ordering::Relaxed);
@@ -42,7 +43,7 @@ fn host_limit(size: usize) -> usize {
     limit
 }
 
-/// Where the system tells what there is.
+/// The folders in which the system reports its memory.
 struct Host<'a> {
     proc: &'a Path,
     groups: &'a Path,
@@ -58,7 +59,8 @@ impl Default for Host<'_> {
 }
 
 impl Host<'_> {
-    /// Physical memory and swap space, or what control groups leave of them; [`usize::MAX`] where nothing is told.
+    /// Physical memory and swap space, or the limit of the control groups if that is less; [`usize::MAX`] where neither is
+    /// reported.
     fn limit(&self) -> usize {
         let (memory, swap) = self.machine();
         let own = fs::read_to_string(self.proc.join("self/cgroup")).unwrap_or_default();
@@ -68,9 +70,9 @@ impl Host<'_> {
     }
 
     fn machine(&self) -> (usize, usize) {
-        let told = fs::read_to_string(self.proc.join("meminfo")).unwrap_or_default();
+        let text = fs::read_to_string(self.proc.join("meminfo")).unwrap_or_default();
         let kibibytes = |name: &str| {
-            let line = told.lines().find_map(|line| line.strip_prefix(name))?;
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
             line.split_whitespace().next()?.parse::<usize>().ok()
         };
         let bytes = |name| kibibytes(name).map(|size| size.saturating_mul(1024));
@@ -80,7 +82,7 @@ impl Host<'_> {
         )
     }
 
-    /// The limit of the group that a line of `/proc/self/cgroup` names, and of those above it.
+    /// The least limit of the group in a line of `/proc/self/cgroup` and of the groups above it.
     ///
     /// Source: cgroups(7); the kernel's `cgroup-v2.rst` and `cgroup-v1/memory.rst`.
     fn group_limit(&self, line: &str, swap: usize) -> Option<usize> {
@@ -89,7 +91,7 @@ impl Host<'_> {
         let (root, file, swap_file) = if controllers.is_empty() {
             (self.groups.to_owned(), "memory.max", "memory.swap.max")
         } else if controllers.split(',').any(|name| name == "memory") {
-            // Here the second limit counts both.
+            // In version 1, the second limit is on the sum of memory and swap space.
             (
                 self.groups.join("memory"),
                 "memory.limit_in_bytes",
@@ -127,7 +129,8 @@ mod tests {
 
     use super::*;
 
-    /// A machine with 8 GiB of memory and 2 GiB of swap space, its groups, and which of them is the process's.
+    /// The limit on a machine with 8 GiB of memory and 2 GiB of swap space, with these files of groups; `own` is the
+    /// process's `cgroup` file.
     fn machine(own: &str, files: &[(&str, &str)]) -> usize {
         let root: TempDir = tempfile::tempdir().unwrap();
         let (proc, groups) = (root.path().join("proc"), root.path().join("groups"));
@@ -150,7 +153,7 @@ mod tests {
     const GIB: usize = 1 << 30;
 
     #[test]
-    fn memory_and_swap_count_where_no_group_limits() {
+    fn the_limit_without_groups_is_memory_and_swap() {
         assert_eq!(machine("", &[]), 10 * GIB);
         assert_eq!(machine("0::/a\n", &[("a/memory.max", "max\n")]), 10 * GIB);
         let nowhere = Path::new("/nowhere");
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_the_groups_above_counts() {
+    fn the_least_limit_of_the_groups_applies() {
         let gib = |count: usize| format!("{}\n", count * GIB);
         assert_eq!(machine("0::/a/b\n", &[("a/memory.max", &gib(3))]), 5 * GIB);
         let files = [
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_groups_count_too() {
+    fn groups_of_version_1_apply() {
         let gib = |count: usize| format!("{}\n", count * GIB);
         let own = "5:cpu:/x\n4:memory:/a\n0::/\n";
         let limit = ("memory/a/memory.limit_in_bytes", gib(4));

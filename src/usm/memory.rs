@@ -1,4 +1,4 @@
-//! USM as an owner typed by kind: host and shared memory can be looked at as slices, device memory has no such method.
+//! USM owners typed by kind: host and shared memory give slices, device memory has no such method.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,18 +9,18 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 
-/// USM that the host owns and every device of the context may reach.
+/// USM on the host, which every device of the context can access.
 pub type HostMemory = Memory<Host>;
-/// USM on one device, out of the host's sight.
+/// USM on one device, which the host cannot access.
 pub type DeviceMemory = Memory<super::Device>;
-/// USM that host and device both touch.
+/// USM that migrates between the host and a device.
 pub type SharedMemory = Memory<Shared>;
 
-/// The one owner of an allocation of kind `K`.
+/// The exclusive owner of an allocation of kind `K`.
 ///
-/// Operations of the checked queue borrow or own a `Memory`, so none of them is in flight while a slice of it lives.
-/// Other processes are kept out by the same rule: an allocation is exported either for good, by
-/// [`into_allocation`](Self::into_allocation), or through an exclusive borrow, after which there are no slices any more.
+/// Operations of the checked queue borrow or own a `Memory`, so none of them is in flight while a slice of it lives. Other
+/// processes cannot write under a slice either: an allocation is exported after
+/// [`into_allocation`](Self::into_allocation), or through an exclusive borrow, after which it gives no slices.
 ///
 /// ```
 /// # use zeusm::{Context, HostMemory, Runtime};
@@ -33,7 +33,7 @@ pub type SharedMemory = Memory<Shared>;
 /// # Ok::<(), zeusm::Error>(())
 /// ```
 ///
-/// The host cannot look at device memory:
+/// The host cannot access device memory:
 ///
 /// ```compile_fail
 /// # use zeusm::DeviceMemory;
@@ -47,7 +47,7 @@ pub struct Memory<K: Kind> {
 }
 
 impl<K: Kind> Memory<K> {
-    /// Allocates `size` bytes in `context` for `device`, aligned as the runtime likes.
+    /// Allocates `size` bytes in `context` for `device`, at an alignment of the runtime's choice.
     ///
     /// # Errors
     /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's answer.
@@ -72,7 +72,7 @@ impl<K: Kind> Memory<K> {
         })
     }
 
-    /// The allocation itself, which gives no slices and may be shared and exported.
+    /// The allocation itself, which gives no slices, and can be shared and exported.
     #[must_use]
     pub fn into_allocation(self) -> Allocation {
         self.allocation
@@ -84,24 +84,25 @@ impl<K: Kind> Memory<K> {
         self.allocation.context()
     }
 
-    /// The device it was allocated for. Host memory is for all devices of the context; this is the one named then.
+    /// The device of the allocation. For host memory, which all devices of the context can access, the one given at the
+    /// allocation.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.allocation.device()
     }
 
-    /// The allocation, for its export: no slice of it lives, and none is made once it is exported.
+    /// The allocation, to export it: no slice of it lives, and none is made once it is exported.
     pub(crate) fn exclusive_allocation(&mut self) -> &Allocation {
         &self.allocation
     }
 
-    /// Where the memory begins; null when it has no bytes.
+    /// The address of the memory; null when it has no bytes.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
         self.allocation.as_ptr().cast()
     }
 
-    /// How many bytes there are.
+    /// The size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.allocation.size()
@@ -112,17 +113,17 @@ impl<K: HostAccessible> Memory<K> {
     /// The bytes.
     ///
     /// # Errors
-    /// [`Error::HostAccess`] once the memory was exported: another process may write to it at any moment.
+    /// [`Error::HostAccess`] once the memory was exported, as another process may write to it at any time.
     pub fn as_slice(&self) -> Result<&[u8]> {
         self.check_private()?;
-        // SAFETY: the host may read this kind; Level Zero gave `size` bytes, all of which hold some value; operations
-        // that write them borrow or own this `Memory`, so none is in flight while it is borrowed here, and no other
-        // process has the memory. Where a device and the host must not use one allocation at the same time, no other
-        // block shares this one's allocation (`Provider::shares_allocations`).
+        // SAFETY: the host can access this kind; the allocation has `size` bytes, which are initialised by the system;
+        // operations that write them borrow or own this `Memory`, so none is in flight during this borrow, and no other
+        // process has the memory. Where a device and the host must not access one allocation concurrently, no other block
+        // shares this one's allocation (`Provider::shares_allocations`).
         Ok(unsafe { slice::from_raw_parts(self.allocation.first_byte().as_ptr(), self.size()) })
     }
 
-    /// The bytes, to write to.
+    /// The bytes, for writing.
     ///
     /// # Errors
     /// As [`as_slice`](Self::as_slice).

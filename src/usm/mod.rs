@@ -1,23 +1,23 @@
-//! USM: memory that the host, one device or both may touch.
+//! USM: memory for the host, for one device or for both.
 //!
-//! [`Memory<Host>`](Memory), [`Memory<Shared>`](Memory) and [`Memory<Device>`](Memory) own an [`Allocation`] each; only
-//! the first two are slices, because the host must not look at device memory.
+//! [`Memory<Host>`](Memory), [`Memory<Shared>`](Memory) and [`Memory<Device>`](Memory) own an [`Allocation`] each. Only the
+//! first two give slices, as the host cannot access device memory.
 //!
 //! Source: Level Zero specification, "Core programming guide", Memory and images.
 
 mod allocation;
 mod attributes;
+mod context_map;
+mod default_pools;
 mod limits;
 mod memory;
-mod origin;
-mod pools;
 mod provider;
 
 pub use allocation::Allocation;
 pub use attributes::PointerAttributes;
+pub use default_pools::{POOL_VARIABLE, pools_enabled};
 pub use memory::{DeviceMemory, HostMemory, Memory, SharedMemory};
-pub use pools::{POOL_VARIABLE, is_default};
-pub use provider::LevelZero;
+pub use provider::LevelZeroProvider;
 
 pub use crate::kind::{Device, Host, HostAccessible, Kind, Shared, UsmKind};
 pub use crate::pool::LARGEST_ALIGNMENT;

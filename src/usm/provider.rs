@@ -1,29 +1,29 @@
-//! Level Zero as a provider: USM of one kind, in one context, for one device.
+//! Level Zero as a pool's provider.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use level_zero_sys as sys;
 
-use super::{limits, origin};
+use super::{context_map, limits};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kind::UsmKind;
 use crate::pool::Provider;
 
-/// USM of one kind, in one context, for one device.
+/// Provides USM of one kind, in one context, for one device.
 ///
 /// Source: Level Zero specification, `zeMemAllocHost`, `zeMemAllocDevice`, `zeMemAllocShared`, `zeMemFree`.
 #[derive(Clone, Debug)]
-pub struct LevelZero {
+pub struct LevelZeroProvider {
     context: Context,
     device: Device,
     kind: UsmKind,
 }
 
-impl LevelZero {
-    /// USM of `kind` in `context` for `device`.
+impl LevelZeroProvider {
+    /// A provider of USM of `kind` in `context` for `device`.
     #[must_use]
     pub fn new(context: &Context, device: &Device, kind: UsmKind) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl LevelZero {
         &self.context
     }
 
-    /// The device it is allocated for. Host memory is for all devices of the context; this is the one named then.
+    /// The device of the memory. For host memory, which all devices of the context can access, the one given to `new`.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
@@ -52,12 +52,12 @@ impl LevelZero {
     }
 }
 
-// SAFETY: Level Zero gives `size` bytes at the alignment, which nobody else has until they are freed.
-unsafe impl Provider for LevelZero {
+// SAFETY: Level Zero allocates `size` bytes at the alignment, which overlap no other allocation until they are freed.
+unsafe impl Provider for LevelZeroProvider {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         limits::check(&self.device, self.kind, size)?;
         let library = self.context.library();
-        // Without this a size above the device's limit is refused even where the device could hold it.
+        // Without this, a size above `largest_allocation` is refused even if the device has enough memory.
         let mut relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
             flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,
@@ -116,14 +116,14 @@ unsafe impl Provider for LevelZero {
             function: "zeMemAlloc",
             result: sys::ZE_RESULT_ERROR_UNKNOWN,
         })?;
-        origin::note(pointer.addr().get(), size, in_context);
+        context_map::register(pointer.addr().get(), size, in_context);
         Ok(pointer)
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, _size: usize) {
-        origin::forget(address.addr().get());
-        // The answer can only be told to nobody; the runtime owns the memory's fate from here.
-        // SAFETY: the caller gives back, once, what came from this context.
+        context_map::unregister(address.addr().get());
+        // A failure is ignored, as a drop cannot report it.
+        // SAFETY: the caller frees memory of this context, once.
         let _ = unsafe {
             call!(
                 self.context.library(),
@@ -132,8 +132,9 @@ unsafe impl Provider for LevelZero {
         };
     }
 
-    /// Shared memory is no exception where host and device may use one allocation at the same time; elsewhere the
-    /// driver migrates a whole allocation at a page fault, and what the device writes to a neighbour meanwhile is lost.
+    /// Blocks of shared memory share allocations only if host and device may access one allocation concurrently. Otherwise
+    /// the driver migrates a whole allocation at a page fault, and concurrent writes of the device to another block of it
+    /// are lost.
     fn shares_allocations(&self) -> bool {
         self.kind != UsmKind::Shared || self.device.has_concurrent_shared_access()
     }

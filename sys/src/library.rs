@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use crate::Functions;
+use crate::extensions::ExtensionFunctions;
 
 /// The names under which systems install the loader.
 #[cfg(not(windows))]
@@ -14,22 +15,22 @@ const LOADER_NAMES: &[&str] = &["libze_loader.so.1", "libze_loader.so"];
 #[cfg(windows)]
 const LOADER_NAMES: &[&str] = &["ze_loader.dll"];
 
-/// Why a Level Zero library, or a function of one, cannot be had.
+/// Why a Level Zero library cannot be opened, or lacks a function.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// None of the candidates could be opened.
     #[error("no Level Zero library could be opened; tried {}", describe(.tried))]
     Library {
-        /// Each name or path that was tried, with the system's answer.
+        /// Each name or path that was tried, with its error.
         tried: Vec<(OsString, libloading::Error)>,
     },
-    /// The library is there, but does not have the function.
-    #[error("{} has no function {name}: it is older than this call needs", .library.display())]
+    /// The library lacks the function.
+    #[error("{} has no function {name}: the library is too old", .library.display())]
     Symbol {
         /// The function's name.
         name: String,
-        /// The library that was asked.
+        /// The library.
         library: PathBuf,
     },
 }
@@ -37,24 +38,24 @@ pub enum LoadError {
 fn describe(tried: &[(OsString, libloading::Error)]) -> String {
     let each: Vec<String> = tried
         .iter()
-        .map(|(name, error)| format!("{} ({})", name.display(), words(error)))
+        .map(|(name, error)| format!("{} ({})", name.display(), reason(error)))
         .collect();
     each.join(", ")
 }
 
-/// The dynamic linker's own words, which say what is missing.
-fn words(error: &libloading::Error) -> String {
+/// The dynamic linker's message, which names a missing dependency.
+fn reason(error: &libloading::Error) -> String {
     error
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 impl LoadError {
-    /// What the dynamic linker said of each candidate; nothing when a function is missing.
+    /// The dynamic linker's message for each candidate; none when a function is missing.
     #[must_use]
-    pub fn words(&self) -> Vec<String> {
+    pub fn reasons(&self) -> Vec<String> {
         match self {
-            Self::Library { tried } => tried.iter().map(|(_, error)| words(error)).collect(),
+            Self::Library { tried } => tried.iter().map(|(_, error)| reason(error)).collect(),
             Self::Symbol { .. } => Vec::new(),
         }
     }
@@ -67,6 +68,7 @@ impl LoadError {
 #[derive(Debug)]
 pub struct Library {
     functions: Functions,
+    extensions: ExtensionFunctions,
     handle: libloading::Library,
     path: PathBuf,
 }
@@ -85,6 +87,12 @@ impl Library {
             name: name.to_owned(),
             library: self.path.clone(),
         }
+    }
+
+    /// The functions of newer specifications than the headers may be of.
+    #[must_use]
+    pub fn extensions(&self) -> &ExtensionFunctions {
+        &self.extensions
     }
 
     /// A function that the headers do not declare, for example one of a newer specification.
@@ -137,9 +145,9 @@ pub fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> 
 fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
     // SAFETY: opening a Level Zero library runs its initialisers, which the specification allows at any time.
     let handle = unsafe { libloading::Library::new(path) }?;
-    let functions = Functions::of(&handle);
     Ok(Box::leak(Box::new(Library {
-        functions,
+        functions: Functions::of(&handle),
+        extensions: ExtensionFunctions::of(&handle),
         handle,
         path: path.to_owned(),
     })))

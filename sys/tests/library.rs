@@ -1,4 +1,4 @@
-//! Opening libraries, and what the errors say. No Level Zero is needed: any library will do to miss functions in.
+//! Opening libraries, and the errors. The tests need no Level Zero, as any library lacks its functions.
 #![allow(clippy::unwrap_used)]
 
 use level_zero_sys as sys;
@@ -23,20 +23,20 @@ fn a_library_without_level_zero_has_none_of_its_functions() {
 }
 
 #[test]
-fn functions_beyond_the_headers_can_be_asked_for() {
+fn functions_without_a_declaration_can_be_looked_up() {
     let library = sys::load_from("libc.so.6").unwrap();
     // SAFETY: this is the type of getpid.
     let found = unsafe { library.symbol::<unsafe extern "C" fn() -> i32>(c"getpid") };
     // SAFETY: getpid has no preconditions.
     let own = unsafe { found.unwrap()() };
     assert_eq!(u32::try_from(own).unwrap(), std::process::id());
-    // SAFETY: the function is not there, so its type does not matter.
+    // SAFETY: the function does not exist, so its type is irrelevant.
     let missing = unsafe { library.symbol::<unsafe extern "C" fn()>(c"zeOfTomorrow") };
     assert!(missing.unwrap_err().to_string().contains("zeOfTomorrow"));
 }
 
 #[test]
-fn results_have_the_names_of_the_specification() {
+fn result_codes_have_names() {
     assert_eq!(sys::ZE_RESULT_SUCCESS.name(), Some("ZE_RESULT_SUCCESS"));
     assert_eq!(
         sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY.name(),

@@ -1,4 +1,4 @@
-//! The library that fails, `tests/fault-driver`, and how it is told to.
+//! The library `tests/fault-driver`, and its controls.
 
 use std::env;
 use std::ffi::{CStr, c_char};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use zeusm::runtime::Choice;
 use zeusm::{Runtime, sys};
 
-/// The functions that the library has beside Level Zero's.
+/// The library's own functions beside those of Level Zero.
 pub struct FaultDriver {
     path: PathBuf,
     arm: unsafe extern "C" fn(u64, u32),
@@ -16,7 +16,7 @@ pub struct FaultDriver {
 }
 
 impl FaultDriver {
-    /// Opens it where cargo puts it: beside the tests, which depend on it.
+    /// Opens it from the folder of the tests, where cargo puts it.
     pub fn open() -> Self {
         let program = env::current_exe().unwrap();
         let path = program
@@ -38,40 +38,40 @@ impl FaultDriver {
         }
     }
 
-    /// Has it serve this process.
+    /// Chooses it as the runtime of this process.
     pub fn try_serve(&self) -> zeusm::Result<&'static Runtime> {
         Runtime::choose(&Choice::Path(self.path.clone()))
     }
 
-    /// Has it serve this process, and expects that it can.
+    /// Chooses it as the runtime of this process, which must succeed.
     pub fn serve(&self) -> &'static Runtime {
         self.try_serve().unwrap()
     }
 
-    /// Counts anew; the `nth` call, from 1, answers `code`.
+    /// Resets the count of calls; the `nth` call from here, from 1, returns `code`.
     pub fn arm(&self, nth: u64, code: sys::ze_result_t) {
         // SAFETY: the function takes numbers.
         unsafe { (self.arm)(nth, code.0) }
     }
 
-    /// The function that has failed.
+    /// The function whose call has failed.
     pub fn fired(&self) -> Option<String> {
         // SAFETY: the function takes nothing.
         let name = unsafe { (self.fired)() };
         if name.is_null() {
             return None;
         }
-        // SAFETY: it is a string that stays until the next `arm`, which this thread makes.
+        // SAFETY: the string is valid until the next `arm`, which this thread calls.
         let name = unsafe { CStr::from_ptr(name) };
         Some(name.to_string_lossy().into_owned())
     }
 
-    /// How many things are made and not given back, and which.
+    /// The number of live objects, and their kinds.
     pub fn live(&self) -> (u64, String) {
         let mut text: [c_char; 200] = [0; 200];
-        // SAFETY: the text has room for what it says.
+        // SAFETY: the buffer has the given length.
         let count = unsafe { (self.live)(text.as_mut_ptr(), text.len()) };
-        // SAFETY: the function ends it with NUL.
+        // SAFETY: the function terminates it with NUL.
         let text = unsafe { CStr::from_ptr(text.as_ptr()) };
         (count, text.to_string_lossy().into_owned())
     }

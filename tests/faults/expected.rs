@@ -1,11 +1,11 @@
-//! Which failures are not told, and which leave something behind; with the reason for each.
+//! The failures that need not be reported, and those that may leak an object; with the reason for each.
 
 use zeusm::sys;
 
 /// Whether an operation may succeed although this call failed.
 pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
     match function {
-        // What is given back is given back by a drop, which has nobody to tell; the driver keeps it then.
+        // Objects are released by drops, which cannot report failures.
         "zeContextDestroy"
         | "zeCommandListDestroy"
         | "zeEventPoolDestroy"
@@ -13,20 +13,20 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
         | "zeMemFree"
         | "zeMemPutIpcHandle"
         | "zeMemCloseIpcHandle" => true,
-        // Asked whether something is done before it is waited for; the wait tells the same failure.
+        // Queried before a wait, which reports the same failure.
         "zeEventQueryStatus" => true,
-        // Drivers older than this function answer so, and an event is waited for instead.
+        // Old drivers without this function return these codes; an event is used instead.
         "zeCommandListHostSynchronize" => {
             code == sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
                 || code == sys::ZE_RESULT_ERROR_UNINITIALIZED
         }
-        // A pool that is refused memory gives back what it does not use, and asks once more.
+        // A pool returns its free memory and retries.
         "zeMemAllocHost" | "zeMemAllocDevice" | "zeMemAllocShared" => true,
         // Asked only whether the device is lost.
         "zeDeviceGetStatus" => code != sys::ZE_RESULT_ERROR_DEVICE_LOST,
-        // Without the answer, concurrent use of shared memory is taken to be impossible.
+        // Without the property, concurrent access to shared memory is assumed to be unsupported.
         "zeDeviceGetMemoryAccessProperties" => true,
-        // What the driver cannot do directly takes the way through the host.
+        // A copy without peer access is staged through the host.
         "zeDeviceCanAccessPeer" | "zeCommandListAppendMemoryCopyFromContext" => {
             code == sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
         }
@@ -34,13 +34,13 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
     }
 }
 
-/// Whether who has nobody to tell does it again instead, until it succeeds or the device is lost for good.
-pub fn is_repeated(function: &str) -> bool {
+/// Whether a caller that cannot report the failure retries instead.
+pub fn is_retried(function: &str) -> bool {
     function == "zeEventHostSynchronize" || function == "zeEventHostSignal"
 }
 
-/// Whether a thing may stay in the driver after this call failed.
-pub fn may_stay(function: &str) -> bool {
+/// Whether an object may leak in the driver after this call failed.
+pub fn may_leak(function: &str) -> bool {
     matches!(
         function,
         "zeContextDestroy"

@@ -1,17 +1,17 @@
-//! Every Level Zero call made to fail once: a script over the whole API runs on a library whose n-th call fails, for n
-//! from 1 until a run has no failure left, with each code that a driver may answer.
+//! Fault injection: a script over the whole API runs on a library whose n-th call fails, for n from 1 until a run has no
+//! failure, with each result code that a driver may return.
 //!
-//! A failure must be told by the right error, leave the operation free to be done again, and leave nothing behind in the
-//! driver when everything is dropped. `ZEUSM_TEST_FAULTS=all` tries every call with every code; without it the codes
-//! take turns.
+//! A failure must be reported by the right error, allow a retry, and leak nothing in the driver. `ZEUSM_TEST_FAULTS=all`
+//! tries every call with every code; by default the codes take turns.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../support/child.rs"]
+mod child;
 mod driver;
 mod expected;
 mod script;
 
 use std::io::{self, Write};
-use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
@@ -19,7 +19,7 @@ use std::{env, process, thread};
 use driver::FaultDriver;
 use zeusm::{Device, sys};
 
-/// What a driver may answer in an emergency; the others tell of mistakes in the call.
+/// The result codes that a driver may return for a correct call.
 pub const CODES: [sys::ze_result_t; 7] = [
     sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
     sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
@@ -30,13 +30,13 @@ pub const CODES: [sys::ze_result_t; 7] = [
     sys::ZE_RESULT_ERROR_UNINITIALIZED,
 ];
 
-/// How long a run, of some milliseconds, may take before it counts as hanging.
-const LIMIT: Duration = Duration::from_secs(10);
+/// The timeout of a run, which takes some milliseconds.
+const RUN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long what was dropped may take to be given back.
-const SETTLED: Duration = Duration::from_secs(2);
+/// The timeout for dropped objects to be released.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Says which run hangs, and ends the process.
+/// Reports a run that hangs, and aborts the process.
 struct Watchdog(mpsc::Sender<String>);
 
 impl Watchdog {
@@ -46,13 +46,13 @@ impl Watchdog {
             let driver = FaultDriver::open();
             let mut run = "the first run".to_owned();
             loop {
-                match runs.recv_timeout(LIMIT) {
+                match runs.recv_timeout(RUN_TIMEOUT) {
                     Ok(next) => run = next,
                     Err(mpsc::RecvTimeoutError::Disconnected) => return,
                     Err(mpsc::RecvTimeoutError::Timeout) => {
-                        // Not through the test's captured output, which ends with the process.
-                        let told = format!("{run}, {:?}, hangs\n", driver.fired());
-                        let _ = io::stderr().lock().write_all(told.as_bytes());
+                        // Directly to standard error, as the captured output is lost with the process.
+                        let message = format!("{run}, {:?}, hangs\n", driver.fired());
+                        let _ = io::stderr().lock().write_all(message.as_bytes());
                         process::abort();
                     }
                 }
@@ -66,7 +66,7 @@ fn name(code: sys::ze_result_t) -> &'static str {
     code.name().unwrap()
 }
 
-/// One run of the script with the `nth` call failing. `None` when there was no such call, else what went wrong.
+/// Runs the script with the `nth` call failing. `None` when there was no such call, else the findings.
 fn run(
     driver: &FaultDriver,
     device: &Device,
@@ -75,24 +75,24 @@ fn run(
 ) -> Option<Vec<String>> {
     let before = driver.live();
     driver.arm(nth, code);
-    let mut wrong = script::play(driver, device, code);
+    let mut findings = script::play(driver, device, code);
     let fired = driver.fired();
     driver.arm(0, code);
     let fired = fired?;
-    // A thread that worked for a queue may hold the last event for a moment longer than the queue.
+    // The thread of a queue's host tasks may own the last event for a moment longer than the queue.
     let begin = Instant::now();
-    let (mut kept, mut told) = driver.live();
-    while kept != before.0 && !expected::may_stay(&fired) && begin.elapsed() < SETTLED {
+    let (mut live, mut kinds) = driver.live();
+    while live != before.0 && !expected::may_leak(&fired) && begin.elapsed() < RELEASE_TIMEOUT {
         thread::sleep(Duration::from_millis(1));
-        (kept, told) = driver.live();
+        (live, kinds) = driver.live();
     }
-    if kept != before.0 && !expected::may_stay(&fired) {
-        wrong.push(format!("left behind {told}, before {}", before.1));
+    if live != before.0 && !expected::may_leak(&fired) {
+        findings.push(format!("leaked: {kinds}, before: {}", before.1));
     }
     Some(
-        wrong
+        findings
             .into_iter()
-            .map(|what| format!("call {nth}, {fired}, {}: {what}", name(code)))
+            .map(|finding| format!("call {nth}, {fired}, {}: {finding}", name(code)))
             .collect(),
     )
 }
@@ -102,13 +102,13 @@ fn every_call_may_fail() {
     let driver = FaultDriver::open();
     let device = driver.serve().default_device().unwrap();
     let watchdog = Watchdog::new();
-    // What is made once for the process is made before anything is counted.
-    let untouched = script::play(&driver, &device, sys::ZE_RESULT_SUCCESS);
-    assert_eq!(untouched, Vec::<String>::new());
+    // The first run, without a failure, makes the objects that live as long as the process.
+    let findings = script::play(&driver, &device, sys::ZE_RESULT_SUCCESS);
+    assert_eq!(findings, Vec::<String>::new());
     assert_eq!(driver.live().1, "");
 
     let all = env::var("ZEUSM_TEST_FAULTS").is_ok_and(|wanted| wanted == "all");
-    let mut wrong = Vec::new();
+    let mut findings = Vec::new();
     let mut runs = 0;
     for (turn, code) in CODES.into_iter().enumerate() {
         let (first, step) = if all { (1, 1) } else { (1 + turn, CODES.len()) };
@@ -119,7 +119,7 @@ fn every_call_may_fail() {
                 .unwrap();
             match run(&driver, &device, nth, code) {
                 Some(found) => {
-                    wrong.extend(found);
+                    findings.extend(found);
                 }
                 None => break,
             }
@@ -129,13 +129,13 @@ fn every_call_may_fail() {
     println!("{runs} runs");
     assert!(
         runs > 100,
-        "{runs} runs are too few for a script that uses everything"
+        "{runs} runs are too few for a script over the whole API"
     );
     assert!(
-        wrong.is_empty(),
+        findings.is_empty(),
         "{} findings:\n{}",
-        wrong.len(),
-        wrong.join("\n")
+        findings.len(),
+        findings.join("\n")
     );
 }
 
@@ -143,19 +143,9 @@ fn every_call_may_fail() {
 fn every_call_of_the_start_may_fail() {
     for code in CODES {
         for nth in 1u64.. {
-            let output = Command::new(env::current_exe().unwrap())
-                .args(["--exact", "start", "--ignored", "--nocapture"])
-                .env("ZEUSM_TEST_FAULT", format!("{nth} {}", code.0))
-                .output()
-                .unwrap();
-            let told = String::from_utf8_lossy(&output.stdout).into_owned();
-            let wrong = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success(),
-                "call {nth}, {}: {told}\n{wrong}",
-                name(code)
-            );
-            if told.contains("no call failed") {
+            let mut command = child::command("start");
+            command.env("ZEUSM_TEST_FAULT", format!("{nth} {}", code.0));
+            if child::run(command).contains("no call failed") {
                 assert!(nth > 3, "a start takes more than {nth} calls");
                 break;
             }
@@ -164,7 +154,7 @@ fn every_call_of_the_start_may_fail() {
 }
 
 #[test]
-#[ignore = "one start with a failure; the test of the start runs it"]
+#[ignore = "run by every_call_of_the_start_may_fail"]
 fn start() {
     let plan = env::var("ZEUSM_TEST_FAULT").unwrap();
     let (nth, code) = plan.split_once(' ').unwrap();
@@ -182,15 +172,15 @@ fn start() {
     match started {
         Ok(_) => assert!(
             expected::may_pass(&fired, code),
-            "{fired} failed, and nothing was told"
+            "the failure of {fired} was not reported"
         ),
         Err(error) => {
-            let told = error.to_string();
+            let message = error.to_string();
             assert!(
-                told.contains(&fired) && told.contains(name(code)),
-                "{fired}: {told}"
+                message.contains(&fired) && message.contains(name(code)),
+                "{fired}: {message}"
             );
-            // The next call finds everything in order.
+            // A retry succeeds.
             driver.serve().default_device().unwrap();
         }
     }

@@ -1,4 +1,4 @@
-//! A program over the whole API, step by step. Each step checks its bytes, and can be done again.
+//! A program over the whole API, in steps. Each step checks its results, and can be repeated.
 
 use std::error::Error;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use zeusm::ipc::{self, is_supported};
 use zeusm::pool::{Options, Pool};
 use zeusm::usm::Allocation;
-use zeusm::usm::LevelZero;
+use zeusm::usm::LevelZeroProvider;
 use zeusm::{
     Completion, Context, Device, DeviceMemory, HostMemory, IpcHandle, Queue, SharedMemory, UsmKind,
     sys,
@@ -17,8 +17,8 @@ use crate::expected;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Where a step works.
-struct Place {
+/// The objects of a run.
+struct Setup {
     context: Context,
     device: Device,
     queue: Queue,
@@ -27,8 +27,8 @@ struct Place {
     far: Queue,
 }
 
-/// What may be done in a [`Place`], by name.
-type Step = (&'static str, fn(&Place) -> Outcome);
+/// A step and its name.
+type Step = (&'static str, fn(&Setup) -> Outcome);
 
 const STEPS: [Step; 13] = [
     ("allocate", allocate),
@@ -46,15 +46,15 @@ const STEPS: [Step; 13] = [
     ("ask devices", ask_devices),
 ];
 
-/// The steps in which a queue's own thread, or a drop, waits and signals: they have nobody to tell.
-const ELSEWHERE: [&str; 3] = [QUEUES, CONTEXTS, LAST];
+/// The steps in which a queue's thread, or a drop, waits and signals, which cannot report failures.
+const UNREPORTED: [&str; 3] = [QUEUES, CONTEXTS, LAST];
 const QUEUES: &str = "order queues";
 const CONTEXTS: &str = "order contexts";
-/// The step that takes the way through staging memory where the direct one fails.
+/// The step whose copies are staged when a direct one fails.
 const PEERS: &str = "copy between contexts";
 const LAST: &str = "drop everything";
 
-/// Runs every step on a new place, once more if a failure was told. What was wrong.
+/// Runs every step on new objects, and repeats one that reported a failure. Returns the findings.
 pub fn play(driver: &FaultDriver, device: &Device, code: sys::ze_result_t) -> Vec<String> {
     let mut watch = Watch {
         driver,
@@ -62,11 +62,11 @@ pub fn play(driver: &FaultDriver, device: &Device, code: sys::ze_result_t) -> Ve
         fired: false,
         wrong: Vec::new(),
     };
-    let made = watch.step("make a place", || {
+    let made = watch.step("set up", || {
         let context = Context::new(device.driver())?;
         let queue = Queue::new(&context, device)?;
         let near = Queue::new(&context, device)?;
-        Ok(Place {
+        Ok(Setup {
             context,
             near,
             far: Queue::new(&Context::new(device.driver())?, device)?,
@@ -74,20 +74,20 @@ pub fn play(driver: &FaultDriver, device: &Device, code: sys::ze_result_t) -> Ve
             queue,
         })
     });
-    if let Some(place) = made {
+    if let Some(setup) = made {
         for (name, step) in STEPS {
-            watch.step(name, || step(&place));
+            watch.step(name, || step(&setup));
         }
-        for queue in [&place.queue, &place.near, &place.far] {
+        for queue in [&setup.queue, &setup.near, &setup.far] {
             watch.step("finish", || Ok(queue.wait()?));
         }
-        drop(place);
+        drop(setup);
         watch.step(LAST, || Ok(()));
     }
     watch.wrong
 }
 
-/// Compares what is told with what failed.
+/// Compares the reported error with the injected failure.
 struct Watch<'a> {
     driver: &'a FaultDriver,
     code: sys::ze_result_t,
@@ -107,9 +107,10 @@ impl Watch<'_> {
         match (outcome, fired) {
             (Ok(value), None) => return Some(value),
             (Ok(value), Some(function)) => {
-                let elsewhere = ELSEWHERE.contains(&name) && expected::is_repeated(&function);
-                if name != PEERS && !elsewhere && !expected::may_pass(&function, self.code) {
-                    self.wrong.push(format!("{name}: the failure was not told"));
+                let unreported = UNREPORTED.contains(&name) && expected::is_retried(&function);
+                if name != PEERS && !unreported && !expected::may_pass(&function, self.code) {
+                    self.wrong
+                        .push(format!("{name}: the failure was not reported"));
                 }
                 return Some(value);
             }
@@ -119,7 +120,7 @@ impl Watch<'_> {
             }
             (Err(error), Some(function)) => self.compare(name, &*error, &function),
         }
-        // It fails once; the same again finds everything in order.
+        // Only one call fails, so a retry must succeed.
         match step() {
             Ok(value) => Some(value),
             Err(error) => {
@@ -136,27 +137,27 @@ impl Watch<'_> {
         };
         let Some(cause) = cause else {
             self.wrong.push(format!(
-                "{name}: {error}, which is no answer of Level Zero's"
+                "{name}: {error}, which is not an error of Level Zero"
             ));
             return;
         };
         if cause.result() != Some(self.code) || !cause.to_string().contains(function) {
             self.wrong
-                .push(format!("{name}: {cause}, which tells of something else"));
+                .push(format!("{name}: {cause}, which is another failure"));
         }
     }
 }
 
-/// What a step found in memory, and what should be there.
-fn same(found: &[u8], wanted: &[u8]) -> Outcome {
-    if found == wanted {
+/// Compares bytes with the expected ones.
+fn same(found: &[u8], expected: &[u8]) -> Outcome {
+    if found == expected {
         return Ok(());
     }
-    let place = found
+    let first = found
         .iter()
-        .zip(wanted)
-        .position(|(found, wanted)| found != wanted);
-    Err(format!("wrong bytes of {} from {place:?} on", found.len()).into())
+        .zip(expected)
+        .position(|(found, expected)| found != expected);
+    Err(format!("wrong bytes of {}, the first at {first:?}", found.len()).into())
 }
 
 fn pattern(size: usize, seed: usize) -> Vec<u8> {
@@ -170,11 +171,11 @@ fn pattern(size: usize, seed: usize) -> Vec<u8> {
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
-fn allocate(place: &Place) -> Outcome {
+fn allocate(setup: &Setup) -> Outcome {
     for kind in KINDS {
         for (size, alignment) in [(0, 0), (1, 0), (64, 4096), (5000, 0), (3 << 20, 0)] {
-            let new = Allocation::new(&place.context, &place.device, kind, size, alignment)?;
-            let direct = Allocation::direct(&place.context, &place.device, kind, size, alignment)?;
+            let new = Allocation::new(&setup.context, &setup.device, kind, size, alignment)?;
+            let direct = Allocation::direct(&setup.context, &setup.device, kind, size, alignment)?;
             for memory in [&new, &direct] {
                 if memory.as_ptr().is_null() != (size == 0) {
                     return Err(format!("{size} bytes at {:?}", memory.as_ptr()).into());
@@ -185,19 +186,19 @@ fn allocate(place: &Place) -> Outcome {
     Ok(())
 }
 
-fn copy(place: &Place) -> Outcome {
-    round_trip(place, 1000)
+fn copy(setup: &Setup) -> Outcome {
+    round_trip(setup, 1000)
 }
 
-fn copy_much(place: &Place) -> Outcome {
-    round_trip(place, 2 << 20)
+fn copy_much(setup: &Setup) -> Outcome {
+    round_trip(setup, 2 << 20)
 }
 
-fn round_trip(place: &Place, size: usize) -> Outcome {
-    let queue = &place.queue;
-    let mut host = HostMemory::new(&place.context, &place.device, size)?;
-    let mut device = DeviceMemory::new(&place.context, &place.device, size)?;
-    let mut shared = SharedMemory::new(&place.context, &place.device, size)?;
+fn round_trip(setup: &Setup, size: usize) -> Outcome {
+    let queue = &setup.queue;
+    let mut host = HostMemory::new(&setup.context, &setup.device, size)?;
+    let mut device = DeviceMemory::new(&setup.context, &setup.device, size)?;
+    let mut shared = SharedMemory::new(&setup.context, &setup.device, size)?;
     let bytes = pattern(size, 1);
     let mut back = vec![0; size];
     queue.fill(&mut host, 3)?;
@@ -210,12 +211,12 @@ fn round_trip(place: &Place, size: usize) -> Outcome {
     same(&back, &bytes)
 }
 
-fn work_asynchronously(place: &Place) -> Outcome {
-    let (queue, size) = (&place.queue, 1 << 20);
+fn work_asynchronously(setup: &Setup) -> Outcome {
+    let (queue, size) = (&setup.queue, 1 << 20);
     let bytes = pattern(size, 2);
-    let first = DeviceMemory::new(&place.context, &place.device, size)?;
-    let second = SharedMemory::new(&place.context, &place.device, size)?;
-    let none = HostMemory::new(&place.context, &place.device, 0)?;
+    let first = DeviceMemory::new(&setup.context, &setup.device, size)?;
+    let second = SharedMemory::new(&setup.context, &setup.device, size)?;
+    let none = HostMemory::new(&setup.context, &setup.device, 0)?;
     let filled = queue.fill_async(second, 9)?;
     let nothing = queue.fill_async(none, 1)?;
     let written = queue.write_async(first, bytes.clone())?;
@@ -232,24 +233,24 @@ fn work_asynchronously(place: &Place) -> Outcome {
     same(&back, &bytes)
 }
 
-fn let_go(place: &Place) -> Outcome {
-    let queue = &place.queue;
+fn let_go(setup: &Setup) -> Outcome {
+    let queue = &setup.queue;
     for value in 0..3 {
-        let memory = DeviceMemory::new(&place.context, &place.device, 1 << 20)?;
+        let memory = DeviceMemory::new(&setup.context, &setup.device, 1 << 20)?;
         drop(queue.fill_async(memory, value)?);
     }
     queue.wait()?;
-    queue.collect();
-    if !queue.is_idle() {
-        return Err("operands are kept after the operations".into());
+    queue.reclaim();
+    if !queue.is_reclaimed() {
+        return Err("operands are retained after the operations".into());
     }
     Ok(())
 }
 
-fn order_queues(place: &Place) -> Outcome {
-    let other = &place.near;
-    let memory = DeviceMemory::new(&place.context, &place.device, 1 << 20)?;
-    let filled = place.queue.fill_async(memory, 5)?;
+fn order_queues(setup: &Setup) -> Outcome {
+    let other = &setup.near;
+    let memory = DeviceMemory::new(&setup.context, &setup.device, 1 << 20)?;
+    let filled = setup.queue.fill_async(memory, 5)?;
     other.barrier(&[filled.event().clone()])?;
     let task = other.host_task(|| ())?;
     other.barrier(&[task])?.wait(None)?;
@@ -257,11 +258,11 @@ fn order_queues(place: &Place) -> Outcome {
     same(&back, &vec![5; 1 << 20])
 }
 
-fn order_contexts(place: &Place) -> Outcome {
-    let other = &place.far;
-    // Long enough under way that a barrier that does not wait for it is found out.
-    let memory = SharedMemory::new(&place.context, &place.device, 4 << 20)?;
-    let filled = place.queue.fill_async(memory, 6)?;
+fn order_contexts(setup: &Setup) -> Outcome {
+    let other = &setup.far;
+    // Long enough in flight to detect a barrier that does not wait for it.
+    let memory = SharedMemory::new(&setup.context, &setup.device, 4 << 20)?;
+    let filled = setup.queue.fill_async(memory, 6)?;
     other.barrier(&[filled.event().clone()])?.wait(None)?;
     if !filled.is_complete()? {
         return Err("the barrier did not wait for the other context".into());
@@ -270,25 +271,25 @@ fn order_contexts(place: &Place) -> Outcome {
     Ok(())
 }
 
-fn copy_between_contexts(place: &Place) -> Outcome {
+fn copy_between_contexts(setup: &Setup) -> Outcome {
     let size = 1 << 16;
-    let mut here = DeviceMemory::new(&place.context, &place.device, size)?;
-    let mut there = DeviceMemory::new(place.far.context(), &place.device, size)?;
+    let mut here = DeviceMemory::new(&setup.context, &setup.device, size)?;
+    let mut there = DeviceMemory::new(setup.far.context(), &setup.device, size)?;
     let bytes = pattern(size, 3);
-    place.queue.fill(&mut here, 0)?;
-    place.far.write(&mut there, &bytes)?;
+    setup.queue.fill(&mut here, 0)?;
+    setup.far.write(&mut there, &bytes)?;
     let (to, from) = (here.as_ptr().cast_mut().cast(), there.as_ptr().cast());
-    // SAFETY: both memories live until the copy is done, and are as long as each other.
-    unsafe { place.queue.peer_copy_raw(to, &place.far, from, size) }?;
+    // SAFETY: both memories live until the copy is complete, and are of the same size.
+    unsafe { setup.queue.peer_copy_raw(to, &setup.far, from, size) }?;
     let mut back = vec![0; size];
-    place.queue.read(&here, &mut back)?;
+    setup.queue.read(&here, &mut back)?;
     same(&back, &bytes)
 }
 
-fn ask_for_times(place: &Place) -> Outcome {
-    let memory = DeviceMemory::new(&place.context, &place.device, 1 << 16)?;
+fn ask_for_times(setup: &Setup) -> Outcome {
+    let memory = DeviceMemory::new(&setup.context, &setup.device, 1 << 16)?;
     let before = std::time::Instant::now();
-    let filled = place.queue.fill_async(memory, 1)?;
+    let filled = setup.queue.fill_async(memory, 1)?;
     let event = filled.event().clone();
     filled.wait()?;
     let timing = event.timing()?;
@@ -298,9 +299,9 @@ fn ask_for_times(place: &Place) -> Outcome {
     Ok(())
 }
 
-fn use_a_pool(place: &Place) -> Outcome {
+fn use_a_pool(setup: &Setup) -> Outcome {
     for kind in KINDS {
-        let provider = LevelZero::new(&place.context, &place.device, kind);
+        let provider = LevelZeroProvider::new(&setup.context, &setup.device, kind);
         let pool = Pool::new(provider, Options::default());
         let blocks: Result<Vec<_>, _> = [1, 100, 5000, 100_000, 3 << 20]
             .into_iter()
@@ -318,10 +319,10 @@ fn use_a_pool(place: &Place) -> Outcome {
     Ok(())
 }
 
-fn ask_about_pointers(place: &Place) -> Outcome {
+fn ask_about_pointers(setup: &Setup) -> Outcome {
     for kind in KINDS {
-        let memory = Allocation::new(&place.context, &place.device, kind, 100, 0)?;
-        let attributes = place
+        let memory = Allocation::new(&setup.context, &setup.device, kind, 100, 0)?;
+        let attributes = setup
             .context
             .pointer_attributes(memory.as_ptr().addr() + 99)?;
         if attributes.kind != kind || attributes.base != memory.as_ptr().addr() {
@@ -331,31 +332,31 @@ fn ask_about_pointers(place: &Place) -> Outcome {
     Ok(())
 }
 
-fn share(place: &Place) -> Outcome {
-    let mut memory = SharedMemory::new(&place.context, &place.device, 4096)?;
-    place.queue.fill(&mut memory, 4)?;
+fn share(setup: &Setup) -> Outcome {
+    let mut memory = SharedMemory::new(&setup.context, &setup.device, 4096)?;
+    setup.queue.fill(&mut memory, 4)?;
     let memory = memory.into_allocation();
     let handle = IpcHandle::new(&memory, 1024..2048)?;
-    let mapping = IpcHandle::from_bytes(&handle.to_bytes())?.open(&place.context, &place.device)?;
+    let mapping = IpcHandle::from_bytes(&handle.to_bytes())?.open(&setup.context, &setup.device)?;
     let mut back = vec![0; mapping.size()];
     let (to, size) = (back.as_mut_ptr().cast(), mapping.size());
-    // SAFETY: the mapping and the vector live until the copy is done, and are as long as each other.
+    // SAFETY: the mapping and the vector live until the copy is complete, and are of the same size.
     let copied = unsafe {
-        place
+        setup
             .queue
             .copy_raw(to, mapping.as_ptr(), size, Completion::SpinWait)
     }?;
     if let Some(event) = copied {
-        place.queue.finish(&event, "copy", size)?;
+        setup.queue.finish(&event, "copy", size)?;
     }
     same(&back, &vec![4; 1024])
 }
 
-fn ask_devices(place: &Place) -> Outcome {
-    let driver = place.device.driver();
+fn ask_devices(setup: &Setup) -> Outcome {
+    let driver = setup.device.driver();
     if !is_supported(driver)? || driver.api_version()? < (1, 0) {
-        return Err("the driver is not what it was".into());
+        return Err("the driver's properties are wrong".into());
     }
-    place.device.can_access(&place.device)?;
+    setup.device.can_access(&setup.device)?;
     Ok(())
 }

@@ -56,7 +56,7 @@ FAILS = {
     "test_docstrings[zeusm.memory.PoolStatistics.allocated_bytes]": ALONE,
     "test_docstrings[zeusm.memory.PoolStatistics.peak_bytes]": ALONE,
     "test_docstrings[zeusm.memory.PoolStatistics.used_bytes]": ALONE,
-    "test_bad_tensors_stay_their_makers[device-strides-touches0]": "device pointers end near 2**64: the other message comes",
+    "test_bad_tensors_stay_their_producers[device-strides-touches0]": "device pointers end near 2**64: the other message comes",
     "test_where_dpctl_ends_the_process[freed pointer]": DPCTL,
     "test_more_than_there_is_to_copy": DPCTL,
     "test_no_host_array_of_the_full_size_is_made": SIMULATED,
@@ -88,7 +88,7 @@ FAILS_ON = {
 SOMETIMES = {
     "test_after_an_event_behind_a_host_task": HOST_EVENT,
     "test_snippet[async.md:99]": HOST_EVENT,
-    "test_buffers_are_let_go_by_threads_too": "a wait comes back while another thread still holds the operands",
+    "test_buffers_are_released_by_threads_too": "a wait comes back while another thread still holds the operands",
     "test_import_after_dpctl_has_looked_warns": "there is a GPU here, and the warning speaks of its driver first",
 }
 

@@ -1,6 +1,5 @@
-//! What the tests share: memory, edited handles, other processes.
+//! Helpers of the IPC tests: memory, edited handles, other processes.
 
-use std::process::Command;
 use std::slice;
 use std::sync::{Mutex, MutexGuard};
 
@@ -8,9 +7,11 @@ use zeusm::ipc::{Error, Mapping};
 use zeusm::usm::Allocation;
 use zeusm::{Context, Device, IpcHandle, Runtime, UsmKind};
 
+use super::child;
+
 pub const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
-pub fn place() -> (Context, Device) {
+pub fn setup() -> (Context, Device) {
     let device = Runtime::get().unwrap().default_device().unwrap();
     (Context::new(device.driver()).unwrap(), device)
 }
@@ -25,9 +26,9 @@ pub fn open(handle: &IpcHandle, (context, device): &(Context, Device)) -> Result
         .open(context, device)
 }
 
-/// The bytes at `pointer`, where host and device are one; the copies below prove it where they are not.
+/// The bytes at `pointer`, on a device whose memory the host can access.
 pub fn bytes<'a>(pointer: *mut std::ffi::c_void, size: usize) -> &'a mut [u8] {
-    // SAFETY: the tests own the memory, and use it from one place at a time.
+    // SAFETY: the tests own the memory, and use one such slice at a time.
     unsafe { slice::from_raw_parts_mut(pointer.cast(), size) }
 }
 
@@ -41,39 +42,32 @@ pub fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The handle with other bytes at a place, and a checksum that says that they are right.
-pub fn edited(handle: &IpcHandle, place: usize, change: &[u8]) -> IpcHandle {
+/// The handle with other bytes at an offset, and a right checksum.
+pub fn edited(handle: &IpcHandle, offset: usize, change: &[u8]) -> IpcHandle {
     let mut bytes = handle.to_bytes();
-    bytes[place..place + change.len()].copy_from_slice(change);
+    bytes[offset..offset + change.len()].copy_from_slice(change);
     IpcHandle::from_bytes(&checked(bytes)).unwrap()
 }
 
-/// The bytes with a checksum that says that they are right.
+/// The bytes with a right checksum.
 pub fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
     let (content, check) = bytes.split_at_mut(IpcHandle::LENGTH - 4);
     check.copy_from_slice(&crc32fast::hash(content).to_le_bytes());
     bytes
 }
 
-/// Runs an ignored test in a new process, which must succeed; what it printed.
+/// Runs an ignored test in a new process, which gets `task`; returns its output.
 pub fn in_a_new_process(test: &str, task: &str) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("ZEUSM_TEST_IPC", task)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wrong = String::from_utf8_lossy(&output.stderr);
-    let passed = output.status.success() && told.contains("1 passed");
-    assert!(passed, "{told}\n{wrong}");
-    told
+    let mut command = child::command(test);
+    command.env("ZEUSM_TEST_IPC", task);
+    child::run(command)
 }
 
-/// What a process without privileges has anyway: no right to look into others that do not want it.
-pub fn give_up_tracing() {
+/// Drops all capabilities, among them the one to trace processes that are not dumpable.
+pub fn drop_capabilities() {
     let header = [0x2008_0522u32, 0];
     let none = [0u32; 6];
-    // SAFETY: the kernel reads a header of version 3 and as many words as that has.
+    // SAFETY: the kernel reads a header of version 3 and the six words of that version.
     let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
     assert_eq!(answer, 0);
 }
@@ -86,20 +80,21 @@ pub fn is_tracing_forbidden(process: u32) -> bool {
     taken.err() == Some(rustix::io::Errno::PERM)
 }
 
-/// While it lives, no other process of the user may look into this one; one at a time, as it is the whole process's.
-pub struct Secluded(#[allow(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+/// While it lives, this process is not dumpable, so that other processes of the user may not trace it. One at a time, as
+/// the attribute is the process's.
+pub struct Undumpable(#[allow(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
-impl Secluded {
+impl Undumpable {
     pub fn new() -> Self {
-        static ONE: Mutex<()> = Mutex::new(());
-        let one = ONE.lock().unwrap();
+        static LOCK: Mutex<()> = Mutex::new(());
+        let guard = LOCK.lock().unwrap();
         // SAFETY: changes an attribute of the process.
         assert_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }, 0);
-        Self(one)
+        Self(guard)
     }
 }
 
-impl Drop for Secluded {
+impl Drop for Undumpable {
     fn drop(&mut self) {
         // SAFETY: as above.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };

@@ -1,51 +1,52 @@
-//! Handles that were made up or changed, with a checksum that says that they are right. None opens, whatever is open
-//! already: neither more than was exported, nor anything else.
+//! Forged and changed handles with a right checksum. None of them can be opened, also while the memory is mapped: neither a
+//! larger range than the exported one, nor other memory.
 //!
-//! `PROPTEST_CASES` says how many are tried.
+//! `PROPTEST_CASES` is the number of cases.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use zeusm::ipc::Error;
 use zeusm::{Context, Device, IpcHandle, UsmKind};
 
+use super::child;
 use super::common::{
-    Secluded, allocate, bytes, checked, edited, give_up_tracing, hex, in_a_new_process, open,
-    place, unhex,
+    Undumpable, allocate, bytes, checked, drop_capabilities, edited, hex, in_a_new_process, open,
+    setup, unhex,
 };
 
-/// Where the fields are, from the process's number to the seal.
+/// The fields, from the process id to the authentication tag.
 const FIELDS: [Range<usize>; 20] = [
     12..16,   // process
     16..32,   // boot
     32..48,   // device
     48..49,   // kind
     49..50,   // whether there is a descriptor
-    50..52,   // nothing
-    52..56,   // place in the list of exports
+    50..52,   // padding
+    52..56,   // index in the export table
     56..72,   // token
-    72..80,   // number of the export
-    80..88,   // device of the list's file
-    88..96,   // inode of the list's file
-    96..100,  // descriptor of the list
+    72..80,   // id of the export
+    80..88,   // device of the table's file
+    88..96,   // inode of the table's file
+    96..100,  // descriptor of the table
     100..108, // device of the memory's file
     108..116, // inode of the memory's file
     116..180, // the driver's handle
-    180..188, // number of the allocation
-    WHOLE,
+    180..188, // id of the allocation
+    ALLOCATION_SIZE,
     OFFSET,
     SIZE,
-    212..228, // seal
+    212..228, // tag
 ];
-const WHOLE: Range<usize> = 188..196;
+const ALLOCATION_SIZE: Range<usize> = 188..196;
 const OFFSET: Range<usize> = 196..204;
 const SIZE: Range<usize> = 204..212;
 
-/// A change of one field, of several, or of any bytes.
+/// A change of some fields, or of any bytes.
 #[derive(Clone, Debug)]
 enum Change {
     Fields(Vec<(usize, [u8; 64])>),
@@ -84,8 +85,8 @@ impl Change {
                 }
             }
             Self::Bytes(changed) => {
-                for (place, byte) in changed {
-                    bytes[*place] = *byte;
+                for (offset, byte) in changed {
+                    bytes[*offset] = *byte;
                 }
             }
         }
@@ -93,10 +94,10 @@ impl Change {
     }
 }
 
-/// No change of the handle opens, with nothing open and with the memory open; the handle itself does.
-fn no_change_opens(handle: &IpcHandle, place: &(Context, Device)) {
+/// Checks that no changed handle can be opened, with and without a mapping of the memory, and that the handle itself can.
+fn no_change_opens(handle: &IpcHandle, target: &(Context, Device)) {
     for is_open in [false, true] {
-        let opened = is_open.then(|| open(handle, place).unwrap());
+        let opened = is_open.then(|| open(handle, target).unwrap());
         let mut runner = TestRunner::new(ProptestConfig {
             failure_persistence: None,
             ..ProptestConfig::default()
@@ -106,19 +107,19 @@ fn no_change_opens(handle: &IpcHandle, place: &(Context, Device)) {
             if let Ok(changed) = IpcHandle::from_bytes(&bytes)
                 && changed != *handle
             {
-                let answer = changed.open(&place.0, &place.1);
+                let answer = changed.open(&target.0, &target.1);
                 prop_assert!(answer.is_err(), "{answer:?}");
             }
             Ok(())
         });
         assert!(result.is_ok(), "{result:?}");
-        let mapping = open(handle, place).unwrap();
+        let mapping = open(handle, target).unwrap();
         assert!(opened.is_none_or(|opened| opened.as_ptr() == mapping.as_ptr()));
         assert_eq!(bytes(mapping.as_ptr(), 3000), [5; 3000]);
     }
 }
 
-/// A process that has exported the middle of some memory, until this is dropped.
+/// A process that exports the middle of an allocation until this is dropped.
 struct Exporter {
     process: Child,
     output: BufReader<ChildStdout>,
@@ -127,8 +128,7 @@ struct Exporter {
 
 impl Exporter {
     fn new() -> Self {
-        let mut process = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "forged::exporter", "--ignored", "--nocapture"])
+        let mut process = child::command("forged::exporter")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -149,7 +149,7 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The process exits at the end of its input.
         drop(self.process.stdin.take());
         self.output.read_to_end(&mut Vec::new()).unwrap();
         self.process.wait().unwrap();
@@ -157,9 +157,9 @@ impl Drop for Exporter {
 }
 
 #[test]
-#[ignore = "the process that other tests open the memory of"]
+#[ignore = "the exporting process of other tests"]
 fn exporter() {
-    let memory = allocate(&place(), UsmKind::Shared, 9000);
+    let memory = allocate(&setup(), UsmKind::Shared, 9000);
     bytes(memory.as_ptr(), 9000).fill(6);
     bytes(memory.as_ptr(), 9000)[4000..7000].fill(5);
     let handle = IpcHandle::new(&memory, 4000..7000).unwrap();
@@ -168,50 +168,50 @@ fn exporter() {
 }
 
 #[test]
-fn no_change_of_ones_own_handle_opens() {
-    let place = place();
-    let memory = allocate(&place, UsmKind::Shared, 3000);
+fn no_change_of_this_processs_handle_opens() {
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Shared, 3000);
     bytes(memory.as_ptr(), 3000).fill(5);
-    no_change_opens(&IpcHandle::new(&memory, 0..3000).unwrap(), &place);
+    no_change_opens(&IpcHandle::new(&memory, 0..3000).unwrap(), &target);
 }
 
 #[test]
-fn no_change_of_anothers_handle_opens() {
+fn no_change_of_another_processs_handle_opens() {
     let exporter = Exporter::new();
-    no_change_opens(&exporter.handle, &place());
+    no_change_opens(&exporter.handle, &setup());
 }
 
 #[test]
-fn no_change_of_anothers_handle_opens_by_the_socket() {
-    let _secluded = Secluded::new();
+fn no_change_of_another_processs_handle_opens_over_the_socket() {
+    let _undumpable = Undumpable::new();
     let exporter = Exporter::new();
     let task = hex(&exporter.handle.to_bytes());
-    in_a_new_process("forged::opener_by_the_socket", &task);
+    in_a_new_process("forged::opener_over_the_socket", &task);
 }
 
 #[test]
-#[ignore = "the other side of the test before, which runs it"]
-fn opener_by_the_socket() {
-    give_up_tracing();
+#[ignore = "the opening process of the test above"]
+fn opener_over_the_socket() {
+    drop_capabilities();
     let handle = unhex(&env::var("ZEUSM_TEST_IPC").unwrap());
-    no_change_opens(&IpcHandle::from_bytes(&handle).unwrap(), &place());
+    no_change_opens(&IpcHandle::from_bytes(&handle).unwrap(), &setup());
 }
 
 #[test]
-fn a_larger_range_does_not_open_while_the_right_one_is_open() {
-    let place = place();
+fn a_larger_range_does_not_open_while_the_exported_one_is_open() {
+    let target = setup();
     let exporter = Exporter::new();
-    let mapping = open(&exporter.handle, &place).unwrap();
+    let mapping = open(&exporter.handle, &target).unwrap();
     let large = (1u64 << 30).to_le_bytes();
-    let whole = edited(&exporter.handle, WHOLE.start, &large);
-    // With whole and size as large as each other, the range begins where the allocation does.
-    let at_the_beginning = edited(&whole, OFFSET.start, &[0; 8]);
-    let larger = edited(&at_the_beginning, SIZE.start, &large);
-    for changed in [whole, at_the_beginning, larger] {
-        let answer = open(&changed, &place);
+    let allocation = edited(&exporter.handle, ALLOCATION_SIZE.start, &large);
+    // A range of the same size as the allocation has to begin at its base.
+    let at_the_base = edited(&allocation, OFFSET.start, &[0; 8]);
+    let range = edited(&at_the_base, SIZE.start, &large);
+    for changed in [allocation, at_the_base, range] {
+        let answer = open(&changed, &target);
         let process = exporter.handle.process();
-        let is_told = matches!(answer, Err(Error::Forged { process: it }) if it == process);
-        assert!(is_told, "{answer:?}");
+        let is_forged = matches!(answer, Err(Error::Forged { process: it }) if it == process);
+        assert!(is_forged, "{answer:?}");
     }
     assert_eq!(bytes(mapping.as_ptr(), 3000), [5; 3000]);
 }

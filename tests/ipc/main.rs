@@ -1,6 +1,8 @@
-//! Memory between processes, through handles that travel as bytes.
+//! Memory between processes, by handles that are sent as bytes.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../support/child.rs"]
+mod child;
 mod common;
 mod forged;
 mod sharing;

@@ -1,19 +1,19 @@
-//! Memory between processes, through handles that travel as bytes.
+//! Exporting and opening memory.
 
 use std::{fs, thread};
 
 use rustix::process::{Resource, Rlimit};
 use zeusm::ipc::{Error, is_supported};
 use zeusm::pool::{Options, Pool};
-use zeusm::usm::{Allocation, LevelZero};
+use zeusm::usm::{Allocation, LevelZeroProvider};
 use zeusm::{Completion, Context, Device, IpcHandle, Queue, UsmKind};
 
 use super::common::{
-    KINDS, Secluded, allocate, bytes, edited, give_up_tracing, hex, in_a_new_process,
-    is_tracing_forbidden, open, place, unhex,
+    KINDS, Undumpable, allocate, bytes, drop_capabilities, edited, hex, in_a_new_process,
+    is_tracing_forbidden, open, setup, unhex,
 };
 
-fn elsewhere(task: &str, handle: &IpcHandle) -> String {
+fn in_another_process(task: &str, handle: &IpcHandle) -> String {
     in_a_new_process(
         "sharing::another_process",
         &format!("{task} {}", hex(&handle.to_bytes())),
@@ -21,52 +21,52 @@ fn elsewhere(task: &str, handle: &IpcHandle) -> String {
 }
 
 #[test]
-#[ignore = "the other side of the other tests, which run it"]
+#[ignore = "the other process of the other tests"]
 fn another_process() {
     let task = std::env::var("ZEUSM_TEST_IPC").unwrap();
     let (task, handle) = task.split_once(' ').unwrap();
-    let place = place();
+    let target = setup();
     if task == "export" {
-        let memory = allocate(&place, UsmKind::Shared, 4096);
+        let memory = allocate(&target, UsmKind::Shared, 4096);
         let handle = IpcHandle::new(&memory, 0..4096).unwrap();
         println!("handle={}", hex(&handle.to_bytes()));
         return;
     }
     if task == "limited" {
-        return limited(&place);
+        return limited(&target);
     }
     let handle = IpcHandle::from_bytes(&unhex(handle)).unwrap();
     match task {
-        "increment" => increment(&handle, &place),
+        "increment" => increment(&handle, &target),
         "increment-by-socket" => {
-            give_up_tracing();
+            drop_capabilities();
             assert!(is_tracing_forbidden(handle.process()));
-            increment(&handle, &place);
+            increment(&handle, &target);
         }
         "freed" => {
-            let answer = handle.open(&place.0, &place.1);
+            let answer = handle.open(&target.0, &target.1);
             assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
         }
         "freed-by-socket" => {
-            give_up_tracing();
-            let answer = handle.open(&place.0, &place.1);
+            drop_capabilities();
+            let answer = handle.open(&target.0, &target.1);
             assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
         }
         other => panic!("{other}"),
     }
 }
 
-/// Shares memory while the process may have no file of its size, and when it may again.
-fn limited(place: &(Context, Device)) {
-    let memory = allocate(place, UsmKind::Shared, 4096);
+/// Exports memory with a limit on file sizes below its size, and again without the limit.
+fn limited(target: &(Context, Device)) {
+    let memory = allocate(target, UsmKind::Shared, 4096);
     let usual = rustix::process::getrlimit(Resource::Fsize);
-    // The first leaves no room for what this process keeps of its exports, either.
-    for longest in [0, 4095] {
-        let short = Rlimit {
-            current: Some(longest),
+    // The first limit leaves no room for the export table, either.
+    for limit in [0, 4095] {
+        let limited = Rlimit {
+            current: Some(limit),
             ..usual
         };
-        rustix::process::setrlimit(Resource::Fsize, short).unwrap();
+        rustix::process::setrlimit(Resource::Fsize, limited).unwrap();
         let error = IpcHandle::new(&memory, 0..4096).unwrap_err();
         assert!(matches!(error, Error::System { .. }), "{error}");
         assert!(error.to_string().contains("RLIMIT_FSIZE"), "{error}");
@@ -75,13 +75,13 @@ fn limited(place: &(Context, Device)) {
     IpcHandle::new(&memory, 0..4096).unwrap();
 }
 
-/// Adds 1 to every byte, which are 0, 1, 2, ..., by way of a queue.
-fn increment(handle: &IpcHandle, place: &(Context, Device)) {
-    let mapping = handle.open(&place.0, &place.1).unwrap();
-    let queue = Queue::new(&place.0, &place.1).unwrap();
+/// Checks that the bytes are 0, 1, 2, ..., and adds 1 to each of them with a queue.
+fn increment(handle: &IpcHandle, target: &(Context, Device)) {
+    let mapping = handle.open(&target.0, &target.1).unwrap();
+    let queue = Queue::new(&target.0, &target.1).unwrap();
     let mut copy = vec![0; mapping.size()];
     let (there, here) = (mapping.as_ptr(), copy.as_mut_ptr().cast());
-    // SAFETY: the mapping and the vector live until the copy is done, and are as long as each other.
+    // SAFETY: the mapping and the vector live until the copy is complete, and are of the same size.
     unsafe { queue.copy_raw(here, there, mapping.size(), Completion::Event) }.unwrap();
     queue.wait().unwrap();
     for (index, byte) in copy.iter_mut().enumerate() {
@@ -93,21 +93,21 @@ fn increment(handle: &IpcHandle, place: &(Context, Device)) {
     queue.wait().unwrap();
 }
 
-fn sees_and_changes(task: &str) {
-    let place = place();
+fn another_process_increments(task: &str) {
+    let target = setup();
     for kind in KINDS {
         for (size, range) in [
             (100, 0..100),
             (5000, 17..4999),
             (9 << 20, 12_345..9_000_000),
         ] {
-            let memory = allocate(&place, kind, size);
+            let memory = allocate(&target, kind, size);
             let all = bytes(memory.as_ptr(), size);
             all.fill(200);
             for (index, byte) in all[range.clone()].iter_mut().enumerate() {
                 *byte = index as u8;
             }
-            elsewhere(task, &IpcHandle::new(&memory, range.clone()).unwrap());
+            in_another_process(task, &IpcHandle::new(&memory, range.clone()).unwrap());
             for (index, byte) in all[range.clone()].iter().enumerate() {
                 assert_eq!(*byte, (index as u8).wrapping_add(1));
             }
@@ -118,53 +118,53 @@ fn sees_and_changes(task: &str) {
 }
 
 #[test]
-fn another_process_sees_and_changes_a_range() {
-    sees_and_changes("increment");
+fn another_process_reads_and_writes_a_range() {
+    another_process_increments("increment");
 }
 
 #[test]
-fn where_tracing_is_forbidden_the_socket_serves() {
-    let _secluded = Secluded::new();
-    sees_and_changes("increment-by-socket");
+fn the_socket_passes_descriptors_where_tracing_is_forbidden() {
+    let _undumpable = Undumpable::new();
+    another_process_increments("increment-by-socket");
 }
 
 #[test]
-fn a_handle_says_what_it_is_of() {
-    let place = place();
+fn a_handle_describes_its_memory() {
+    let target = setup();
     for kind in KINDS {
-        // In no pool, whose memory would begin somewhere in the driver's.
-        let memory = Allocation::direct(&place.0, &place.1, kind, 3000, 0).unwrap();
+        // Not from a pool, whose blocks are parts of the driver's allocation.
+        let memory = Allocation::direct(&target.0, &target.1, kind, 3000, 0).unwrap();
         let handle = IpcHandle::new(&memory, 1000..1500).unwrap();
-        let known = place.0.pointer_attributes(memory.as_ptr().addr()).unwrap();
+        let known = target.0.pointer_attributes(memory.as_ptr().addr()).unwrap();
         assert_eq!((handle.kind(), handle.size()), (kind, 500));
         assert_eq!(handle.offset(), memory.as_ptr().addr() - known.base + 1000);
         assert_eq!(handle.allocation_id(), known.id);
-        assert_eq!(handle.device_uuid(), place.1.uuid());
+        assert_eq!(handle.device_uuid(), target.1.uuid());
         assert_eq!(handle.process(), std::process::id());
-        let mapping = open(&handle, &place).unwrap();
+        let mapping = open(&handle, &target).unwrap();
         assert_eq!((mapping.kind(), mapping.size()), (kind, 500));
-        assert!(mapping.context() == &place.0 && mapping.device() == &place.1);
+        assert!(mapping.context() == &target.0 && mapping.device() == &target.1);
     }
 }
 
 #[test]
 fn opening_twice_maps_once_and_closing_the_last_unmaps() {
-    let place = place();
-    let memory = allocate(&place, UsmKind::Device, 1 << 20);
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Device, 1 << 20);
     let handle = IpcHandle::new(&memory, 0..1 << 20).unwrap();
     let mappings: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| open(&handle, &place).unwrap()))
+            .map(|_| scope.spawn(|| open(&handle, &target).unwrap()))
             .collect();
         threads.into_iter().map(|it| it.join().unwrap()).collect()
     });
     let pointer = mappings[0].as_ptr();
     assert!(mappings.iter().all(|it| it.as_ptr() == pointer));
     assert_ne!(pointer, memory.as_ptr());
-    // A part is a part of the same mapping.
-    let part = open(&IpcHandle::new(&memory, 4096..8192).unwrap(), &place).unwrap();
+    // A sub-range is a part of the same mapping.
+    let part = open(&IpcHandle::new(&memory, 4096..8192).unwrap(), &target).unwrap();
     assert_eq!(part.as_ptr().addr(), pointer.addr() + 4096);
-    let is_mapped = || place.0.pointer_attributes(pointer.addr()).is_ok();
+    let is_mapped = || target.0.pointer_attributes(pointer.addr()).is_ok();
     drop(mappings);
     assert!(is_mapped());
     drop(part);
@@ -172,72 +172,85 @@ fn opening_twice_maps_once_and_closing_the_last_unmaps() {
 }
 
 #[test]
-fn what_is_freed_opens_no_more() {
-    let place = place();
+fn each_context_has_a_mapping_of_its_own() {
+    let target = setup();
+    let other = (Context::new(target.1.driver()).unwrap(), target.1.clone());
+    let memory = allocate(&target, UsmKind::Device, 1 << 20);
+    let handle = IpcHandle::new(&memory, 0..1 << 20).unwrap();
+    let mappings = [&target, &other].map(|target| (target, open(&handle, target).unwrap()));
+    assert_ne!(mappings[0].1.as_ptr(), mappings[1].1.as_ptr());
+    for ((context, _), mapping) in &mappings {
+        assert!(context.pointer_attributes(mapping.as_ptr().addr()).is_ok());
+    }
+}
+
+#[test]
+fn freed_memory_cannot_be_opened() {
+    let target = setup();
     for size in [64, 100_000, 9 << 20] {
-        let memory = allocate(&place, UsmKind::Shared, size);
-        let neighbour = allocate(&place, UsmKind::Shared, size);
+        let memory = allocate(&target, UsmKind::Shared, size);
+        let neighbour = allocate(&target, UsmKind::Shared, size);
         let handle = IpcHandle::new(&memory, 0..size).unwrap();
-        let mapping = open(&handle, &place).unwrap();
+        let mapping = open(&handle, &target).unwrap();
         bytes(memory.as_ptr(), size).fill(8);
         drop(memory);
-        let answer = open(&handle, &place);
+        let answer = open(&handle, &target);
         assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
-        elsewhere("freed", &handle);
-        let secluded = Secluded::new();
-        elsewhere("freed-by-socket", &handle);
-        drop(secluded);
-        // What was opened before stays.
+        in_another_process("freed", &handle);
+        let undumpable = Undumpable::new();
+        in_another_process("freed-by-socket", &handle);
+        drop(undumpable);
+        // The mapping from before stays valid.
         assert_eq!(bytes(mapping.as_ptr(), size)[size - 1], 8);
         drop(neighbour);
     }
 }
 
 #[test]
-fn a_pools_memory_is_shared_and_freed_piece_by_piece() {
-    let place = place();
-    let provider = LevelZero::new(&place.0, &place.1, UsmKind::Shared);
+fn blocks_of_a_pool_are_exported_and_freed_separately() {
+    let target = setup();
+    let provider = LevelZeroProvider::new(&target.0, &target.1, UsmKind::Shared);
     let pool = Pool::new(provider, Options::default());
-    let mut pieces: Vec<_> = (0..3)
+    let mut blocks: Vec<_> = (0..3)
         .map(|_| Allocation::in_pool(&pool, 512, 0).unwrap())
         .collect();
-    let handles: Vec<_> = pieces
+    let handles: Vec<_> = blocks
         .iter()
-        .map(|piece| IpcHandle::new(piece, 0..512).unwrap())
+        .map(|block| IpcHandle::new(block, 0..512).unwrap())
         .collect();
-    // They are parts of one allocation of the driver's.
+    // The blocks are parts of one allocation of the driver.
     assert_eq!(handles[0].allocation_id(), handles[2].allocation_id());
     assert_ne!(handles[0].offset(), handles[2].offset());
-    for (piece, handle) in pieces.iter().zip(&handles) {
-        for (index, byte) in bytes(piece.as_ptr(), 512).iter_mut().enumerate() {
+    for (block, handle) in blocks.iter().zip(&handles) {
+        for (index, byte) in bytes(block.as_ptr(), 512).iter_mut().enumerate() {
             *byte = index as u8;
         }
-        elsewhere("increment", handle);
-        assert_eq!(bytes(piece.as_ptr(), 512)[..3], [1, 2, 3]);
+        in_another_process("increment", handle);
+        assert_eq!(bytes(block.as_ptr(), 512)[..3], [1, 2, 3]);
     }
-    drop(pieces.remove(0));
+    drop(blocks.remove(0));
     assert!(matches!(
-        open(&handles[0], &place),
+        open(&handles[0], &target),
         Err(Error::Freed { .. })
     ));
-    elsewhere("freed", &handles[0]);
-    assert!(open(&handles[1], &place).is_ok());
+    in_another_process("freed", &handles[0]);
+    assert!(open(&handles[1], &target).is_ok());
 }
 
 #[test]
-fn an_exporter_that_is_gone_is_told() {
-    let told = in_a_new_process("sharing::another_process", "export -");
-    let handle = told.split("handle=").nth(1).unwrap();
+fn the_exit_of_the_exporter_is_reported() {
+    let output = in_a_new_process("sharing::another_process", "export -");
+    let handle = output.split("handle=").nth(1).unwrap();
     let handle = unhex(&handle[..2 * IpcHandle::LENGTH]);
     let handle = IpcHandle::from_bytes(&handle).unwrap();
-    let answer = open(&handle, &place());
+    let answer = open(&handle, &setup());
     let Err(Error::ExporterGone { process }) = answer else {
         panic!("{answer:?}");
     };
     assert_eq!(process, handle.process());
-    // Its number may be another process's by now: this one's, for example.
+    // Its process id may have been reused, here by this process.
     let reused = edited(&handle, 12, &std::process::id().to_le_bytes());
-    let answer = open(&reused, &place());
+    let answer = open(&reused, &setup());
     assert!(
         matches!(answer, Err(Error::ExporterGone { .. })),
         "{answer:?}"
@@ -245,66 +258,66 @@ fn an_exporter_that_is_gone_is_told() {
 }
 
 #[test]
-fn another_machine_and_another_device_are_told() {
-    let place = place();
-    let memory = allocate(&place, UsmKind::Host, 64);
+fn another_machine_and_another_device_are_reported() {
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Host, 64);
     let handle = IpcHandle::new(&memory, 0..64).unwrap();
-    let answer = open(&edited(&handle, 16, &[7; 16]), &place);
+    let answer = open(&edited(&handle, 16, &[7; 16]), &target);
     let Err(error @ Error::AnotherMachine { .. }) = answer else {
         panic!("{answer:?}");
     };
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     assert!(error.to_string().contains(boot.trim()), "{error}");
     assert!(error.to_string().contains("07070707-0707"), "{error}");
-    let answer = open(&edited(&handle, 32, &[9; 16]), &place);
+    let answer = open(&edited(&handle, 32, &[9; 16]), &target);
     let Err(error @ Error::AnotherDevice { .. }) = answer else {
         panic!("{answer:?}");
     };
-    assert!(error.to_string().contains(place.1.name()), "{error}");
+    assert!(error.to_string().contains(target.1.name()), "{error}");
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_told() {
+fn a_file_size_limit_is_reported() {
     in_a_new_process("sharing::another_process", "limited -");
 }
 
 #[test]
-fn a_driver_that_shares_says_so() {
-    assert!(is_supported(place().1.driver()).unwrap());
+fn the_driver_supports_ipc() {
+    assert!(is_supported(setup().1.driver()).unwrap());
 }
 
 #[test]
 fn ranges_are_checked() {
-    let place = place();
-    let memory = allocate(&place, UsmKind::Host, 64);
-    for (range, wrong) in [(0..65, "0 to 65"), (64..65, "64 to 65")] {
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Host, 64);
+    for (range, named) in [(0..65, "0 to 65"), (64..65, "64 to 65")] {
         let error = IpcHandle::new(&memory, range).unwrap_err();
-        assert!(matches!(error, Error::Range { .. }) && error.to_string().contains(wrong));
+        assert!(matches!(error, Error::Range { .. }) && error.to_string().contains(named));
     }
     for size in [0, 64] {
-        let memory = allocate(&place, UsmKind::Host, size);
+        let memory = allocate(&target, UsmKind::Host, size);
         let error = IpcHandle::new(&memory, 0..0).unwrap_err();
         assert!(matches!(error, Error::NothingToShare { .. }), "{error}");
     }
 }
 
 #[test]
-#[ignore = "counts the descriptors and mappings of its process: the next one runs it"]
+#[ignore = "counts the descriptors and mappings of its process; the next test runs it"]
 fn open_and_close_many_times() {
-    let place = place();
+    let target = setup();
     let count = |what: &str| {
         let folder = fs::read_dir(format!("/proc/self/{what}"));
         folder.unwrap().count()
     };
-    let memory = allocate(&place, UsmKind::Shared, 5000);
+    let memory = allocate(&target, UsmKind::Shared, 5000);
     let handle = IpcHandle::new(&memory, 0..5000).unwrap();
     let other = || {
-        let other = allocate(&place, UsmKind::Device, 300_000);
+        let other = allocate(&target, UsmKind::Device, 300_000);
         let handle = IpcHandle::new(&other, 0..300_000).unwrap();
-        drop(open(&handle, &place).unwrap());
+        drop(open(&handle, &target).unwrap());
     };
-    // What stays for good, a pool's memory too, is there after the first time.
-    drop(open(&handle, &place).unwrap());
+    // The first round makes everything that stays for the process's life, a pool's memory included.
+    drop(open(&handle, &target).unwrap());
     other();
     let maps = || {
         let all = fs::read_to_string("/proc/self/maps").unwrap();
@@ -312,7 +325,7 @@ fn open_and_close_many_times() {
     };
     let before = (count("fd"), count("task"), maps());
     for round in 0..10_000 {
-        drop(open(&handle, &place).unwrap());
+        drop(open(&handle, &target).unwrap());
         if round % 50 == 0 {
             other();
         }

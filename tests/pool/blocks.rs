@@ -1,4 +1,4 @@
-//! What every provider's pool does: sizes, alignment, no overlap, every byte back.
+//! The properties of a pool over any provider: sizes, alignment, no overlap, all memory returned.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
@@ -10,20 +10,20 @@ use zeusm::pool::{Block, LARGEST_CLASS, Options, Pool, Provider, SMALLEST_ALIGNM
 use zeusm::usm::{LARGEST_ALIGNMENT, UsmKind};
 use zeusm::{Error, Result};
 
-use crate::provider::Ledger;
+use crate::provider::Tracker;
 
-/// Memory of the heap, to write to.
+/// Provides writable memory from the heap.
 struct Heap;
 
 fn layout(size: usize, alignment: usize) -> Layout {
     Layout::from_size_align(size, alignment.max(4096)).unwrap()
 }
 
-// SAFETY: the allocator's word.
+// SAFETY: the global allocator has the same contract.
 unsafe impl Provider for Heap {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         assert!(alignment <= LARGEST_ALIGNMENT);
-        // SAFETY: the size is not 0. All pieces have the largest alignment, as `free` is not told it.
+        // SAFETY: the size is not 0. All allocations have the largest alignment, as `free` does not get the alignment.
         let memory = unsafe { alloc(layout(size, LARGEST_ALIGNMENT)) };
         Ok(NonNull::new(memory.cast()).unwrap())
     }
@@ -51,7 +51,7 @@ const SIZES: [usize; 14] = [
     5 << 20,
 ];
 
-/// The suite that every provider has to pass.
+/// The conformance suite for providers.
 pub fn conformance<P: Provider>(provider: P) {
     let pool = Pool::new(provider, Options::default());
     let mut blocks = Vec::new();
@@ -100,10 +100,10 @@ fn no_overlap<P: Provider>(blocks: &[Block<P>]) {
 
 #[test]
 fn addresses_conform() {
-    let ledger = Ledger::default();
-    conformance(ledger.provider());
-    assert_eq!(ledger.bytes(), 0);
-    assert_eq!(ledger.frees(), ledger.allocations());
+    let tracker = Tracker::default();
+    conformance(tracker.provider());
+    assert_eq!(tracker.bytes(), 0);
+    assert_eq!(tracker.frees(), tracker.allocations());
 }
 
 #[test]
@@ -116,17 +116,17 @@ fn level_zero_conforms() {
     let device = zeusm::Runtime::get().unwrap().default_device().unwrap();
     let context = zeusm::Context::new(device.driver()).unwrap();
     for kind in [UsmKind::Host, UsmKind::Device, UsmKind::Shared] {
-        conformance(zeusm::usm::LevelZero::new(&context, &device, kind));
+        conformance(zeusm::usm::LevelZeroProvider::new(&context, &device, kind));
     }
 }
 
 #[test]
-fn blocks_hold_what_is_written() {
+fn blocks_keep_their_content() {
     let pool = Pool::new(Heap, Options::default());
     let blocks: Vec<_> = (0..2000u32)
         .map(|index| {
             let block = pool.allocate(1 + (index as usize * 37) % 9000, 0).unwrap();
-            // SAFETY: the block is ours, of the heap, and has that size.
+            // SAFETY: the block is owned, from the heap, and has that size.
             unsafe {
                 block
                     .address()
@@ -138,7 +138,7 @@ fn blocks_hold_what_is_written() {
         .collect();
     for (index, block) in blocks.iter().enumerate() {
         let first = block.address().cast::<u8>().as_ptr();
-        // SAFETY: the block is ours, of the heap, has that size and was written.
+        // SAFETY: the block is owned, from the heap, has that size and was written.
         let bytes = unsafe { std::slice::from_raw_parts(first, block.size()) };
         assert!(bytes.iter().all(|&byte| byte == index as u8));
     }
@@ -146,7 +146,7 @@ fn blocks_hold_what_is_written() {
 
 #[test]
 fn impossible_alignments_are_refused() {
-    let pool = Pool::new(Ledger::default().provider(), Options::default());
+    let pool = Pool::new(Tracker::default().provider(), Options::default());
     for alignment in [3, 48, LARGEST_ALIGNMENT * 2, usize::MAX] {
         let error = pool.allocate(64, alignment).unwrap_err();
         assert!(matches!(error, Error::Alignment { .. }), "{error}");
@@ -155,9 +155,9 @@ fn impossible_alignments_are_refused() {
 }
 
 #[test]
-fn impossible_sizes_are_refused_and_nothing_is_left() {
-    let ledger = Ledger::default();
-    let pool = Pool::new(ledger.provider(), Options::default());
+fn impossible_sizes_are_refused_and_leave_nothing_allocated() {
+    let tracker = Tracker::default();
+    let pool = Pool::new(tracker.provider(), Options::default());
     for size in [(1 << 50) + 1, isize::MAX as usize, usize::MAX] {
         let error = pool.allocate(size, 0).unwrap_err();
         assert!(error.to_string().contains(&size.to_string()), "{error}");
@@ -168,14 +168,14 @@ fn impossible_sizes_are_refused_and_nothing_is_left() {
 }
 
 #[test]
-fn a_freed_block_is_used_again() {
-    let ledger = Ledger::default();
-    let pool = Pool::new(ledger.provider(), Options::default());
+fn a_freed_block_is_reused() {
+    let tracker = Tracker::default();
+    let pool = Pool::new(tracker.provider(), Options::default());
     for size in SIZES {
         let address = pool.allocate(size, 0).unwrap().address();
-        let calls = ledger.allocations();
+        let calls = tracker.allocations();
         assert_eq!(pool.allocate(size, 0).unwrap().address(), address);
-        assert_eq!(ledger.allocations(), calls, "{size} bytes");
+        assert_eq!(tracker.allocations(), calls, "{size} bytes");
     }
 }
 
@@ -205,9 +205,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_sequence_keeps_the_books(steps in prop::collection::vec(step(), 1..300)) {
-        let ledger = Ledger::default();
-        let pool = Pool::new(ledger.provider(), Options::default());
+    fn any_sequence_has_exact_statistics(steps in prop::collection::vec(step(), 1..300)) {
+        let tracker = Tracker::default();
+        let pool = Pool::new(tracker.provider(), Options::default());
         let mut live: Vec<Block<_>> = Vec::new();
         let mut taken = BTreeMap::new();
         let (mut allocations, mut peak) = (0, 0);
@@ -217,7 +217,7 @@ proptest! {
                     let block = pool.allocate(size, 1 << power).unwrap();
                     let address = block.address().addr().get();
                     prop_assert!(address.is_multiple_of(1 << power));
-                    prop_assert!(ledger.covers(address, size));
+                    prop_assert!(tracker.covers(address, size));
                     let before = taken.range(..address).next_back();
                     prop_assert!(before.is_none_or(|(start, size)| start + size <= address));
                     let after = taken.range(address..).next();
@@ -232,8 +232,8 @@ proptest! {
                     taken.remove(&block.address().addr().get());
                 }
                 Step::Trim(keep) => {
-                    let before = ledger.bytes();
-                    prop_assert_eq!(pool.trim(keep), before - ledger.bytes());
+                    let before = tracker.bytes();
+                    prop_assert_eq!(pool.trim(keep), before - tracker.bytes());
                 }
                 Step::ResetPeak => {
                     pool.reset_peak();
@@ -245,15 +245,15 @@ proptest! {
             prop_assert_eq!(statistics.used_count, live.len());
             prop_assert_eq!(statistics.requested_bytes, taken.values().sum::<usize>());
             prop_assert!(statistics.used_bytes >= statistics.requested_bytes);
-            prop_assert_eq!(statistics.total_bytes, ledger.bytes());
+            prop_assert_eq!(statistics.total_bytes, tracker.bytes());
             prop_assert_eq!(statistics.free_bytes, statistics.total_bytes - statistics.used_bytes);
             prop_assert_eq!(statistics.peak_bytes, peak);
             prop_assert_eq!(statistics.allocations, allocations);
             prop_assert_eq!(statistics.hits + statistics.misses, allocations);
-            prop_assert_eq!(statistics.misses, ledger.allocations() as u64);
+            prop_assert_eq!(statistics.misses, tracker.allocations() as u64);
         }
         live.clear();
         drop(pool);
-        prop_assert_eq!(ledger.bytes(), 0);
+        prop_assert_eq!(tracker.bytes(), 0);
     }
 }

@@ -1,51 +1,52 @@
-//! What may go wrong: providers that refuse, limits, callbacks, other threads, forks, and pools that go first.
+//! Failures: providers that refuse, limits, callbacks, concurrent threads, forks, and pools that are dropped first.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, OnceLock, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
-use zeusm::pool::{Found, Options, Pool, Provider, find};
+use parking_lot::Mutex;
+use zeusm::pool::{Lookup, Options, Pool, Provider, lookup};
 use zeusm::{Error, Result};
 
-use crate::provider::{Addresses, Ledger};
+use crate::provider::{Addresses, Tracker};
 
 const MIB: usize = 1 << 20;
 
-fn pool(ledger: &Ledger) -> Pool<Addresses> {
-    Pool::new(ledger.provider(), Options::default())
+fn pool(tracker: &Tracker) -> Pool<Addresses> {
+    Pool::new(tracker.provider(), Options::default())
 }
 
 #[test]
-fn unused_memory_is_given_back_before_an_allocation_fails() {
-    let ledger = Ledger::with_capacity(16 * MIB);
-    let pool = pool(&ledger);
+fn free_memory_is_returned_before_an_allocation_fails() {
+    let tracker = Tracker::with_capacity(16 * MIB);
+    let pool = pool(&tracker);
     drop(pool.allocate(12 * MIB, 0).unwrap());
     drop(pool.allocate(64, 0).unwrap());
-    assert!(ledger.bytes() > 12 * MIB);
-    // Twice what would fit beside that.
+    assert!(tracker.bytes() > 12 * MIB);
+    // Twice as much as would fit beside the cached memory.
     let large = pool.allocate(16 * MIB, 0).unwrap();
-    assert_eq!(ledger.bytes(), 16 * MIB);
+    assert_eq!(tracker.bytes(), 16 * MIB);
     assert_eq!(pool.statistics().failures, 0);
     drop(large);
-    // Not even a small block has room without the unused large one going.
+    // Even a small block needs the cached large one to be returned.
     drop(pool.allocate(64, 0).unwrap());
 }
 
 #[test]
-fn the_last_bytes_serve_a_small_block() {
-    // A whole slab of this class would not fit.
-    let ledger = Ledger::with_capacity(MIB);
-    let pool = pool(&ledger);
+fn a_slab_that_does_not_fit_becomes_a_single_block() {
+    // A slab of the usual size would not fit.
+    let tracker = Tracker::with_capacity(MIB);
+    let pool = pool(&tracker);
     assert_eq!(pool.allocate(MIB, 0).unwrap().size(), MIB);
 }
 
 #[test]
 fn a_failure_has_the_figures_and_the_cause() {
-    let ledger = Ledger::with_capacity(4 * MIB);
-    let pool = pool(&ledger);
+    let tracker = Tracker::with_capacity(4 * MIB);
+    let pool = pool(&tracker);
     let live = pool.allocate(3 * MIB, 0).unwrap();
     let error = pool.allocate(2 * MIB, 0).unwrap_err();
     assert_eq!(
@@ -65,12 +66,16 @@ fn a_failure_has_the_figures_and_the_cause() {
 
 #[test]
 fn a_limit_holds_and_can_be_below_what_is_in_use() {
-    let ledger = Ledger::default();
-    let pool = pool(&ledger);
+    let tracker = Tracker::default();
+    let pool = pool(&tracker);
     let live = pool.allocate(8 * MIB, 0).unwrap();
     drop(pool.allocate(32 * MIB, 0).unwrap());
     pool.set_limit(Some(4 * MIB));
-    assert_eq!(ledger.bytes(), 8 * MIB, "the unused piece had to go");
+    assert_eq!(
+        tracker.bytes(),
+        8 * MIB,
+        "the free chunk had to be returned"
+    );
     assert_eq!(pool.statistics().limit, Some(4 * MIB));
     let error = pool.allocate(64, 0).unwrap_err();
     assert!(matches!(&error, Error::Pool { cause, limit: Some(_), .. }
@@ -78,55 +83,53 @@ fn a_limit_holds_and_can_be_below_what_is_in_use() {
     assert!(error.to_string().contains(&(4 * MIB).to_string()));
     drop(live);
     let small = pool.allocate(64, 0).unwrap();
-    assert!(ledger.bytes() <= 4 * MIB);
+    assert!(tracker.bytes() <= 4 * MIB);
     pool.set_limit(None);
     drop(pool.allocate(8 * MIB, 0).unwrap());
     drop(small);
 }
 
 #[test]
-fn a_limit_counts_what_is_cached() {
-    let ledger = Ledger::default();
+fn a_limit_includes_cached_memory() {
+    let tracker = Tracker::default();
     let options = Options {
         limit: Some(10 * MIB),
         ..Options::default()
     };
-    let pool = Pool::new(ledger.provider(), options);
+    let pool = Pool::new(tracker.provider(), options);
     for size in 2..10 {
         drop(pool.allocate(size * MIB, 0).unwrap());
     }
-    assert!(ledger.most() <= 10 * MIB, "{}", ledger.most());
+    assert!(tracker.peak_bytes() <= 10 * MIB, "{}", tracker.peak_bytes());
 }
 
 #[test]
-fn the_cache_has_a_cap_and_the_oldest_goes() {
-    let ledger = Ledger::default();
+fn the_cache_has_a_cap_and_evicts_the_oldest() {
+    let tracker = Tracker::default();
     let options = Options {
         largest_cache: 10 * MIB,
         ..Options::default()
     };
-    let pool = Pool::new(ledger.provider(), options);
+    let pool = Pool::new(tracker.provider(), options);
     let blocks: Vec<_> = (4..7).map(|size| pool.allocate(size * MIB, 0)).collect();
     drop(blocks);
-    assert!(ledger.bytes() <= 10 * MIB);
-    let calls = ledger.allocations();
+    assert!(tracker.bytes() <= 10 * MIB);
+    let calls = tracker.allocations();
     drop(pool.allocate(6 * MIB, 0).unwrap());
-    assert_eq!(ledger.allocations(), calls, "the newest is still there");
+    assert_eq!(tracker.allocations(), calls, "the newest is still there");
     drop(pool.allocate(20 * MIB, 0).unwrap());
     assert_eq!(
-        ledger.bytes(),
+        tracker.bytes(),
         6 * MIB,
-        "too large to be kept, or to drive out what is"
+        "a chunk over the cap is neither cached nor evicts others"
     );
 }
 
 #[test]
-fn a_callback_can_make_room() {
-    let ledger = Ledger::with_capacity(8 * MIB);
-    let pool = pool(&ledger);
-    let hoard = Arc::new(parking_lot::Mutex::new(Some(
-        pool.allocate(8 * MIB, 0).unwrap(),
-    )));
+fn a_callback_can_free_memory() {
+    let tracker = Tracker::with_capacity(8 * MIB);
+    let pool = pool(&tracker);
+    let hoard = Arc::new(Mutex::new(Some(pool.allocate(8 * MIB, 0).unwrap())));
     let seen = Arc::new(AtomicUsize::new(0));
     let (to_free, sizes) = (Arc::clone(&hoard), Arc::clone(&seen));
     pool.set_failure_callback(move |failure| {
@@ -134,7 +137,7 @@ fn a_callback_can_make_room() {
         assert_eq!(failure.total_bytes, 8 * MIB);
         Ok(to_free.lock().take().is_some())
     });
-    // What the callback freed is cached, and has to go before this fits.
+    // The block that the callback frees is cached, and has to be returned before this fits.
     drop(pool.allocate(6 * MIB, 0).unwrap());
     assert_eq!(seen.load(Ordering::SeqCst), 6 * MIB);
     assert_eq!(pool.statistics().failures, 0);
@@ -143,10 +146,10 @@ fn a_callback_can_make_room() {
 
 #[test]
 fn a_callback_that_cannot_help_leaves_the_providers_answer() {
-    let ledger = Ledger::with_capacity(MIB);
-    let pool = pool(&ledger);
-    for promise in [false, true] {
-        pool.set_failure_callback(move |_| Ok(promise));
+    let tracker = Tracker::with_capacity(MIB);
+    let pool = pool(&tracker);
+    for retry in [false, true] {
+        pool.set_failure_callback(move |_| Ok(retry));
         let error = pool.allocate(2 * MIB, 0).unwrap_err();
         assert!(error.result().is_some(), "{error}");
     }
@@ -154,8 +157,8 @@ fn a_callback_that_cannot_help_leaves_the_providers_answer() {
 
 #[test]
 fn a_callback_that_fails_fails_the_allocation() {
-    let ledger = Ledger::with_capacity(MIB);
-    let pool = pool(&ledger);
+    let tracker = Tracker::with_capacity(MIB);
+    let pool = pool(&tracker);
     pool.set_failure_callback(|_| Err(Error::Callback("the user's own words".into())));
     let error = pool.allocate(2 * MIB, 0).unwrap_err();
     assert!(error.to_string().contains("the user's own words"));
@@ -163,10 +166,10 @@ fn a_callback_that_fails_fails_the_allocation() {
 }
 
 #[test]
-fn a_callback_that_panics_leaves_the_pool_whole() {
-    let ledger = Ledger::with_capacity(4 * MIB);
-    let pool = pool(&ledger);
-    pool.set_failure_callback(|_| panic!("as the test wants"));
+fn a_callback_that_panics_leaves_the_pool_usable() {
+    let tracker = Tracker::with_capacity(4 * MIB);
+    let pool = pool(&tracker);
+    pool.set_failure_callback(|_| panic!("the test's panic"));
     for _ in 0..2 {
         let panicked = catch_unwind(AssertUnwindSafe(|| pool.allocate(5 * MIB, 0)));
         assert!(panicked.is_err());
@@ -175,13 +178,13 @@ fn a_callback_that_panics_leaves_the_pool_whole() {
         drop(live);
     }
     pool.free_all_blocks();
-    assert_eq!(ledger.bytes(), 0);
+    assert_eq!(tracker.bytes(), 0);
 }
 
 #[test]
-fn a_callback_may_allocate_and_is_not_called_for_that() {
-    let ledger = Ledger::with_capacity(4 * MIB);
-    let pool = pool(&ledger);
+fn a_callback_may_allocate_and_is_not_called_recursively() {
+    let tracker = Tracker::with_capacity(4 * MIB);
+    let pool = pool(&tracker);
     let (inner, calls) = (pool.clone(), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&calls);
     pool.set_failure_callback(move |_| {
@@ -193,29 +196,29 @@ fn a_callback_may_allocate_and_is_not_called_for_that() {
     });
     assert!(pool.allocate(5 * MIB, 0).is_err());
     assert_eq!(calls.load(Ordering::SeqCst), 1);
-    // The pool is in its own callback; without this it would never go.
+    // The callback owns the pool: without this, the cycle would never be freed.
     pool.clear_failure_callback();
 }
 
 #[test]
 fn blocks_outlive_their_pool() {
-    let ledger = Ledger::default();
-    let pool = pool(&ledger);
+    let tracker = Tracker::default();
+    let pool = pool(&tracker);
     let blocks: Vec<_> = [64, 5000, 3 * MIB]
         .map(|size| pool.allocate(size, 0).unwrap())
         .into();
     drop(pool);
     for block in &blocks {
-        assert!(ledger.covers(block.address().addr().get(), block.size()));
+        assert!(tracker.covers(block.address().addr().get(), block.size()));
     }
     drop(blocks);
-    assert_eq!(ledger.bytes(), 0, "the last block takes the pool with it");
+    assert_eq!(tracker.bytes(), 0, "the pool is freed with its last block");
 }
 
 #[test]
 fn blocks_may_be_freed_on_another_thread() {
-    let ledger = Ledger::default();
-    let pool = pool(&ledger);
+    let tracker = Tracker::default();
+    let pool = pool(&tracker);
     for _ in 0..10 {
         let blocks: Vec<_> = (1..500).map(|n| pool.allocate(n * 31, 0)).collect();
         std::thread::spawn(move || drop(blocks)).join().unwrap();
@@ -223,39 +226,42 @@ fn blocks_may_be_freed_on_another_thread() {
     let statistics = pool.statistics();
     assert_eq!((statistics.used_count, statistics.used_bytes), (0, 0));
     pool.free_all_blocks();
-    assert_eq!(ledger.bytes(), 0);
+    assert_eq!(tracker.bytes(), 0);
 }
 
 #[test]
-fn addresses_are_known_to_be_used_or_not() {
-    let ledger = Ledger::default();
-    let pool = pool(&ledger);
+fn lookup_tells_allocated_from_free_addresses() {
+    let tracker = Tracker::default();
+    let pool = pool(&tracker);
     for size in [10, 100, 5000, 3 * MIB] {
         let block = pool.allocate(size, 0).unwrap();
         let neighbour = pool.allocate(size, 0).unwrap();
         let start = block.address().addr().get();
         for offset in [0, 1, size - 1] {
-            assert_eq!(find(start + offset), Found::Used(start..start + size));
+            assert_eq!(
+                lookup(start + offset),
+                Lookup::Allocated(start..start + size)
+            );
         }
         drop(block);
-        assert_eq!(find(start), Found::Unused);
+        assert_eq!(lookup(start), Lookup::Free);
         drop(neighbour);
         pool.free_all_blocks();
-        assert_eq!(find(start), Found::Elsewhere);
+        assert_eq!(lookup(start), Lookup::NotPooled);
     }
-    assert_eq!(find(8), Found::Elsewhere);
-    assert_eq!(find(usize::MAX), Found::Elsewhere);
+    assert_eq!(lookup(8), Lookup::NotPooled);
+    assert_eq!(lookup(usize::MAX), Lookup::NotPooled);
 }
 
-/// Answers the first two calls only when both are there.
-struct Meeting {
+/// Blocks the first two calls until both are in progress.
+struct Rendezvous {
     addresses: Addresses,
     both: Barrier,
     calls: AtomicUsize,
 }
 
-// SAFETY: as of what it is made of.
-unsafe impl Provider for Meeting {
+// SAFETY: the contract is that of `Addresses`.
+unsafe impl Provider for Rendezvous {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         if self.calls.fetch_add(1, Ordering::SeqCst) < 2 {
             self.both.wait();
@@ -264,16 +270,16 @@ unsafe impl Provider for Meeting {
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
-        // SAFETY: the caller's word.
+        // SAFETY: the contract is the same.
         unsafe { self.addresses.free(address, size) };
     }
 }
 
 #[test]
 fn threads_that_grow_a_class_at_once_leave_nothing_behind() {
-    let ledger = Ledger::default();
-    let provider = Meeting {
-        addresses: ledger.provider(),
+    let tracker = Tracker::default();
+    let provider = Rendezvous {
+        addresses: tracker.provider(),
         both: Barrier::new(2),
         calls: AtomicUsize::new(0),
     };
@@ -283,23 +289,23 @@ fn threads_that_grow_a_class_at_once_leave_nothing_behind() {
             scope.spawn(|| drop(pool.allocate(64, 0).unwrap()));
         }
     });
-    assert_eq!(ledger.allocations(), 2);
+    assert_eq!(tracker.allocations(), 2);
     pool.free_all_blocks();
-    assert_eq!(ledger.bytes(), 0);
+    assert_eq!(tracker.bytes(), 0);
 }
 
-/// Has another thread use all of its pool during each call.
-struct Meddler {
+/// Uses the whole API of its pool from another thread during each call.
+struct Reentrant {
     addresses: Addresses,
-    pool: Arc<OnceLock<Pool<Meddler>>>,
-    /// Whether that thread is at it: its own calls are let be.
+    pool: Arc<Mutex<Option<Pool<Reentrant>>>>,
+    /// Whether that thread is running: its own calls do not recurse.
     busy: AtomicBool,
     calls: Arc<AtomicUsize>,
 }
 
-impl Meddler {
-    fn meddle(&self) {
-        let Some(pool) = self.pool.get().cloned() else {
+impl Reentrant {
+    fn use_the_pool(&self) {
+        let Some(pool) = self.pool.lock().clone() else {
             return;
         };
         if self.busy.swap(true, Ordering::SeqCst) {
@@ -312,53 +318,58 @@ impl Meddler {
             assert!(pool.allocate(1 << 51, 0).is_err());
             pool.trim(0);
             pool.reset_peak();
-            done.send(find(pool.statistics().used_bytes)).unwrap();
+            done.send(lookup(pool.statistics().used_bytes)).unwrap();
         });
-        let patience = Duration::from_secs(60);
-        waiting.recv_timeout(patience).expect("a lock is held");
+        let timeout = Duration::from_secs(60);
+        waiting.recv_timeout(timeout).expect("a lock is held");
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.busy.store(false, Ordering::SeqCst);
     }
 }
 
-// SAFETY: as of what it is made of.
-unsafe impl Provider for Meddler {
+// SAFETY: the contract is that of `Addresses`.
+unsafe impl Provider for Reentrant {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
-        self.meddle();
+        self.use_the_pool();
         self.addresses.allocate(size, alignment)
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
-        self.meddle();
-        // SAFETY: the caller's word.
+        self.use_the_pool();
+        // SAFETY: the contract is the same.
         unsafe { self.addresses.free(address, size) };
     }
 }
 
 #[test]
 fn no_lock_is_held_while_the_provider_is_called() {
-    let ledger = Ledger::default();
-    let (cell, calls) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
-    let provider = Meddler {
-        addresses: ledger.provider(),
+    let tracker = Tracker::default();
+    let (cell, calls) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
+    let provider = Reentrant {
+        addresses: tracker.provider(),
         pool: Arc::clone(&cell),
         busy: AtomicBool::new(false),
         calls: Arc::clone(&calls),
     };
     let pool = Pool::new(provider, Options::default());
     pool.set_failure_callback(|_| Ok(true));
-    assert!(cell.set(pool.clone()).is_ok());
+    *cell.lock() = Some(pool.clone());
     let blocks = [64, 5000, 300_000, 3 * MIB].map(|size| pool.allocate(size, 0).unwrap());
     assert_eq!(calls.load(Ordering::SeqCst), 4);
     drop(blocks);
     pool.free_all_blocks();
-    assert!(calls.load(Ordering::SeqCst) > 4, "frees were calls, too");
-    assert_eq!(ledger.bytes(), 0);
+    assert!(
+        calls.load(Ordering::SeqCst) > 4,
+        "frees call the provider, too"
+    );
+    assert_eq!(tracker.bytes(), 0);
+    // The provider owns its pool: without this, the cycle would never be freed.
+    cell.lock().take();
 }
 
-/// Runs `check` in a child and tells whether it ended well.
+/// Runs `check` in a child process; whether it succeeded.
 fn in_child(check: impl FnOnce()) -> bool {
-    // SAFETY: the child runs the closure and leaves, with no destructor of the parent's.
+    // SAFETY: the child runs the closure and exits without running the parent's destructors.
     match unsafe { libc::fork() } {
         0 => {
             let answer = catch_unwind(AssertUnwindSafe(check));
@@ -368,7 +379,7 @@ fn in_child(check: impl FnOnce()) -> bool {
         child => {
             assert!(child > 0);
             let mut status = 0;
-            // SAFETY: the child is ours and not waited for yet.
+            // SAFETY: the process is a child that has not been waited for yet.
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
             status == 0
         }
@@ -376,14 +387,14 @@ fn in_child(check: impl FnOnce()) -> bool {
 }
 
 #[test]
-fn a_child_drops_what_it_inherits_and_has_the_pool_anew() {
-    let ledger = Ledger::default();
-    let pool = pool(&ledger);
+fn a_child_can_drop_inherited_blocks_and_has_an_empty_pool() {
+    let tracker = Tracker::default();
+    let pool = pool(&tracker);
     let kept = pool.allocate(1000, 0).unwrap();
     let mut inherited = Some(pool.allocate(1000, 0).unwrap());
     let large = pool.allocate(3 * MIB, 0).unwrap();
     let before = pool.statistics();
-    // Threads that hold the pool's locks most of the time: the child may find any of them taken, for ever.
+    // Threads that hold the pool's locks most of the time, so that the child inherits some of them locked.
     let stop = Arc::new(AtomicBool::new(false));
     let busy: Vec<_> = (0..4)
         .map(|_| {
@@ -401,11 +412,14 @@ fn a_child_drops_what_it_inherits_and_has_the_pool_anew() {
         assert!(in_child(|| {
             let block = inherited.take().unwrap();
             let address = block.address().addr().get();
-            assert_eq!(find(address), Found::Used(address..address + 1000));
+            assert_eq!(lookup(address), Lookup::Allocated(address..address + 1000));
             drop(block);
-            assert_eq!(find(address), Found::Unused);
+            assert_eq!(lookup(address), Lookup::Free);
             let address = large.address().addr().get();
-            assert_eq!(find(address), Found::Used(address..address + 3 * MIB));
+            assert_eq!(
+                lookup(address),
+                Lookup::Allocated(address..address + 3 * MIB)
+            );
             assert_eq!(pool.trim(0), 0);
             assert_eq!(pool.statistics().total_bytes, 0);
         }));
@@ -416,19 +430,19 @@ fn a_child_drops_what_it_inherits_and_has_the_pool_anew() {
     }
     let after = pool.statistics();
     assert_eq!(after.used_bytes, before.used_bytes);
-    // The provider's own lock is free now, so a child can use it.
+    // The tracker's own lock is free now, so a child can allocate.
     assert!(in_child(|| {
         let block = pool.allocate(100, 0).unwrap();
         assert_eq!(block.size(), 100);
         let address = block.address().addr().get();
-        assert_eq!(find(address), Found::Used(address..address + 100));
+        assert_eq!(lookup(address), Lookup::Allocated(address..address + 100));
         assert_eq!(pool.statistics().allocations, 1);
-        let other = Pool::new(Ledger::default().provider(), Options::default());
+        let other = Pool::new(Tracker::default().provider(), Options::default());
         drop(other.allocate(100, 0).unwrap());
         assert_eq!(other.statistics().allocations, 1);
     }));
     assert_eq!(pool.statistics(), after);
     drop((kept, inherited, large));
     drop(pool);
-    assert_eq!(ledger.bytes(), 0);
+    assert_eq!(tracker.bytes(), 0);
 }

@@ -2,21 +2,21 @@
 
 use zeusm::pool::{Options, Pool};
 
-use crate::provider::{Addresses, Ledger};
+use crate::provider::{Addresses, Tracker};
 
 const MIB: usize = 1 << 20;
 
 fn pool() -> Pool<Addresses> {
-    Pool::new(Ledger::default().provider(), Options::default())
+    Pool::new(Tracker::default().provider(), Options::default())
 }
 
 #[test]
-fn a_new_pool_has_nothing() {
+fn a_new_pool_is_empty() {
     assert_eq!(pool().statistics(), Default::default());
 }
 
 #[test]
-fn hits_and_misses_are_told_apart() {
+fn hits_and_misses_are_counted() {
     let pool = pool();
     let first = pool.allocate(64, 0).unwrap();
     let second = pool.allocate(64, 0).unwrap();
@@ -31,12 +31,16 @@ fn hits_and_misses_are_told_apart() {
 }
 
 #[test]
-fn peaks_begin_anew() {
+fn peaks_can_be_reset() {
     let pool = pool();
     let keep = pool.allocate(4 * MIB, 0).unwrap();
     drop(pool.allocate(8 * MIB, 0).unwrap());
     assert_eq!(pool.statistics().peak_bytes, 12 * MIB);
-    assert_eq!(pool.statistics().peak_bytes, 12 * MIB, "asking is harmless");
+    assert_eq!(
+        pool.statistics().peak_bytes,
+        12 * MIB,
+        "reading has no effect"
+    );
     pool.reset_peak();
     assert_eq!(pool.statistics().peak_bytes, 4 * MIB);
     drop(keep);
@@ -46,7 +50,7 @@ fn peaks_begin_anew() {
 }
 
 #[test]
-fn scopes_count_what_happens_in_them() {
+fn scopes_count_their_own_changes() {
     let pool = pool();
     let before = pool.allocate(2 * MIB, 0).unwrap();
     drop(pool.allocate(64 * MIB, 0).unwrap());
@@ -68,11 +72,15 @@ fn scopes_count_what_happens_in_them() {
     assert_eq!(report.allocations, 3);
     assert_eq!(report.peak_bytes, 2 * MIB as i64 + 64);
     assert_eq!(report.used_count, -1);
-    assert_eq!(pool.statistics().peak_bytes, 66 * MIB, "scopes leave it be");
+    assert_eq!(
+        pool.statistics().peak_bytes,
+        66 * MIB,
+        "scopes do not change it"
+    );
 }
 
 #[test]
-fn trim_keeps_what_it_is_told_to() {
+fn trim_keeps_the_given_number_of_bytes() {
     let pool = pool();
     let blocks: Vec<_> = (0..4).map(|_| pool.allocate(4 * MIB, 0)).collect();
     drop(blocks);
@@ -83,22 +91,22 @@ fn trim_keeps_what_it_is_told_to() {
 }
 
 #[test]
-fn a_block_that_lies_ready_is_had_without_waiting() {
+fn a_cached_block_is_allocated_without_the_provider() {
     let pool = pool();
     for (size, alignment) in [(1000, 0), (64, 4096), (MIB, 0)] {
-        assert!(pool.allocate_kept(size, alignment).is_none());
+        assert!(pool.allocate_cached(size, alignment).is_none());
         let address = pool.allocate(size, alignment).unwrap().address();
         let before = pool.statistics();
-        let kept = pool.allocate_kept(size, alignment).unwrap();
+        let kept = pool.allocate_cached(size, alignment).unwrap();
         assert_eq!((kept.address(), kept.size()), (address, size));
         let statistics = pool.statistics();
         assert_eq!(statistics.hits, before.hits + 1);
         assert_eq!(statistics.used_count, 1);
     }
-    assert!(pool.allocate_kept(1000, 3).is_none());
+    assert!(pool.allocate_cached(1000, 3).is_none());
     drop(pool.allocate(3 * MIB, 0));
     assert!(
-        pool.allocate_kept(3 * MIB, 0).is_none(),
-        "never a large one"
+        pool.allocate_cached(3 * MIB, 0).is_none(),
+        "large blocks are not in magazines"
     );
 }

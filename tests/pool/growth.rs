@@ -1,4 +1,4 @@
-//! How a pool grows: as it is told to, by little more than what is in use, and without becoming slower.
+//! How a pool grows: as its options say, with little overhead over the bytes in use, and without becoming slower.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 use zeusm::pool::{Growth, Options, Pool};
 
 use crate::mixes;
-use crate::provider::{Addresses, Ledger};
+use crate::provider::{Addresses, Tracker};
 
-fn growing(growth: Growth) -> (Ledger, Pool<Addresses>) {
-    let ledger = Ledger::default();
+fn growing(growth: Growth) -> (Tracker, Pool<Addresses>) {
+    let tracker = Tracker::default();
     let options = Options {
         growth,
         ..Options::default()
     };
-    let pool = Pool::new(ledger.provider(), options);
-    (ledger, pool)
+    let pool = Pool::new(tracker.provider(), options);
+    (tracker, pool)
 }
 
 #[test]
 fn slabs_grow_within_their_bounds() {
     const SMALLEST: usize = 16 << 10;
     const LARGEST: usize = 64 << 10;
-    let (ledger, pool) = growing(Growth {
+    let (tracker, pool) = growing(Growth {
         first_slab: SMALLEST,
         largest_slab: LARGEST,
         divisor: 2,
@@ -31,9 +31,9 @@ fn slabs_grow_within_their_bounds() {
     let mut blocks = Vec::new();
     let mut slabs = Vec::new();
     while slabs.len() < 10 {
-        let held = ledger.bytes();
+        let held = tracker.bytes();
         blocks.push(pool.allocate(64, 0).unwrap());
-        let slab = ledger.bytes() - held;
+        let slab = tracker.bytes() - held;
         if slab > 0 {
             let expected = (held / 2).clamp(SMALLEST, LARGEST);
             // Rounded up to a page.
@@ -48,26 +48,26 @@ fn slabs_grow_within_their_bounds() {
 }
 
 #[test]
-fn unused_pieces_go_where_more_would_be_too_much() {
+fn free_chunks_are_returned_beyond_the_allowed_overhead() {
     const MIB: usize = 1 << 20;
     let usual = Growth::default();
     let strict = Growth {
-        unchecked: 0,
+        overhead_threshold: 0,
         ..usual
     };
     for (growth, held) in [(usual, 9 * MIB), (strict, 5 * MIB)] {
-        let (ledger, pool) = growing(growth);
+        let (tracker, pool) = growing(growth);
         drop(pool.allocate(4 * MIB, 0).unwrap());
-        // The first is too small to serve again.
+        // The first chunk is too small to be reused.
         let block = pool.allocate(5 * MIB, 0).unwrap();
-        assert_eq!(ledger.bytes(), held);
+        assert_eq!(tracker.bytes(), held);
         drop(block);
     }
 }
 
 #[test]
-fn what_other_threads_freed_serves_before_the_provider_is_asked() {
-    let (ledger, pool) = growing(Growth::default());
+fn chunks_that_other_threads_freed_are_reused_before_the_provider_is_called() {
+    let (tracker, pool) = growing(Growth::default());
     for _ in 0..10 {
         for size in [3 << 20, 20 << 20] {
             let other = pool.clone();
@@ -75,20 +75,20 @@ fn what_other_threads_freed_serves_before_the_provider_is_asked() {
             std::thread::spawn(free_one).join().unwrap();
         }
     }
-    assert_eq!(ledger.allocations(), 2);
+    assert_eq!(tracker.allocations(), 2);
     pool.free_all_blocks();
-    assert_eq!(ledger.bytes(), 0);
+    assert_eq!(tracker.bytes(), 0);
 }
 
 #[test]
 fn mixes_fragment_little() {
     for (name, mix) in mixes::all() {
         assert!(mix.sizes >= mixes::SIZES);
-        let ledger = Ledger::default();
-        let pool = Pool::new(ledger.provider(), Options::default());
+        let tracker = Tracker::default();
+        let pool = Pool::new(tracker.provider(), Options::default());
         mix.play(&pool);
         assert_eq!(pool.statistics().allocations, mix.sizes as u64);
-        let ratio = ledger.most() as f64 / mix.peak as f64;
+        let ratio = tracker.peak_bytes() as f64 / mix.peak as f64;
         println!("{name}: {ratio:.3} times the {} MiB in use", mix.peak >> 20);
         assert!(ratio <= 1.25, "{name}: {ratio:.3} times the peak in use");
     }
@@ -96,9 +96,9 @@ fn mixes_fragment_little() {
 
 #[test]
 fn a_million_live_blocks_do_not_slow_it_down() {
-    let pool = Pool::new(Ledger::default().provider(), Options::default());
+    let pool = Pool::new(Tracker::default().provider(), Options::default());
     let few: Vec<_> = (0..1000).map(|_| pool.allocate(64, 0)).collect();
-    let other = Pool::new(Ledger::default().provider(), Options::default());
+    let other = Pool::new(Tracker::default().provider(), Options::default());
     let many: Vec<_> = (0..1_000_000).map(|_| other.allocate(64, 0)).collect();
     // A hundred blocks at a time, so that more than the shard's own are used.
     let time = |pool: &Pool<Addresses>| {
@@ -109,7 +109,7 @@ fn a_million_live_blocks_do_not_slow_it_down() {
         }
         begin.elapsed()
     };
-    // The shortest of many: whatever else the machine does only ever adds to that. A busy one needs more of them.
+    // The minimum of many runs, as other load only adds time. A busy machine needs more of them.
     let (mut with_few, mut with_many) = (Duration::MAX, Duration::MAX);
     let mut ratio = f64::MAX;
     for round in 0..5000 {

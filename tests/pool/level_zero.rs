@@ -1,14 +1,14 @@
-//! Allocations from a context's pools: what their pointers are known as, and what happens around running work.
+//! Allocations from a context's pools: the attributes of their pointers, and reuse while work is in flight.
 
 use std::sync::Arc;
 
 use zeusm::pool::{Options, Pool};
-use zeusm::usm::{Allocation, LevelZero};
+use zeusm::usm::{Allocation, LevelZeroProvider};
 use zeusm::{Completion, Context, Device, Error, IpcHandle, Queue, Runtime, UsmKind};
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
-fn place() -> (Context, Device) {
+fn setup() -> (Context, Device) {
     let device = Runtime::get().unwrap().default_device().unwrap();
     (Context::new(device.driver()).unwrap(), device)
 }
@@ -20,7 +20,7 @@ fn fill(queue: &Queue, memory: &Allocation, value: u8) -> Option<zeusm::Event> {
 
 #[test]
 fn a_context_has_one_pool_for_each_kind() {
-    let (context, device) = place();
+    let (context, device) = setup();
     let pools = KINDS.map(|kind| context.pool(&device, kind).unwrap());
     for (pool, kind) in pools.iter().zip(KINDS) {
         assert_eq!(pool.provider().kind(), kind);
@@ -31,15 +31,15 @@ fn a_context_has_one_pool_for_each_kind() {
         let again = context.clone().pool(&device, kind).unwrap();
         assert_eq!(again.statistics().used_count, 1);
     }
-    let (other, _) = place();
+    let (other, _) = setup();
     let elsewhere = other.pool(&device, UsmKind::Host).unwrap();
     drop(Allocation::in_pool(&pools[0], 100, 0).unwrap());
     assert_eq!(elsewhere.statistics().allocations, 0);
 }
 
 #[test]
-fn a_pointer_is_known_as_its_own_allocation_and_not_the_slab() {
-    let (context, device) = place();
+fn pointer_attributes_are_those_of_the_block_and_not_of_the_slab() {
+    let (context, device) = setup();
     for kind in KINDS {
         let pool = context.pool(&device, kind).unwrap();
         let block = Allocation::in_pool(&pool, 100, 0).unwrap();
@@ -58,15 +58,15 @@ fn a_pointer_is_known_as_its_own_allocation_and_not_the_slab() {
         drop(block);
         let freed = context.pointer_attributes(base).unwrap_err();
         assert!(matches!(freed, Error::UnknownPointer { .. }));
-        let (other, _) = place();
+        let (other, _) = setup();
         let foreign = other.pointer_attributes(neighbour.as_ptr().addr());
-        assert!(foreign.is_err(), "another context does not know it");
+        assert!(foreign.is_err(), "it is unknown to another context");
     }
 }
 
 #[test]
-fn direct_allocations_are_no_pools() {
-    let (context, device) = place();
+fn direct_allocations_belong_to_no_pool() {
+    let (context, device) = setup();
     let memory = Allocation::direct(&context, &device, UsmKind::Shared, 100, 0).unwrap();
     assert!(!memory.is_pooled());
     let pool = context.pool(&device, UsmKind::Shared).unwrap();
@@ -78,8 +78,8 @@ fn direct_allocations_are_no_pools() {
 
 #[test]
 fn a_failure_names_the_memory_and_the_pools_figures() {
-    let (context, device) = place();
-    let provider = LevelZero::new(&context, &device, UsmKind::Device);
+    let (context, device) = setup();
+    let provider = LevelZeroProvider::new(&context, &device, UsmKind::Device);
     let options = Options {
         limit: Some(1 << 20),
         ..Options::default()
@@ -96,14 +96,14 @@ fn a_failure_names_the_memory_and_the_pools_figures() {
 
 #[test]
 fn allocations_outlive_context_and_pool() {
-    let (context, device) = place();
+    let (context, device) = setup();
     let pool = context.pool(&device, UsmKind::Shared).unwrap();
     let memory = Allocation::in_pool(&pool, 1000, 0).unwrap();
     drop((pool, context));
     let context = memory.context().clone();
     let base = memory.as_ptr().addr();
     assert_eq!(context.pointer_attributes(base).unwrap().size, 1000);
-    // Its pools went with the context's last owner: what is allocated now is direct.
+    // The pools were dropped with the context's last owner, so new allocations are direct.
     assert!(context.pool(&device, UsmKind::Shared).is_none());
     let other = Allocation::new(&context, &device, UsmKind::Shared, 100, 0).unwrap();
     assert!(!other.is_pooled());
@@ -112,24 +112,24 @@ fn allocations_outlive_context_and_pool() {
 }
 
 #[test]
-fn a_block_is_not_handed_out_while_work_on_it_runs() {
-    let (context, device) = place();
+fn a_block_is_not_reused_while_work_on_it_is_in_flight() {
+    let (context, device) = setup();
     let queue = Queue::new(&context, &device).unwrap();
     let pool = context.pool(&device, UsmKind::Shared).unwrap();
-    // Something long to wait behind.
+    // Long operations before the one under test.
     let long = Allocation::direct(&context, &device, UsmKind::Shared, 64 << 20, 0).unwrap();
     let long = Arc::new(long);
     let mut seen_running = 0;
     for round in 0..20u8 {
         for _ in 0..4 {
             let event = fill(&queue, &long, round).unwrap();
-            queue.keep(&event, Arc::clone(&long));
+            queue.retain(&event, Arc::clone(&long));
         }
         let memory = Allocation::in_pool(&pool, 5000, 0).unwrap();
         let address = memory.as_ptr();
         let event = fill(&queue, &memory, round).unwrap();
-        // The last owner here lets go while the fill is still to come.
-        queue.keep(&event, memory);
+        // The last owner is dropped before the fill has run.
+        queue.retain(&event, memory);
         let next = Allocation::in_pool(&pool, 5000, 0).unwrap();
         if !event.is_complete().unwrap() {
             seen_running += 1;
@@ -137,17 +137,14 @@ fn a_block_is_not_handed_out_while_work_on_it_runs() {
         }
         queue.wait().unwrap();
     }
-    assert!(
-        seen_running > 0,
-        "the work was always done too early to tell"
-    );
+    assert!(seen_running > 0, "the work was always complete too early");
     queue.wait().unwrap();
     assert_eq!(pool.statistics().used_count, 0);
 }
 
 #[test]
-fn blocks_of_one_slab_go_to_other_processes_each_by_itself() {
-    let (context, device) = place();
+fn blocks_of_one_slab_are_exported_separately() {
+    let (context, device) = setup();
     let pool = context.pool(&device, UsmKind::Shared).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     let blocks = [1u8, 2, 3].map(|value| {
@@ -165,7 +162,7 @@ fn blocks_of_one_slab_go_to_other_processes_each_by_itself() {
     for (handle, block) in [(&handles[1], &second), (&handles[2], &third)] {
         let mapping = handle.open(&context, &device).unwrap();
         let mut seen = [0u8; 256];
-        // SAFETY: the mapping has as many bytes, and is kept until the copy is done.
+        // SAFETY: the mapping has as many bytes, and lives until the copy is complete.
         let event = unsafe {
             let from = mapping.as_ptr().cast_const().cast();
             queue.copy_raw(

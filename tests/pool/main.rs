@@ -1,4 +1,4 @@
-//! The pool: over a provider that keeps books and fails on demand, over the heap, and over Level Zero.
+//! The pool: over a provider that tracks allocations and fails on demand, over the heap, and over Level Zero.
 #![allow(clippy::unwrap_used)]
 
 mod blocks;
@@ -11,4 +11,4 @@ mod policy;
 mod provider;
 mod random;
 mod stress;
-mod whole;
+mod unshared;

@@ -1,29 +1,29 @@
-//! Recorded mixes of a million sizes, to play to a pool: what is allocated and freed, in which order.
+//! Generated sequences of a million allocations and their frees, to replay on a pool.
 
 use zeusm::pool::{Pool, Provider};
 
 use crate::random::Random;
 
-/// How many sizes a mix has at least.
+/// The least number of allocations in a mix.
 pub const SIZES: usize = 1_000_000;
 const MIB: usize = 1 << 20;
 
-/// A step of a mix. A slot has one block at a time.
+/// A step of a mix. A slot holds one block at a time.
 enum Step {
     Allocate { slot: usize, size: usize },
     Free { slot: usize },
 }
 
-/// What a program asked of an allocator.
+/// The allocations and frees of a program.
 #[derive(Default)]
 pub struct Mix {
     steps: Vec<Step>,
-    /// How many steps are allocations.
+    /// The number of allocations.
     pub sizes: usize,
-    /// The bytes in use after the last step, and the most there were.
+    /// The bytes in use after the last step, and their peak.
     in_use: usize,
     pub peak: usize,
-    /// What each slot has, 0 for nothing, and which have nothing.
+    /// The size of each slot's block, 0 for none, and the slots without a block.
     slots: Vec<usize>,
     empty: Vec<usize>,
 }
@@ -42,7 +42,7 @@ impl Mix {
         slot
     }
 
-    /// Returns how large it was.
+    /// Returns the block's size.
     fn free(&mut self, slot: usize) -> usize {
         let size = std::mem::take(&mut self.slots[slot]);
         self.steps.push(Step::Free { slot });
@@ -51,7 +51,7 @@ impl Mix {
         size
     }
 
-    /// Does all of it with a pool.
+    /// Replays the mix on a pool.
     pub fn play<P: Provider>(&self, pool: &Pool<P>) {
         let mut slots: Vec<_> = self.slots.iter().map(|_| None).collect();
         for step in &self.steps {
@@ -74,7 +74,7 @@ pub fn all() -> [(&'static str, Mix); 3] {
     ]
 }
 
-/// `count` blocks at a time, a random one replaced by one of the next size.
+/// Holds `count` blocks at a time, and replaces a random one by one of the next size.
 fn replace(count: usize, size: impl Fn(&mut Random) -> usize) -> Mix {
     let mut mix = Mix::default();
     let mut random = Random(7);
@@ -96,7 +96,7 @@ fn power_law() -> Mix {
     replace(20_000, |random| random.power_law(64, 64 * MIB))
 }
 
-/// Forward through some layers, which keeps their results; backward, which frees them; batches of several lengths.
+/// The forward pass keeps the layers' results, the backward pass frees them; the batches differ in length.
 fn training_loop() -> Mix {
     const LAYERS: usize = 24;
     const WIDTH: usize = 1024;

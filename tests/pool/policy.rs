@@ -1,18 +1,18 @@
-//! When the pool keeps, reuses and gives back large chunks, and what it counts across threads: the arithmetic of it.
+//! The pool's policy for large chunks (caching, reuse, return to the provider), and its statistics across threads.
 
 use std::sync::Barrier;
 use std::thread;
 
 use zeusm::pool::{Growth, Options, Pool};
 
-use crate::provider::{Addresses, Ledger};
+use crate::provider::{Addresses, Tracker};
 
 const MIB: usize = 1 << 20;
 
-fn pool(options: Options) -> (Ledger, Pool<Addresses>) {
-    let ledger = Ledger::default();
-    let pool = Pool::new(ledger.provider(), options);
-    (ledger, pool)
+fn pool(options: Options) -> (Tracker, Pool<Addresses>) {
+    let tracker = Tracker::default();
+    let pool = Pool::new(tracker.provider(), options);
+    (tracker, pool)
 }
 
 #[test]
@@ -26,27 +26,27 @@ fn options_are_those_given() {
 }
 
 #[test]
-fn a_chunk_beyond_the_cache_goes_back_and_leaves_the_books_right() {
-    let (ledger, pool) = pool(Options {
+fn a_chunk_over_the_cap_is_returned_and_leaves_the_accounting_right() {
+    let (tracker, pool) = pool(Options {
         largest_cache: 4 * MIB,
         ..Options::default()
     });
     let large = pool.allocate(8 * MIB, 0).unwrap();
     let small = pool.allocate(3 * MIB, 0).unwrap();
     drop(large);
-    assert_eq!(ledger.bytes(), 3 * MIB);
+    assert_eq!(tracker.bytes(), 3 * MIB);
     drop(small);
     drop(pool.allocate(3 * MIB, 0).unwrap());
-    assert_eq!(ledger.allocations(), 2, "what is kept serves again");
+    assert_eq!(tracker.allocations(), 2, "the cached chunk is reused");
 }
 
 #[test]
-fn what_went_back_is_no_longer_in_service() {
-    let (ledger, pool) = pool(Options {
+fn a_returned_chunk_is_no_longer_outstanding() {
+    let (tracker, pool) = pool(Options {
         largest_cache: 4 * MIB,
         growth: Growth {
             overhead_percent: 0,
-            unchecked: 0,
+            overhead_threshold: 0,
             ..Growth::default()
         },
         ..Options::default()
@@ -55,48 +55,48 @@ fn what_went_back_is_no_longer_in_service() {
         drop(pool.allocate(8 * MIB, 0).unwrap());
     }
     drop(pool.allocate(3 * MIB, 0).unwrap());
-    assert_eq!(ledger.bytes(), 3 * MIB);
-    // Both would be more than there ever was in service.
+    assert_eq!(tracker.bytes(), 3 * MIB);
+    // Both chunks would be more than the peak of the outstanding bytes.
     let block = pool.allocate(6 * MIB, 0).unwrap();
-    assert_eq!(ledger.bytes(), 6 * MIB);
+    assert_eq!(tracker.bytes(), 6 * MIB);
     drop(block);
 }
 
 #[test]
-fn a_chunk_that_is_too_large_serves_only_where_no_more_may_be_held() {
+fn a_much_larger_chunk_is_reused_only_at_the_limit() {
     for (limit, allocations) in [(None, 2), (Some(6 * MIB), 1)] {
-        let (ledger, pool) = pool(Options {
+        let (tracker, pool) = pool(Options {
             limit,
             ..Options::default()
         });
         drop(pool.allocate(5 * MIB, 0).unwrap());
         let block = pool.allocate(3 * MIB, 0).unwrap();
-        assert_eq!(ledger.allocations(), allocations, "a limit of {limit:?}");
+        assert_eq!(tracker.allocations(), allocations, "a limit of {limit:?}");
         drop(block);
     }
 }
 
 #[test]
-fn what_lies_near_the_shards_counts_against_the_cache() {
+fn the_shard_cache_counts_against_the_cap() {
     let largest_cache = 1 << 30;
-    let (ledger, pool) = pool(Options {
+    let (tracker, pool) = pool(Options {
         largest_cache,
         ..Options::default()
     });
     let blocks: Vec<_> = (0..500)
         .map(|_| pool.allocate(3 * MIB, 0).unwrap())
         .collect();
-    assert_eq!(ledger.bytes(), 1500 * MIB);
+    assert_eq!(tracker.bytes(), 1500 * MIB);
     drop(blocks);
     assert!(
-        ledger.bytes() <= largest_cache,
+        tracker.bytes() <= largest_cache,
         "{} bytes are kept",
-        ledger.bytes()
+        tracker.bytes()
     );
     assert!(
-        ledger.bytes() >= largest_cache / 2,
+        tracker.bytes() >= largest_cache / 2,
         "{} bytes are kept",
-        ledger.bytes()
+        tracker.bytes()
     );
 }
 
@@ -124,46 +124,46 @@ fn peaks_are_those_of_all_threads_together() {
 }
 
 #[test]
-fn a_chunk_that_the_cache_cannot_hold_displaces_nothing() {
-    // A quarter of the cache is for what lies near the shards, in pieces of 2 MiB at most.
+fn a_chunk_over_the_cap_evicts_nothing() {
+    // A quarter of the cap is for the shard cache, in chunks of 2 MiB at most.
     let options = Options {
         largest_cache: 16 * MIB,
         ..Options::default()
     };
     for (size, kept) in [(14 * MIB, 3 * MIB), (12 * MIB, 12 * MIB)] {
-        let (ledger, pool) = pool(options);
+        let (tracker, pool) = pool(options);
         let large = pool.allocate(size, 0).unwrap();
         drop(pool.allocate(3 * MIB, 0).unwrap());
         drop(large);
-        assert_eq!(ledger.bytes(), kept, "of {size} bytes that came last");
+        assert_eq!(tracker.bytes(), kept, "after {size} bytes were freed last");
     }
 }
 
 #[test]
-fn overhead_is_a_share_of_the_most_in_service() {
+fn the_allowed_overhead_is_a_share_of_the_peak() {
     for (overhead_percent, held) in [(50, 8 * MIB), (100, 14 * MIB)] {
-        let (ledger, pool) = pool(Options {
+        let (tracker, pool) = pool(Options {
             growth: Growth {
                 overhead_percent,
-                unchecked: 0,
+                overhead_threshold: 0,
                 ..Growth::default()
             },
             ..Options::default()
         });
         drop(pool.allocate(8 * MIB, 0).unwrap());
-        // With 14 MiB, three quarters more than ever were in service would be held.
+        // Holding 14 MiB would be an overhead of 75 % over the peak.
         let block = pool.allocate(6 * MIB, 0).unwrap();
-        assert_eq!(ledger.bytes(), held, "with {overhead_percent} percent");
+        assert_eq!(tracker.bytes(), held, "with {overhead_percent} percent");
         drop(block);
     }
 }
 
 #[test]
-fn no_more_goes_back_than_makes_room() {
-    let (ledger, pool) = pool(Options {
+fn no_more_chunks_are_returned_than_needed() {
+    let (tracker, pool) = pool(Options {
         growth: Growth {
             overhead_percent: 0,
-            unchecked: 0,
+            overhead_threshold: 0,
             ..Growth::default()
         },
         ..Options::default()
@@ -171,46 +171,46 @@ fn no_more_goes_back_than_makes_room() {
     let blocks = [(); 3].map(|()| pool.allocate(2 * MIB, 0).unwrap());
     drop(blocks);
     let block = pool.allocate(4 * MIB, 0).unwrap();
-    assert_eq!((ledger.bytes(), ledger.frees()), (6 * MIB, 2));
+    assert_eq!((tracker.bytes(), tracker.frees()), (6 * MIB, 2));
     drop(block);
 }
 
 #[test]
-fn a_chunk_an_eighth_larger_serves_from_another_threads_shard() {
-    let (ledger, pool) = pool(Options::default());
-    // Threads get their shards by turns: these two have different ones.
+fn a_chunk_that_is_an_eighth_larger_is_reused_from_another_shard() {
+    let (tracker, pool) = pool(Options::default());
+    // Threads are assigned to shards in turn: these two have different ones.
     for size in [5 * MIB + MIB / 2, 5 * MIB] {
         thread::scope(|scope| scope.spawn(|| drop(pool.allocate(size, 0).unwrap())).join())
             .unwrap();
     }
-    assert_eq!(ledger.allocations(), 1);
+    assert_eq!(tracker.allocations(), 1);
 }
 
 #[test]
-fn a_shard_takes_and_gives_up_half_of_the_blocks_that_it_may_keep() {
-    for (size, may_keep) in [(64, 64), (1 << 10, 64), (4 << 10, 16), (48 << 10, 1)] {
+fn a_magazine_is_refilled_and_emptied_by_half_of_its_capacity() {
+    for (size, capacity) in [(64, 64), (1 << 10, 64), (4 << 10, 16), (48 << 10, 1)] {
         let (_ledger, pool) = pool(Options::default());
-        let ready = || std::iter::from_fn(|| pool.allocate_kept(size, 0));
-        let half = usize::div_ceil(may_keep, 2);
+        let cached = || std::iter::from_fn(|| pool.allocate_cached(size, 0));
+        let half = usize::div_ceil(capacity, 2);
         let mut blocks = vec![pool.allocate(size, 0).unwrap()];
-        blocks.extend(ready());
+        blocks.extend(cached());
         assert_eq!(blocks.len(), half, "blocks of {size} bytes");
-        while blocks.len() <= may_keep {
+        while blocks.len() <= capacity {
             blocks.push(pool.allocate(size, 0).unwrap());
-            blocks.extend(ready());
+            blocks.extend(cached());
         }
-        blocks.truncate(may_keep + 1);
+        blocks.truncate(capacity + 1);
         pool.free_all_blocks();
         drop(blocks);
-        let kept: Vec<_> = ready().collect();
+        let kept: Vec<_> = cached().collect();
         assert_eq!(kept.len(), half, "blocks of {size} bytes");
     }
 }
 
 #[test]
-fn no_more_is_trimmed_than_it_takes() {
-    let (ledger, pool) = pool(Options::default());
+fn trim_returns_no_more_chunks_than_needed() {
+    let (tracker, pool) = pool(Options::default());
     drop([(); 3].map(|()| pool.allocate(20 * MIB, 0).unwrap()));
     assert_eq!(pool.trim(40 * MIB), 20 * MIB);
-    assert_eq!(ledger.bytes(), 40 * MIB);
+    assert_eq!(tracker.bytes(), 40 * MIB);
 }

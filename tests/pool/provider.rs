@@ -1,5 +1,5 @@
-//! Providers to test with: a book of what is out and failures on demand, over any other provider or over none, which
-//! gives no memory at all, only addresses.
+//! Providers for tests: `Tracked` tracks the allocations of another provider and fails on demand; `Fresh` provides
+//! addresses without memory.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -13,52 +13,52 @@ use zeusm::{Error, Result, sys};
 
 use crate::random::Random;
 
-/// What a test still sees of its provider when a pool has it.
+/// A test's view of its provider while a pool owns that.
 #[derive(Clone, Default)]
-pub struct Ledger(Arc<Inner>);
+pub struct Tracker(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    out: Mutex<BTreeMap<usize, usize>>,
+    live: Mutex<BTreeMap<usize, usize>>,
     bytes: AtomicUsize,
-    most: AtomicUsize,
+    peak_bytes: AtomicUsize,
     allocations: AtomicUsize,
     frees: AtomicUsize,
     refusals: AtomicUsize,
-    /// Bytes above which it refuses; 0 for none.
+    /// The most bytes that it provides; 0 for no limit.
     capacity: AtomicUsize,
-    /// Of how many calls it refuses one, at random; 0 for none.
+    /// It refuses one of so many calls, at random; 0 for none.
     refuse_one_in: AtomicUsize,
 }
 
-/// A provider with a book.
-pub struct Watched<P> {
+/// A provider whose allocations are tracked.
+pub struct Tracked<P> {
     provider: P,
-    ledger: Ledger,
+    tracker: Tracker,
 }
 
-/// A book of addresses.
-pub type Addresses = Watched<Fresh>;
+/// Tracked addresses without memory.
+pub type Addresses = Tracked<Fresh>;
 
-/// Addresses that are never used twice in the process.
+/// Provides addresses without memory, each of them once in the process.
 pub struct Fresh;
 
-impl Ledger {
+impl Tracker {
     pub fn provider(&self) -> Addresses {
-        self.over(Fresh)
+        self.wrap(Fresh)
     }
 
-    pub fn over<P>(&self, provider: P) -> Watched<P> {
-        Watched {
+    pub fn wrap<P>(&self, provider: P) -> Tracked<P> {
+        Tracked {
             provider,
-            ledger: self.clone(),
+            tracker: self.clone(),
         }
     }
 
     pub fn with_capacity(bytes: usize) -> Self {
-        let ledger = Self::default();
-        ledger.set_capacity(bytes);
-        ledger
+        let tracker = Self::default();
+        tracker.set_capacity(bytes);
+        tracker
     }
 
     pub fn set_capacity(&self, bytes: usize) {
@@ -69,14 +69,14 @@ impl Ledger {
         self.0.refuse_one_in.store(calls, Ordering::SeqCst);
     }
 
-    /// Bytes that are out.
+    /// The allocated bytes.
     pub fn bytes(&self) -> usize {
         self.0.bytes.load(Ordering::SeqCst)
     }
 
-    /// The most bytes that were out.
-    pub fn most(&self) -> usize {
-        self.0.most.load(Ordering::SeqCst)
+    /// The peak of the allocated bytes.
+    pub fn peak_bytes(&self) -> usize {
+        self.0.peak_bytes.load(Ordering::SeqCst)
     }
 
     pub fn allocations(&self) -> usize {
@@ -91,19 +91,19 @@ impl Ledger {
         self.0.refusals.load(Ordering::SeqCst)
     }
 
-    /// Whether all of `size` bytes at `address` is out, in one piece.
+    /// Whether the `size` bytes at `address` are within one live allocation.
     pub fn covers(&self, address: usize, size: usize) -> bool {
         self.0
-            .out
+            .live
             .lock()
             .range(..=address)
             .next_back()
             .is_some_and(|(base, length)| address + size <= base + length)
     }
 
-    /// Whether an allocation that is out begins at `address`.
+    /// Whether a live allocation begins at `address`.
     pub fn begins_at(&self, address: usize) -> bool {
-        self.0.out.lock().contains_key(&address)
+        self.0.live.lock().contains_key(&address)
     }
 
     fn refuses(&self, size: usize) -> bool {
@@ -117,7 +117,7 @@ impl Ledger {
     }
 }
 
-// SAFETY: the addresses are fresh and aligned, and nobody follows them.
+// SAFETY: the addresses are unique and aligned, and never dereferenced.
 unsafe impl Provider for Fresh {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         static NEXT: AtomicUsize = AtomicUsize::new(1 << 44);
@@ -130,35 +130,39 @@ unsafe impl Provider for Fresh {
     unsafe fn free(&self, _: NonNull<c_void>, _: usize) {}
 }
 
-// SAFETY: as of the other provider.
-unsafe impl<P: Provider> Provider for Watched<P> {
+// SAFETY: the contract is that of the other provider.
+unsafe impl<P: Provider> Provider for Tracked<P> {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         assert_ne!(size, 0);
         assert!(alignment == 0 || alignment.is_power_of_two());
-        let inner = &self.ledger.0;
-        if self.ledger.refuses(size) {
+        let inner = &self.tracker.0;
+        if self.tracker.refuses(size) {
             inner.refusals.fetch_add(1, Ordering::SeqCst);
             return Err(Error::Call {
-                function: "Watched::allocate",
+                function: "Tracked::allocate",
                 result: sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
             });
         }
         let memory = self.provider.allocate(size, alignment)?;
-        let before = inner.out.lock().insert(memory.addr().get(), size);
-        assert_eq!(before, None, "given twice");
+        let before = inner.live.lock().insert(memory.addr().get(), size);
+        assert_eq!(before, None, "allocated twice");
         inner.allocations.fetch_add(1, Ordering::SeqCst);
         let bytes = inner.bytes.fetch_add(size, Ordering::SeqCst) + size;
-        inner.most.fetch_max(bytes, Ordering::SeqCst);
+        inner.peak_bytes.fetch_max(bytes, Ordering::SeqCst);
         Ok(memory)
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
-        let inner = &self.ledger.0;
-        let known = inner.out.lock().remove(&address.addr().get());
-        assert_eq!(known, Some(size), "freed what was not allocated so");
+        let inner = &self.tracker.0;
+        let known = inner.live.lock().remove(&address.addr().get());
+        assert_eq!(
+            known,
+            Some(size),
+            "freed with another size, or not allocated"
+        );
         inner.frees.fetch_add(1, Ordering::SeqCst);
         inner.bytes.fetch_sub(size, Ordering::SeqCst);
-        // SAFETY: the caller's word.
+        // SAFETY: the contract is the same.
         unsafe { self.provider.free(address, size) };
     }
 }

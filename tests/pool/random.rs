@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same at each run (splitmix64).
+//! Pseudo-random numbers, the same in each run (splitmix64).
 
 pub struct Random(pub u64);
 
@@ -20,7 +20,7 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A size whose probability falls with its square: as many bytes in small ones as in large ones.
+    /// A size with a probability that falls with its square, so that small and large sizes have as many bytes in sum.
     pub fn power_law(&mut self, smallest: usize, largest: usize) -> usize {
         let ratio = smallest as f64 / largest as f64;
         let size = smallest as f64 / (1.0 - self.fraction() * (1.0 - ratio));

@@ -1,5 +1,6 @@
 """What the Python tests share: the three classes, and new interpreters to run programs in."""
 
+import gc
 import os
 import shlex
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 # zeusm comes first, as in a user's program: on a machine without a GPU it brings the runtime that
 # dpctl then finds.
 import zeusm.memory
+from arrays import numbers
+from dlpack_abi import Exporter
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {
@@ -114,3 +117,38 @@ def fresh_without_level_zero(tmp_path):
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("mount namespaces are forbidden here, so the system's loader cannot be hidden")
     return Fresh(prefix)
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Memory that takes a while to fill."""
+    return zeusm.memory.MemoryUSMDevice(256 << 20)
+
+
+@pytest.fixture
+def busy(large):
+    """Submits long fills to the default queue, and returns the completion of the last."""
+
+    def submit():
+        for value in range(5):
+            end = large.memset_async(value)
+        assert not end.is_complete
+        return end
+
+    yield submit
+    large.memset_async().wait()
+
+
+@pytest.fixture
+def array(usm_type):
+    """A matrix of each kind."""
+    return zeusm.asarray(numbers((4, 6)), usm_type=usm_type)
+
+
+@pytest.fixture
+def forget_exporters():
+    """Frees the structures of all exporters after the test, once nothing imported from them is left."""
+    yield
+    if Exporter.alive:
+        gc.collect()
+        Exporter.alive.clear()

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
+from arrays import DTYPES, numbers
 from conftest import CLASSES
-from test_array import DTYPES, numbers
 from test_buffer import (
     ANY_CONTIGUOUS,
     C_CONTIGUOUS,

@@ -5,6 +5,7 @@ import sys
 
 import dpctl
 import pytest
+import zeusm
 from zeusm.memory import USMAllocationError
 
 N = 4096
@@ -101,3 +102,22 @@ def test_a_queue_of_another_backend(fresh, usm_type):
         """,
         env={"OCL_ICD_FILENAMES": icd, "OCL_ICD_VENDORS": icd},
     )
+
+
+@pytest.mark.parametrize("number", [1 << 64, -(1 << 64)])
+def test_an_offset_that_is_out_of_range(memory_class, number):
+    with pytest.raises(ValueError, match=f"offset is {number}, which is out of range"):
+        memory_class(8).view("uint8", 1, None, number)
+
+
+@pytest.mark.parametrize("address", [-1, 1 << 64])
+def test_an_address_that_is_out_of_range(address):
+    with pytest.raises(ValueError, match=f"ptr is {address}, which is out of range"):
+        zeusm.pointer_attributes(address)
+
+
+def test_offsets_and_addresses_are_integers():
+    with pytest.raises(TypeError, match="offset must be an integer, not 1.5"):
+        zeusm.memory.MemoryUSMHost(8).view("uint8", 1, None, 1.5)
+    with pytest.raises(TypeError, match="ptr must be an integer, not 1.5"):
+        zeusm.pointer_attributes(1.5)

@@ -4,10 +4,14 @@ import doctest
 import importlib.util
 import inspect
 import re
+import sys
 
 import pytest
 import zeusm.memory
 from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import layers
 
 HAS_NUMBA_DPEX = importlib.util.find_spec("numba_dpex") is not None
 # What needs numba-dpex runs in the environment that has it.
@@ -26,6 +30,24 @@ def snippets():
         for match in FENCE.finditer(text):
             line = text.count("\n", 0, match.start(1)) + 1
             yield pytest.param(match[1], id=f"{document.name}:{line}")
+
+
+def test_architecture_names_what_there_is():
+    """Each file and folder that the page names exists. Its table of layers has each module, behind all that it uses."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    roots = "src|python|cpu|sys|tests|tools|benches|requirements|xe-sim"
+    paths = set(re.findall(rf"`((?:{roots})(?:/[\w.-]+)*)/?`", text))
+    assert len(paths) > 40
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    for crate in ("src", "python/src", "cpu/src"):
+        row = re.search(rf"^\| `{crate}` \| (.*) \|$", text, re.MULTILINE)[1]
+        doors = {"lib", "call"}  # The crate's root, and a macro.
+        modules = {entry.stem for entry in (ROOT / crate).iterdir()} - doors
+        listed = re.findall(r"`(\w+)`", row)
+        assert set(listed) == modules
+        uses, _ = layers.arrows(ROOT / crate, layers.modules(ROOT / crate))
+        for above, module in enumerate(listed):
+            assert set(uses[module]) - doors <= set(listed[:above]), module
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

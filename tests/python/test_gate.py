@@ -1,4 +1,4 @@
-"""Every way out of zeusm comes after what zeusm has under way on the memory: the host waits, and others find it done."""
+"""An address is given out only after the operations in flight on the memory: the host waits, and other packages find them complete."""
 
 import gc
 import os
@@ -21,14 +21,8 @@ BEFORE, PENDING = 1, 7
 
 
 @pytest.fixture(scope="module")
-def large():
-    """Memory that takes a while to fill."""
-    return zm.MemoryUSMDevice(256 << 20)
-
-
-@pytest.fixture(scope="module")
 def turn(large):
-    """How long one fill of it takes, in seconds."""
+    """How long one fill of the large memory takes, in seconds."""
     large.memset_async().wait()
     started = time.monotonic()
     large.memset_async().wait()
@@ -37,7 +31,7 @@ def turn(large):
 
 @pytest.fixture
 def busy(large, turn):
-    """Has the default place work for a good while; gives the end of that."""
+    """Submits long fills to the default queue, and returns the completion of the last."""
 
     def submit(turns=4, seconds=0):
         for value in range(max(turns, int(seconds / turn))):

@@ -10,7 +10,7 @@ import zeusm.memory as zm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-# Where the lengths of the allocation and of the range stand, from the end of what is neither checksum nor seal.
+# The size of the allocation and of the range in the bytes of a handle.
 WHOLE, SIZE = slice(188, 196), slice(204, 212)
 N = 100_000
 
@@ -31,7 +31,7 @@ def test_a_larger_range_while_the_memory_is_open(memory):
     with zm.IPCMemoryHandle.open(bytes(raw)) as opened:
         raw[WHOLE] = raw[SIZE] = struct.pack("<Q", 1 << 30)
         raw[196:204] = bytes(8)
-        with pytest.raises(zm.IPCError, match=f"not one of process {os.getpid()}, or was changed"):
+        with pytest.raises(zm.IPCError, match=f"not made by process {os.getpid()}, or was changed"):
             zm.IPCMemoryHandle.open(checked(bytes(raw)))
         assert opened.tobytes() == memory.tobytes()
 

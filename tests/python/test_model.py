@@ -1,7 +1,7 @@
 """Random programs over all that a memory object can do, in forks and between processes too, compared with plain bytes.
 
 Each allocation has a bytearray beside it that is changed at each call, as if nothing were asynchronous. What zeusm has
-under way behind a large fill shows in whatever does not come after it.
+in flight behind a large fill shows in whatever does not come after it.
 
 `ZEUSM_TEST_MODEL` is how many programs are tried, 25 by default; 3000 take an hour. More than usual are also made smaller
 when one of them fails, which takes a while.
@@ -426,7 +426,7 @@ class Programs(RuleBasedStateMachine):
     def close(self, size, val):
         memory = zm.MemoryUSMShared(size)
         event = memory.memset_async(val)
-        with contextlib.suppress(BufferError):  # While the operation is under way.
+        with contextlib.suppress(BufferError):  # While the operation is in flight.
             memory.close()
         event.wait()
         memory.close()

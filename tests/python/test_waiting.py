@@ -1,4 +1,4 @@
-"""What is under way on the memory's own SYCL queue is seen by whoever looks at the memory, and queues are told apart."""
+"""Accesses to memory wait for its own SYCL queue, and queues are told apart."""
 
 import gc
 
@@ -11,7 +11,7 @@ dpctl = pytest.importorskip("dpctl")
 dpctl_memory = pytest.importorskip("dpctl.memory")
 
 SIZE = 1 << 20
-LOOKS = {
+READS = {
     "memoryview": lambda memory: np.asarray(memory).copy(),
     "copy_to_host": lambda memory: memory.copy_to_host(),
     "tobytes": lambda memory: np.frombuffer(memory.tobytes(), np.uint8),
@@ -41,52 +41,51 @@ def slowly(queue, destination, source, elsewhere=None):
     return queue.memcpy_async(destination, source, destination.nbytes, [first]), before
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.fixture
+def memory(queue):
+    memory = zm.MemoryUSMShared(SIZE, queue=queue)
+    memory.memset(0)
+    return memory
+
+
+@pytest.fixture
+def source(queue):
+    """dpctl's memory on the same queue, with what the tests read in the end."""
+    source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
+    source.memset(7)
+    return source
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
 class TestResults:
-    def test_of_memory_that_dpctl_knows(self, queue, look):
-        memory = zm.MemoryUSMShared(SIZE, queue=queue)
-        memory.memset(0)
-        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
-        source.memset(7)
-        under_way = slowly(queue, dpctl_memory.as_usm_memory(memory), source)
-        assert (look(memory) == 7).all()
-        del under_way
+    def test_of_memory_that_dpctl_knows(self, queue, memory, source, read):
+        in_flight = slowly(queue, dpctl_memory.as_usm_memory(memory), source)
+        assert (read(memory) == 7).all()
+        del in_flight
 
-    def test_of_a_part_that_dpctl_knows(self, queue, look):
-        memory = zm.MemoryUSMShared(SIZE, queue=queue)
-        memory.memset(0)
-        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
-        source.memset(7)
-        under_way = slowly(queue, dpctl_memory.as_usm_memory(memory[:]), source)
-        assert (look(memory) == 7).all()
-        del under_way
+    def test_of_a_part_that_dpctl_knows(self, queue, memory, source, read):
+        in_flight = slowly(queue, dpctl_memory.as_usm_memory(memory[:]), source)
+        assert (read(memory) == 7).all()
+        del in_flight
 
-    def test_that_wait_for_a_host_task(self, queue, look):
-        memory = zm.MemoryUSMShared(SIZE, queue=queue)
-        memory.memset(0)
-        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
-        source.memset(7)
+    def test_that_wait_for_a_host_task(self, queue, memory, source, read):
         elsewhere = dpctl.SyclQueue("level_zero:gpu")
-        under_way = slowly(queue, dpctl_memory.as_usm_memory(memory), source, elsewhere)
-        assert (look(memory) == 7).all()
-        del under_way
+        in_flight = slowly(queue, dpctl_memory.as_usm_memory(memory), source, elsewhere)
+        assert (read(memory) == 7).all()
+        del in_flight
 
-    def test_of_memory_lent_as_a_buffer(self, queue, look):
-        memory = zm.MemoryUSMShared(SIZE, queue=queue)
-        memory.memset(0)
-        source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
-        source.memset(7)
-        under_way = slowly(queue, memory, source)
-        assert (look(memory) == 7).all()
-        del under_way
+    def test_of_memory_lent_as_a_buffer(self, queue, memory, source, read):
+        in_flight = slowly(queue, memory, source)
+        assert (read(memory) == 7).all()
+        del in_flight
 
-    def test_of_dpnp_kernels(self, queue, look):
+    def test_of_dpnp_kernels(self, queue, read):
         dpnp = pytest.importorskip("dpnp")
         array = dpnp.full(SIZE, 2, dtype="uint8", usm_type="shared", sycl_queue=queue)
         memory = zm.as_usm_memory(array)
         for _ in range(5):
             array += 1
-        assert (look(memory) == 7).all()
+        assert (read(memory) == 7).all()
 
 
 class TestQueues:

@@ -7,15 +7,15 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::CommandList;
-use crate::answer::{Answer, ensure};
-use crate::arguments::array;
+use crate::abi::arguments::input_array;
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Nothing, Operation, Order};
 use crate::event::Event;
 use crate::handle::resolve;
+use crate::memory::Span;
 use crate::operation::{QueryTimestamps, Reset, WriteTimestamp};
-use crate::usm::Span;
 
-/// The events of an append: what it signals and what it waits for, as the caller passed them.
+/// The events of an append, as the caller passed them.
 #[derive(Clone, Copy, Debug)]
 pub struct Events {
     /// Signalled at the end; may be null.
@@ -31,7 +31,7 @@ impl Events {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_SIZE` for a null array with a length, `ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT`
-    /// for what is no live event, and what [`CommandList::append`] answers.
+    /// for an invalid event, and the errors of [`CommandList::append`].
     ///
     /// # Safety
     /// `waits` must be null, misaligned or valid for `count` handles.
@@ -40,10 +40,10 @@ impl Events {
         list: &CommandList,
         operation: O,
         order: Order,
-    ) -> Answer {
+    ) -> ZeResult {
         // SAFETY: the caller vouches for the array.
         let handles = unsafe {
-            array(
+            input_array(
                 self.waits.cast_const(),
                 self.count,
                 sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -57,17 +57,17 @@ impl Events {
         let waits: SmallVec<[Arc<Event>; 4]> = handles
             .iter()
             .map(|handle| event(*handle))
-            .collect::<Answer<_>>()?;
+            .collect::<ZeResult<_>>()?;
         list.append(operation, order, signal, &waits)
     }
 }
 
-fn event(handle: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
+fn event(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
     resolve::<Event>(handle).map_err(|_| sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
 }
 
-/// An event that is the subject of a command: null is a null handle.
-fn subject(handle: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
+/// The event that a command is about, for which null is an error.
+fn subject(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
     ensure(!handle.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
     event(handle)
 }
@@ -76,13 +76,13 @@ fn subject(handle: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn append_barrier(list: sys::ze_command_list_handle_t, events: Events) -> Answer {
+pub unsafe fn append_barrier(list: sys::ze_command_list_handle_t, events: Events) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, Nothing, Order::Strict) }
+    unsafe { events.append(&list, Nothing, Order::Barrier) }
 }
 
-/// `zeCommandListAppendMemoryRangesBarrier`: a barrier for all memory is one for any range.
+/// `zeCommandListAppendMemoryRangesBarrier`: a barrier for all memory includes any range.
 ///
 /// # Safety
 /// As for [`append_barrier`].
@@ -92,7 +92,7 @@ pub unsafe fn append_ranges_barrier(
     sizes: *const usize,
     ranges: *mut *const c_void,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(
         !sizes.is_null() && !ranges.is_null(),
@@ -100,8 +100,8 @@ pub unsafe fn append_ranges_barrier(
     )?;
     // SAFETY: the caller vouches for the arrays and the events.
     unsafe {
-        let sizes = array(sizes, count, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        let ranges = array(
+        let sizes = input_array(sizes, count, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+        let ranges = input_array(
             ranges.cast_const(),
             count,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -109,11 +109,11 @@ pub unsafe fn append_ranges_barrier(
         for (range, size) in ranges.iter().zip(sizes) {
             Span::new(*range as usize, *size)?;
         }
-        events.append(&list, Nothing, Order::Strict)
+        events.append(&list, Nothing, Order::Barrier)
     }
 }
 
-/// `zeCommandListAppendWaitOnEvents`: later commands wait, earlier ones are not waited for.
+/// `zeCommandListAppendWaitOnEvents`: later commands follow the wait, which does not follow earlier ones.
 ///
 /// # Safety
 /// As for [`append_barrier`].
@@ -121,7 +121,7 @@ pub unsafe fn append_wait(
     list: sys::ze_command_list_handle_t,
     count: u32,
     waits: *mut sys::ze_event_handle_t,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(!waits.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     let events = Events {
@@ -130,21 +130,27 @@ pub unsafe fn append_wait(
         waits,
     };
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, Nothing, Order::Gate) }
+    unsafe { events.append(&list, Nothing, Order::BeforeLater) }
 }
 
-/// `zeCommandListAppendSignalEvent`: after all that has been appended before.
-pub fn append_signal(list: sys::ze_command_list_handle_t, event: sys::ze_event_handle_t) -> Answer {
+/// `zeCommandListAppendSignalEvent`: follows all earlier commands.
+pub fn append_signal(
+    list: sys::ze_command_list_handle_t,
+    event: sys::ze_event_handle_t,
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
-    list.append(Nothing, Order::After, Some(subject(event)?), &[])
+    list.append(Nothing, Order::AfterEarlier, Some(subject(event)?), &[])
 }
 
-/// `zeCommandListAppendEventReset`: a barrier, so that neither an earlier signal nor a later wait comes in between.
-pub fn append_reset(list: sys::ze_command_list_handle_t, event: sys::ze_event_handle_t) -> Answer {
+/// `zeCommandListAppendEventReset`: a barrier, which orders it after earlier signals and before later waits.
+pub fn append_reset(
+    list: sys::ze_command_list_handle_t,
+    event: sys::ze_event_handle_t,
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let event = subject(event)?;
     ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    list.append(Reset(event), Order::Strict, None, &[])
+    list.append(Reset(event), Order::Barrier, None, &[])
 }
 
 /// `zeCommandListAppendWriteGlobalTimestamp`.
@@ -155,11 +161,11 @@ pub unsafe fn append_timestamp(
     list: sys::ze_command_list_handle_t,
     to: *mut u64,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let span = Span::new(to as usize, size_of::<u64>())?;
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, WriteTimestamp(span), Order::After) }
+    unsafe { events.append(&list, WriteTimestamp(span), Order::AfterEarlier) }
 }
 
 /// `zeCommandListAppendQueryKernelTimestamps`.
@@ -173,7 +179,7 @@ pub unsafe fn append_query_timestamps(
     to: *mut c_void,
     offsets: *const usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(
         !queried.is_null(),
@@ -181,7 +187,7 @@ pub unsafe fn append_query_timestamps(
     )?;
     // SAFETY: the caller vouches for the array.
     let handles = unsafe {
-        array(
+        input_array(
             queried.cast_const(),
             count,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -190,7 +196,7 @@ pub unsafe fn append_query_timestamps(
     let queried = handles
         .iter()
         .map(|handle| event(*handle))
-        .collect::<Answer<Vec<_>>>()?;
+        .collect::<ZeResult<Vec<_>>>()?;
     ensure(
         queried.iter().all(|event| event.is_timed()),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
@@ -198,7 +204,7 @@ pub unsafe fn append_query_timestamps(
     let offsets = (!offsets.is_null())
         .then(|| Span::new(offsets as usize, size_of_val(handles)))
         .transpose()?;
-    // With offsets, only the device will know how far the results reach.
+    // With offsets, the extent of the results is known only at execution.
     let length = match offsets {
         None => queried.len() * size_of::<sys::ze_kernel_timestamp_result_t>(),
         Some(_) => 0,
@@ -209,5 +215,5 @@ pub unsafe fn append_query_timestamps(
         offsets,
     };
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation, Order::After) }
+    unsafe { events.append(&list, operation, Order::AfterEarlier) }
 }

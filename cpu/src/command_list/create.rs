@@ -1,25 +1,28 @@
-//! Making command lists and ending them.
+//! Creating, closing, resetting and destroying command lists.
 
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::{CommandList, Immediate, Recording, Role};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::Deadline;
+use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::Stream;
 use crate::handle::{register, resolve, retire};
-use crate::newer;
-use crate::renew::Renewed;
-use crate::sync::Mutex;
+use crate::process::fork_safe::ForkSafe;
+use crate::process::sync::Mutex;
+use crate::system::clock::Deadline;
 
 structures! {
     sys::ze_command_list_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
     sys::ze_command_queue_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
 }
+
+/// `ze_command_list_flags_t` up to 1.17.
+const FLAGS: u32 = 0x3f;
 
 /// `zeCommandListCreate`.
 ///
@@ -30,19 +33,19 @@ pub unsafe fn create(
     device: sys::ze_device_handle_t,
     desc: *const sys::ze_command_list_desc_t,
     list: *mut sys::ze_command_list_handle_t,
-) -> Answer {
+) -> ZeResult {
     let owner = resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, list) = unsafe { (descriptor(desc)?, output(list)?) };
-    flags(desc.flags, newer::COMMAND_LIST_FLAGS)?;
+    let (desc, list) = unsafe { (input_structure(desc)?, output(list)?) };
+    check_flags(desc.flags, FLAGS)?;
     device::check_ordinal(desc.commandQueueGroupOrdinal)?;
     *list = register(Arc::new(CommandList {
         _context: owner,
         context_handle: context as usize,
         flags: desc.flags,
-        in_order: desc.flags & newer::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
-        role: Role::Regular(Renewed::default()),
+        in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
+        role: Role::Regular(ForkSafe::default()),
     }))?;
     Ok(())
 }
@@ -56,17 +59,17 @@ pub unsafe fn create_immediate(
     device: sys::ze_device_handle_t,
     desc: *const sys::ze_command_queue_desc_t,
     list: *mut sys::ze_command_list_handle_t,
-) -> Answer {
+) -> ZeResult {
     let owner = resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, list) = unsafe { (descriptor(desc)?, output(list)?) };
+    let (desc, list) = unsafe { (input_structure(desc)?, output(list)?) };
     device::check_queue(desc)?;
     *list = register(Arc::new(CommandList {
         _context: owner,
         context_handle: context as usize,
         flags: 0,
-        in_order: desc.flags & newer::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
+        in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         role: Role::Immediate(Immediate {
             stream: Stream::default(),
             synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
@@ -76,42 +79,42 @@ pub unsafe fn create_immediate(
     Ok(())
 }
 
-/// `zeCommandListDestroy`; work that has been submitted goes on.
-pub fn destroy(list: sys::ze_command_list_handle_t) -> Answer {
+/// `zeCommandListDestroy`; submitted commands are not affected.
+pub fn destroy(list: sys::ze_command_list_handle_t) -> ZeResult {
     retire::<CommandList>(list).map(drop)
 }
 
 /// `zeCommandListClose`.
-pub fn close(list: sys::ze_command_list_handle_t) -> Answer {
+pub fn close(list: sys::ze_command_list_handle_t) -> ZeResult {
     resolve::<CommandList>(list)?.recording()?.lock().closed = true;
     Ok(())
 }
 
 /// `zeCommandListReset`: empty and open again.
-pub fn reset(list: sys::ze_command_list_handle_t) -> Answer {
+pub fn reset(list: sys::ze_command_list_handle_t) -> ZeResult {
     *resolve::<CommandList>(list)?.recording()?.lock() = Recording::default();
     Ok(())
 }
 
 /// `zeCommandListHostSynchronize`, `timeout` in nanoseconds.
-pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> Answer {
+pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let stream = &list.immediate()?.stream;
-    // The clock is read only where there is something to wait for.
+    // The clock is read only if there is something to wait for.
     let done =
         stream.synchronize(Deadline::Now)? || stream.synchronize(Deadline::after(timeout))?;
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
 impl CommandList {
-    pub(super) fn recording(&self) -> Answer<&Mutex<Recording>> {
+    pub(super) fn recording(&self) -> ZeResult<&Mutex<Recording>> {
         match &self.role {
             Role::Regular(recording) => Ok(recording.get()),
             Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
         }
     }
 
-    pub(super) fn immediate(&self) -> Answer<&Immediate> {
+    pub(super) fn immediate(&self) -> ZeResult<&Immediate> {
         match &self.role {
             Role::Immediate(immediate) => Ok(immediate),
             Role::Regular(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),

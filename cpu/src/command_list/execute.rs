@@ -1,19 +1,19 @@
-//! Running what regular lists have recorded.
+//! Executing the recorded commands of regular lists.
 
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use super::{Command, CommandList, Events, Role, submit};
-use crate::answer::{Answer, ensure};
-use crate::arguments::array;
+use crate::abi::arguments::input_array;
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::handle::resolve;
 
-/// Closed lists whose memory is all there, ready to be submitted.
+/// Closed lists with live memory, ready to be submitted.
 pub struct Batch {
     lists: Vec<Vec<Command>>,
-    /// Holds the memory until every command has taken its own pins.
+    /// Keeps the memory alive until every command has its own pins.
     _pins: Vec<Pins>,
 }
 
@@ -22,16 +22,16 @@ impl Batch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one
-    /// that is not closed or touches freed memory, and what [`resolve`] answers.
+    /// that is not closed or touches freed memory, and the errors of [`resolve`].
     ///
     /// # Safety
     /// `lists` must be null, misaligned or valid for `count` handles.
-    pub unsafe fn collect(count: u32, lists: *mut sys::ze_command_list_handle_t) -> Answer<Self> {
+    pub unsafe fn collect(count: u32, lists: *mut sys::ze_command_list_handle_t) -> ZeResult<Self> {
         ensure(!lists.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         ensure(count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         // SAFETY: the caller vouches for the array.
         let handles = unsafe {
-            array(
+            input_array(
                 lists.cast_const(),
                 count,
                 sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -40,17 +40,17 @@ impl Batch {
         let lists = handles
             .iter()
             .map(|handle| commands(*handle))
-            .collect::<Answer<Vec<_>>>()?;
+            .collect::<ZeResult<Vec<_>>>()?;
         let pins = lists
             .iter()
             .flatten()
             .map(|command| command.operation.pin())
-            .collect::<Answer<Vec<_>>>()?;
+            .collect::<ZeResult<Vec<_>>>()?;
         Ok(Self { lists, _pins: pins })
     }
 
-    /// Submits them one after another: each list begins when the one before has ended.
-    pub fn submit(&self, stream: &Stream) -> Answer {
+    /// Submits them in order, with a barrier before each list.
+    pub fn submit(&self, stream: &Stream) -> ZeResult {
         for list in &self.lists {
             stream.barrier();
             for Command {
@@ -68,7 +68,7 @@ impl Batch {
     }
 }
 
-fn commands(handle: sys::ze_command_list_handle_t) -> Answer<Vec<Command>> {
+fn commands(handle: sys::ze_command_list_handle_t) -> ZeResult<Vec<Command>> {
     match &resolve::<CommandList>(handle)?.role {
         Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE),
         Role::Regular(recording) => {
@@ -88,7 +88,7 @@ pub unsafe fn append_lists(
     count: u32,
     lists: *mut sys::ze_command_list_handle_t,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let immediate = list.immediate()?;
     // SAFETY: the caller vouches for the pointers.
@@ -98,9 +98,9 @@ pub unsafe fn append_lists(
             signal: std::ptr::null_mut(),
             ..events
         };
-        start.append(&list, Nothing, Order::Strict)?;
+        start.append(&list, Nothing, Order::Barrier)?;
         batch.submit(&immediate.stream)?;
         let end = Events { count: 0, ..events };
-        end.append(&list, Nothing, Order::Strict)
+        end.append(&list, Nothing, Order::Barrier)
     }
 }

@@ -6,14 +6,14 @@ use std::slice;
 use level_zero_sys as sys;
 
 use super::{CommandList, Events};
-use crate::answer::{Answer, ensure};
-use crate::arguments::input;
+use crate::abi::arguments::input;
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::{Nothing, Order};
 use crate::handle::resolve;
+use crate::memory::Span;
 use crate::operation::{Copy, Fill, Layout, Region, RegionCopy};
-use crate::usm::Span;
 
 /// The last value of `ze_memory_advice_t` in specification 1.17.
 const LAST_ADVICE: u32 = 11;
@@ -28,17 +28,17 @@ pub unsafe fn append_copy(
     from: *const c_void,
     size: usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let copy = Copy::new(
         Span::new(to as usize, size)?,
         Span::new(from as usize, size)?,
     );
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, copy, Order::Loose) }
+    unsafe { events.append(&list, copy, Order::Unordered) }
 }
 
-/// `zeCommandListAppendMemoryCopyFromContext`: one driver has one address space.
+/// `zeCommandListAppendMemoryCopyFromContext`: all contexts share one address space.
 ///
 /// # Safety
 /// As for [`append_copy`].
@@ -49,7 +49,7 @@ pub unsafe fn append_copy_from_context(
     from: *const c_void,
     size: usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     resolve::<CommandList>(list)?;
     resolve::<Context>(source)?;
     // SAFETY: the caller vouches for the pointers.
@@ -67,7 +67,7 @@ pub unsafe fn append_fill(
     pattern_size: usize,
     size: usize,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     ensure(
         !to.is_null() && !pattern.is_null(),
@@ -75,7 +75,7 @@ pub unsafe fn append_fill(
     )?;
     ensure(
         pattern_size.is_power_of_two()
-            && pattern_size <= device::MOST_FILL_PATTERN
+            && pattern_size <= device::MAX_FILL_PATTERN
             && size.is_multiple_of(pattern_size),
         sys::ZE_RESULT_ERROR_INVALID_SIZE,
     )?;
@@ -87,13 +87,13 @@ pub unsafe fn append_fill(
     // SAFETY: the caller vouches for the pattern and the events.
     unsafe {
         let pattern = slice::from_raw_parts(pattern.cast::<u8>(), pattern_size);
-        events.append(&list, Fill::new(span, pattern), Order::Loose)
+        events.append(&list, Fill::new(span, pattern), Order::Unordered)
     }
 }
 
 /// One side of `zeCommandListAppendMemoryCopyRegion`, as the caller passed it.
 #[derive(Clone, Copy, Debug)]
-pub struct Side {
+pub struct RegionArgument {
     /// Address of the array.
     pub base: *const c_void,
     /// The box in it.
@@ -104,10 +104,10 @@ pub struct Side {
     pub slice_pitch: u32,
 }
 
-impl Side {
+impl RegionArgument {
     /// # Safety
     /// `region` must be null, misaligned or valid.
-    unsafe fn locate(self) -> Answer<Region> {
+    unsafe fn locate(self) -> ZeResult<Region> {
         Region::new(&Layout {
             base: self.base as usize,
             pitch: self.pitch,
@@ -124,37 +124,37 @@ impl Side {
 /// As for [`append_copy`].
 pub unsafe fn append_copy_region(
     list: sys::ze_command_list_handle_t,
-    to: Side,
-    from: Side,
+    to: RegionArgument,
+    from: RegionArgument,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     // SAFETY: the caller vouches for the pointers and the events.
     unsafe {
         let copy = RegionCopy::new(to.locate()?, from.locate()?)?;
-        events.append(&list, copy, Order::Loose)
+        events.append(&list, copy, Order::Unordered)
     }
 }
 
-/// `zeCommandListAppendMemoryPrefetch`: the memory is already where the processor is.
+/// `zeCommandListAppendMemoryPrefetch`: no work, as there is one memory.
 pub fn append_prefetch(
     list: sys::ze_command_list_handle_t,
     pointer: *const c_void,
     size: usize,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     Span::new(pointer as usize, size)?;
-    list.append(Nothing, Order::Loose, None, &[])
+    list.append(Nothing, Order::Unordered, None, &[])
 }
 
-/// `zeCommandListAppendMemAdvise`: there is nothing to be advised about.
+/// `zeCommandListAppendMemAdvise`: no work, as there is one memory.
 pub fn append_advice(
     list: sys::ze_command_list_handle_t,
     device: sys::ze_device_handle_t,
     pointer: *const c_void,
     size: usize,
     advice: sys::ze_memory_advice_t,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     device::expect(device)?;
     ensure(
@@ -162,5 +162,5 @@ pub fn append_advice(
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
     )?;
     Span::new(pointer as usize, size)?;
-    list.append(Nothing, Order::Loose, None, &[])
+    list.append(Nothing, Order::Unordered, None, &[])
 }

@@ -1,4 +1,4 @@
-//! Command lists: regular ones keep commands for later, immediate ones submit them at once.
+//! Command lists: regular ones record commands, immediate ones submit them.
 
 mod append;
 mod create;
@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::clock::Deadline;
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::engine::{Operation, Order, Stream};
 use crate::event::Event;
 use crate::handle::object;
-use crate::renew::Renewed;
-use crate::sync::Mutex;
+use crate::process::fork_safe::ForkSafe;
+use crate::process::sync::Mutex;
+use crate::system::clock::Deadline;
 pub use append::*;
 pub use create::*;
 pub use execute::*;
@@ -37,19 +37,19 @@ pub struct CommandList {
 }
 
 enum Role {
-    Regular(Renewed<Mutex<Recording>>),
+    Regular(ForkSafe<Mutex<Recording>>),
     Immediate(Immediate),
 }
 
 struct Immediate {
     stream: Stream,
     synchronous: bool,
-    desc: QueueTraits,
+    desc: QueueAttributes,
 }
 
-/// How a queue was asked to be, told back by the getters.
+/// The attributes of a queue or an immediate list.
 #[derive(Clone, Copy, Debug)]
-pub struct QueueTraits {
+pub struct QueueAttributes {
     /// `ze_command_queue_flags_t`.
     pub flags: u32,
     /// Index within the group.
@@ -60,7 +60,7 @@ pub struct QueueTraits {
     pub priority: sys::ze_command_queue_priority_t,
 }
 
-impl From<&sys::ze_command_queue_desc_t> for QueueTraits {
+impl From<&sys::ze_command_queue_desc_t> for QueueAttributes {
     fn from(desc: &sys::ze_command_queue_desc_t) -> Self {
         Self {
             flags: desc.flags,
@@ -87,22 +87,22 @@ struct Command {
 }
 
 impl CommandList {
-    /// Appends an operation: the one way in for every kind of command.
+    /// Appends an operation; every append ends here.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and what [`Operation::pin`] answers.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and the errors of [`Operation::pin`].
     pub fn append<O: Operation + 'static>(
         &self,
         operation: O,
         order: Order,
         event: Option<Arc<Event>>,
         waits: &[Arc<Event>],
-    ) -> Answer {
-        let order = if self.in_order { Order::Strict } else { order };
+    ) -> ZeResult {
+        let order = if self.in_order { Order::Barrier } else { order };
         match &self.role {
             Role::Immediate(immediate) => {
                 submit(&immediate.stream, operation, order, waits, event.as_deref())?;
-                immediate.settle()
+                immediate.synchronize_if_synchronous()
             }
             Role::Regular(recording) => {
                 let mut recording = recording.get().lock();
@@ -119,27 +119,33 @@ impl CommandList {
     }
 }
 
-/// Submits an operation with its events as they are now.
+/// Submits an operation with the current signals of its events.
 ///
 /// # Errors
-/// What [`Operation::pin`] answers; nothing is submitted then.
+/// Those of [`Operation::pin`]; nothing is submitted then.
 fn submit<O: Operation + 'static>(
     stream: &Stream,
     operation: O,
     order: Order,
     waits: &[Arc<Event>],
     event: Option<&Event>,
-) -> Answer {
+) -> ZeResult {
     let pins = operation.pin()?;
-    // Taken before the operation begins a new round of its own event, which may be among them.
+    // Taken before the operation's own event, which may be in the wait list, gets a new signal.
     let waits = waits.iter().map(|event| event.signal()).collect();
-    stream.submit(operation, pins, order, waits, event.map(Event::begin));
+    stream.submit(
+        operation,
+        pins,
+        order,
+        waits,
+        event.map(Event::signal_for_submission),
+    );
     Ok(())
 }
 
 impl Immediate {
-    /// In a synchronous list, waits for what has been appended.
-    fn settle(&self) -> Answer {
+    /// In a synchronous list, waits for the appended commands.
+    fn synchronize_if_synchronous(&self) -> ZeResult {
         if self.synchronous {
             self.stream.synchronize(Deadline::Never)?;
         }

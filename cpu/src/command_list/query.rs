@@ -1,44 +1,12 @@
-//! What a list tells about itself.
+//! Getters of command lists.
 
 use level_zero_sys as sys;
 
 use super::{CommandList, Role};
-use crate::answer::Answer;
-use crate::arguments::output;
 use crate::device;
-use crate::handle::resolve;
+use crate::handle::getters;
 
-/// Writes what `read` takes from a list to `place`.
-///
-/// # Safety
-/// `place` must be null, misaligned or valid.
-unsafe fn tell<T>(
-    list: sys::ze_command_list_handle_t,
-    place: *mut T,
-    read: impl FnOnce(&CommandList) -> Answer<T>,
-) -> Answer {
-    let list = resolve::<CommandList>(list)?;
-    // SAFETY: the caller vouches for the pointer.
-    let place = unsafe { output(place) }?;
-    *place = read(&list)?;
-    Ok(())
-}
-
-/// Defines a getter for each line: its function, what it writes, and how it is read.
-macro_rules! getters {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $read:expr;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// The place must be null, misaligned or valid.
-        pub unsafe fn $name(list: sys::ze_command_list_handle_t, place: *mut $type) -> Answer {
-            // SAFETY: the caller vouches for the pointer.
-            unsafe { tell(list, place, $read) }
-        }
-    )*};
-}
-
-getters! {
+getters! { CommandList {
     /// `zeCommandListGetDeviceHandle`.
     device_handle: sys::ze_device_handle_t = |_| Ok(device::handle());
     /// `zeCommandListGetContextHandle`.
@@ -59,4 +27,4 @@ getters! {
     mode: sys::ze_command_queue_mode_t = |list| Ok(list.immediate()?.desc.mode);
     /// `zeCommandListImmediateGetPriority`.
     priority: sys::ze_command_queue_priority_t = |list| Ok(list.immediate()?.desc.priority);
-}
+}}

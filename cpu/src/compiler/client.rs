@@ -1,11 +1,12 @@
-//! This process's side: starts the compiling process, gives it jobs, and outlives it.
+//! The client: starts the compiler process and sends it jobs.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
@@ -13,49 +14,54 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{MsgFlags, send};
 
 use super::message::{Failure, Job, read_outcome};
-use super::server::BEGUN;
+use super::server::STARTED;
 use super::start::zeusm_cpu_compiler;
-use crate::errno;
-use crate::fork::PerProcess;
-use crate::maps;
 use crate::opencl::{self, Runtime};
-use crate::sync::Mutex;
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
+use crate::system::errno;
+use crate::system::maps;
 
-/// How much of what a dying compiler said is passed on, in bytes.
-const LAST_WORDS: u64 = 4096;
+/// How much of a crashed compiler's output is reported, in bytes.
+const MAX_OUTPUT: u64 = 4096;
 
-/// The compiling process, once there is one. A child of a fork starts another: both must not talk on one socket.
+/// The compiler process, once it was started. A fork's child starts its own, since the two must not share a socket.
 static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
 
 /// Builds a module to the device's own code; one at a time.
+///
+/// A compiler that dies is replaced once. It may have died between two jobs, been killed, or crashed as the OpenCL
+/// runtime's compiler does now and then on modules that it builds the next time.
 ///
 /// # Errors
 /// See [`Failure`].
 pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
     let mut place = COMPILER.get().lock();
-    // A compiler that died between two jobs is replaced once; one that cannot even begin is not tried for ever.
+    let mut failure =
+        Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
     for _ in 0..2 {
         let compiler = match &mut *place {
             Some(compiler) => compiler,
             empty => empty
                 .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
         };
-        if compiler.begin(job).is_ok() {
-            return match read_outcome(&mut &compiler.socket) {
-                Ok(outcome) => outcome,
-                Err(_) => Err(Failure::Crashed(
-                    place.take().map(Compiler::last_words).unwrap_or_default(),
-                )),
-            };
+        let has_begun = compiler.begin(job).is_ok();
+        if has_begun && let Ok(outcome) = read_outcome(&mut &compiler.socket) {
+            return outcome;
         }
-        *place = None;
+        let ended = place.take().map(Compiler::exit_report);
+        if let (true, Some((status, output))) = (has_begun, ended) {
+            failure = Failure::Crashed(format!("{status}\n{output}").trim_end().to_owned());
+            // A module that took the whole time limit is not tried again.
+            if status.signal() == Some(libc::SIGPROF) {
+                break;
+            }
+        }
     }
-    Err(Failure::Unavailable(
-        "the compiling process ends as soon as it starts".to_owned(),
-    ))
+    Err(failure)
 }
 
-/// Says which step of starting the compiling process the system refused, and what to do about it.
+/// Describes which step of starting the compiler process failed, with advice.
 fn failed<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> io::Error {
     move |error| {
         let error = error.into();
@@ -80,19 +86,19 @@ fn failed<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> io::Error {
 struct Compiler {
     process: Child,
     socket: UnixStream,
-    words: File,
+    output: File,
 }
 
 impl Compiler {
     fn start() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
-        let words = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)
+        let output = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)
             .map_err(failed("memfd_create"))?;
-        // Every line goes to the end, also after the file has been emptied.
-        fcntl(&words, FcntlArg::F_SETFL(OFlag::O_APPEND)).map_err(failed("fcntl"))?;
-        // What lies near this process's libraries does not lie near the other's, so it is told what was found here.
+        // Output is appended, also after the file was truncated.
+        fcntl(&output, FcntlArg::F_SETFL(OFlag::O_APPEND)).map_err(failed("fcntl"))?;
+        // The search for the OpenCL library depends on the libraries in this process, so its result is passed on.
         let opencl = Runtime::get().map_err(io::Error::other)?.path();
-        let copy = || words.try_clone().map_err(failed("fcntl(F_DUPFD_CLOEXEC)"));
+        let copy = || output.try_clone().map_err(failed("fcntl(F_DUPFD_CLOEXEC)"));
         let process = Command::new(dynamic_linker()?)
             .arg(library()?)
             .env(opencl::LIBRARY_VARIABLE, opencl)
@@ -104,42 +110,40 @@ impl Compiler {
         Ok(Self {
             process,
             socket: ours,
-            words: words.into(),
+            output: output.into(),
         })
     }
 
-    /// Hands a job over; an error means that the process never saw it whole.
+    /// Sends a job; an error means that the process did not receive all of it.
     fn begin(&mut self, job: &Job) -> io::Result<()> {
-        self.words.set_len(0)?;
+        self.output.set_len(0)?;
         let mut message = Vec::new();
         job.write(&mut message)?;
-        Quiet(&self.socket).write_all(&message)?;
-        let mut begun = [0];
-        self.socket.read_exact(&mut begun)?;
-        if begun == [BEGUN] {
+        NoSigpipe(&self.socket).write_all(&message)?;
+        let mut started = [0];
+        self.socket.read_exact(&mut started)?;
+        if started == [STARTED] {
             Ok(())
         } else {
             Err(io::ErrorKind::InvalidData.into())
         }
     }
 
-    /// How a process that is gone ended, and the last that it wrote.
-    fn last_words(mut self) -> String {
-        let mut said = String::new();
-        let length = self.words.seek(io::SeekFrom::End(0)).unwrap_or(0);
+    /// The exit status and the last output of a process that has ended or closed its end of the socket.
+    fn exit_report(mut self) -> (ExitStatus, String) {
+        let mut output = String::new();
+        let length = self.output.seek(io::SeekFrom::End(0)).unwrap_or(0);
         let _ = self
-            .words
-            .seek(io::SeekFrom::Start(length.saturating_sub(LAST_WORDS)));
+            .output
+            .seek(io::SeekFrom::Start(length.saturating_sub(MAX_OUTPUT)));
         let mut bytes = Vec::new();
-        if self.words.read_to_end(&mut bytes).is_ok() {
-            said = String::from_utf8_lossy(&bytes).into_owned();
+        if self.output.read_to_end(&mut bytes).is_ok() {
+            output = String::from_utf8_lossy(&bytes).into_owned();
         }
-        // Its end of the socket is closed, so it has ended or is about to.
-        let status = self
-            .process
-            .wait()
-            .map_or_else(|error| error.to_string(), |status| status.to_string());
-        format!("{status}\n{said}").trim_end().to_owned()
+        // The exit status of a process that closed its socket is already determined, so the signal does not change it.
+        let _ = self.process.kill();
+        let status = self.process.wait().unwrap_or_default();
+        (status, output)
     }
 }
 
@@ -150,10 +154,10 @@ impl Drop for Compiler {
     }
 }
 
-/// Writes to a socket whose other end may be gone without the signal that would end this process.
-struct Quiet<'a>(&'a UnixStream);
+/// Writes to a socket without SIGPIPE when the other end is closed.
+struct NoSigpipe<'a>(&'a UnixStream);
 
-impl Write for Quiet<'_> {
+impl Write for NoSigpipe<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(send(self.0.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
     }
@@ -165,7 +169,7 @@ impl Write for Quiet<'_> {
 
 /// The dynamic linker of this process, which starts the library as a program.
 fn dynamic_linker() -> io::Result<PathBuf> {
-    // SAFETY: asks the kernel's vector for a number; 0 when it is not there.
+    // SAFETY: reads a number of the auxiliary vector; 0 when it is missing.
     let base = unsafe { libc::getauxval(libc::AT_BASE) };
     let found = usize::try_from(base)
         .ok()

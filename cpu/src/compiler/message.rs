@@ -1,10 +1,10 @@
-//! What the two processes tell each other: numbers as 8 bytes, little-endian; texts and blobs as a length and bytes.
+//! The protocol between client and compiler: numbers of 8 bytes, little-endian; texts and blobs as a length and bytes.
 
 use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
-/// Nothing that is sent is longer than this, so that a broken peer cannot ask for all memory. In bytes.
+/// The maximal length of a blob in bytes, which bounds the memory that a broken peer can request.
 const LONGEST: u64 = 1 << 30;
 
 /// A module to build: one unit, or several to be linked.
@@ -25,13 +25,13 @@ pub struct Unit {
     pub specialisation: Vec<(u32, Vec<u8>)>,
 }
 
-/// Why there is no built module.
+/// The failure of a build.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
-    /// The compiler refused it, with its own words.
+    /// The compiler reported an error.
     #[error("{0}")]
     Refused(String),
-    /// The compiler did not survive it.
+    /// The compiler crashed.
     #[error("the compiler did not survive this module: {0}")]
     Crashed(String),
     /// There is no compiler, or it cannot be started.
@@ -46,7 +46,7 @@ impl Job {
         self.units.iter().try_for_each(|unit| unit.write(to))
     }
 
-    /// Reads what [`Job::write`] wrote.
+    /// Reads a job of [`Job::write`].
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let count = read_number(from)?;
         let units = (0..count)
@@ -97,7 +97,7 @@ pub fn write_outcome(to: &mut impl Write, outcome: &Result<Vec<u8>, Failure>) ->
     write_blob(to, blob)
 }
 
-/// Reads what [`write_outcome`] wrote.
+/// Reads the outcome of [`write_outcome`].
 pub fn read_outcome(from: &mut impl Read) -> io::Result<Result<Vec<u8>, Failure>> {
     let (kind, blob) = (read_number(from)?, read_blob(from)?);
     let words = |blob| String::from_utf8_lossy(blob).into_owned();
@@ -120,19 +120,19 @@ fn read_number(from: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Writes bytes with their number before them.
+/// Writes a length and the bytes.
 pub fn write_blob(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     write_number(to, bytes.len() as u64)?;
     to.write_all(bytes)
 }
 
-/// Reads what [`write_blob`] wrote.
+/// Reads the bytes of [`write_blob`].
 pub fn read_blob(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let length = read_number(from)?;
     if length > LONGEST {
         return Err(io::Error::other("a message longer than any module"));
     }
-    // Grows as bytes come, so a length alone allocates nothing.
+    // The buffer grows with the bytes received, so a length alone allocates nothing.
     let mut bytes = Vec::new();
     from.take(length).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == length {

@@ -1,9 +1,9 @@
-//! Building modules in a process of their own.
+//! Building modules in a process of its own.
 //!
-//! A compiler is millions of lines that trust their input: with a byte of a module changed it may crash, exit or
-//! never return, and it would take the caller's process with it. So a second process compiles, and hands back the
-//! device's own code, which this process only loads. It is this very library, started as a program (`start`), so
-//! there is no second file to install. It stays for the next module and ends when this process does.
+//! The compiler does not validate its input: on a corrupt module it may crash, exit or hang, and would take the
+//! caller's process down with it. So a second process compiles and returns the device's own code, which this process
+//! only loads. That process is this library started as a program (`start`), so there is no second file to install. It
+//! serves further modules and exits with this process.
 
 mod client;
 mod message;

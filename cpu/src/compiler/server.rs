@@ -1,4 +1,4 @@
-//! The compiling process: jobs come in on standard input, a socket, and outcomes go back on it.
+//! The compiler process: receives jobs on standard input, a socket, and returns outcomes on it.
 
 use std::env;
 use std::ffi::CString;
@@ -13,21 +13,21 @@ use nix::unistd::alarm;
 use super::message::{Failure, Job, write_outcome};
 use crate::opencl::{self, BuildError, Program, Runtime};
 
-/// Names how many seconds of processor time one module may take.
+/// The environment variable with the limit of processor time for a module in seconds.
 const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
 
-/// How many seconds of processor time a module may take when nobody says otherwise: far more than any needs that can be built at all.
+/// The default limit of processor time for a module in seconds, far more than any valid module needs.
 fn seconds(job: &Job) -> u32 {
     let size = job.units.iter().map(|unit| unit.code.len()).sum::<usize>();
     60 + u32::try_from(size >> 10).unwrap_or(u32::MAX / 2)
 }
 
-/// What the server sends as soon as it has read a job: from then on, its end is the job's doing.
-pub const BEGUN: u8 = 0x5a;
+/// Sent when a job was received: from then on, a crash is caused by the job.
+pub const STARTED: u8 = 0x5a;
 
-/// Serves until the peer is gone.
+/// Serves until the client closes the socket.
 pub fn serve() -> io::Result<()> {
-    // A core file of a compiler that fell over helps nobody.
+    // A core file of a crashed compiler is of no use to the user.
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut from = BufReader::new(stream.try_clone()?);
@@ -36,18 +36,18 @@ pub fn serve() -> io::Result<()> {
         .ok()
         .and_then(|text| text.parse().ok());
     while let Ok(job) = Job::read(&mut from) {
-        to.write_all(&[BEGUN])?;
-        watch(limit.unwrap_or_else(|| seconds(&job)));
+        to.write_all(&[STARTED])?;
+        limit_time(limit.unwrap_or_else(|| seconds(&job)));
         let outcome = build(&job);
-        watch(0);
+        limit_time(0);
         write_outcome(&mut to, &outcome)?;
     }
     Ok(())
 }
 
-/// Has the system end this process after `limit` seconds of work, or ten times that without; 0 is no limit. A build
-/// that never ends is ended so even when the peer is gone by then.
-fn watch(limit: u32) {
+/// Has the system kill this process after `limit` seconds of processor time, or ten times that in real time; 0 is no
+/// limit. This also ends a build that hangs after the client has exited.
+fn limit_time(limit: u32) {
     let limit = limit.min(u32::MAX / 10);
     let never = libc::timeval {
         tv_sec: 0,
@@ -60,7 +60,7 @@ fn watch(limit: u32) {
             tv_usec: 0,
         },
     };
-    // SAFETY: the timer is a plain value, and nobody asks for the old one.
+    // SAFETY: the timer is valid, and the old one is not requested.
     unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, std::ptr::null_mut()) };
     if limit == 0 {
         alarm::cancel();

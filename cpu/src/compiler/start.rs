@@ -1,9 +1,9 @@
-//! Where this library begins when it is run as a program.
+//! The entry point of this library when it is run as a program.
 //!
-//! The linker is told to make [`zeusm_cpu_compiler`] the library's entry point. Loaded by `dlopen`, a library's entry
-//! point means nothing; given to the dynamic linker as a program, it is where the process starts, in the state that
-//! the System V ABI describes: the argument count on top of the stack, the arguments behind it, and in `rdx` a
-//! function for the C library to call at exit.
+//! The linker makes [`zeusm_cpu_compiler`] the library's entry point. `dlopen` ignores the entry point of a library;
+//! when the dynamic linker runs the library as a program, the process starts there, in the state that the System V ABI
+//! describes: the argument count on top of the stack, the arguments behind it, and in `rdx` a function for the C
+//! library to call at exit.
 
 use std::arch::naked_asm;
 use std::ffi::{c_char, c_int};
@@ -12,7 +12,7 @@ use nix::libc;
 
 use super::server;
 
-/// The entry point of the library run as a program: hands over to the C library's start, which calls [`run`].
+/// The entry point of the library run as a program: calls the C library's start-up function, which calls [`run`].
 ///
 /// # Safety
 /// Only the dynamic linker may jump here, at the start of a process.
@@ -45,6 +45,6 @@ unsafe extern "C" {
 /// The process's `main`.
 extern "C" fn run(_count: c_int, _arguments: *const *const c_char) -> c_int {
     let code = c_int::from(server::serve().is_err());
-    // SAFETY: ends the process at once. Exit handlers of a compiler that met a broken module might never return.
+    // SAFETY: ends the process at once. Exit handlers could hang after the compiler processed a corrupt module.
     unsafe { libc::_exit(code) }
 }

@@ -17,7 +17,7 @@ ddi! {
             alignment: usize,
             device: ze_device_handle_t,
             pointer: *mut *mut c_void,
-        ) = usm::shared(context, device_desc, host_desc, size, alignment, device, pointer);
+        ) => usm::shared;
         0 zeMemAllocDevice(
             context: ze_context_handle_t,
             desc: *const ze_device_mem_alloc_desc_t,
@@ -25,33 +25,32 @@ ddi! {
             alignment: usize,
             device: ze_device_handle_t,
             pointer: *mut *mut c_void,
-        ) = usm::device(context, desc, size, alignment, device, pointer);
+        ) => usm::device;
         0 zeMemAllocHost(
             context: ze_context_handle_t,
             desc: *const ze_host_mem_alloc_desc_t,
             size: usize,
             alignment: usize,
             pointer: *mut *mut c_void,
-        ) = usm::host(context, desc, size, alignment, pointer);
-        0 zeMemFree(context: ze_context_handle_t, pointer: *mut c_void)
-            = usm::free(context, pointer);
+        ) => usm::host;
+        0 zeMemFree(context: ze_context_handle_t, pointer: *mut c_void) => usm::free;
         0 zeMemGetAllocProperties(
             context: ze_context_handle_t,
             pointer: *const c_void,
-            told: *mut ze_memory_allocation_properties_t,
+            properties: *mut ze_memory_allocation_properties_t,
             device: *mut ze_device_handle_t,
-        ) = usm::properties(context, pointer, told, device);
+        ) => usm::properties;
         0 zeMemGetAddressRange(
             context: ze_context_handle_t,
             pointer: *const c_void,
             base: *mut *mut c_void,
             size: *mut usize,
-        ) = usm::address_range(context, pointer, base, size);
+        ) => usm::address_range;
         0 zeMemGetIpcHandle(
             context: ze_context_handle_t,
             pointer: *const c_void,
             handle: *mut ze_ipc_mem_handle_t,
-        ) = usm::ipc::get(context, pointer, handle);
+        ) => usm::ipc::get;
         0 zeMemOpenIpcHandle(
             context: ze_context_handle_t,
             device: ze_device_handle_t,
@@ -59,13 +58,12 @@ ddi! {
             flags: ze_ipc_memory_flags_t,
             pointer: *mut *mut c_void,
         ) = usm::ipc::open(context, device, &handle, flags, pointer);
-        0 zeMemCloseIpcHandle(context: ze_context_handle_t, pointer: *const c_void)
-            = usm::ipc::close(context, pointer);
+        0 zeMemCloseIpcHandle(context: ze_context_handle_t, pointer: *const c_void) => usm::ipc::close;
         3 zeMemFreeExt(
             context: ze_context_handle_t,
             desc: *const ze_memory_free_ext_desc_t,
             pointer: *mut c_void,
-        ) = usm::free_with_policy(context, desc, pointer);
+        ) => usm::free_with_policy;
         6 zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t)
             = usm::ipc::put(context, &handle);
         9 zeMemGetPitchFor2dImage;
@@ -76,7 +74,7 @@ ddi! {
             context: ze_context_handle_t,
             descriptor: u64,
             handle: *mut ze_ipc_mem_handle_t,
-        ) = usm::ipc::from_descriptor(context, descriptor, handle);
+        ) => usm::ipc::from_descriptor;
         6 zeMemGetFileDescriptorFromIpcHandleExp(
             context: ze_context_handle_t,
             handle: ze_ipc_mem_handle_t,

@@ -1,8 +1,8 @@
 //! The API's boundary: every function by name, and the tables through which a loader finds them.
 //!
-//! One declarative table, `ddi!`, produces both. Its groups are the tables of `ze_ddi.h`, its lines their entries
-//! in order, each with the minor version of specification 1 that added it: a table that a caller of an older version
-//! passes ends before the newer entries, so they must not be written.
+//! One declarative table, `ddi!`, produces both. Its groups are the tables of `ze_ddi.h`, its lines their entries in
+//! order, each with the minor version of specification 1 that added it: a caller of an older version passes a table
+//! without the newer entries, which must not be written.
 
 mod control;
 mod memory;
@@ -10,11 +10,13 @@ mod module;
 mod submission;
 mod tools;
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure};
+use crate::driver;
 
 /// One entry of a table.
 pub struct Entry {
@@ -24,18 +26,23 @@ pub struct Entry {
     pub since: u32,
     /// The function.
     pub address: *const c_void,
-    /// Whether it does more than answer `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
+    /// Whether it does more than return `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
     pub implemented: bool,
 }
 
 /// Declares tables: their getters, and for each entry the exported function.
 ///
-/// `9 zeName(argument: type) = expression;` exports `zeName`, whose result is that of the expression, an [`Answer`].
-/// With `-> type` the expression's value is returned as it is. Without an expression the function is unsupported.
+/// `9 zeName(argument: type) => path;` exports `zeName`, which calls the function at `path` with its arguments and
+/// converts the [`ZeResult`] to a result code. With `; events` after the arguments, the function has the three further
+/// parameters of an append, which are passed on as [`Events`](crate::command_list::Events). Instead of a path,
+/// `= expression` computes the result. With `-> type`, the value is returned as it is. With neither path nor expression
+/// the function is unsupported.
 macro_rules! ddi {
     ($($getter:ident { $($since:literal $name:ident
-        $(($($argument:ident: $type:ty),* $(,)?) $(-> $returned:ty)? = $body:expr)?;)* })*) => {
-        $($($crate::ddi::export! { $name $(($($argument: $type),*) $(-> $returned)? = $body)? })*)*
+        $(($($argument:ident: $type:ty),* $(; $events:ident)? $(,)?) $(-> $returned:ty)? $(=> $function:path)? $(= $body:expr)?)?;)* })*) => {
+        $($($crate::ddi::export! {
+            $name $(($($argument: $type),* $(; $events)?) $(-> $returned)? $(=> $function)? $(= $body)?)?
+        })*)*
 
         $(
             /// Fills the table of this name.
@@ -48,12 +55,9 @@ macro_rules! ddi {
                 table: *mut *const std::ffi::c_void,
             ) -> level_zero_sys::ze_result_t {
                 // SAFETY: the caller vouches for the table.
-                $crate::answer::answer(|| unsafe {
-                    $crate::ddi::write(version, table, &[$($crate::ddi::Entry {
-                        name: stringify!($name),
-                        since: $since,
-                        address: $name as *const std::ffi::c_void,
-                        implemented: $crate::ddi::is_implemented!($($body)?),
+                $crate::abi::result::entry_point(|| unsafe {
+                    $crate::ddi::write(version, table, &[$($crate::ddi::entry! {
+                        $since $name $($($function)? $($body)?)?
                     }),*])
                 })
             }
@@ -61,12 +65,7 @@ macro_rules! ddi {
 
         /// Every entry of this part of the API.
         pub(super) fn entries() -> Vec<$crate::ddi::Entry> {
-            vec![$($($crate::ddi::Entry {
-                name: stringify!($name),
-                since: $since,
-                address: $name as *const std::ffi::c_void,
-                implemented: $crate::ddi::is_implemented!($($body)?),
-            }),*),*]
+            vec![$($($crate::ddi::entry! { $since $name $($($function)? $($body)?)? }),*),*]
         }
     };
 }
@@ -75,16 +74,29 @@ use ddi;
 /// Exports one function of [`ddi!`].
 macro_rules! export {
     ($name:ident) => {
-        /// Answers `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, whatever the arguments.
+        /// Returns `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, whatever the arguments.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> level_zero_sys::ze_result_t {
             level_zero_sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
         }
     };
+    ($name:ident($($argument:ident: $type:ty),*; events) => $function:path) => {
+        $crate::ddi::export! {
+            $name(
+                $($argument: $type,)*
+                signal: level_zero_sys::ze_event_handle_t,
+                count: u32,
+                waits: *mut level_zero_sys::ze_event_handle_t
+            ) = $function($($argument,)* $crate::command_list::Events { signal, count, waits })
+        }
+    };
+    ($name:ident($($argument:ident: $type:ty),*) $(-> $returned:ty)? => $function:path) => {
+        $crate::ddi::export! { $name($($argument: $type),*) $(-> $returned)? = $function($($argument),*) }
+    };
     ($name:ident($($argument:ident: $type:ty),*) = $body:expr) => {
         $crate::ddi::export! {
             $name($($argument: $type),*) -> level_zero_sys::ze_result_t
-                = $crate::answer::answer(|| $body)
+                = $crate::abi::result::entry_point(|| $body)
         }
     };
     ($name:ident($($argument:ident: $type:ty),*) -> $returned:ty = $body:expr) => {
@@ -102,16 +114,24 @@ macro_rules! export {
 }
 use export;
 
-/// Whether an entry of [`ddi!`] has an expression.
-macro_rules! is_implemented {
-    () => {
+/// The [`Entry`] of a function of [`ddi!`], which is implemented when it has a path or an expression.
+macro_rules! entry {
+    ($since:literal $name:ident $($implementation:tt)?) => {
+        $crate::ddi::Entry {
+            name: stringify!($name),
+            since: $since,
+            address: $name as *const std::ffi::c_void,
+            implemented: $crate::ddi::entry!(@is_implemented $($implementation)?),
+        }
+    };
+    (@is_implemented) => {
         false
     };
-    ($body:expr) => {
+    (@is_implemented $implementation:tt) => {
         true
     };
 }
-use is_implemented;
+use entry;
 
 /// Writes the entries that a caller of `version` knows.
 ///
@@ -121,7 +141,7 @@ unsafe fn write(
     version: sys::ze_api_version_t,
     table: *mut *const c_void,
     entries: &[Entry],
-) -> Answer {
+) -> ZeResult {
     ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     let (major, minor) = (version.0 >> 16, version.0 & 0xffff);
     ensure(major == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
@@ -146,4 +166,22 @@ pub fn address(name: &str) -> Option<*const c_void> {
     .flatten()
     .find(|entry| entry.implemented && entry.name == name)
     .map(|entry| entry.address)
+}
+
+/// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements.
+///
+/// # Safety
+/// `address` must be null, misaligned or valid; `name` must be null or end in a zero byte.
+pub unsafe fn extension_function(
+    driver: sys::ze_driver_handle_t,
+    name: *const c_char,
+    address: *mut *mut c_void,
+) -> ZeResult {
+    driver::expect(driver)?;
+    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (name, address) = unsafe { (CStr::from_ptr(name), output(address)?) };
+    let found = name.to_str().ok().and_then(self::address);
+    *address = found.unwrap_or(std::ptr::null()).cast_mut();
+    ensure(found.is_some(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }

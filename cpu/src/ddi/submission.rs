@@ -3,14 +3,16 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use level_zero_sys::extensions::{
+    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
+    ze_group_size_t,
+};
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::command_list::{self as list, Events, Side};
-use crate::newer::{
-    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
-};
-use crate::{event, fence, launch, queue};
+use crate::command_list::{self as list, Events, RegionArgument};
+use crate::queue::{self, fence};
+use crate::{event, launch};
 
 ddi! {
     zeGetCommandQueueProcAddrTable {
@@ -19,28 +21,23 @@ ddi! {
             device: ze_device_handle_t,
             desc: *const ze_command_queue_desc_t,
             queue: *mut ze_command_queue_handle_t,
-        ) = queue::create(context, device, desc, queue);
-        0 zeCommandQueueDestroy(queue: ze_command_queue_handle_t) = queue::destroy(queue);
+        ) => queue::create;
+        0 zeCommandQueueDestroy(queue: ze_command_queue_handle_t) => queue::destroy;
         0 zeCommandQueueExecuteCommandLists(
             queue: ze_command_queue_handle_t,
             count: u32,
             lists: *mut ze_command_list_handle_t,
             fence: ze_fence_handle_t,
-        ) = queue::execute(queue, count, lists, fence);
-        0 zeCommandQueueSynchronize(queue: ze_command_queue_handle_t, timeout: u64)
-            = queue::synchronize(queue, timeout);
-        9 zeCommandQueueGetOrdinal(queue: ze_command_queue_handle_t, ordinal: *mut u32)
-            = queue::ordinal(queue, ordinal);
-        9 zeCommandQueueGetIndex(queue: ze_command_queue_handle_t, index: *mut u32)
-            = queue::index(queue, index);
-        17 zeCommandQueueGetFlags(queue: ze_command_queue_handle_t, flags: *mut u32)
-            = queue::creation_flags(queue, flags);
-        17 zeCommandQueueGetMode(queue: ze_command_queue_handle_t, mode: *mut ze_command_queue_mode_t)
-            = queue::mode(queue, mode);
+        ) => queue::execute;
+        0 zeCommandQueueSynchronize(queue: ze_command_queue_handle_t, timeout: u64) => queue::synchronize;
+        9 zeCommandQueueGetOrdinal(queue: ze_command_queue_handle_t, ordinal: *mut u32) => queue::ordinal;
+        9 zeCommandQueueGetIndex(queue: ze_command_queue_handle_t, index: *mut u32) => queue::index;
+        17 zeCommandQueueGetFlags(queue: ze_command_queue_handle_t, flags: *mut u32) => queue::creation_flags;
+        17 zeCommandQueueGetMode(queue: ze_command_queue_handle_t, mode: *mut ze_command_queue_mode_t) => queue::mode;
         17 zeCommandQueueGetPriority(
             queue: ze_command_queue_handle_t,
             priority: *mut ze_command_queue_priority_t,
-        ) = queue::priority(queue, priority);
+        ) => queue::priority;
     }
     zeGetCommandListProcAddrTable {
         0 zeCommandListCreate(
@@ -48,57 +45,40 @@ ddi! {
             device: ze_device_handle_t,
             desc: *const ze_command_list_desc_t,
             list: *mut ze_command_list_handle_t,
-        ) = list::create(context, device, desc, list);
+        ) => list::create;
         0 zeCommandListCreateImmediate(
             context: ze_context_handle_t,
             device: ze_device_handle_t,
             desc: *const ze_command_queue_desc_t,
             list: *mut ze_command_list_handle_t,
-        ) = list::create_immediate(context, device, desc, list);
-        0 zeCommandListDestroy(list: ze_command_list_handle_t) = list::destroy(list);
-        0 zeCommandListClose(list: ze_command_list_handle_t) = list::close(list);
-        0 zeCommandListReset(list: ze_command_list_handle_t) = list::reset(list);
+        ) => list::create_immediate;
+        0 zeCommandListDestroy(list: ze_command_list_handle_t) => list::destroy;
+        0 zeCommandListClose(list: ze_command_list_handle_t) => list::close;
+        0 zeCommandListReset(list: ze_command_list_handle_t) => list::reset;
         0 zeCommandListAppendWriteGlobalTimestamp(
             list: ze_command_list_handle_t,
-            to: *mut u64,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_timestamp(list, to, Events { signal, count, waits });
-        0 zeCommandListAppendBarrier(
-            list: ze_command_list_handle_t,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_barrier(list, Events { signal, count, waits });
+            to: *mut u64; events
+        ) => list::append_timestamp;
+        0 zeCommandListAppendBarrier(list: ze_command_list_handle_t; events) => list::append_barrier;
         0 zeCommandListAppendMemoryRangesBarrier(
             list: ze_command_list_handle_t,
             ranges: u32,
             sizes: *const usize,
-            starts: *mut *const c_void,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_ranges_barrier(list, ranges, sizes, starts, Events { signal, count, waits });
+            starts: *mut *const c_void; events
+        ) => list::append_ranges_barrier;
         0 zeCommandListAppendMemoryCopy(
             list: ze_command_list_handle_t,
             to: *mut c_void,
             from: *const c_void,
-            size: usize,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_copy(list, to, from, size, Events { signal, count, waits });
+            size: usize; events
+        ) => list::append_copy;
         0 zeCommandListAppendMemoryFill(
             list: ze_command_list_handle_t,
             to: *mut c_void,
             pattern: *const c_void,
             pattern_size: usize,
-            size: usize,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_fill(list, to, pattern, pattern_size, size, Events { signal, count, waits });
+            size: usize; events
+        ) => list::append_fill;
         0 zeCommandListAppendMemoryCopyRegion(
             list: ze_command_list_handle_t,
             to: *mut c_void,
@@ -114,8 +94,8 @@ ddi! {
             waits: *mut ze_event_handle_t,
         ) = list::append_copy_region(
             list,
-            Side { base: to, region: to_region, pitch: to_pitch, slice_pitch: to_slice_pitch },
-            Side { base: from, region: from_region, pitch: from_pitch, slice_pitch: from_slice_pitch },
+            RegionArgument { base: to, region: to_region, pitch: to_pitch, slice_pitch: to_slice_pitch },
+            RegionArgument { base: from, region: from_region, pitch: from_pitch, slice_pitch: from_slice_pitch },
             Events { signal, count, waits },
         );
         0 zeCommandListAppendMemoryCopyFromContext(
@@ -123,11 +103,8 @@ ddi! {
             to: *mut c_void,
             source: ze_context_handle_t,
             from: *const c_void,
-            size: usize,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_copy_from_context(list, to, source, from, size, Events { signal, count, waits });
+            size: usize; events
+        ) => list::append_copy_from_context;
         0 zeCommandListAppendImageCopy;
         0 zeCommandListAppendImageCopyRegion;
         0 zeCommandListAppendImageCopyToMemory;
@@ -136,35 +113,31 @@ ddi! {
             list: ze_command_list_handle_t,
             pointer: *const c_void,
             size: usize,
-        ) = list::append_prefetch(list, pointer, size);
+        ) => list::append_prefetch;
         0 zeCommandListAppendMemAdvise(
             list: ze_command_list_handle_t,
             device: ze_device_handle_t,
             pointer: *const c_void,
             size: usize,
             advice: ze_memory_advice_t,
-        ) = list::append_advice(list, device, pointer, size, advice);
-        0 zeCommandListAppendSignalEvent(list: ze_command_list_handle_t, event: ze_event_handle_t)
-            = list::append_signal(list, event);
+        ) => list::append_advice;
+        0 zeCommandListAppendSignalEvent(
+            list: ze_command_list_handle_t,
+            event: ze_event_handle_t,
+        ) => list::append_signal;
         0 zeCommandListAppendWaitOnEvents(
             list: ze_command_list_handle_t,
             count: u32,
             waits: *mut ze_event_handle_t,
-        ) = list::append_wait(list, count, waits);
-        0 zeCommandListAppendEventReset(list: ze_command_list_handle_t, event: ze_event_handle_t)
-            = list::append_reset(list, event);
+        ) => list::append_wait;
+        0 zeCommandListAppendEventReset(list: ze_command_list_handle_t, event: ze_event_handle_t) => list::append_reset;
         0 zeCommandListAppendQueryKernelTimestamps(
             list: ze_command_list_handle_t,
             queried: u32,
             events: *mut ze_event_handle_t,
             to: *mut c_void,
-            offsets: *const usize,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_query_timestamps(
-            list, queried, events, to, offsets, Events { signal, count, waits },
-        );
+            offsets: *const usize; events
+        ) => list::append_query_timestamps;
         0 zeCommandListAppendLaunchKernel(
             list: ze_command_list_handle_t,
             kernel: ze_kernel_handle_t,
@@ -176,86 +149,63 @@ ddi! {
         0 zeCommandListAppendLaunchCooperativeKernel(
             list: ze_command_list_handle_t,
             kernel: ze_kernel_handle_t,
-            groups: *const ze_group_count_t,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = launch::append_cooperative(list, kernel, groups, Events { signal, count, waits });
+            groups: *const ze_group_count_t; events
+        ) => launch::append_cooperative;
         0 zeCommandListAppendLaunchKernelIndirect(
             list: ze_command_list_handle_t,
             kernel: ze_kernel_handle_t,
-            groups: *const ze_group_count_t,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = launch::append_indirect(list, kernel, groups, Events { signal, count, waits });
+            groups: *const ze_group_count_t; events
+        ) => launch::append_indirect;
         0 zeCommandListAppendLaunchMultipleKernelsIndirect(
             list: ze_command_list_handle_t,
             most: u32,
             kernels: *const ze_kernel_handle_t,
             launches: *const u32,
-            groups: *const ze_group_count_t,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = launch::append_multiple_indirect(
-            list, most, kernels, launches, groups, Events { signal, count, waits },
-        );
+            groups: *const ze_group_count_t; events
+        ) => launch::append_multiple_indirect;
         3 zeCommandListAppendImageCopyToMemoryExt;
         3 zeCommandListAppendImageCopyFromMemoryExt;
-        6 zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64)
-            = list::host_synchronize(list, timeout);
-        9 zeCommandListGetDeviceHandle(list: ze_command_list_handle_t, device: *mut ze_device_handle_t)
-            = list::device_handle(list, device);
+        6 zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64) => list::host_synchronize;
+        9 zeCommandListGetDeviceHandle(
+            list: ze_command_list_handle_t,
+            device: *mut ze_device_handle_t,
+        ) => list::device_handle;
         9 zeCommandListGetContextHandle(
             list: ze_command_list_handle_t,
             context: *mut ze_context_handle_t,
-        ) = list::context_handle(list, context);
-        9 zeCommandListGetOrdinal(list: ze_command_list_handle_t, ordinal: *mut u32)
-            = list::ordinal(list, ordinal);
-        9 zeCommandListImmediateGetIndex(list: ze_command_list_handle_t, index: *mut u32)
-            = list::index(list, index);
-        9 zeCommandListIsImmediate(list: ze_command_list_handle_t, value: *mut ze_bool_t)
-            = list::is_immediate(list, value);
+        ) => list::context_handle;
+        9 zeCommandListGetOrdinal(list: ze_command_list_handle_t, ordinal: *mut u32) => list::ordinal;
+        9 zeCommandListImmediateGetIndex(list: ze_command_list_handle_t, index: *mut u32) => list::index;
+        9 zeCommandListIsImmediate(list: ze_command_list_handle_t, value: *mut ze_bool_t) => list::is_immediate;
         12 zeCommandListAppendSignalExternalSemaphoreExt;
         12 zeCommandListAppendWaitExternalSemaphoreExt;
         14 zeCommandListAppendLaunchKernelWithParameters(
             list: ze_command_list_handle_t,
             kernel: ze_kernel_handle_t,
             groups: *const ze_group_count_t,
-            next: *const c_void,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = launch::append(list, kernel, groups, next, Events { signal, count, waits });
+            next: *const c_void; events
+        ) => launch::append;
         14 zeCommandListAppendLaunchKernelWithArguments(
             list: ze_command_list_handle_t,
             kernel: ze_kernel_handle_t,
             groups: ze_group_count_t,
-            group: launch::Group,
+            group: ze_group_size_t,
             arguments: *const *const c_void,
-            next: *const c_void,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = launch::append_with_arguments(
-            list, kernel, groups, group, arguments, next, Events { signal, count, waits },
-        );
+            next: *const c_void; events
+        ) => launch::append_with_arguments;
         16 zeCommandListAppendMemoryCopyWithParameters;
         16 zeCommandListAppendMemoryFillWithParameters;
         16 zeCommandListImmediateAppendCommandListsWithParameters;
-        17 zeCommandListGetFlags(list: ze_command_list_handle_t, flags: *mut u32)
-            = list::creation_flags(list, flags);
-        17 zeCommandListImmediateGetFlags(list: ze_command_list_handle_t, flags: *mut u32)
-            = list::queue_flags(list, flags);
+        17 zeCommandListGetFlags(list: ze_command_list_handle_t, flags: *mut u32) => list::creation_flags;
+        17 zeCommandListImmediateGetFlags(list: ze_command_list_handle_t, flags: *mut u32) => list::queue_flags;
         17 zeCommandListImmediateGetMode(
             list: ze_command_list_handle_t,
             mode: *mut ze_command_queue_mode_t,
-        ) = list::mode(list, mode);
+        ) => list::mode;
         17 zeCommandListImmediateGetPriority(
             list: ze_command_list_handle_t,
             priority: *mut ze_command_queue_priority_t,
-        ) = list::priority(list, priority);
+        ) => list::priority;
         17 zeCommandListBeginGraphCaptureExt;
         17 zeCommandListBeginCaptureIntoGraphExt;
         17 zeCommandListIsGraphCaptureEnabledExt;
@@ -269,11 +219,8 @@ ddi! {
         9 zeCommandListImmediateAppendCommandListsExp(
             list: ze_command_list_handle_t,
             lists_count: u32,
-            lists: *mut ze_command_list_handle_t,
-            signal: ze_event_handle_t,
-            count: u32,
-            waits: *mut ze_event_handle_t,
-        ) = list::append_lists(list, lists_count, lists, Events { signal, count, waits });
+            lists: *mut ze_command_list_handle_t; events
+        ) => list::append_lists;
         9 zeCommandListGetNextCommandIdExp;
         9 zeCommandListUpdateMutableCommandsExp;
         9 zeCommandListUpdateMutableCommandSignalEventExp;
@@ -287,41 +234,36 @@ ddi! {
             pool: ze_event_pool_handle_t,
             desc: *const ze_event_desc_t,
             event: *mut ze_event_handle_t,
-        ) = event::create(pool, desc, event);
-        0 zeEventDestroy(event: ze_event_handle_t) = event::destroy(event);
-        0 zeEventHostSignal(event: ze_event_handle_t) = event::host_signal(event);
-        0 zeEventHostSynchronize(event: ze_event_handle_t, timeout: u64)
-            = event::host_synchronize(event, timeout);
-        0 zeEventQueryStatus(event: ze_event_handle_t) = event::query_status(event);
-        0 zeEventHostReset(event: ze_event_handle_t) = event::host_reset(event);
+        ) => event::create;
+        0 zeEventDestroy(event: ze_event_handle_t) => event::destroy;
+        0 zeEventHostSignal(event: ze_event_handle_t) => event::host_signal;
+        0 zeEventHostSynchronize(event: ze_event_handle_t, timeout: u64) => event::host_synchronize;
+        0 zeEventQueryStatus(event: ze_event_handle_t) => event::query_status;
+        0 zeEventHostReset(event: ze_event_handle_t) => event::host_reset;
         0 zeEventQueryKernelTimestamp(
             event: ze_event_handle_t,
             result: *mut ze_kernel_timestamp_result_t,
-        ) = event::query_kernel_timestamp(event, result);
+        ) => event::query_kernel_timestamp;
         6 zeEventQueryKernelTimestampsExt(
             event: ze_event_handle_t,
             device: ze_device_handle_t,
             count: *mut u32,
             results: *mut ze_event_query_kernel_timestamps_results_ext_properties_t,
-        ) = event::query_kernel_timestamps(event, device, count, results);
-        9 zeEventGetEventPool(event: ze_event_handle_t, pool: *mut ze_event_pool_handle_t)
-            = event::event_pool(event, pool);
-        9 zeEventGetSignalScope(event: ze_event_handle_t, scope: *mut u32)
-            = event::signal_scope(event, scope);
-        9 zeEventGetWaitScope(event: ze_event_handle_t, scope: *mut u32)
-            = event::wait_scope(event, scope);
+        ) => event::query_kernel_timestamps;
+        9 zeEventGetEventPool(event: ze_event_handle_t, pool: *mut ze_event_pool_handle_t) => event::event_pool;
+        9 zeEventGetSignalScope(event: ze_event_handle_t, scope: *mut u32) => event::signal_scope;
+        9 zeEventGetWaitScope(event: ze_event_handle_t, scope: *mut u32) => event::wait_scope;
         15 zeEventCounterBasedCreate(
             context: ze_context_handle_t,
             device: ze_device_handle_t,
             desc: *const ze_event_counter_based_desc_t,
             event: *mut ze_event_handle_t,
-        ) = event::create_counter_based(context, device, desc, event);
+        ) => event::create_counter_based;
         15 zeEventCounterBasedGetIpcHandle;
         15 zeEventCounterBasedOpenIpcHandle;
         15 zeEventCounterBasedCloseIpcHandle;
         15 zeEventCounterBasedGetDeviceAddress;
-        17 zeEventGetCounterBasedFlags(event: ze_event_handle_t, flags: *mut u32)
-            = event::counter_based_flags(event, flags);
+        17 zeEventGetCounterBasedFlags(event: ze_event_handle_t, flags: *mut u32) => event::counter_based_flags;
     }
     zeGetEventExpProcAddrTable {
         2 zeEventQueryTimestampsExp(
@@ -329,7 +271,7 @@ ddi! {
             device: ze_device_handle_t,
             count: *mut u32,
             results: *mut ze_kernel_timestamp_result_t,
-        ) = event::query_timestamps(event, device, count, results);
+        ) => event::query_timestamps;
     }
     zeGetEventPoolProcAddrTable {
         0 zeEventPoolCreate(
@@ -338,8 +280,8 @@ ddi! {
             count: u32,
             devices: *mut ze_device_handle_t,
             pool: *mut ze_event_pool_handle_t,
-        ) = event::create_pool(context, desc, count, devices, pool);
-        0 zeEventPoolDestroy(pool: ze_event_pool_handle_t) = event::destroy_pool(pool);
+        ) => event::create_pool;
+        0 zeEventPoolDestroy(pool: ze_event_pool_handle_t) => event::destroy_pool;
         0 zeEventPoolGetIpcHandle;
         0 zeEventPoolOpenIpcHandle;
         0 zeEventPoolCloseIpcHandle;
@@ -347,21 +289,19 @@ ddi! {
         9 zeEventPoolGetContextHandle(
             pool: ze_event_pool_handle_t,
             context: *mut ze_context_handle_t,
-        ) = event::context_handle(pool, context);
-        9 zeEventPoolGetFlags(pool: ze_event_pool_handle_t, flags: *mut u32)
-            = event::creation_flags(pool, flags);
+        ) => event::context_handle;
+        9 zeEventPoolGetFlags(pool: ze_event_pool_handle_t, flags: *mut u32) => event::creation_flags;
     }
     zeGetFenceProcAddrTable {
         0 zeFenceCreate(
             queue: ze_command_queue_handle_t,
             desc: *const ze_fence_desc_t,
             fence: *mut ze_fence_handle_t,
-        ) = fence::create(queue, desc, fence);
-        0 zeFenceDestroy(fence: ze_fence_handle_t) = fence::destroy(fence);
-        0 zeFenceHostSynchronize(fence: ze_fence_handle_t, timeout: u64)
-            = fence::host_synchronize(fence, timeout);
-        0 zeFenceQueryStatus(fence: ze_fence_handle_t) = fence::query_status(fence);
-        0 zeFenceReset(fence: ze_fence_handle_t) = fence::reset(fence);
+        ) => queue::create_fence;
+        0 zeFenceDestroy(fence: ze_fence_handle_t) => fence::destroy;
+        0 zeFenceHostSynchronize(fence: ze_fence_handle_t, timeout: u64) => fence::host_synchronize;
+        0 zeFenceQueryStatus(fence: ze_fence_handle_t) => fence::query_status;
+        0 zeFenceReset(fence: ze_fence_handle_t) => fence::reset;
     }
     zeGetExecutableGraphProcAddrTable {
         17 zeExecutableGraphGetSourceGraphExt;

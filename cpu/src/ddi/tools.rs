@@ -1,24 +1,25 @@
-//! The tools, system and runtime APIs (`zet`, `zes`, `zer`), which this runtime does not serve. It leaves their tables as
-//! they are: a loader that finds no function in them answers for it. In the loader's place it answers as that does, since
-//! a program that is linked against the loader wants every function to be there (all at once, under `LD_BIND_NOW`).
+//! The tools, system and runtime APIs (`zet`, `zes`, `zer`), which this runtime does not implement. It leaves their
+//! tables empty, and the loader returns errors for them. In the loader's place it exports the functions and returns the
+//! same errors, since a program that is linked against the loader needs every symbol (at start-up, under
+//! `LD_BIND_NOW`).
 
 use std::ffi::c_void;
 use std::ptr;
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
+use crate::abi::result::{ensure, entry_point};
 use crate::driver;
 
 macro_rules! empty {
     ($($getter:ident)*) => {$(
-        /// Adds nothing to the table of this name.
+        /// Leaves the table of this name empty.
         #[unsafe(no_mangle)]
         pub extern "C" fn $getter(
             version: sys::ze_api_version_t,
             table: *mut c_void,
         ) -> sys::ze_result_t {
-            answer(|| {
+            entry_point(|| {
                 ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
                 ensure(version.0 >> 16 == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)
             })
@@ -49,11 +50,11 @@ empty! {
 
 macro_rules! absent {
     ($($function:ident)*) => {$(
-        /// Not served: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
-        /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader answers for a driver without it.
+        /// Not implemented: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
+        /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without it.
         #[unsafe(no_mangle)]
         pub extern "C" fn $function() -> sys::ze_result_t {
-            answer(|| {
+            entry_point(|| {
                 driver::expect_initialised()?;
                 Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
             })
@@ -61,7 +62,7 @@ macro_rules! absent {
     )*};
 }
 
-/// There is no system management: as a loader that finds no driver with it.
+/// No system management: returns the same as a loader that finds no driver with it.
 #[unsafe(no_mangle)]
 pub extern "C" fn zesInit() -> sys::ze_result_t {
     sys::ZE_RESULT_ERROR_UNINITIALIZED
@@ -138,7 +139,7 @@ absent! {
 
 absent! { zerGetLastErrorDescription }
 
-/// No identifier: the runtime API is not served.
+/// No identifier: the runtime API is not implemented.
 #[unsafe(no_mangle)]
 pub extern "C" fn zerTranslateDeviceHandleToIdentifier() -> u32 {
     u32::MAX

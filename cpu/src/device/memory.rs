@@ -3,10 +3,9 @@
 use level_zero_sys as sys;
 
 use super::expect;
-use super::extensions::text;
-use crate::answer::Answer;
-use crate::arguments::{output, properties, structures};
-use crate::machine;
+use crate::abi::arguments::{output, output_structure, structures, text};
+use crate::abi::result::ZeResult;
+use crate::system;
 
 structures! {
     sys::ze_device_memory_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
@@ -17,50 +16,50 @@ structures! {
         sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
 }
 
-/// `zeDeviceGetMemoryProperties`: one memory. The system tells neither its clock nor its bus, so they are 0.
+/// `zeDeviceGetMemoryProperties`: one memory. The system does not report its clock and bus width, so they are 0.
 ///
 /// # Safety
-/// Pointers that are neither null nor misaligned must be valid, and `told` null or with room for `*count` entries.
+/// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
 pub unsafe fn memory(
     device: sys::ze_device_handle_t,
     count: *mut u32,
-    told: *mut sys::ze_device_memory_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_device_memory_properties_t,
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let Some(told) = unsafe { one(count, told) }? else {
+    let Some(properties) = unsafe { one(count, properties) }? else {
         return Ok(());
     };
     // SAFETY: likewise.
-    let told = unsafe { properties(told) }?;
-    told.flags = 0;
-    told.maxClockRate = 0;
-    told.maxBusWidth = 0;
-    told.totalSize = machine::memory::total();
-    told.name = text("system memory");
+    let properties = unsafe { output_structure(properties) }?;
+    properties.flags = 0;
+    properties.maxClockRate = 0;
+    properties.maxBusWidth = 0;
+    properties.totalSize = system::memory::total();
+    properties.name = text("system memory");
     Ok(())
 }
 
-/// `zeDeviceGetMemoryAccessProperties`: the processor may do anything with any memory, plain host memory included.
+/// `zeDeviceGetMemoryAccessProperties`: all capabilities for all memory, system memory included.
 ///
 /// # Safety
 /// As for [`memory`].
 pub unsafe fn memory_access(
     device: sys::ze_device_handle_t,
-    told: *mut sys::ze_device_memory_access_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_device_memory_access_properties_t,
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
-    let told = unsafe { properties(told) }?;
+    let properties = unsafe { output_structure(properties) }?;
     let everything = sys::ZE_MEMORY_ACCESS_CAP_FLAG_RW.0
         | sys::ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC.0
         | sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0
         | sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC.0;
-    told.hostAllocCapabilities = everything;
-    told.deviceAllocCapabilities = everything;
-    told.sharedSingleDeviceAllocCapabilities = everything;
-    told.sharedCrossDeviceAllocCapabilities = everything;
-    told.sharedSystemAllocCapabilities = everything;
+    properties.hostAllocCapabilities = everything;
+    properties.deviceAllocCapabilities = everything;
+    properties.sharedSingleDeviceAllocCapabilities = everything;
+    properties.sharedCrossDeviceAllocCapabilities = everything;
+    properties.sharedSystemAllocCapabilities = everything;
     Ok(())
 }
 
@@ -71,17 +70,17 @@ pub unsafe fn memory_access(
 pub unsafe fn cache(
     device: sys::ze_device_handle_t,
     count: *mut u32,
-    told: *mut sys::ze_device_cache_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_device_cache_properties_t,
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let Some(told) = unsafe { one(count, told) }? else {
+    let Some(properties) = unsafe { one(count, properties) }? else {
         return Ok(());
     };
     // SAFETY: likewise.
-    let told = unsafe { properties(told) }?;
-    told.flags = 0;
-    told.cacheSize = machine::processor::cache();
+    let properties = unsafe { output_structure(properties) }?;
+    properties.flags = 0;
+    properties.cacheSize = system::processor::cache();
     Ok(())
 }
 
@@ -91,23 +90,23 @@ pub unsafe fn cache(
 /// As for [`memory`].
 pub unsafe fn external_memory(
     device: sys::ze_device_handle_t,
-    told: *mut sys::ze_device_external_memory_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_device_external_memory_properties_t,
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
-    let told = unsafe { properties(told) }?;
-    told.memoryAllocationImportTypes = 0;
-    told.memoryAllocationExportTypes = 0;
-    told.imageImportTypes = 0;
-    told.imageExportTypes = 0;
+    let properties = unsafe { output_structure(properties) }?;
+    properties.memoryAllocationImportTypes = 0;
+    properties.memoryAllocationExportTypes = 0;
+    properties.imageImportTypes = 0;
+    properties.imageExportTypes = 0;
     Ok(())
 }
 
-/// The count-then-fill protocol for a single structure: the place to fill, if one is given.
+/// The count-then-fill protocol for a single structure: the out parameter, if the caller passed one.
 ///
 /// # Safety
 /// `count` must be null, misaligned or valid.
-pub(super) unsafe fn one<T>(count: *mut u32, place: *mut T) -> Answer<Option<*mut T>> {
+pub(super) unsafe fn one<T>(count: *mut u32, place: *mut T) -> ZeResult<Option<*mut T>> {
     // SAFETY: the caller vouches for the pointer.
     let count = unsafe { output(count) }?;
     let room = *count;

@@ -1,7 +1,6 @@
-//! The device: the machine's processors and memory, told as what they are.
+//! The device, which is the machine's processors and memory, and its properties.
 
 mod compute;
-pub mod extensions;
 mod memory;
 mod peers;
 mod properties;
@@ -9,17 +8,17 @@ mod queues;
 
 use level_zero_sys as sys;
 
-use crate::answer::Answer;
-use crate::arguments::{fill, output};
-use crate::clock;
+use crate::abi::arguments::{enumerate, output};
+use crate::abi::result::ZeResult;
 use crate::driver;
 use crate::handle::{Kind, expect_singleton, singleton};
+use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
 pub use memory::{cache, external_memory, memory, memory_access};
 pub use peers::{can_access_peer, p2p};
 pub use properties::device_properties;
-pub use queues::{MOST_FILL_PATTERN, check_ordinal, check_queue, queue_groups};
+pub use queues::{MAX_FILL_PATTERN, check_ordinal, check_queue, queue_groups};
 
 /// The device's handle.
 pub fn handle() -> sys::ze_device_handle_t {
@@ -27,7 +26,7 @@ pub fn handle() -> sys::ze_device_handle_t {
 }
 
 /// `Ok` when `device` is the device.
-pub fn expect(device: sys::ze_device_handle_t) -> Answer {
+pub fn expect(device: sys::ze_device_handle_t) -> ZeResult {
     expect_singleton(Kind::Device, device)
 }
 
@@ -39,10 +38,10 @@ pub unsafe fn get(
     driver: sys::ze_driver_handle_t,
     count: *mut u32,
     devices: *mut sys::ze_device_handle_t,
-) -> Answer {
+) -> ZeResult {
     driver::expect(driver)?;
     // SAFETY: the caller vouches for the pointers.
-    unsafe { fill(count, devices, &[handle()]) }
+    unsafe { enumerate(count, devices, &[handle()]) }
 }
 
 /// `zeDeviceGetSubDevices`: there are none.
@@ -53,7 +52,7 @@ pub unsafe fn sub_devices(
     device: sys::ze_device_handle_t,
     count: *mut u32,
     _devices: *mut sys::ze_device_handle_t,
-) -> Answer {
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(count) }? = 0;
@@ -67,7 +66,7 @@ pub unsafe fn sub_devices(
 pub unsafe fn root_device(
     device: sys::ze_device_handle_t,
     root: *mut sys::ze_device_handle_t,
-) -> Answer {
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(root) }? = std::ptr::null_mut();
@@ -75,7 +74,7 @@ pub unsafe fn root_device(
 }
 
 /// `zeDeviceGetStatus`.
-pub fn status(device: sys::ze_device_handle_t) -> Answer {
+pub fn status(device: sys::ze_device_handle_t) -> ZeResult {
     expect(device)
 }
 
@@ -87,7 +86,7 @@ pub unsafe fn global_timestamps(
     device: sys::ze_device_handle_t,
     host: *mut u64,
     on_device: *mut u64,
-) -> Answer {
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (host, on_device) = unsafe { (output(host)?, output(on_device)?) };

@@ -3,8 +3,8 @@
 use level_zero_sys as sys;
 
 use super::expect;
-use crate::answer::Answer;
-use crate::arguments::{output, properties, structures};
+use crate::abi::arguments::{output, output_structure, structures};
+use crate::abi::result::ZeResult;
 
 structures! {
     sys::ze_device_p2p_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES;
@@ -17,12 +17,12 @@ structures! {
 pub unsafe fn p2p(
     device: sys::ze_device_handle_t,
     peer: sys::ze_device_handle_t,
-    told: *mut sys::ze_device_p2p_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_device_p2p_properties_t,
+) -> ZeResult {
     expect(device)?;
     expect(peer)?;
     // SAFETY: the caller vouches for the pointer.
-    unsafe { properties(told) }?.flags =
+    unsafe { output_structure(properties) }?.flags =
         sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0;
     Ok(())
 }
@@ -35,7 +35,7 @@ pub unsafe fn can_access_peer(
     device: sys::ze_device_handle_t,
     peer: sys::ze_device_handle_t,
     value: *mut sys::ze_bool_t,
-) -> Answer {
+) -> ZeResult {
     expect(device)?;
     expect(peer)?;
     // SAFETY: the caller vouches for the pointer.

@@ -2,65 +2,63 @@
 
 use level_zero_sys as sys;
 
-use super::{expect, extensions::text};
-use crate::answer::Answer;
-use crate::arguments::{chain, properties, structures};
-use crate::clock;
-use crate::engine::processors;
-use crate::machine::{memory, processor};
-use crate::newer::{sys_type, ze_eu_count_ext_t};
+use super::expect;
+use crate::abi::arguments::{chain, output_structure, structures, text};
+use crate::abi::result::ZeResult;
+use crate::system::clock;
+use crate::system::{memory, processor};
 
 structures! {
     sys::ze_device_properties_t =
         sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES | sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
+    sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
 }
 
-/// SYCL's Level Zero adapters pass over devices of any other vendor.
+/// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// `zeDeviceGetProperties`: a GPU to the API, since SYCL takes no other type, and a CPU by its name. A processor is
-/// an execution unit with one thread.
+/// `zeDeviceGetProperties`: the type is GPU, since SYCL accepts no other, and the name says CPU. Each processor is an
+/// execution unit with one thread.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
 pub unsafe fn device_properties(
     device: sys::ze_device_handle_t,
-    told: *mut sys::ze_device_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_device_properties_t,
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointer.
-    let told = unsafe { properties(told) }?;
-    let units = processors() as u32;
-    told.type_ = sys::ZE_DEVICE_TYPE_GPU;
-    told.vendorId = VENDOR;
-    told.deviceId = 0;
-    told.flags =
+    let properties = unsafe { output_structure(properties) }?;
+    let units = processor::count() as u32;
+    properties.type_ = sys::ZE_DEVICE_TYPE_GPU;
+    properties.vendorId = VENDOR;
+    properties.deviceId = 0;
+    properties.flags =
         sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 | sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
-    told.subdeviceId = 0;
-    told.coreClockRate = processor::megahertz();
-    told.maxMemAllocSize = memory::most_at_once();
-    told.maxHardwareContexts = 1024;
-    told.maxCommandQueuePriority = 0;
-    told.numThreadsPerEU = 1;
-    told.physicalEUSimdWidth = processor::vector_bytes() / 4;
-    told.numEUsPerSubslice = units;
-    told.numSubslicesPerSlice = 1;
-    told.numSlices = 1;
+    properties.subdeviceId = 0;
+    properties.coreClockRate = processor::megahertz();
+    properties.maxMemAllocSize = memory::max_allocation_size();
+    properties.maxHardwareContexts = 1024;
+    properties.maxCommandQueuePriority = 0;
+    properties.numThreadsPerEU = 1;
+    properties.physicalEUSimdWidth = processor::vector_bytes() / 4;
+    properties.numEUsPerSubslice = units;
+    properties.numSubslicesPerSlice = 1;
+    properties.numSlices = 1;
     // The older structure wants nanoseconds per tick, the newer one ticks per second.
-    told.timerResolution = if told.stype == sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES {
+    properties.timerResolution = if properties.stype == sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES {
         clock::RESOLUTION
     } else {
         clock::FREQUENCY
     };
-    told.timestampValidBits = clock::VALID_BITS;
-    told.kernelTimestampValidBits = clock::VALID_BITS;
-    told.uuid.id = processor::identity();
-    told.name = text(&format!("zeusm CPU runtime ({})", processor::model()));
+    properties.timestampValidBits = clock::VALID_BITS;
+    properties.kernelTimestampValidBits = clock::VALID_BITS;
+    properties.uuid.id = processor::identity();
+    properties.name = text(&format!("zeusm CPU runtime ({})", processor::model()));
     // SAFETY: the caller vouches for the chain.
-    for (stype, link) in unsafe { chain(told.pNext) } {
-        if stype == sys_type::EU_COUNT_EXT {
-            // SAFETY: its stype says what it is.
-            unsafe { (*link.cast::<ze_eu_count_ext_t>()).numTotalEUs = units };
+    for link in unsafe { chain(properties.pNext) } {
+        if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
+            count.numTotalEUs = units;
         }
     }
     Ok(())

@@ -4,9 +4,8 @@ use level_zero_sys as sys;
 
 use super::expect;
 use super::memory::one;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{flags, properties, structures};
-use crate::newer;
+use crate::abi::arguments::{check_flags, output_structure, structures};
+use crate::abi::result::{ZeResult, ensure};
 
 structures! {
     sys::ze_command_queue_group_properties_t =
@@ -14,41 +13,43 @@ structures! {
 }
 
 /// The longest fill pattern in bytes.
-pub const MOST_FILL_PATTERN: usize = 4096;
+pub const MAX_FILL_PATTERN: usize = 4096;
+/// `ze_command_queue_flags_t` up to 1.17.
+const QUEUE_FLAGS: u32 = 0x7;
 /// How many queues the group has: independent lists and queues share the workers, whatever their index.
 const QUEUES: u32 = 8;
 
 /// `zeDeviceGetCommandQueueGroupProperties`.
 ///
 /// # Safety
-/// Pointers that are neither null nor misaligned must be valid, and `told` null or with room for `*count` entries.
+/// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
 pub unsafe fn queue_groups(
     device: sys::ze_device_handle_t,
     count: *mut u32,
-    told: *mut sys::ze_command_queue_group_properties_t,
-) -> Answer {
+    properties: *mut sys::ze_command_queue_group_properties_t,
+) -> ZeResult {
     expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let Some(told) = unsafe { one(count, told) }? else {
+    let Some(properties) = unsafe { one(count, properties) }? else {
         return Ok(());
     };
     // SAFETY: likewise.
-    let told = unsafe { properties(told) }?;
-    told.flags = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
+    let properties = unsafe { output_structure(properties) }?;
+    properties.flags = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
         | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0
         | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS.0;
-    told.maxMemoryFillPatternSize = MOST_FILL_PATTERN;
-    told.numQueues = QUEUES;
+    properties.maxMemoryFillPatternSize = MAX_FILL_PATTERN;
+    properties.numQueues = QUEUES;
     Ok(())
 }
 
-/// Checks what a queue or an immediate list is asked to be.
+/// Checks the descriptor of a queue or an immediate list.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an ordinal or index that the device does not have,
 /// `ZE_RESULT_ERROR_INVALID_ENUMERATION` for an unknown flag, mode or priority.
-pub fn check_queue(desc: &sys::ze_command_queue_desc_t) -> Answer {
-    flags(desc.flags, newer::COMMAND_QUEUE_FLAGS)?;
+pub fn check_queue(desc: &sys::ze_command_queue_desc_t) -> ZeResult {
+    check_flags(desc.flags, QUEUE_FLAGS)?;
     ensure(
         desc.mode.0 <= sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS.0
             && desc.priority.0 <= sys::ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH.0,
@@ -59,6 +60,6 @@ pub fn check_queue(desc: &sys::ze_command_queue_desc_t) -> Answer {
 }
 
 /// Checks the ordinal of a queue group.
-pub fn check_ordinal(ordinal: u32) -> Answer {
+pub fn check_ordinal(ordinal: u32) -> ZeResult {
     ensure(ordinal == 0, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }

@@ -1,4 +1,4 @@
-//! Commands: an operation on its way from its submission to its completion.
+//! Commands: submitted operations, from submission to completion.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,71 +7,70 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use super::native::{Lane, Native};
+use super::native::{Native, NativeQueue};
+use super::native_wait::Request;
 use super::operation::{Kind, Operation, Pins};
 use super::signal::Signal;
 use super::stream::Shared;
-use super::waiter::Request;
 use super::workers::{self, dispatch, retire_or_drop};
-use crate::answer::Answer;
-use crate::clock;
-use crate::sync::Mutex;
+use crate::abi::result::ZeResult;
+use crate::process::sync::Mutex;
+use crate::system::clock;
 
-/// What was submitted.
+/// A submitted operation.
 pub struct Command {
     /// What it does.
     pub operation: Arc<dyn Operation>,
     /// How that is executed.
     pub kind: Kind,
-    /// Holds the memory that it uses until it is complete.
+    /// Keeps the memory that it uses alive until it is complete.
     pub pins: Pins,
-    /// What it waits for once the order of its stream lets it.
+    /// Its wait list, evaluated once the stream has released it.
     pub waits: SmallVec<[Arc<Signal>; 4]>,
-    /// What it sets at its end.
+    /// The signal that its completion sets.
     pub signal: Option<Arc<Signal>>,
 }
 
-/// A command that the order of its stream has released: there is one token of it, and the owner of the token moves the
-/// command on. The owner is a thread, a signal that the command waits for, a lane that it is in flight in, or the
-/// workers.
+/// A command that its stream has released. There is one token for it, and the token's owner advances the command: a
+/// thread, a signal of its wait list, the native queue that it is in flight in, or the workers.
 pub struct Token {
     stream: Arc<Shared>,
     sequence: u64,
     command: Box<Command>,
-    /// How many of the waits are over.
+    /// How many signals of the wait list it has passed.
     passed: usize,
-    /// The lane of the native commands in flight that it follows.
-    lane: Option<&'static Lane>,
+    /// The native queue of the commands in flight that it follows.
+    queue: Option<&'static NativeQueue>,
 }
 
 impl Token {
-    /// The token of command number `sequence` of `stream`, which follows native commands in flight in `lane` only.
+    /// The token of command number `sequence` of `stream`, which follows native commands in flight in `queue` only.
     pub fn new(
         stream: Arc<Shared>,
         sequence: u64,
         command: Box<Command>,
-        lane: Option<&'static Lane>,
+        queue: Option<&'static NativeQueue>,
     ) -> Self {
         Self {
             stream,
             sequence,
             command,
             passed: 0,
-            lane,
+            queue,
         }
     }
 
-    /// Has it follow a native command in flight in `lane`, by being enqueued to the same lane, if that is possible.
-    pub fn chain(&mut self, lane: &'static Lane) -> bool {
+    /// Orders it after a native command in flight by enqueueing it to the same `queue`, if that is possible.
+    pub fn chain(&mut self, queue: &'static NativeQueue) -> bool {
         let possible = self.command.kind.is_chainable()
-            && self.lane.is_none_or(|known| std::ptr::eq(known, lane));
+            && self.queue.is_none_or(|known| std::ptr::eq(known, queue));
         if possible {
-            self.lane = Some(lane);
+            self.queue = Some(queue);
         }
         possible
     }
 
-    /// Moves the command on: past the signals that it waits for, and then into execution.
+    /// Advances the command: past the signals of its wait list, and then into execution.
     pub fn advance(mut self) {
         while let Some(signal) = self.command.waits.get(self.passed).cloned() {
             match signal.admit(self) {
@@ -80,22 +79,22 @@ impl Token {
             }
             self.passed += 1;
         }
-        match (self.command.kind, self.lane) {
+        match (self.command.kind, self.queue) {
             (Kind::Marker, None) => {
                 let now = self.now_if_timed();
                 dispatch(self.complete(now, now));
             }
-            (Kind::Marker, Some(lane)) => lane.mark(self),
+            (Kind::Marker, Some(queue)) => queue.mark(self),
             (Kind::Short, _) => self.run(),
             (Kind::Long, _) => workers::work(Work::new(self)),
-            // Another runtime's own thread must not call that runtime from its callback.
-            (Kind::Native | Kind::NativeDeferred, _) if workers::is_foreign() => {
+            // A callback of the native runtime must not call that runtime.
+            (Kind::Native | Kind::NativeDeferred, _) if workers::is_in_callback() => {
                 workers::advance(self);
             }
-            (Kind::Native | Kind::NativeDeferred, Some(lane)) => lane.enqueue(self),
+            (Kind::Native | Kind::NativeDeferred, Some(queue)) => queue.enqueue(self),
             (Kind::Native | Kind::NativeDeferred, None) => {
-                let lane = self.stream.lane();
-                lane.enqueue(self);
+                let queue = self.stream.queue();
+                queue.enqueue(self);
             }
         }
     }
@@ -112,12 +111,12 @@ impl Token {
         &*self.command.operation
     }
 
-    /// Notes an error for the stream's next host synchronization.
-    pub fn note(&self, outcome: Answer) {
+    /// Records an error for the stream's next host synchronization.
+    pub fn note(&self, outcome: ZeResult) {
         self.stream.note(outcome);
     }
 
-    /// Whether the times at which it runs are wanted.
+    /// Whether its start and end times are needed.
     pub fn is_timed(&self) -> bool {
         let signal = self.command.signal.as_ref();
         signal.is_some_and(|signal| signal.is_timed())
@@ -127,8 +126,8 @@ impl Token {
         if self.is_timed() { clock::now() } else { 0 }
     }
 
-    /// Tells the stream and those who wait for its signal what executes the command. The commands that may follow now
-    /// are to be [`dispatch`]ed, which the caller does when it holds no lock.
+    /// Publishes the executor to the stream and the command's signal. Returns the commands that may be enqueued behind
+    /// it now, for the caller to [`dispatch`] when it holds no lock.
     #[must_use]
     pub fn executing(&self, executor: &Executor) -> Vec<Token> {
         if let Some(signal) = &self.command.signal {
@@ -137,8 +136,8 @@ impl Token {
         self.stream.executing(self.sequence, executor.clone())
     }
 
-    /// Completes the command: lets go of memory, sets the signal, and only then lets the stream go on. Returns the
-    /// commands that are ready now.
+    /// Completes the command: unpins its memory, then sets its signal, then releases what follows it in the stream.
+    /// Returns the commands that are ready now.
     #[must_use]
     pub fn complete(self, started: u64, ended: u64) -> Vec<Token> {
         let Self {
@@ -161,18 +160,18 @@ impl Token {
     }
 }
 
-/// Runs a part; a panic is an error of the command, and neither of the thread nor of what follows.
-fn run(operation: &(impl Operation + ?Sized), part: usize) -> Answer {
+/// Runs a part; a panic becomes an error of the command.
+fn run(operation: &(impl Operation + ?Sized), part: usize) -> ZeResult {
     catch_unwind(AssertUnwindSafe(|| operation.run(part)))
         .unwrap_or(Err(sys::ZE_RESULT_ERROR_UNKNOWN))
 }
 
 /// Runs all parts, one after another.
-pub fn run_all(operation: &(impl Operation + ?Sized)) -> Answer {
+pub fn run_all(operation: &(impl Operation + ?Sized)) -> ZeResult {
     let parts = 0..operation.parts().max(1);
     parts
         .map(|part| run(operation, part))
-        .fold(Ok(()), Answer::and)
+        .fold(Ok(()), ZeResult::and)
 }
 
 /// A long command whose parts are being run.
@@ -182,7 +181,7 @@ pub struct Work {
     claimed: AtomicUsize,
     finished: AtomicUsize,
     started: AtomicU64,
-    /// Taken by the thread that ends the last part.
+    /// Taken by the thread that finishes the last part.
     token: Mutex<Option<Token>>,
 }
 
@@ -198,11 +197,12 @@ impl Work {
             token: Mutex::default(),
         });
         let executor = Executor::Workers(Arc::clone(&work));
-        // Other threads may run all parts as soon as they know of it; the last one then waits for the token.
+        // Other threads may run all parts as soon as the executor is published; the last one then waits for the token's
+        // lock.
         let mut place = work.token.lock();
         let ready = place.insert(token).executing(&executor);
         drop(place);
-        // Nothing is chained to it, so nothing could follow before its end.
+        // No command can be chained to it, so none is ready before its completion.
         debug_assert!(ready.is_empty());
         work
     }
@@ -212,7 +212,7 @@ impl Work {
         self.parts
     }
 
-    /// Runs parts until none is left to claim. Whether there was one.
+    /// Runs parts until none is left to claim. Returns whether it ran one.
     pub fn run(&self) -> bool {
         let mut any = false;
         loop {
@@ -252,8 +252,8 @@ pub enum Executor {
 }
 
 impl Executor {
-    /// Takes part in the work until the command is complete or there is nothing left to do for this thread. `false`
-    /// when it had better sleep.
+    /// Helps until the command is complete or there is nothing left to do for this thread. `false` when the thread
+    /// should sleep.
     pub fn help(&self) -> bool {
         match self {
             Self::Native(native) => native.wait(),

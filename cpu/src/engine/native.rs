@@ -1,9 +1,9 @@
-//! Native commands: what another runtime executes, in lanes.
+//! Native commands, which another runtime (the native runtime) executes in its in-order queues.
 //!
-//! A lane is an in-order queue of that runtime, and beside it the list of our commands that are in it. Locks, in the order
-//! in which they are taken: `turn` while a command is handed to the other runtime, so that both are in the same order;
-//! then `fifo`, for a few instructions; then those of signals and streams. The other runtime's callback takes `fifo`, so
-//! `fifo` is never held in a call to that runtime.
+//! A [`NativeQueue`] is a queue of that runtime with the list of our commands in flight in it. Lock order:
+//! `enqueue_lock`, held while a command is enqueued, so that the queue and the list have the same order; then
+//! `in_flight`, held for a few instructions; then the locks of signals and streams. The native runtime's callback takes
+//! `in_flight`, so `in_flight` is never held in a call to that runtime.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,104 +14,108 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use level_zero_sys as sys;
 
 use super::command::{Executor, Token};
-use super::waiter::{Request, Waiter};
-use super::workers::{dispatch, foreign, retire_or_drop};
-use crate::answer::Answer;
-use crate::clock;
-use crate::sync::Mutex;
+use super::native_wait::{Request, Waiter};
+use super::workers::{dispatch, in_callback, retire_or_drop};
+use crate::abi::result::ZeResult;
+use crate::process::sync::Mutex;
+use crate::system::clock;
 
-/// A command that the other runtime has been given.
+/// The completion event of an enqueued command.
 pub trait NativeEvent: Send + Sync {
-    /// Has `completion` told of its end, which may happen during the call. `false` when the runtime refuses.
+    /// Registers `completion` to be called when the command has ended, possibly during this call. `false` when the
+    /// runtime refuses.
     fn watch(&self, completion: Completion) -> bool;
-    /// Sees to it that it is begun even if nothing waits for it.
+    /// Flushes the queue, so that the command is started even if no thread waits for it.
     fn flush(&self);
-    /// Waits for its end; the calling thread takes part in the work.
+    /// Waits for it; the calling thread helps to execute it.
     fn wait(&self);
-    /// When it ran, in nanoseconds of our clock, once it has ended.
+    /// Its start and end in nanoseconds of our clock, once it has ended.
     fn times(&self) -> Option<(u64, u64)>;
 }
 
-/// What came of handing a command to the other runtime.
+/// The result of enqueueing a command.
 #[derive(Default)]
 pub struct Enqueued {
-    /// Its end; `None` when nothing was left to execute.
+    /// Its completion event; `None` when there was nothing to execute.
     pub event: Option<Arc<dyn NativeEvent>>,
-    /// Why it, or the rest of it, was refused.
+    /// The error that ended the enqueueing of the command or of its remainder.
     pub fault: Option<sys::ze_result_t>,
 }
 
-/// An in-order queue of the other runtime. Lanes live as long as the process.
-pub struct Lane {
+/// An in-order queue of the native runtime, which lives as long as the process.
+pub struct NativeQueue {
     index: usize,
     waiter: &'static Waiter,
-    /// How many streams call it their own.
+    /// How many streams it is assigned to.
     streams: AtomicUsize,
-    turn: Mutex<()>,
-    fifo: Mutex<Fifo>,
+    enqueue_lock: Mutex<()>,
+    in_flight: Mutex<InFlight>,
 }
 
 #[derive(Default)]
-struct Fifo {
+struct InFlight {
     /// Commands in flight, the oldest first.
     entries: VecDeque<Entry>,
     /// The position of the first of them.
     first: u64,
-    /// Whether a thread is completing the first of them, and will go on with the next.
+    /// Whether a thread is completing commands.
     draining: bool,
-    /// The position of the command whose end a host thread waits for inside the other runtime.
+    /// The position of the command that a host thread waits for inside the native runtime.
     awaited: Option<u64>,
 }
 
 struct Entry {
     /// `None` while the command is being completed.
     token: Option<Token>,
-    /// The end of the command or, for a marker, of the last one before it.
+    /// The completion event of the command or, for a marker, of the last native command before it.
     event: Arc<dyn NativeEvent>,
     /// The position of the command that `event` belongs to.
     position: u64,
     started: u64,
-    /// How it ended, once it has; a marker ends when its turn comes.
-    outcome: Option<Answer>,
+    /// The outcome, once the command has ended; a marker has one from the start.
+    outcome: Option<ZeResult>,
 }
 
-impl Lane {
-    /// Lane number `index`, empty.
+impl NativeQueue {
+    /// NativeQueue number `index`, empty.
     pub fn new(index: usize, waiter: &'static Waiter) -> Self {
         Self {
             index,
             waiter,
             streams: AtomicUsize::new(0),
-            turn: Mutex::default(),
-            fifo: Mutex::default(),
+            enqueue_lock: Mutex::default(),
+            in_flight: Mutex::default(),
         }
     }
 
-    /// How many streams call it their own.
+    /// How many streams it is assigned to.
     pub fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)
     }
 
-    /// One more stream calls it its own.
+    /// Assigns it to one more stream.
     pub fn assign(&'static self) -> &'static Self {
         self.streams.fetch_add(1, Ordering::Relaxed);
         self
     }
 
-    /// One stream less does.
+    /// Undoes [`assign`](Self::assign).
     pub fn unassign(&self) {
         self.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The end of the last command in flight.
+    /// The completion event of the last command in flight.
     pub fn last(&self) -> Option<Arc<dyn NativeEvent>> {
-        let fifo = self.fifo.lock();
-        fifo.entries.back().map(|entry| Arc::clone(&entry.event))
+        let in_flight = self.in_flight.lock();
+        in_flight
+            .entries
+            .back()
+            .map(|entry| Arc::clone(&entry.event))
     }
 
-    /// Hands a command to the other runtime.
+    /// Enqueues a command to the native runtime.
     pub fn enqueue(&'static self, token: Token) {
-        let turn = self.turn.lock();
+        let enqueue_lock = self.enqueue_lock.lock();
         let started = clock::now();
         let enqueued = catch_unwind(AssertUnwindSafe(|| token.operation().enqueue(self.index)));
         let Enqueued { event, fault } = enqueued.unwrap_or_else(|_| Enqueued {
@@ -120,11 +124,11 @@ impl Lane {
         });
         token.note(fault.map_or(Ok(()), Err));
         let Some(event) = event else {
-            drop(turn);
+            drop(enqueue_lock);
             return self.mark(token);
         };
-        let mut fifo = self.fifo.lock();
-        let position = fifo.first + fifo.entries.len() as u64;
+        let mut in_flight = self.in_flight.lock();
+        let position = in_flight.first + in_flight.entries.len() as u64;
         let entry = Entry {
             token: None,
             event: Arc::clone(&event),
@@ -132,17 +136,17 @@ impl Lane {
             started,
             outcome: None,
         };
-        let ready = self.push(&mut fifo, entry, token);
-        drop(fifo);
-        drop(turn);
+        let ready = self.push(&mut in_flight, entry, token);
+        drop(in_flight);
+        drop(enqueue_lock);
         if !event.watch(Completion {
-            lane: self,
+            queue: self,
             position,
         }) {
-            // Without a callback, this thread has to see to its end.
+            // Without a callback, this thread waits and completes it.
             self.waiter.hold(|| event.wait());
             Completion {
-                lane: self,
+                queue: self,
                 position,
             }
             .complete(Ok(()));
@@ -154,9 +158,9 @@ impl Lane {
 
     /// Completes a marker when all commands in flight are complete.
     pub fn mark(&'static self, token: Token) {
-        let mut fifo = self.fifo.lock();
-        let Some(last) = fifo.entries.back() else {
-            drop(fifo);
+        let mut in_flight = self.in_flight.lock();
+        let Some(last) = in_flight.entries.back() else {
+            drop(in_flight);
             let now = clock::now();
             return dispatch(token.complete(now, now));
         };
@@ -167,45 +171,46 @@ impl Lane {
             started: 0,
             outcome: Some(Ok(())),
         };
-        let ready = self.push(&mut fifo, entry, token);
-        drop(fifo);
+        let ready = self.push(&mut in_flight, entry, token);
+        drop(in_flight);
         dispatch(ready);
     }
 
-    /// Appends an entry. What executes the command is told under the lock: once it is complete, it must not be.
-    fn push(&'static self, fifo: &mut Fifo, entry: Entry, token: Token) -> Vec<Token> {
-        if fifo.entries.is_empty() {
-            self.waiter.lane_is_busy();
+    /// Appends an entry. The executor is published under the lock, since it must not be once the command is complete.
+    fn push(&'static self, in_flight: &mut InFlight, entry: Entry, token: Token) -> Vec<Token> {
+        if in_flight.entries.is_empty() {
+            self.waiter.queue_is_busy();
         }
         let executor = Executor::Native(Native {
-            lane: self,
+            queue: self,
             position: entry.position,
             event: Arc::clone(&entry.event),
         });
         let ready = token.executing(&executor);
-        fifo.entries.push_back(Entry {
+        in_flight.entries.push_back(Entry {
             token: Some(token),
             ..entry
         });
         ready
     }
 
-    /// Completes the commands that have ended, in the order of the lane: a thread that sees one complete sees those
-    /// before it complete. One thread at a time does it; the others leave their news to it.
+    /// Completes the commands that have ended, in the order of the queue: a thread that sees one complete sees the
+    /// earlier ones complete. One thread at a time drains; it also completes commands whose end other threads report
+    /// meanwhile.
     fn drain(&self) {
         let mut ready = Vec::new();
-        let mut fifo = self.fifo.lock();
-        if fifo.draining {
+        let mut in_flight = self.in_flight.lock();
+        if in_flight.draining {
             return;
         }
-        fifo.draining = true;
-        while let Some(entry) = fifo.entries.front_mut()
+        in_flight.draining = true;
+        while let Some(entry) = in_flight.entries.front_mut()
             && let Some(outcome) = entry.outcome
         {
             let (token, event) = (entry.token.take(), Arc::clone(&entry.event));
             let (position, started) = (entry.position, entry.started);
-            let is_marker = position != fifo.first;
-            drop(fifo);
+            let is_marker = position != in_flight.first;
+            drop(in_flight);
             if let Some(token) = token {
                 token.note(outcome);
                 let native = (!is_marker && token.is_timed()).then(|| event.times());
@@ -213,27 +218,27 @@ impl Lane {
                 ready.extend(token.complete(started, ended));
             }
             drop(event);
-            fifo = self.fifo.lock();
-            // It stays in the list till now, so that a marker that comes meanwhile is completed after it.
-            let entry = fifo.entries.pop_front();
-            fifo.first += 1;
-            if fifo.entries.is_empty() {
-                self.waiter.lane_is_idle();
+            in_flight = self.in_flight.lock();
+            // The entry stays in the list until now, so that a marker that is added meanwhile is completed after it.
+            let entry = in_flight.entries.pop_front();
+            in_flight.first += 1;
+            if in_flight.entries.is_empty() {
+                self.waiter.queue_is_idle();
             }
-            drop(fifo);
+            drop(in_flight);
             if let Some(entry) = entry {
                 retire_or_drop(entry.event);
             }
-            fifo = self.fifo.lock();
+            in_flight = self.in_flight.lock();
         }
-        fifo.draining = false;
-        drop(fifo);
+        in_flight.draining = false;
+        drop(in_flight);
         dispatch(ready);
     }
 }
 
-/// The times of a native command. The other runtime's clock is ours wherever it is known; on any other, the times stay
-/// within what is certain.
+/// The times of a native command, clamped to the interval measured with our clock, in case the native runtime uses
+/// another clock.
 fn within(native: Option<(u64, u64)>, started: u64, ended: u64) -> (u64, u64) {
     let started = if started == 0 { ended } else { started };
     native.map_or((started, ended), |(from, to)| {
@@ -242,63 +247,63 @@ fn within(native: Option<(u64, u64)>, started: u64, ended: u64) -> (u64, u64) {
     })
 }
 
-/// Tells a lane that a command has ended.
+/// Reports the end of a command to its queue.
 pub struct Completion {
-    lane: &'static Lane,
+    queue: &'static NativeQueue,
     position: u64,
 }
 
 impl Completion {
-    /// The command has ended. For a callback of the other runtime: it does not call that runtime.
-    pub fn complete(self, outcome: Answer) {
-        let mut fifo = self.lane.fifo.lock();
-        let index = self.position.checked_sub(fifo.first);
-        let entry = index.and_then(|index| fifo.entries.get_mut(usize::try_from(index).ok()?));
+    /// Reports that the command has ended. May be called in a callback, as it does not call the native runtime.
+    pub fn complete(self, outcome: ZeResult) {
+        let mut in_flight = self.queue.in_flight.lock();
+        let index = self.position.checked_sub(in_flight.first);
+        let entry = index.and_then(|index| in_flight.entries.get_mut(usize::try_from(index).ok()?));
         if let Some(entry) = entry {
             entry.outcome.get_or_insert(outcome);
         }
-        // A host thread that waits for just this command goes on after the callback, and completes it.
-        let last = fifo.entries.back().map(|entry| entry.position);
-        let is_left = fifo.awaited == Some(self.position) && last == fifo.awaited;
-        drop(fifo);
+        // A host thread that waits for exactly this command resumes after the callback, and completes it.
+        let last = in_flight.entries.back().map(|entry| entry.position);
+        let is_left = in_flight.awaited == Some(self.position) && last == in_flight.awaited;
+        drop(in_flight);
         if !is_left {
-            foreign(|| self.lane.drain());
+            in_callback(|| self.queue.drain());
         }
     }
 }
 
-/// A command in flight, for those who wait for it.
+/// A native command in flight, as waiting threads see it.
 #[derive(Clone)]
 pub struct Native {
-    /// Where it is.
-    pub lane: &'static Lane,
-    /// The position of the command whose end `event` is.
+    /// The queue that it is in.
+    pub queue: &'static NativeQueue,
+    /// The position of the command that `event` belongs to.
     position: u64,
     event: Arc<dyn NativeEvent>,
 }
 
 impl Native {
-    /// Waits for its end inside the other runtime, taking part in the work, and completes it. `false` when another
-    /// thread does so already, or when this one could be caught in the work of other lanes.
+    /// Waits for it inside the native runtime, helping to execute it, and completes it. `false` when another thread
+    /// already does so, or when this one could end up executing the commands of other queues.
     pub fn wait(&self) -> bool {
-        let waited = self.lane.waiter.try_hold(|| {
-            self.lane.fifo.lock().awaited = Some(self.position);
+        let waited = self.queue.waiter.try_hold(|| {
+            self.queue.in_flight.lock().awaited = Some(self.position);
             self.event.wait();
-            self.lane.fifo.lock().awaited = None;
+            self.queue.in_flight.lock().awaited = None;
         });
         if waited {
-            self.lane.drain();
+            self.queue.drain();
         }
         waited
     }
 
     /// Asks for the help of another thread.
     pub fn request_help(&self) -> Request<'static> {
-        self.lane.waiter.request()
+        self.queue.waiter.request()
     }
 
     /// Tells one command from another.
     pub fn identity(&self) -> (usize, u64) {
-        (ptr::from_ref(self.lane) as usize, self.position)
+        (ptr::from_ref(self.queue) as usize, self.position)
     }
 }

@@ -1,50 +1,50 @@
-//! What can be submitted to a stream.
+//! Operations: the work of commands, which a stream executes without knowing what it is.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::native::Enqueued;
-use crate::answer::Answer;
-use crate::usm::Pin;
+use crate::abi::result::ZeResult;
+use crate::memory::Pin;
 
-/// Allocations that an operation is using: while one lives, its memory stays.
+/// Pins of the allocations that an operation uses.
 pub type Pins = SmallVec<[Pin; 2]>;
 
 /// How an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It does nothing itself: its completion tells that everything it follows is complete.
+    /// No work of its own: it is complete when the commands that it follows are.
     Marker,
-    /// It takes so little time that the thread which finds it ready runs it.
+    /// Short work, which the thread that finds it ready runs.
     Short,
     /// Workers run its parts.
     Long,
-    /// Another runtime executes it, in order with the native commands that were enqueued to the same lane before.
+    /// Another runtime executes it, in order with the native commands that were enqueued to the same queue before.
     Native,
-    /// As `Native`, but to enqueue it takes memory that earlier commands may write, so those have to be complete.
+    /// As `Native`, but enqueueing it reads memory that earlier commands may write, so those have to be complete.
     NativeDeferred,
 }
 
 impl Kind {
-    /// Whether it may be handed on while native commands that it follows are still in flight.
+    /// Whether it may be enqueued while native commands that it follows are still in flight.
     pub fn is_chainable(self) -> bool {
         matches!(self, Self::Marker | Self::Native)
     }
 }
 
-/// One command, ready to run any number of times: a regular list keeps it, an immediate list runs it once.
+/// The work of a command. It may run any number of times: a regular list keeps it, an immediate list runs it once.
 pub trait Operation: Send + Sync {
     /// How it is executed.
     fn kind(&self) -> Kind {
         Kind::Short
     }
 
-    /// Keeps alive what the operation touches, from submission to completion.
+    /// Pins the memory that the operation touches, from submission to completion.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when memory that it touches has been freed since it was recorded.
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok(Pins::new())
     }
 
@@ -53,7 +53,7 @@ pub trait Operation: Send + Sync {
         1
     }
 
-    /// The operation where several can hold it.
+    /// The operation, shared.
     fn share(self) -> Arc<dyn Operation>
     where
         Self: Sized + 'static,
@@ -65,11 +65,11 @@ pub trait Operation: Send + Sync {
     ///
     /// # Errors
     /// Reported by the next host synchronization with the stream.
-    fn run(&self, part: usize) -> Answer;
+    fn run(&self, part: usize) -> ZeResult;
 
-    /// Hands a native operation to the other runtime's in-order queue number `lane`.
-    fn enqueue(&self, lane: usize) -> Enqueued {
-        let _ = lane;
+    /// Enqueues a native operation to the native runtime's in-order queue number `queue`.
+    fn enqueue(&self, queue: usize) -> Enqueued {
+        let _ = queue;
         Enqueued::default()
     }
 }
@@ -79,7 +79,7 @@ impl Operation for Arc<dyn Operation> {
         (**self).kind()
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         (**self).pin()
     }
 
@@ -91,16 +91,16 @@ impl Operation for Arc<dyn Operation> {
         self
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, part: usize) -> ZeResult {
         (**self).run(part)
     }
 
-    fn enqueue(&self, lane: usize) -> Enqueued {
-        (**self).enqueue(lane)
+    fn enqueue(&self, queue: usize) -> Enqueued {
+        (**self).enqueue(queue)
     }
 }
 
-/// The operation that does nothing: barriers, waits and signals are made of it.
+/// The operation of barriers, waits and signals, which does no work.
 #[derive(Clone, Copy, Debug)]
 pub struct Nothing;
 
@@ -109,7 +109,7 @@ impl Operation for Nothing {
         Kind::Marker
     }
 
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         Ok(())
     }
 }

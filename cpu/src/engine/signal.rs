@@ -4,28 +4,28 @@ use std::cell::RefCell;
 use std::mem;
 
 use super::command::{Executor, Token};
-use super::meeting::{AtomicBool, Condvar, Mutex, Ordering};
-use super::wait::{Outlook, wait};
+use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
+use super::wait::{WaitState, wait};
 use super::workers::retire;
-use crate::clock::Deadline;
-use crate::renew::{Renew, Renewed};
+use crate::process::fork_safe::{ForkSafe, Reinit};
+use crate::system::clock::Deadline;
 
 /// A flag that is set and reset any number of times.
 ///
-/// A command that waits for it looks at the state when its turn comes, and not before.
+/// The state counts for a waiting command when the command reaches it, not at submission.
 #[derive(Default)]
 pub struct Signal {
     timed: bool,
-    own: Renewed<Own>,
+    own: ForkSafe<Own>,
 }
 
 /// What belongs to one process.
 #[derive(Default)]
 struct Own {
     set: AtomicBool,
-    /// Whether a command is to set it.
+    /// Whether a submitted command will set it.
     promised: AtomicBool,
-    /// Held for a few instructions; no lock is taken under it, and nothing of another runtime is dropped.
+    /// Held for a few instructions; no lock is taken and no native object is dropped under it.
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -36,9 +36,9 @@ impl Own {
     }
 }
 
-impl Renew for Own {
-    /// What was under way in the parent is over for the child.
-    fn renew(&self) -> Self {
+impl Reinit for Own {
+    /// For the child, commands in flight in the parent count as complete.
+    fn reinit(&self) -> Self {
         Self {
             set: AtomicBool::new(self.is_set() || self.promised.load(Ordering::Relaxed)),
             ..Self::default()
@@ -48,20 +48,20 @@ impl Renew for Own {
 
 #[derive(Default)]
 struct State {
-    /// Commands whose turn has come and that wait for the signal next.
+    /// Released commands that wait for this signal next.
     waiting: Vec<Token>,
-    /// What executes a command that sets the signal at its end; dropped when the signal is set.
+    /// The executor of the command that will set the signal; dropped when the signal is set.
     executor: Option<Executor>,
     /// Start and end of the command that set it last, in nanoseconds.
     times: (u64, u64),
 }
 
 impl Signal {
-    /// A signal that is `set` from the start or not, and keeps the times of what sets it if it is `timed`.
+    /// A signal, initially `set` or not. If it is `timed`, it keeps the times of the command that sets it.
     pub fn new(set: bool, timed: bool) -> Self {
         Self {
             timed,
-            own: Renewed::new(Own {
+            own: ForkSafe::new(Own {
                 set: AtomicBool::new(set),
                 ..Own::default()
             }),
@@ -73,12 +73,12 @@ impl Signal {
         self.own.get().is_set()
     }
 
-    /// A command that is being submitted is to set it.
+    /// Notes that a submitted command will set it.
     pub fn promise(&self) {
         self.own.get().promised.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it keeps the times of what sets it.
+    /// Whether it keeps the times of the command that sets it.
     pub fn is_timed(&self) -> bool {
         self.timed
     }
@@ -113,10 +113,10 @@ impl Signal {
         own.set.store(false, Ordering::Release);
     }
 
-    /// Gives `token` back if the signal is set, else keeps it until that happens.
+    /// Returns `token` if the signal is set, else keeps it until then.
     ///
-    /// A token that may be chained passes an unset signal, too, when a native command that is in flight in its lane
-    /// will set it: the lane is in order, so the command runs after the moment at which the signal is set.
+    /// A chainable token also passes a signal that a native command in flight will set, if it can be enqueued to the
+    /// same in-order queue, as it is then executed after that command.
     pub fn admit(&self, mut token: Token) -> Option<Token> {
         let own = self.own.get();
         if own.is_set() {
@@ -127,7 +127,7 @@ impl Signal {
             return Some(token);
         }
         if let Some(Executor::Native(native)) = &state.executor
-            && token.chain(native.lane)
+            && token.chain(native.queue)
         {
             return Some(token);
         }
@@ -135,14 +135,15 @@ impl Signal {
         None
     }
 
-    /// Tells what executes the command that will set it.
+    /// Publishes the executor of the command that will set it.
     pub fn expect(&self, executor: Executor) {
         let own = self.own.get();
         let mut state = own.state.lock();
         let before = state.executor.replace(executor);
         own.changed.notify_all();
         drop(state);
-        // There is one when two commands in flight signal the same event. The caller holds a lane's lock.
+        // There is a previous one when two commands in flight signal the same event. It is dropped later, as the caller
+        // holds a queue's lock.
         if let Some(before) = before {
             retire(before);
         }
@@ -152,24 +153,24 @@ impl Signal {
     pub fn wait(&self, deadline: Deadline) -> bool {
         let own = self.own.get();
         let look = |state: &mut State| match &state.executor {
-            _ if own.is_set() => Outlook::Done,
-            Some(executor) => Outlook::Executing(executor.clone()),
-            None => Outlook::Unknown,
+            _ if own.is_set() => WaitState::Done,
+            Some(executor) => WaitState::Executing(executor.clone()),
+            None => WaitState::Unknown,
         };
         own.is_set() || wait(&own.state, &own.changed, deadline, look, || own.is_set())
     }
 }
 
 thread_local! {
-    /// Commands that can never run, on a thread that is dropping such ones already.
+    /// Commands that can never run, collected while this thread is dropping such commands.
     static ORPHANS: RefCell<Option<Vec<Token>>> = const { RefCell::new(None) };
 }
 
 impl Drop for Signal {
-    /// Drops the commands that wait for a signal which nothing can set any more.
+    /// Drops the commands that wait for the signal, which no other command can set any more.
     ///
-    /// They may hold the last reference to other signals with such commands, and so on: a chain of that kind may be
-    /// longer than the stack is deep, so the outermost call drops them one after another.
+    /// They may hold the last reference to other signals with such commands, and so on. The outermost call drops them
+    /// one after another, since recursion could overflow the stack.
     fn drop(&mut self) {
         let Some(own) = self.own.get_mut() else {
             return;

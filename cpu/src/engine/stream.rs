@@ -10,66 +10,66 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::command::{Command, Executor, Token, run_all};
-use super::native::Lane;
+use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
 use super::signal::Signal;
-use super::wait::{Outlook, wait};
+use super::wait::{WaitState, wait};
 use super::workers::{dispatch, engine, release_retired};
-use crate::answer::Answer;
-use crate::clock::{self, Deadline};
-use crate::renew::{Renew, Renewed};
-use crate::sync::{Condvar, Mutex};
+use crate::abi::result::ZeResult;
+use crate::process::fork_safe::{ForkSafe, Reinit};
+use crate::process::sync::{Condvar, Mutex};
+use crate::system::clock::{self, Deadline};
 
-/// What a command follows among those submitted to the same stream before it.
+/// Which earlier commands of the same stream a command follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last barrier or gate.
-    Loose,
-    /// Everything.
-    After,
-    /// The last barrier or gate; and everything later follows it.
-    Gate,
-    /// Everything; and everything later follows it: a barrier.
-    Strict,
+    /// Only the last barrier.
+    Unordered,
+    /// All of them.
+    AfterEarlier,
+    /// Only the last barrier; and all later commands follow it.
+    BeforeLater,
+    /// All of them; and all later commands follow it.
+    Barrier,
 }
 
 impl Order {
     fn follows_all(self) -> bool {
-        matches!(self, Self::After | Self::Strict)
+        matches!(self, Self::AfterEarlier | Self::Barrier)
     }
 
     fn holds_later(self) -> bool {
-        matches!(self, Self::Gate | Self::Strict)
+        matches!(self, Self::BeforeLater | Self::Barrier)
     }
 }
 
-/// How many unfinished commands are looked at: what lies further back waits as if it were behind a barrier, which is
-/// always allowed. This bounds the cost of a step, and the native commands that a stream has in flight.
+/// How many unfinished commands a step examines; later ones wait as if behind a barrier, which is always correct. This
+/// bounds the cost of a step and the number of native commands that a stream has in flight.
 pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
 /// A sequence of commands.
 #[derive(Default)]
 pub struct Stream(Arc<Shared>);
 
-/// A stream, for its commands.
+/// A stream's state, which its commands share.
 #[derive(Default)]
-pub struct Shared(Renewed<Own>);
+pub struct Shared(ForkSafe<Own>);
 
-/// What belongs to one process: a fork's child has an empty stream.
+/// The state for one process: a fork's child has an empty stream.
 #[derive(Default)]
 struct Own {
     /// Held for a few instructions; no other lock is taken under it.
     state: Mutex<State>,
     changed: Condvar,
-    /// How many commands are complete with all before them: `State::first`, for a look without the lock.
+    /// A copy of `State::first`, which can be read without the lock: all commands before it are complete.
     finished: AtomicU64,
     fault: Fault,
-    /// The lane for native commands that follow none in flight, once there has been one.
-    home: OnceLock<&'static Lane>,
+    /// The queue for native commands that follow none in flight, assigned on first use.
+    home: OnceLock<&'static NativeQueue>,
 }
 
-impl Renew for Own {
-    fn renew(&self) -> Self {
+impl Reinit for Own {
+    fn reinit(&self) -> Self {
         Self::default()
     }
 }
@@ -84,28 +84,28 @@ struct State {
     held: usize,
 }
 
-/// A command's place.
+/// A command in a stream.
 struct Slot {
     order: Order,
     stage: Stage,
 }
 
 enum Stage {
-    /// Commands that it follows are unfinished.
+    /// Commands that it follows are not complete.
     Held(Box<Command>),
-    /// There is a token of it; and something that executes it, once it has come so far.
+    /// There is a token of it, and an executor once it is being executed.
     Released(Option<Executor>),
     /// It is complete.
     Done,
 }
 
-/// How far some commands have come, taken together.
+/// The combined progress of some commands.
 #[derive(Clone, Copy)]
 enum Progress {
     /// All are complete.
     Done,
-    /// Those that are not complete are native commands in flight in one lane.
-    Native(&'static Lane),
+    /// Those that are not complete are native commands in flight in one queue.
+    Native(&'static NativeQueue),
     /// Something else is unfinished.
     Blocked,
 }
@@ -114,7 +114,7 @@ impl Progress {
     fn of(stage: &Stage) -> Self {
         match stage {
             Stage::Done => Self::Done,
-            Stage::Released(Some(Executor::Native(native))) => Self::Native(native.lane),
+            Stage::Released(Some(Executor::Native(native))) => Self::Native(native.queue),
             Stage::Held(_) | Stage::Released(_) => Self::Blocked,
         }
     }
@@ -123,16 +123,16 @@ impl Progress {
         match (self, other) {
             (Self::Done, other) => other,
             (this, Self::Done) => this,
-            (Self::Native(lane), Self::Native(other)) if ptr::eq(lane, other) => self,
+            (Self::Native(queue), Self::Native(other)) if ptr::eq(queue, other) => self,
             _ => Self::Blocked,
         }
     }
 
-    /// Whether a command may be released that follows them, and the lane that it has to be enqueued to.
-    fn admits(self, kind: Kind) -> Option<Option<&'static Lane>> {
+    /// Whether a command that follows them may be released, and the queue that it has to be enqueued to.
+    fn admits(self, kind: Kind) -> Option<Option<&'static NativeQueue>> {
         match self {
             Self::Done => Some(None),
-            Self::Native(lane) if kind.is_chainable() => Some(Some(lane)),
+            Self::Native(queue) if kind.is_chainable() => Some(Some(queue)),
             Self::Native(_) | Self::Blocked => None,
         }
     }
@@ -152,7 +152,7 @@ impl State {
         self.commands.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// Releases the commands that nothing holds any more.
+    /// Releases the commands that may be executed now.
     fn release(&mut self, stream: &Arc<Shared>, ready: &mut Vec<Token>) {
         let (mut all, mut barriers) = (Progress::Done, Progress::Done);
         for (sequence, slot) in (self.first..).zip(&mut self.commands).take(WINDOW) {
@@ -165,11 +165,11 @@ impl State {
                 barriers
             };
             if let Stage::Held(command) = &slot.stage
-                && let Some(lane) = before.admits(command.kind)
+                && let Some(queue) = before.admits(command.kind)
                 && let Stage::Held(command) = mem::replace(&mut slot.stage, Stage::Released(None))
             {
                 self.held -= 1;
-                ready.push(Token::new(Arc::clone(stream), sequence, command, lane));
+                ready.push(Token::new(Arc::clone(stream), sequence, command, queue));
             }
             let progress = Progress::of(&slot.stage);
             all = all.and(progress);
@@ -185,19 +185,21 @@ impl Shared {
         self.0.get()
     }
 
-    /// The lane for native commands that follow none in flight.
-    pub fn lane(&self) -> &'static Lane {
-        self.own().home.get_or_init(|| engine().assign_lane())
+    /// The queue for native commands that follow none in flight.
+    pub fn queue(&self) -> &'static NativeQueue {
+        self.own()
+            .home
+            .get_or_init(|| engine().assign_native_queue())
     }
 
-    /// Notes an error for the next host synchronization.
-    pub fn note(&self, outcome: Answer) {
+    /// Records an error for the next host synchronization.
+    pub fn note(&self, outcome: ZeResult) {
         if let Err(code) = outcome {
             self.own().fault.note(code);
         }
     }
 
-    /// Tells what executes a command. Returns the commands that may follow it at once.
+    /// Publishes the executor of a command. Returns the commands that may be enqueued behind it.
     #[must_use]
     pub fn executing(self: &Arc<Self>, sequence: u64, executor: Executor) -> Vec<Token> {
         let mut ready = Vec::new();
@@ -211,7 +213,7 @@ impl Shared {
         ready
     }
 
-    /// Completes a command and adds those that nothing holds any more to `ready`.
+    /// Completes a command and adds the commands that it releases to `ready`.
     pub fn complete(self: &Arc<Self>, sequence: u64, ready: &mut Vec<Token>) {
         let own = self.own();
         let mut state = own.state.lock();
@@ -232,17 +234,17 @@ impl Shared {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        if let Some(lane) = self.home.get() {
-            lane.unassign();
+        if let Some(queue) = self.home.get() {
+            queue.unassign();
         }
     }
 }
 
 impl Stream {
-    /// Submits an operation that follows what `order` says and then waits for `waits`, and that sets `signal` at its
-    /// end. `pins` is what [`Operation::pin`] answered.
+    /// Submits an operation that follows the commands that `order` determines, then waits for `waits`, and sets
+    /// `signal` on completion. `pins` is the result of [`Operation::pin`].
     ///
-    /// It never waits for anything. What is short and ready is run by the calling thread.
+    /// Does not block. The calling thread runs a short operation that is ready.
     pub fn submit<O: Operation + 'static>(
         &self,
         operation: O,
@@ -294,20 +296,20 @@ impl Stream {
         dispatch(ready);
     }
 
-    /// Everything submitted later follows everything submitted before.
+    /// Submits a barrier: all later commands follow all earlier ones.
     pub fn barrier(&self) {
-        // What is complete needs no barrier.
+        // Complete commands need no barrier.
         if !self.0.own().state.lock().commands.is_empty() {
-            let (order, waits) = (Order::Strict, SmallVec::new());
+            let (order, waits) = (Order::Barrier, SmallVec::new());
             self.submit(Nothing, Pins::new(), order, waits, None);
         }
     }
 
-    /// Waits until everything submitted before the call is complete; `false` when the deadline passes first.
+    /// Waits until all commands submitted before the call are complete; `false` when the deadline passes first.
     ///
     /// # Errors
-    /// The first error of a command since the last call that was answered with `true`.
-    pub fn synchronize(&self, deadline: Deadline) -> Answer<bool> {
+    /// The first error of a command since the last call that returned `true`.
+    pub fn synchronize(&self, deadline: Deadline) -> ZeResult<bool> {
         let stream = self.0.own();
         let target = {
             let state = stream.state.lock();
@@ -316,7 +318,7 @@ impl Stream {
         let is_done = || stream.finished.load(Ordering::Acquire) >= target;
         let look = |state: &mut State| {
             if state.first >= target {
-                return Outlook::Done;
+                return WaitState::Done;
             }
             let waited =
                 usize::try_from(target - state.first).map_or(WINDOW, |all| all.min(WINDOW));
@@ -325,7 +327,7 @@ impl Stream {
                 Stage::Released(Some(executor)) => Some(executor.clone()),
                 _ => None,
             });
-            executor.map_or(Outlook::Unknown, Outlook::Executing)
+            executor.map_or(WaitState::Unknown, WaitState::Executing)
         };
         if !is_done() && !wait(&stream.state, &stream.changed, deadline, look, is_done) {
             return Ok(false);
@@ -334,12 +336,12 @@ impl Stream {
     }
 }
 
-/// The first error of a stream's commands since the host last asked; 0 is none.
+/// The first error of a stream's commands since the last synchronization; 0 is none.
 #[derive(Default)]
 struct Fault(AtomicU32);
 
 impl Fault {
-    /// Notes an error unless there is one already.
+    /// Records an error unless there is one already.
     fn note(&self, code: sys::ze_result_t) {
         let _ = self
             .0
@@ -347,7 +349,7 @@ impl Fault {
     }
 
     /// Reports the error once.
-    fn take(&self) -> Answer {
+    fn take(&self) -> ZeResult {
         match self.0.swap(0, Ordering::AcqRel) {
             0 => Ok(()),
             code => Err(sys::ze_result_t(code)),

@@ -1,32 +1,32 @@
-//! Host threads that wait, and take part in the work meanwhile where that is safe.
+//! Host waits: a waiting thread spins briefly, helps with the execution where that is safe, and sleeps.
 
 use std::hint;
 
 use super::command::Executor;
-use super::meeting::{Condvar, Mutex, SPINS};
-use super::waiter::Request;
+use super::native_wait::Request;
+use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
-use crate::clock::Deadline;
+use crate::system::clock::Deadline;
 
-/// What a waiting thread sees.
-pub enum Outlook {
-    /// What it waits for has happened.
+/// The state of what a thread waits for.
+pub enum WaitState {
+    /// It has happened.
     Done,
-    /// It will happen at the end of something that is being executed.
+    /// It will happen when a command that is being executed is complete.
     Executing(Executor),
-    /// What has to happen first is not known, or has not begun.
+    /// The command that it depends on is not known or not being executed yet.
     Unknown,
 }
 
-/// Waits until `look` answers [`Outlook::Done`]; `false` when the deadline passes first.
+/// Waits until `look` returns [`WaitState::Done`]; `false` when the deadline passes first.
 ///
-/// `changed` is notified, with `state` locked, whenever the answer becomes another one. `is_done` is a cheap preview of
-/// the answer that takes no lock.
+/// `changed` is notified, with `state` locked, whenever the result of `look` changes. `is_done` is a cheap check
+/// without the lock.
 pub fn wait<S>(
     state: &Mutex<S>,
     changed: &Condvar,
     deadline: Deadline,
-    look: impl Fn(&mut S) -> Outlook,
+    look: impl Fn(&mut S) -> WaitState,
     is_done: impl Fn() -> bool,
 ) -> bool {
     release_retired();
@@ -34,14 +34,14 @@ pub fn wait<S>(
         return is_done();
     }
     let (mut spun, mut tried) = (false, false);
-    // Declared before the guard, so that it is dropped without the lock: it may own objects of the other runtime.
+    // Declared before the guard, so that it is dropped without the lock: it may own native objects.
     let mut watched: Option<Watched> = None;
     let mut guard = state.lock();
     loop {
         let executor = match look(&mut guard) {
-            Outlook::Done => return true,
-            Outlook::Executing(executor) => Some(executor),
-            Outlook::Unknown => None,
+            WaitState::Done => return true,
+            WaitState::Executing(executor) => Some(executor),
+            WaitState::Unknown => None,
         };
         if let Some(executor) = executor
             && watched.as_ref().is_none_or(|known| !known.is(&executor))
@@ -51,7 +51,7 @@ pub fn wait<S>(
             guard = state.lock();
             continue;
         }
-        // Whatever is done without the lock, the next thing is to look again.
+        // After each step without the lock, the state is checked again.
         if let Some(watched) = &mut watched
             && matches!(deadline, Deadline::Never)
             && !tried
@@ -93,10 +93,10 @@ pub fn wait<S>(
     }
 }
 
-/// What executes the command that a thread waits for.
+/// The executor of the command that a thread waits for.
 struct Watched {
     executor: Executor,
-    /// Whether the thread has helped already; what is left then is a matter of moments.
+    /// Whether the thread has helped already, so that little is left to be done.
     has_helped: bool,
     /// Whether another thread has been asked for help.
     has_asked: bool,
@@ -129,9 +129,9 @@ impl Watched {
     }
 }
 
-/// Looks for a few microseconds.
+/// Spins for a few microseconds.
 fn spin(is_done: impl Fn() -> bool) {
-    for _ in 0..SPINS {
+    for _ in 0..SPIN_LIMIT {
         hint::spin_loop();
         if is_done() {
             return;

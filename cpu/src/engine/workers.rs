@@ -1,30 +1,32 @@
-//! The engine of this process: the threads that run long operations, the lanes, and how a thread moves commands on.
+//! The engine of this process: worker threads for long operations, the native queues, and the dispatch of ready
+//! commands.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use super::command::{Token, Work};
-use super::native::Lane;
-use super::waiter::Waiter;
-use crate::sync::{Condvar, Mutex};
+use super::native::NativeQueue;
+use super::native_wait::Waiter;
+use crate::process::sync::{Condvar, Mutex};
+use crate::system::processor;
 
-/// How many in-order queues of the other runtime there are: so many independent sequences of kernels can overlap.
-pub const LANES: usize = 16;
+/// The number of native queues, and so of independent sequences of kernels that can overlap.
+pub const NATIVE_QUEUES: usize = 16;
 
-/// What a fork's child has to have anew.
+/// The engine's state, which a fork's child replaces.
 pub struct Engine {
     state: Mutex<State>,
     work: Condvar,
-    lanes: Vec<Lane>,
-    /// What is to be dropped by a thread that may call the other runtime.
+    native_queues: Vec<NativeQueue>,
+    /// Objects to be dropped by a thread that may call the native runtime.
     retired: Mutex<Vec<Box<dyn Send>>>,
     has_retired: AtomicBool,
-    /// Where jobs go in a simulation, which has no threads.
+    /// The queue of jobs in a simulation, which has no threads.
     #[cfg(test)]
     pub jobs: Option<Mutex<VecDeque<Job>>>,
 }
@@ -37,16 +39,16 @@ struct State {
     threads: usize,
 }
 
-/// What a worker is asked to do.
+/// A job for a worker.
 pub enum Job {
-    /// To run parts of a long command.
+    /// Run parts of a long command.
     Work(Arc<Work>),
-    /// To move a command on, on behalf of a thread that must not.
+    /// Advance a command, on behalf of a thread that must not.
     Advance(Token),
 }
 
 impl Job {
-    /// Does it.
+    /// Runs the job.
     pub fn run(self) {
         match self {
             Self::Work(work) => {
@@ -57,14 +59,14 @@ impl Job {
     }
 }
 
-/// The engine of this process, null until it is needed. Engines are never freed.
+/// The engine of this process, created on first use and never freed.
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
-    /// The commands that this thread is about to move on, while it is at it.
+    /// The ready commands that this thread is dispatching.
     static READY: RefCell<Option<VecDeque<Token>>> = const { RefCell::new(None) };
-    /// Whether this thread is in a callback of the other runtime.
-    static FOREIGN: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is in a callback of the native runtime.
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cfg(test)]
@@ -73,15 +75,9 @@ thread_local! {
     pub static SIMULATED: Cell<Option<&'static Engine>> = const { Cell::new(None) };
 }
 
-/// How many processors this process may use.
-pub fn processors() -> usize {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
-}
-
-/// The most threads there will be: a few more than processors, as memory may keep one waiting.
+/// The maximal number of threads: a few more than processors, as some may wait for memory.
 fn most_threads() -> usize {
-    processors() + 2
+    processor::count() + 2
 }
 
 /// The engine.
@@ -95,19 +91,18 @@ pub fn engine() -> &'static Engine {
     if let Some(engine) = unsafe { current.as_ref() } {
         return engine;
     }
-    crate::fork::prepare();
     let made: *mut Engine = Box::leak(Engine::new());
     match ENGINE.compare_exchange(current, made, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: the box has just been leaked.
         Ok(_) => unsafe { &*made },
-        // SAFETY: ENGINE holds a leaked box. The one made in vain stays, too, as a race at the start is rare.
+        // SAFETY: ENGINE holds a leaked box. The surplus one is leaked, too, as such a race is rare.
         Err(theirs) => unsafe { &*theirs },
     }
 }
 
-/// Replaces the engine as a whole, in the child after a fork: the threads of the parent are not there, and its locks may
-/// be held for ever. What was in flight in the parent is never completed in the child.
-pub fn forget() {
+/// Replaces the engine in the child of a fork, which has neither the threads of the parent nor the holders of its
+/// locks. Commands in flight in the parent are never completed in the child.
+pub fn reset() {
     ENGINE.store(ptr::null_mut(), Ordering::Release);
 }
 
@@ -118,7 +113,9 @@ impl Engine {
         Box::new(Self {
             state: Mutex::default(),
             work: Condvar::new(),
-            lanes: (0..LANES).map(|index| Lane::new(index, waiter)).collect(),
+            native_queues: (0..NATIVE_QUEUES)
+                .map(|index| NativeQueue::new(index, waiter))
+                .collect(),
             retired: Mutex::default(),
             has_retired: AtomicBool::new(false),
             #[cfg(test)]
@@ -126,18 +123,21 @@ impl Engine {
         })
     }
 
-    /// All lanes.
-    pub fn lanes(&'static self) -> &'static [Lane] {
-        &self.lanes
+    /// All native queues.
+    pub fn native_queues(&'static self) -> &'static [NativeQueue] {
+        &self.native_queues
     }
 
-    /// A lane for a stream: one that no other has, or that the fewest have.
-    pub fn assign_lane(&'static self) -> &'static Lane {
-        let lane = self.lanes.iter().min_by_key(|lane| lane.streams());
-        lane.unwrap_or(&self.lanes[0]).assign()
+    /// Assigns a queue to a stream: the one that is assigned to the fewest.
+    pub fn assign_native_queue(&'static self) -> &'static NativeQueue {
+        let queue = self
+            .native_queues
+            .iter()
+            .min_by_key(|queue| queue.streams());
+        queue.unwrap_or(&self.native_queues[0]).assign()
     }
 
-    /// Gives a job to `helpers` threads.
+    /// Queues a job for `helpers` threads.
     fn enqueue(&'static self, helpers: usize, mut job: impl FnMut() -> Job) {
         #[cfg(test)]
         if let Some(jobs) = &self.jobs {
@@ -156,7 +156,7 @@ impl Engine {
             state.threads += 1;
             state.idle += 1;
         }
-        // Where the system refuses threads, this one does the work: late is better than never.
+        // Where the system refuses to create threads, this thread runs the jobs.
         let alone = if state.threads == 0 {
             mem::take(&mut state.ready)
         } else {
@@ -169,7 +169,7 @@ impl Engine {
         alone.into_iter().for_each(Job::run);
     }
 
-    /// A worker's life.
+    /// The loop of a worker thread.
     fn serve(&'static self) {
         let mut state = self.state.lock();
         loop {
@@ -187,7 +187,7 @@ impl Engine {
     }
 
     fn release_retired(&self) {
-        if self.has_retired.load(Ordering::Relaxed) && !is_foreign() {
+        if self.has_retired.load(Ordering::Relaxed) && !is_in_callback() {
             let retired = {
                 let mut retired = self.retired.lock();
                 self.has_retired.store(false, Ordering::Relaxed);
@@ -198,12 +198,12 @@ impl Engine {
     }
 }
 
-/// Has workers run a long command.
+/// Queues a long command for the workers.
 pub fn work(work: Arc<Work>) {
     let mut work = Some(work);
     let helpers = work
         .as_ref()
-        .map_or(1, |work| work.parts().min(processors()));
+        .map_or(1, |work| work.parts().min(processor::count()));
     let mut left = helpers;
     engine().enqueue(helpers, || {
         left -= 1;
@@ -212,16 +212,16 @@ pub fn work(work: Arc<Work>) {
     });
 }
 
-/// Has a worker move a command on.
+/// Queues a command for a worker to advance.
 pub fn advance(token: Token) {
     let mut token = Some(token);
     engine().enqueue(1, || Job::Advance(token.take().expect("one helper")));
 }
 
-/// Moves commands on that are ready.
+/// Advances commands that are ready.
 ///
-/// The end of one may make the next one ready, and that one the next; so what comes up meanwhile is left to the outermost
-/// call, and no chain is too long for the stack.
+/// The completion of one may make the next one ready, and so on. Nested calls leave their commands to the outermost
+/// one, since recursion could overflow the stack.
 pub fn dispatch(ready: Vec<Token>) {
     if ready.is_empty() {
         return;
@@ -238,7 +238,7 @@ pub fn dispatch(ready: Vec<Token>) {
     match outermost {
         Ok(true) => {}
         Ok(false) => return,
-        // The thread is ending, and what it keeps for itself is gone: workers take over.
+        // The thread is exiting and its thread-locals are destroyed: workers take over.
         Err(_) => return ready.into_iter().flatten().for_each(advance),
     }
     let next = || {
@@ -255,41 +255,41 @@ pub fn dispatch(ready: Vec<Token>) {
     }
 }
 
-/// Runs `work` in a callback of the other runtime, which must not be called from there.
-pub fn foreign(work: impl FnOnce()) {
-    let before = FOREIGN.replace(true);
+/// Runs `work` as part of a callback of the native runtime, which must not be called from there.
+pub fn in_callback(work: impl FnOnce()) {
+    let before = IN_CALLBACK.replace(true);
     work();
-    FOREIGN.set(before);
+    IN_CALLBACK.set(before);
 }
 
-/// Whether this thread is in a callback of the other runtime.
-pub fn is_foreign() -> bool {
-    FOREIGN.get()
+/// Whether this thread is in a callback of the native runtime.
+pub fn is_in_callback() -> bool {
+    IN_CALLBACK.get()
 }
 
-/// Drops an object that may hold the last reference to one of the other runtime: later, and on a thread that is neither
-/// in a callback of that runtime nor holds a lock.
+/// Drops an object that may hold the last reference to a native object: later, on a thread that is not in a callback
+/// and holds no lock.
 pub fn retire(object: impl Send + 'static) {
     let engine = engine();
     engine.retired.lock().push(Box::new(object));
     engine.has_retired.store(true, Ordering::Relaxed);
 }
 
-/// As [`retire`], but at once where that may be: for callers that hold no lock.
+/// As [`retire`], but at once outside of callbacks. The caller must hold no lock.
 pub fn retire_or_drop(object: impl Send + 'static) {
-    if is_foreign() {
+    if is_in_callback() {
         retire(object);
     }
 }
 
-/// Drops what was retired in callbacks.
+/// Drops the retired objects.
 pub fn release_retired() {
     if let Some(engine) = current() {
         engine.release_retired();
     }
 }
 
-/// The engine, if there has been need of one.
+/// The engine, if it was created.
 fn current() -> Option<&'static Engine> {
     #[cfg(test)]
     if let Some(simulated) = SIMULATED.get() {

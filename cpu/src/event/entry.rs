@@ -3,22 +3,29 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
-use super::{Event, EventPool, Traits};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::clock::Deadline;
+use super::{Attributes, Event, EventPool};
+use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
-use crate::handle::{register, resolve, retire};
-use crate::newer::{self, ze_event_counter_based_desc_t};
+use crate::handle::{getters, register, resolve, retire};
+use crate::system::clock::Deadline;
 
 structures! {
     sys::ze_event_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_DESC;
+    extensions::ze_event_counter_based_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC;
 }
 
 /// Sub-device, device and host.
 const SCOPES: u32 = 0x7;
+/// `ze_event_counter_based_flags_t` up to 1.17.
+const COUNTER_BASED_FLAGS: u32 = 0x7f;
+/// The flags of a counter-based event with timestamps.
+const TIMED: u32 = extensions::ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP
+    | extensions::ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP;
 
 /// `zeEventCreate`.
 ///
@@ -28,17 +35,17 @@ pub unsafe fn create(
     pool: sys::ze_event_pool_handle_t,
     desc: *const sys::ze_event_desc_t,
     event: *mut sys::ze_event_handle_t,
-) -> Answer {
+) -> ZeResult {
     let owner = resolve::<EventPool>(pool)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, event) = unsafe { (descriptor(desc)?, output(event)?) };
-    flags(desc.signal, SCOPES)?;
-    flags(desc.wait, SCOPES)?;
+    let (desc, event) = unsafe { (input_structure(desc)?, output(event)?) };
+    check_flags(desc.signal, SCOPES)?;
+    check_flags(desc.wait, SCOPES)?;
     ensure(
         desc.index < owner.count(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
-    *event = register(Arc::new(Event::new(Traits {
+    *event = register(Arc::new(Event::new(Attributes {
         pool: pool as usize,
         timed: owner.is_timed(),
         counter: owner.counter(),
@@ -55,23 +62,23 @@ pub unsafe fn create(
 pub unsafe fn create_counter_based(
     context: sys::ze_context_handle_t,
     device: sys::ze_device_handle_t,
-    desc: *const ze_event_counter_based_desc_t,
+    desc: *const extensions::ze_event_counter_based_desc_t,
     event: *mut sys::ze_event_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, event) = unsafe { (descriptor(desc)?, output(event)?) };
-    flags(desc.flags, newer::EVENT_COUNTER_BASED_FLAGS)?;
-    flags(desc.signal, SCOPES)?;
-    flags(desc.wait, SCOPES)?;
+    let (desc, event) = unsafe { (input_structure(desc)?, output(event)?) };
+    check_flags(desc.flags, COUNTER_BASED_FLAGS)?;
+    check_flags(desc.signal, SCOPES)?;
+    check_flags(desc.wait, SCOPES)?;
     ensure(
-        desc.flags & newer::ZE_EVENT_COUNTER_BASED_FLAG_IPC == 0,
+        desc.flags & extensions::ZE_EVENT_COUNTER_BASED_FLAG_IPC == 0,
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
     )?;
-    *event = register(Arc::new(Event::new(Traits {
+    *event = register(Arc::new(Event::new(Attributes {
         pool: 0,
-        timed: desc.flags & newer::EVENT_COUNTER_BASED_TIMED != 0,
+        timed: desc.flags & TIMED != 0,
         counter: Some(desc.flags),
         signal_scope: desc.signal,
         wait_scope: desc.wait,
@@ -79,88 +86,52 @@ pub unsafe fn create_counter_based(
     Ok(())
 }
 
-/// `zeEventGetCounterBasedFlags`: 0 for a regular event.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn counter_based_flags(event: sys::ze_event_handle_t, flags: *mut u32) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    let flags = unsafe { output(flags) }?;
-    *flags = event.traits.counter.unwrap_or(0);
-    Ok(())
-}
-
-/// `zeEventDestroy`; work that still waits for it or is to signal it is not disturbed.
-pub fn destroy(event: sys::ze_event_handle_t) -> Answer {
+/// `zeEventDestroy`; commands that wait for it or will signal it are not affected.
+pub fn destroy(event: sys::ze_event_handle_t) -> ZeResult {
     retire::<Event>(event).map(drop)
 }
 
 /// An event that the host may set and reset: not a counter-based one.
-fn regular(event: sys::ze_event_handle_t) -> Answer<Arc<Event>> {
+fn regular(event: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
     let event = resolve::<Event>(event)?;
     ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     Ok(event)
 }
 
 /// `zeEventHostSignal`.
-pub fn host_signal(event: sys::ze_event_handle_t) -> Answer {
+pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
     regular(event)?.set();
     Ok(())
 }
 
 /// `zeEventHostReset`.
-pub fn host_reset(event: sys::ze_event_handle_t) -> Answer {
+pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
     regular(event)?.signal().reset();
     Ok(())
 }
 
 /// `zeEventQueryStatus`.
-pub fn query_status(event: sys::ze_event_handle_t) -> Answer {
+pub fn query_status(event: sys::ze_event_handle_t) -> ZeResult {
     host_synchronize(event, 0)
 }
 
 /// `zeEventHostSynchronize`, `timeout` in nanoseconds.
-pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> Answer {
+pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult {
     let event = resolve::<Event>(event)?;
     let signal = event.signal();
-    // The clock is read only where there is something to wait for.
+    // The clock is read only if there is something to wait for.
     let done = signal.is_set() || signal.wait(Deadline::after(timeout));
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
-/// `zeEventGetEventPool`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn event_pool(
-    event: sys::ze_event_handle_t,
-    pool: *mut sys::ze_event_pool_handle_t,
-) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(pool) }? = event.traits.pool as sys::ze_event_pool_handle_t;
-    Ok(())
-}
-
-/// `zeEventGetSignalScope`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn signal_scope(event: sys::ze_event_handle_t, scope: *mut u32) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(scope) }? = event.traits.signal_scope;
-    Ok(())
-}
-
-/// `zeEventGetWaitScope`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn wait_scope(event: sys::ze_event_handle_t, scope: *mut u32) -> Answer {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(scope) }? = event.traits.wait_scope;
-    Ok(())
-}
+getters! { Event {
+    /// `zeEventGetEventPool`.
+    event_pool: sys::ze_event_pool_handle_t =
+        |event| Ok(event.attributes.pool as sys::ze_event_pool_handle_t);
+    /// `zeEventGetSignalScope`.
+    signal_scope: u32 = |event| Ok(event.attributes.signal_scope);
+    /// `zeEventGetWaitScope`.
+    wait_scope: u32 = |event| Ok(event.attributes.wait_scope);
+    /// `zeEventGetCounterBasedFlags`: 0 for a regular event.
+    counter_based_flags: u32 = |event| Ok(event.attributes.counter.unwrap_or(0));
+}}

@@ -1,8 +1,7 @@
-//! Events: signals with the time of the operation that gave them.
+//! Events: signals with the times of the commands that set them.
 //!
-//! A regular event is set by the operation that signals it and stays so until it is reset. A counter-based event is
-//! never reset: each operation that is to signal it begins a new round, and whoever waits, waits for the round that was
-//! the latest at that moment.
+//! A regular event is set by the command that signals it, until it is reset. A counter-based event is never reset: each
+//! command that signals it gets a new signal, and a wait refers to the signal that is the latest at that time.
 
 mod entry;
 mod pool;
@@ -12,11 +11,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::clock;
 use crate::engine::{Signal, dispatch};
 use crate::handle::object;
-use crate::renew::{Renew, Renewed};
-use crate::sync::RwLock;
+use crate::process::fork_safe::{ForkSafe, Reinit};
+use crate::process::sync::RwLock;
+use crate::system::clock;
 pub use entry::*;
 pub use pool::*;
 pub use timestamps::*;
@@ -25,16 +24,16 @@ object!(Event, sys::_ze_event_handle_t, Event);
 
 /// An event.
 pub struct Event {
-    round: Renewed<Round>,
-    traits: Traits,
+    current: ForkSafe<Current>,
+    attributes: Attributes,
 }
 
-/// The latest round of an event.
-struct Round(RwLock<Arc<Signal>>);
+/// The latest signal of an event.
+struct Current(RwLock<Arc<Signal>>);
 
-impl Renew for Round {
-    /// Where the parent was about to begin another, that one is over for the child.
-    fn renew(&self) -> Self {
+impl Reinit for Current {
+    /// Where the parent was about to replace the signal, the child gets one that is set.
+    fn reinit(&self) -> Self {
         let latest = self.0.try_read().map(|latest| Arc::clone(&latest));
         Self(RwLock::new(
             latest.unwrap_or_else(|| Arc::new(Signal::new(true, false))),
@@ -42,12 +41,12 @@ impl Renew for Round {
     }
 }
 
-/// How an event was asked to be.
+/// The attributes of an event.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Traits {
+pub struct Attributes {
     /// The handle of its pool, 0 without one.
     pub pool: usize,
-    /// Whether it keeps the time of what signals it.
+    /// Whether it keeps the times of the command that signals it.
     pub timed: bool,
     /// The flags of a counter-based event.
     pub counter: Option<u32>,
@@ -58,41 +57,41 @@ pub struct Traits {
 }
 
 impl Event {
-    /// A new event: a regular one is not signalled, a counter-based one has nothing to wait for.
-    pub fn new(traits: Traits) -> Self {
-        let first = Signal::new(traits.counter.is_some(), traits.timed);
+    /// A new event: a regular one is not signalled, a counter-based one is, as there is nothing to wait for.
+    pub fn new(attributes: Attributes) -> Self {
+        let first = Signal::new(attributes.counter.is_some(), attributes.timed);
         Self {
-            round: Renewed::new(Round(RwLock::new(Arc::new(first)))),
-            traits,
+            current: ForkSafe::new(Current(RwLock::new(Arc::new(first)))),
+            attributes,
         }
     }
 
-    /// What to wait on for the latest round.
+    /// The latest signal.
     pub fn signal(&self) -> Arc<Signal> {
-        Arc::clone(&self.round.get().0.read())
+        Arc::clone(&self.current.get().0.read())
     }
 
-    /// Whether it keeps the time of what signals it.
+    /// Whether it keeps the times of the command that signals it.
     pub fn is_timed(&self) -> bool {
-        self.traits.timed
+        self.attributes.timed
     }
 
     /// Whether it is counter-based.
     pub fn is_counter(&self) -> bool {
-        self.traits.counter.is_some()
+        self.attributes.counter.is_some()
     }
 
-    /// What an operation that is being submitted is to set at its end, which it has to.
-    pub fn begin(&self) -> Arc<Signal> {
-        let round = if self.is_counter() {
-            let round = Arc::new(Signal::new(false, self.is_timed()));
-            *self.round.get().0.write() = Arc::clone(&round);
-            round
+    /// The signal that a command being submitted must set on completion.
+    pub fn signal_for_submission(&self) -> Arc<Signal> {
+        let current = if self.is_counter() {
+            let current = Arc::new(Signal::new(false, self.is_timed()));
+            *self.current.get().0.write() = Arc::clone(&current);
+            current
         } else {
             self.signal()
         };
-        round.promise();
-        round
+        current.promise();
+        current
     }
 
     /// Signals it on the host.

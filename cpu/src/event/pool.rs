@@ -1,19 +1,26 @@
-//! Event pools: how many events, and what they can do.
+//! Event pools.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::{array, chain, descriptor, flags, output, structures};
+use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
-use crate::newer::{self, sys_type, ze_event_pool_counter_based_exp_desc_t};
+use crate::handle::{Kind, expect_singleton, getters, object, register, resolve, retire};
 
 structures! {
     sys::ze_event_pool_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
+    extensions::ze_event_pool_counter_based_exp_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC;
 }
+
+/// `ze_event_pool_flags_t` up to 1.17.
+const POOL_FLAGS: u32 = 0xf;
+/// `ze_event_pool_counter_based_exp_flags_t`.
+const COUNTER_BASED_FLAGS: u32 = 0x3;
 
 object!(EventPool, sys::_ze_event_pool_handle_t, EventPool);
 
@@ -26,19 +33,19 @@ pub struct EventPool {
 }
 
 impl EventPool {
-    /// How many events it has room for.
+    /// How many events it has.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether its events keep the time of what signals them.
+    /// Whether its events keep the times of the commands that signal them.
     pub fn is_timed(&self) -> bool {
         let timed = sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0
-            | newer::ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP;
+            | extensions::ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP;
         self.flags & timed != 0
     }
 
-    /// The flags of counter-based events, if its events are.
+    /// The flags of its counter-based events; `None` for regular ones.
     pub fn counter(&self) -> Option<u32> {
         self.counter
     }
@@ -48,14 +55,12 @@ impl EventPool {
 ///
 /// # Safety
 /// As for [`chain`].
-unsafe fn counter(next: *const c_void) -> Answer<Option<u32>> {
+unsafe fn counter(next: *const c_void) -> ZeResult<Option<u32>> {
     // SAFETY: the caller vouches for the chain.
-    for (stype, link) in unsafe { chain(next) } {
-        if stype == sys_type::COUNTER_BASED_EVENT_POOL_EXP_DESC {
-            // SAFETY: its stype says what it is.
-            let wanted = unsafe { (*link.cast::<ze_event_pool_counter_based_exp_desc_t>()).flags };
-            flags(wanted, newer::EVENT_POOL_COUNTER_BASED_FLAGS)?;
-            return Ok(Some(wanted));
+    for link in unsafe { chain(next) } {
+        if let Some(counter) = link.input::<extensions::ze_event_pool_counter_based_exp_desc_t>() {
+            check_flags(counter.flags, COUNTER_BASED_FLAGS)?;
+            return Ok(Some(counter.flags));
         }
     }
     Ok(None)
@@ -71,13 +76,13 @@ pub unsafe fn create_pool(
     device_count: u32,
     devices: *mut sys::ze_device_handle_t,
     pool: *mut sys::ze_event_pool_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, devices, pool) = unsafe {
         (
-            descriptor(desc)?,
-            array(
+            input_structure(desc)?,
+            input_array(
                 devices.cast_const(),
                 device_count,
                 sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -85,7 +90,7 @@ pub unsafe fn create_pool(
             output(pool)?,
         )
     };
-    flags(desc.flags, newer::EVENT_POOL_FLAGS)?;
+    check_flags(desc.flags, POOL_FLAGS)?;
     ensure(desc.count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     devices
         .iter()
@@ -100,32 +105,15 @@ pub unsafe fn create_pool(
     Ok(())
 }
 
-/// `zeEventPoolDestroy`; events that are still alive keep working.
-pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> Answer {
+/// `zeEventPoolDestroy`; its live events are not affected.
+pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
     retire::<EventPool>(pool).map(drop)
 }
 
-/// `zeEventPoolGetContextHandle`.
-///
-/// # Safety
-/// As for [`create_pool`].
-pub unsafe fn context_handle(
-    pool: sys::ze_event_pool_handle_t,
-    context: *mut sys::ze_context_handle_t,
-) -> Answer {
-    let pool = resolve::<EventPool>(pool)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(context) }? = pool.context as sys::ze_context_handle_t;
-    Ok(())
-}
-
-/// `zeEventPoolGetFlags`.
-///
-/// # Safety
-/// As for [`create_pool`].
-pub unsafe fn creation_flags(pool: sys::ze_event_pool_handle_t, flags: *mut u32) -> Answer {
-    let pool = resolve::<EventPool>(pool)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(flags) }? = pool.flags;
-    Ok(())
-}
+getters! { EventPool {
+    /// `zeEventPoolGetContextHandle`.
+    context_handle: sys::ze_context_handle_t =
+        |pool| Ok(pool.context as sys::ze_context_handle_t);
+    /// `zeEventPoolGetFlags`.
+    creation_flags: u32 = |pool| Ok(pool.flags);
+}}

@@ -1,22 +1,27 @@
-//! When the operation that signalled an event ran.
+//! The times of the command that signalled an event.
 
 use level_zero_sys as sys;
-
-use super::Event;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{optional, output, properties};
-use crate::handle::{Kind, expect_singleton, resolve};
-use crate::newer::{
-    ze_event_query_kernel_timestamps_results_ext_properties_t,
+use level_zero_sys::extensions::{
+    self, ze_event_query_kernel_timestamps_results_ext_properties_t,
     ze_synchronized_timestamp_data_ext_t, ze_synchronized_timestamp_result_ext_t,
 };
+
+use super::Event;
+use crate::abi::arguments::{optional_output, output, output_structure, structures};
+use crate::abi::result::{ZeResult, ensure};
+use crate::handle::{Kind, expect_singleton, resolve};
+
+structures! {
+    ze_event_query_kernel_timestamps_results_ext_properties_t =
+        extensions::ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES;
+}
 
 impl Event {
     /// The kernel timestamp.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when its pool keeps none, `ZE_RESULT_NOT_READY` before it is signalled.
-    pub fn timestamp(&self) -> Answer<sys::ze_kernel_timestamp_result_t> {
+    pub fn timestamp(&self) -> ZeResult<sys::ze_kernel_timestamp_result_t> {
         ensure(self.is_timed(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
         let times = self.signal().times();
         let (start, end) = times.ok_or(sys::ZE_RESULT_NOT_READY)?;
@@ -38,7 +43,7 @@ impl Event {
 pub unsafe fn query_kernel_timestamp(
     event: sys::ze_event_handle_t,
     result: *mut sys::ze_kernel_timestamp_result_t,
-) -> Answer {
+) -> ZeResult {
     let event = resolve::<Event>(event)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(result) }? = event.timestamp()?;
@@ -54,11 +59,11 @@ pub unsafe fn query_timestamps(
     device: sys::ze_device_handle_t,
     count: *mut u32,
     results: *mut sys::ze_kernel_timestamp_result_t,
-) -> Answer {
+) -> ZeResult {
     let event = resolve::<Event>(event)?;
     expect_singleton(Kind::Device, device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (count, results) = unsafe { (output(count)?, optional(results)?) };
+    let (count, results) = unsafe { (output(count)?, optional_output(results)?) };
     let room = *count;
     *count = 1;
     if let (true, Some(result)) = (room > 0, results) {
@@ -76,7 +81,7 @@ pub unsafe fn query_kernel_timestamps(
     device: sys::ze_device_handle_t,
     count: *mut u32,
     results: *mut ze_event_query_kernel_timestamps_results_ext_properties_t,
-) -> Answer {
+) -> ZeResult {
     let event = resolve::<Event>(event)?;
     expect_singleton(Kind::Device, device)?;
     // SAFETY: the caller vouches for the pointer.
@@ -89,11 +94,11 @@ pub unsafe fn query_kernel_timestamps(
     let timestamp = event.timestamp()?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let results = properties(results)?;
-        if let Some(kernel) = optional(results.pKernelTimestampsBuffer)? {
+        let results = output_structure(results)?;
+        if let Some(kernel) = optional_output(results.pKernelTimestampsBuffer)? {
             *kernel = timestamp;
         }
-        if let Some(host) = optional(results.pSynchronizedTimestampsBuffer)? {
+        if let Some(host) = optional_output(results.pSynchronizedTimestampsBuffer)? {
             *host = ze_synchronized_timestamp_result_ext_t {
                 global: synchronized(timestamp.global),
                 context: synchronized(timestamp.context),

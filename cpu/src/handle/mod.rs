@@ -1,8 +1,8 @@
-//! Handles: numbers that name live objects, so that a null, destroyed, foreign or mistaken one is an error and
-//! never undefined behaviour.
+//! Handles: numbers that refer to live objects, so that a null, destroyed or foreign handle or one of another kind is
+//! an error and never undefined behaviour.
 //!
-//! A handle is no address. It holds the object's kind, its slot in that kind's table and how often the slot had
-//! been used before, under a tag that no address of a process has.
+//! A handle is not an address. It contains the object's kind, its slot in that kind's table and the slot's generation,
+//! under a tag that makes it an invalid address.
 
 mod table;
 
@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-pub use table::{Shelf, Table};
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure};
+pub use table::{AtFork, Table};
 
-/// What a handle names.
+/// The kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -61,11 +62,48 @@ macro_rules! object {
 }
 pub(crate) use object;
 
+/// Defines an entry point for each line, which writes what the expression reads from an object.
+macro_rules! getters {
+    ($object:ty { $($(#[$doc:meta])* $name:ident: $type:ty = $read:expr;)* }) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// `out` must be null, misaligned or valid.
+        pub unsafe fn $name(
+            handle: *mut <$object as $crate::handle::Object>::Opaque,
+            out: *mut $type,
+        ) -> $crate::abi::result::ZeResult {
+            // SAFETY: the caller vouches for the pointer.
+            unsafe { $crate::handle::read::<$object, _>(handle, out, $read) }
+        }
+    )*};
+}
+pub(crate) use getters;
+
+/// Writes what `read` takes from an object.
+///
+/// # Errors
+/// As for [`resolve`] and [`output`], and those of `read`.
+///
+/// # Safety
+/// `out` must be null, misaligned or valid.
+pub unsafe fn read<O: Object, T>(
+    handle: *mut O::Opaque,
+    out: *mut T,
+    read: impl FnOnce(&O) -> ZeResult<T>,
+) -> ZeResult {
+    let object = resolve::<O>(handle)?;
+    // SAFETY: the caller vouches for the pointer.
+    let out = unsafe { output(out) }?;
+    *out = read(&object)?;
+    Ok(())
+}
+
 /// Makes a handle for `object`.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when 2^24 objects of the kind are alive.
-pub fn register<T: Object>(object: Arc<T>) -> Answer<*mut T::Opaque> {
+pub fn register<T: Object>(object: Arc<T>) -> ZeResult<*mut T::Opaque> {
     let (slot, generation) = T::table()
         .insert(object)
         .ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
@@ -77,7 +115,7 @@ pub fn register<T: Object>(object: Arc<T>) -> Answer<*mut T::Opaque> {
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_NULL_HANDLE` for null, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a handle of another
 /// kind, of a destroyed object, or not of this runtime.
-pub fn resolve<T: Object>(handle: *mut T::Opaque) -> Answer<Arc<T>> {
+pub fn resolve<T: Object>(handle: *mut T::Opaque) -> ZeResult<Arc<T>> {
     let (slot, generation) = decode(T::KIND, handle as u64)?;
     T::table()
         .get(slot, generation)
@@ -88,7 +126,7 @@ pub fn resolve<T: Object>(handle: *mut T::Opaque) -> Answer<Arc<T>> {
 ///
 /// # Errors
 /// As for [`resolve`].
-pub fn retire<T: Object>(handle: *mut T::Opaque) -> Answer<Arc<T>> {
+pub fn retire<T: Object>(handle: *mut T::Opaque) -> ZeResult<Arc<T>> {
     let (slot, generation) = decode(T::KIND, handle as u64)?;
     T::table()
         .remove(slot, generation)
@@ -104,7 +142,7 @@ pub const fn singleton(kind: Kind) -> u64 {
 ///
 /// # Errors
 /// As for [`resolve`].
-pub fn expect_singleton<T>(kind: Kind, handle: *mut T) -> Answer {
+pub fn expect_singleton<T>(kind: Kind, handle: *mut T) -> ZeResult {
     ensure(!handle.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
     ensure(
         handle as u64 == singleton(kind),
@@ -119,7 +157,7 @@ const fn encode(kind: Kind, slot: u32, generation: u32) -> u64 {
         | slot as u64
 }
 
-fn decode(kind: Kind, handle: u64) -> Answer<(u32, u32)> {
+fn decode(kind: Kind, handle: u64) -> ZeResult<(u32, u32)> {
     ensure(handle != 0, sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
     let slot = (handle & ((1 << SLOT_BITS) - 1)) as u32;
     let generation = (handle >> SLOT_BITS & ((1 << GENERATION_BITS) - 1)) as u32;

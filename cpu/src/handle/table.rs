@@ -4,13 +4,13 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{GENERATION_BITS, SLOT_BITS};
-use crate::sync::{Held, Lazy, Mutex, MutexGuard, RwLock};
+use crate::process::sync::{HeldGuard, Lazy, Mutex, MutexGuard, RwLock};
 
 /// Slots in the first segment; each further one is twice as large as the one before.
 const FIRST: u32 = 64;
 const SEGMENTS: usize = (SLOT_BITS - FIRST.trailing_zeros()) as usize;
 
-/// A place for one object, used again under a new generation after its object is gone.
+/// A slot for one object, reused under a new generation.
 struct Slot<T>(RwLock<Entry<T>>);
 
 struct Entry<T> {
@@ -24,45 +24,45 @@ struct Vacancies {
     used: u32,
 }
 
-/// The live objects of one kind. Segments never move, so readers take only the lock of their own slot; who changes a
-/// slot has the vacancies' lock as well.
+/// The live objects of one kind. Segments never move, so readers take only the lock of their slot; a thread that
+/// changes a slot holds the vacancies' lock as well.
 pub struct Table<T: 'static> {
     segments: [Lazy<Box<[Slot<T>]>>; SEGMENTS],
     vacancies: Mutex<Vacancies>,
-    held: Held<MutexGuard<'static, Vacancies>>,
+    held: HeldGuard<MutexGuard<'static, Vacancies>>,
 }
 
-/// What a fork asks of a table, whatever its objects.
-pub trait Shelf {
-    /// Keeps every other thread from changing the table until this one calls [`release`](Self::release).
-    fn hold(&'static self);
-    /// Ends what [`hold`](Self::hold) began on this thread.
-    fn release(&'static self);
-    /// As [`release`](Self::release), on the only thread of a child: no slot stays locked by a reader that the child
-    /// does not have.
-    fn inherit(&'static self);
+/// The fork handlers of a table, whatever its objects.
+pub trait AtFork {
+    /// Blocks changes of the table by other threads until this thread calls [`parent`](Self::parent) or
+    /// [`child`](Self::child).
+    fn prepare(&'static self);
+    /// Undoes [`prepare`](Self::prepare), in the parent.
+    fn parent(&'static self);
+    /// Undoes [`prepare`](Self::prepare), in the child, and unlocks slots of readers that the child does not have.
+    fn child(&'static self);
 }
 
-impl<T: Send + Sync> Shelf for Table<T> {
-    fn hold(&'static self) {
+impl<T: Send + Sync> AtFork for Table<T> {
+    fn prepare(&'static self) {
         let guard = self.vacancies.lock();
-        // SAFETY: `held` goes with the vacancies' lock.
+        // SAFETY: the vacancies' lock guards `held`.
         unsafe { self.held.put(guard) };
     }
 
-    fn release(&'static self) {
-        // SAFETY: this thread took the lock in `hold`, or is a copy of the one that did.
+    fn parent(&'static self) {
+        // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
         drop(unsafe { self.held.take() });
     }
 
-    fn inherit(&'static self) {
+    fn child(&'static self) {
         for slot in self.segments.iter().filter_map(Lazy::get).flatten() {
             let place = ptr::from_ref(&slot.0).cast_mut();
-            // SAFETY: the child has no other thread, and a lock is changed through shared references in all its bytes.
-            // No writer was there when the process forked, so the entry is whole.
+            // SAFETY: the child has no other thread, and a lock may be written through a shared reference. No thread
+            // was writing at the fork, so the entry is consistent.
             unsafe { place.write(RwLock::new(place.read().into_inner())) };
         }
-        self.release();
+        self.parent();
     }
 }
 
@@ -76,7 +76,7 @@ impl<T: Send + Sync> Table<T> {
                 free: Vec::new(),
                 used: 0,
             }),
-            held: Held::new(),
+            held: HeldGuard::new(),
         }
     }
 
@@ -112,7 +112,7 @@ impl<T: Send + Sync> Table<T> {
         entry.object.clone()
     }
 
-    /// Takes the object of that generation out of slot `number`.
+    /// Removes the object of that generation from slot `number`.
     pub fn remove(&self, number: u32, generation: u32) -> Option<Arc<T>> {
         let mut vacancies = self.vacancies.lock();
         let mut entry = self.slot(number)?.0.write();
@@ -121,7 +121,7 @@ impl<T: Send + Sync> Table<T> {
         }
         let object = entry.object.take()?;
         entry.generation += 1;
-        // A slot whose generations are used up is left alone, so that no old handle ever comes back to life.
+        // A slot whose generations are used up is not reused, so that no old handle becomes valid again.
         let reusable = entry.generation < 1 << GENERATION_BITS;
         if reusable {
             vacancies.free.push(number);

@@ -1,4 +1,4 @@
-//! Argument values, checked against what the module says each argument is.
+//! Argument values, checked against the module's interface.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::Kernel;
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;
 use crate::opencl::{Runtime, Value};
 use crate::spirv::Argument;
 
-/// What a number may be handed over in, whatever its own size in bytes.
+/// The size in which any smaller number may be passed, in bytes.
 const WORD: usize = 8;
 
 /// One value that has been set.
 #[derive(Clone, Debug)]
-enum Held {
+enum Stored {
     Pointer(usize),
     Bytes(SmallVec<[u8; 16]>),
     Local(usize),
 }
 
-/// The values of all arguments, those that have been set.
+/// The values of all arguments that have been set.
 #[derive(Clone, Debug)]
-pub struct Arguments(Vec<Option<Held>>);
+pub struct Arguments(Vec<Option<Stored>>);
 
 impl Arguments {
     /// None of `count` set.
@@ -35,26 +35,30 @@ impl Arguments {
 
     /// The values for a launch, or the index of the first argument that has none.
     pub fn values(&self) -> Result<SmallVec<[Value<'_>; 16]>, usize> {
-        let values = self.0.iter().enumerate().map(|(index, held)| match held {
-            Some(Held::Pointer(address)) => Ok(Value::Pointer(*address as *const c_void)),
-            Some(Held::Bytes(bytes)) => Ok(Value::Bytes(bytes)),
-            Some(Held::Local(size)) => Ok(Value::Local(*size)),
-            None => Err(index),
-        });
+        let values = self
+            .0
+            .iter()
+            .enumerate()
+            .map(|(index, stored)| match stored {
+                Some(Stored::Pointer(address)) => Ok(Value::Pointer(*address as *const c_void)),
+                Some(Stored::Bytes(bytes)) => Ok(Value::Bytes(bytes)),
+                Some(Stored::Local(size)) => Ok(Value::Local(*size)),
+                None => Err(index),
+            });
         values.collect()
     }
 
     /// The addresses among the values, without nulls.
     pub fn addresses(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().filter_map(|held| match held {
-            Some(Held::Pointer(address)) if *address != 0 => Some(*address),
+        self.0.iter().filter_map(|stored| match stored {
+            Some(Stored::Pointer(address)) if *address != 0 => Some(*address),
             _ => None,
         })
     }
 
-    fn put(&mut self, index: usize, held: Held) {
+    fn put(&mut self, index: usize, stored: Stored) {
         if let Some(place) = self.0.get_mut(index) {
-            *place = Some(held);
+            *place = Some(stored);
         }
     }
 }
@@ -62,33 +66,33 @@ impl Arguments {
 /// `zeKernelSetArgumentValue`.
 ///
 /// # Safety
-/// `value` must be null or refer to `size` bytes, except for local memory, where it is not looked at.
+/// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
 pub unsafe fn set(
     kernel: sys::ze_kernel_handle_t,
     index: u32,
     size: usize,
     value: *const c_void,
-) -> Answer {
+) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the value.
     unsafe { kernel.set_argument(index as usize, Some(size), value) }
 }
 
 impl Kernel {
-    /// Sets one argument; without a size, the size is what the module says.
+    /// Sets one argument; without a size, the module determines it.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
     ///
     /// # Safety
-    /// `value` must be null or refer to `size` bytes, except for local memory, where it is not looked at.
+    /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
     pub unsafe fn set_argument(
         &self,
         index: usize,
         size: Option<usize>,
         value: *const c_void,
-    ) -> Answer {
-        let argument = self.facts.arguments.get(index);
+    ) -> ZeResult {
+        let argument = self.info.arguments.get(index);
         let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
         let expect = |expected: usize| {
             ensure(
@@ -96,32 +100,32 @@ impl Kernel {
                 sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
             )
         };
-        let held = match argument {
+        let stored = match argument {
             Argument::Pointer => {
                 expect(size_of::<usize>())?;
                 // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
                 let address =
                     (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
-                Held::Pointer(address.unwrap_or(0))
+                Stored::Pointer(address.unwrap_or(0))
             }
-            // An empty accessor is a size of 0, which OpenCL has no way to say.
-            Argument::Local => Held::Local(self.local_size(size)?.max(1)),
+            // An empty accessor has size 0, which OpenCL does not accept.
+            Argument::Local => Stored::Local(self.local_size(size)?.max(1)),
             Argument::Value(known) => {
                 let known = known.map(usize::try_from).transpose();
                 let known = known.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
                 let length = known
                     .or(size)
                     .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-                // oneMKL hands over small numbers in 8 bytes, of which Intel's driver takes the first.
+                // oneMKL passes small numbers in 8 bytes, of which Intel's driver takes the first.
                 if !(length < WORD && size == Some(WORD)) {
                     expect(length)?;
                 }
                 // SAFETY: the caller vouches for that many bytes.
-                Held::Bytes(unsafe { bytes(value, length)? })
+                Stored::Bytes(unsafe { bytes(value, length)? })
             }
             Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
         };
-        Arc::make_mut(&mut self.state().arguments).put(index, held);
+        Arc::make_mut(&mut self.state().arguments).put(index, stored);
         Ok(())
     }
 
@@ -132,13 +136,13 @@ impl Kernel {
     ///
     /// # Safety
     /// `values` must be null or hold as many pointers as the kernel has arguments, each null or valid for its type.
-    pub unsafe fn set_arguments(&self, values: *const *const c_void) -> Answer {
-        let count = self.facts.arguments.len();
+    pub unsafe fn set_arguments(&self, values: *const *const c_void) -> ZeResult {
+        let count = self.info.arguments.len();
         ensure(
             count == 0 || !values.is_null(),
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
         )?;
-        for (index, argument) in self.facts.arguments.iter().enumerate() {
+        for (index, argument) in self.info.arguments.iter().enumerate() {
             // SAFETY: the caller vouches for the array and what is in it.
             unsafe {
                 let value = values.add(index).read_unaligned();
@@ -154,7 +158,7 @@ impl Kernel {
     }
 
     /// A size of local memory that the device can give.
-    fn local_size(&self, size: Option<usize>) -> Answer<usize> {
+    fn local_size(&self, size: Option<usize>) -> ZeResult<usize> {
         let code = sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
         let size = size.ok_or(code)?;
         let most = Runtime::get().map_or(0, |runtime| runtime.properties().local_memory);
@@ -163,11 +167,11 @@ impl Kernel {
     }
 }
 
-/// The bytes of a value; null stands for zeros, which is how SYCL says a number 0 of 8 bytes.
+/// The bytes of a value; null means zeros, which is how SYCL passes a number 0 of 8 bytes.
 ///
 /// # Safety
 /// `value` must be null or refer to `length` bytes.
-unsafe fn bytes(value: *const c_void, length: usize) -> Answer<SmallVec<[u8; 16]>> {
+unsafe fn bytes(value: *const c_void, length: usize) -> ZeResult<SmallVec<[u8; 16]>> {
     /// More than any device takes, so that a size alone allocates nothing.
     const MOST: usize = 1 << 20;
     ensure(

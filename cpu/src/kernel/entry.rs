@@ -1,4 +1,4 @@
-//! The entry points that make, set up and destroy kernels.
+//! The entry points that create, configure and destroy kernels.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use level_zero_sys as sys;
 
 use super::arguments::Arguments;
 use super::{Kernel, Settings, State};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, output, structures};
-use crate::driver::describe;
-use crate::handle::{register, resolve, retire};
+use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::result::describe;
+use crate::abi::result::{ZeResult, ensure};
+use crate::handle::{getters, register, resolve, retire};
 use crate::module::Module;
 use crate::opencl::Value;
-use crate::renew::Renewed;
+use crate::process::fork_safe::ForkSafe;
 use crate::spirv::Argument;
 
 structures! {
@@ -35,11 +35,11 @@ pub unsafe fn create(
     module: sys::ze_module_handle_t,
     desc: *const sys::ze_kernel_desc_t,
     kernel: *mut sys::ze_kernel_handle_t,
-) -> Answer {
+) -> ZeResult {
     let module = resolve::<Module>(module)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, kernel) = unsafe { (descriptor(desc)?, output(kernel)?) };
-    flags(desc.flags, CREATE_FLAGS)?;
+    let (desc, kernel) = unsafe { (input_structure(desc)?, output(kernel)?) };
+    check_flags(desc.flags, CREATE_FLAGS)?;
     ensure(
         !desc.pKernelName.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -47,7 +47,7 @@ pub unsafe fn create(
     // SAFETY: the caller vouches for a string.
     let name = unsafe { CStr::from_ptr(desc.pKernelName) };
     let found = name.to_str().ok().and_then(|name| module.kernel(name));
-    let Some((name, facts)) = found else {
+    let Some((name, info)) = found else {
         describe(&format!(
             "the module has no kernel {}",
             name.to_string_lossy()
@@ -58,30 +58,30 @@ pub unsafe fn create(
         describe(&error.to_string());
         sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME
     })?;
-    // Not every type has a value that can be made up; without one the runtime suggests no group size, that is all.
-    let _ = compiled.preset(&preset(&facts.arguments));
+    // Not every type has a default value; without one, the runtime only suggests no group size.
+    let _ = compiled.preset(&preset(&info.arguments));
     let state = State {
-        arguments: Arc::new(Arguments::unset(facts.arguments.len())),
-        group: facts.required_group_size.unwrap_or([1; 3]),
+        arguments: Arc::new(Arguments::unset(info.arguments.len())),
+        group: info.required_group_size.unwrap_or([1; 3]),
         offset: [0; 3],
         indirect: 0,
         suggested: None,
     };
-    let facts = facts.clone();
-    module.enter();
+    let info = info.clone();
+    module.add_kernel();
     *kernel = register(Arc::new(Kernel {
-        limits: compiled.facts(),
+        limits: compiled.info(),
         module,
-        facts,
+        info,
         compiled: Arc::new(compiled),
-        settings: Renewed::new(Settings::new(state)),
+        settings: ForkSafe::new(Settings::new(state)),
     }))?;
     Ok(())
 }
 
-/// A value for each argument, as far as they can be made up.
+/// A default value for each argument, up to the first one that has none.
 fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
-    /// As many zeros as any argument needs that is worth the trouble.
+    /// The default value of arguments up to this size.
     static ZEROS: [u8; 1024] = [0; 1024];
     let values = arguments.iter().map_while(|argument| match argument {
         Argument::Pointer => Some(Value::Pointer(std::ptr::null())),
@@ -94,32 +94,26 @@ fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
     values.collect()
 }
 
-/// `zeKernelDestroy`; launches that have been appended are not disturbed.
-pub fn destroy(kernel: sys::ze_kernel_handle_t) -> Answer {
+/// `zeKernelDestroy`; appended launches are not affected.
+pub fn destroy(kernel: sys::ze_kernel_handle_t) -> ZeResult {
     retire::<Kernel>(kernel).map(drop)
 }
 
-/// `zeKernelSetIndirectAccess`: kernels reach all memory as it is, so the flags are only kept.
-pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answer {
+/// `zeKernelSetIndirectAccess`: kernels can access all memory anyway, so the flags are only stored.
+pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
-    flags(wanted, INDIRECT_FLAGS)?;
+    check_flags(wanted, INDIRECT_FLAGS)?;
     kernel.state().indirect = wanted;
     Ok(())
 }
 
-/// `zeKernelGetIndirectAccess`.
-///
-/// # Safety
-/// `place` must be null or valid.
-pub unsafe fn indirect_access(kernel: sys::ze_kernel_handle_t, place: *mut u32) -> Answer {
-    let kernel = resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(place) }? = kernel.state().indirect;
-    Ok(())
-}
+getters! { Kernel {
+    /// `zeKernelGetIndirectAccess`.
+    indirect_access: u32 = |kernel| Ok(kernel.state().indirect);
+}}
 
-/// `zeKernelSetCacheConfig`: a processor's caches have no such setting, so the wish is checked and no more.
-pub fn set_cache_config(kernel: sys::ze_kernel_handle_t, wanted: u32) -> Answer {
+/// `zeKernelSetCacheConfig`: a processor's caches have no such setting, so the flags are only checked.
+pub fn set_cache_config(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
     resolve::<Kernel>(kernel)?;
-    flags(wanted, CACHE_FLAGS)
+    check_flags(wanted, CACHE_FLAGS)
 }

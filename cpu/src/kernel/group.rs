@@ -3,22 +3,22 @@
 use level_zero_sys as sys;
 
 use super::Kernel;
-use crate::answer::{Answer, ensure};
-use crate::arguments::output;
-use crate::engine::processors;
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;
 use crate::opencl::Runtime;
+use crate::system::processor;
 
-/// Groups that are sure to run at the same time: OpenCL promises no more than one.
+/// The number of groups that are guaranteed to run concurrently: OpenCL guarantees one.
 pub const COOPERATIVE_GROUPS: u32 = 1;
 
 /// `zeKernelSetGroupSize`, in work-items.
-pub fn set_group_size(kernel: sys::ze_kernel_handle_t, group: [u32; 3]) -> Answer {
+pub fn set_group_size(kernel: sys::ze_kernel_handle_t, group: [u32; 3]) -> ZeResult {
     resolve::<Kernel>(kernel)?.set_group(group)
 }
 
 /// `zeKernelSetGlobalOffsetExp`, in work-items.
-pub fn set_offset(kernel: sys::ze_kernel_handle_t, offset: [u32; 3]) -> Answer {
+pub fn set_offset(kernel: sys::ze_kernel_handle_t, offset: [u32; 3]) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
     kernel.state().offset = offset.map(|offset| offset as usize);
     Ok(())
@@ -32,7 +32,7 @@ pub unsafe fn suggest_group_size(
     kernel: sys::ze_kernel_handle_t,
     items: [u32; 3],
     places: [*mut u32; 3],
-) -> Answer {
+) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
     ensure(
         items.iter().all(|&items| items != 0),
@@ -46,14 +46,14 @@ pub unsafe fn suggest_group_size(
     Ok(())
 }
 
-/// `zeKernelSuggestMaxCooperativeGroupCount`: groups that are sure to run at the same time.
+/// `zeKernelSuggestMaxCooperativeGroupCount`: the groups that are guaranteed to run concurrently.
 ///
 /// # Safety
 /// `count` must be null or valid.
 pub unsafe fn suggest_cooperative_groups(
     kernel: sys::ze_kernel_handle_t,
     count: *mut u32,
-) -> Answer {
+) -> ZeResult {
     resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(count) }? = COOPERATIVE_GROUPS;
@@ -66,13 +66,13 @@ impl Kernel {
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION` for 0, for more than the device or the kernel allow, and for
     /// anything but the size that the kernel requires.
-    pub fn set_group(&self, group: [u32; 3]) -> Answer {
+    pub fn set_group(&self, group: [u32; 3]) -> ZeResult {
         let required = self
-            .facts
+            .info
             .required_group_size
             .is_none_or(|required| required == group);
         ensure(
-            required && self.admits(group),
+            required && self.supports(group),
             sys::ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
         )?;
         self.state().group = group;
@@ -80,7 +80,7 @@ impl Kernel {
     }
 
     /// Whether a group may have this size.
-    fn admits(&self, group: [u32; 3]) -> bool {
+    fn supports(&self, group: [u32; 3]) -> bool {
         let most = Runtime::get().map_or([0; 3], |runtime| runtime.properties().max_item_sizes);
         let fits = group
             .iter()
@@ -92,40 +92,40 @@ impl Kernel {
 
     /// A group size that divides `items` and suits the device.
     fn suggest(&self, items: [u32; 3]) -> [u32; 3] {
-        if let Some(required) = self.facts.required_group_size {
+        if let Some(required) = self.info.required_group_size {
             return required;
         }
-        if let Some((asked, answer)) = self.state().suggested
-            && asked == items
+        if let Some((suggested_for, group)) = self.state().suggested
+            && suggested_for == items
         {
-            return answer;
+            return group;
         }
-        let told = self
+        let suggested = self
             .compiled
             .suggested_group(items.map(|items| items as usize));
-        let told = told.map(|group| group.map(|size| u32::try_from(size).unwrap_or(0)));
+        let suggested = suggested.map(|group| group.map(|size| u32::try_from(size).unwrap_or(0)));
         let divides = |group: &[u32; 3]| {
             items
                 .iter()
                 .zip(group)
                 .all(|(items, size)| items.is_multiple_of(*size))
         };
-        let answer = told
-            .filter(|group| self.admits(*group) && divides(group))
+        let group = suggested
+            .filter(|group| self.supports(*group) && divides(group))
             .unwrap_or_else(|| self.divisor(items));
-        self.state().suggested = Some((items, answer));
-        answer
+        self.state().suggested = Some((items, group));
+        group
     }
 
     /// The largest divisor of the first dimension that fits and still leaves a few groups for each processor.
     fn divisor(&self, items: [u32; 3]) -> [u32; 3] {
         let [width, ..] = items;
-        let share = (width as usize).div_ceil(4 * processors());
+        let share = (width as usize).div_ceil(4 * processor::count());
         let most = share.min(self.limits.max_group_size).max(1);
         let most = u32::try_from(most).unwrap_or(u32::MAX).min(width);
         let size = (1..=most)
             .rev()
-            .find(|&size| width.is_multiple_of(size) && self.admits([size, 1, 1]));
+            .find(|&size| width.is_multiple_of(size) && self.supports([size, 1, 1]));
         [size.unwrap_or(1), 1, 1]
     }
 }

@@ -1,4 +1,4 @@
-//! Kernels: what is set on one before a launch, and what can be asked about it.
+//! Kernels, and the state that a launch captures.
 
 mod arguments;
 mod entry;
@@ -12,9 +12,9 @@ use level_zero_sys as sys;
 use crate::handle::object;
 use crate::module::Module;
 use crate::opencl;
-use crate::renew::{Renew, Renewed};
+use crate::process::fork_safe::{ForkSafe, Reinit};
+use crate::process::sync::{Mutex, MutexGuard};
 use crate::spirv;
-use crate::sync::{Mutex, MutexGuard};
 
 pub use arguments::{Arguments, set as set_argument};
 pub use entry::{create, destroy, indirect_access, set_cache_config, set_indirect_access};
@@ -28,15 +28,15 @@ object!(Kernel, sys::_ze_kernel_handle_t, Kernel);
 /// A kernel of a module.
 pub struct Kernel {
     module: Arc<Module>,
-    /// What the module says about it.
-    facts: spirv::Kernel,
-    /// What the compiler made of it.
-    limits: opencl::KernelFacts,
+    /// The module's description of it.
+    info: spirv::Kernel,
+    /// The compiler's properties of it.
+    limits: opencl::KernelInfo,
     compiled: Arc<opencl::Kernel>,
-    settings: Renewed<Settings>,
+    settings: ForkSafe<Settings>,
 }
 
-/// What the next launch takes along.
+/// The state that the next launch captures.
 #[derive(Clone)]
 struct State {
     arguments: Arc<Arguments>,
@@ -45,11 +45,11 @@ struct State {
     /// Index of the first work-item.
     offset: [usize; 3],
     indirect: u32,
-    /// The last question for a group size and its answer.
+    /// The last suggested group size, and the number of work-items that it is for.
     suggested: Option<([u32; 3], [u32; 3])>,
 }
 
-/// What a kernel has been set to.
+/// A kernel's state, initially and now.
 struct Settings {
     first: State,
     now: Mutex<State>,
@@ -64,9 +64,9 @@ impl Settings {
     }
 }
 
-impl Renew for Settings {
-    /// As the parent set it, unless a thread of the parent was about to: nothing is set then.
-    fn renew(&self) -> Self {
+impl Reinit for Settings {
+    /// A copy of the parent's state, or the initial state if a thread of the parent held the lock.
+    fn reinit(&self) -> Self {
         let now = self.now.try_lock();
         Self {
             first: self.first.clone(),
@@ -80,9 +80,9 @@ impl Kernel {
         self.settings.get().now.lock()
     }
 
-    /// What the module says about it.
-    pub fn facts(&self) -> &spirv::Kernel {
-        &self.facts
+    /// The module's description of it.
+    pub fn info(&self) -> &spirv::Kernel {
+        &self.info
     }
 
     /// The kernel that is launched.
@@ -91,7 +91,7 @@ impl Kernel {
     }
 
     /// The arguments, group size and offset of a launch that is appended now.
-    pub fn captured(&self) -> (Arc<Arguments>, [u32; 3], [usize; 3]) {
+    pub fn launch_state(&self) -> (Arc<Arguments>, [u32; 3], [usize; 3]) {
         let state = self.state();
         (Arc::clone(&state.arguments), state.group, state.offset)
     }
@@ -99,6 +99,6 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        self.module.leave();
+        self.module.remove_kernel();
     }
 }

@@ -1,20 +1,22 @@
-//! What can be asked about a kernel.
+//! Queries about kernels.
 
 use std::ffi::c_char;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::Kernel;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, output, properties as told, structures};
+use crate::abi::arguments::{chain, output, output_structure, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;
 use crate::module::copy_text;
-use crate::newer::{sys_type, ze_kernel_max_group_size_properties_ext_t};
 
 structures! {
     sys::ze_kernel_properties_t = sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;
     sys::ze_kernel_preferred_group_size_properties_t =
         sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
+    extensions::ze_kernel_max_group_size_properties_ext_t =
+        extensions::ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES;
 }
 
 /// `zeKernelGetProperties`.
@@ -24,41 +26,40 @@ structures! {
 pub unsafe fn properties(
     kernel: sys::ze_kernel_handle_t,
     properties: *mut sys::ze_kernel_properties_t,
-) -> Answer {
+) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { told(properties) }?;
+    let properties = unsafe { output_structure(properties) }?;
     let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-    let [x, y, z] = kernel.facts.required_group_size.unwrap_or([0; 3]);
+    let [x, y, z] = kernel.info.required_group_size.unwrap_or([0; 3]);
     let (size, count) = kernel
         .compiled
         .sub_groups([kernel.limits.max_group_size, 1, 1]);
-    properties.numKernelArgs = number(kernel.facts.arguments.len());
+    properties.numKernelArgs = number(kernel.info.arguments.len());
     properties.requiredGroupSizeX = x;
     properties.requiredGroupSizeY = y;
     properties.requiredGroupSizeZ = z;
-    properties.requiredNumSubGroups = kernel.facts.required_sub_groups.unwrap_or(0);
-    properties.requiredSubgroupSize = kernel.facts.required_sub_group_size.unwrap_or(0);
+    properties.requiredNumSubGroups = kernel.info.required_sub_groups.unwrap_or(0);
+    properties.requiredSubgroupSize = kernel.info.required_sub_group_size.unwrap_or(0);
     properties.maxSubgroupSize = number(size);
     properties.maxNumSubgroups = number(count);
     properties.localMemSize = u32::try_from(kernel.limits.local_memory).unwrap_or(u32::MAX);
     properties.privateMemSize = u32::try_from(kernel.limits.private_memory).unwrap_or(u32::MAX);
     properties.spillMemSize = 0;
-    // SAFETY: the caller vouches for the chain; each stype tells the structure.
-    for (stype, link) in unsafe { chain(properties.pNext) } {
-        match stype {
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(properties.pNext) } {
+        match link.stype() {
             sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES => {
-                // SAFETY: as above.
-                let preferred = unsafe {
-                    output(link.cast::<sys::ze_kernel_preferred_group_size_properties_t>())
-                }?;
-                preferred.preferredMultiple = number(kernel.limits.preferred_multiple);
+                let preferred = link.output::<sys::ze_kernel_preferred_group_size_properties_t>();
+                if let Some(preferred) = preferred {
+                    preferred.preferredMultiple = number(kernel.limits.preferred_multiple);
+                }
             }
-            sys_type::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES => {
-                // SAFETY: as above.
-                let most =
-                    unsafe { output(link.cast::<ze_kernel_max_group_size_properties_ext_t>()) }?;
-                most.maxGroupSize = number(kernel.limits.max_group_size);
+            extensions::ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES => {
+                let most = link.output::<extensions::ze_kernel_max_group_size_properties_ext_t>();
+                if let Some(most) = most {
+                    most.maxGroupSize = number(kernel.limits.max_group_size);
+                }
             }
             _ => {}
         }
@@ -74,13 +75,13 @@ pub unsafe fn name(
     kernel: sys::ze_kernel_handle_t,
     size: *mut usize,
     place: *mut c_char,
-) -> Answer {
+) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointers.
-    unsafe { copy_text(&kernel.facts.name, size, place) }
+    unsafe { copy_text(&kernel.info.name, size, place) }
 }
 
-/// `zeKernelGetSourceAttributes`: what the source required of a launch, in the words of OpenCL C.
+/// `zeKernelGetSourceAttributes`: the attributes of the kernel, as OpenCL C writes them.
 ///
 /// # Safety
 /// `size` must be null or valid; `place` must be null or refer to a pointer to room for `*size` bytes.
@@ -88,9 +89,9 @@ pub unsafe fn source_attributes(
     kernel: sys::ze_kernel_handle_t,
     size: *mut u32,
     place: *mut *mut c_char,
-) -> Answer {
+) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
-    let text = attributes(&kernel.facts);
+    let text = attributes(&kernel.info);
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         let size = output(size)?;
@@ -105,15 +106,15 @@ pub unsafe fn source_attributes(
     }
 }
 
-fn attributes(facts: &crate::spirv::Kernel) -> String {
+fn attributes(info: &crate::spirv::Kernel) -> String {
     let triple =
         |name: &str, size: Option<[u32; 3]>| size.map(|[x, y, z]| format!("{name}({x},{y},{z})"));
-    let sub_group = facts
+    let sub_group = info
         .required_sub_group_size
         .map(|size| format!("intel_reqd_sub_group_size({size})"));
     let all = [
-        triple("reqd_work_group_size", facts.required_group_size),
-        triple("work_group_size_hint", facts.group_size_hint),
+        triple("reqd_work_group_size", info.required_group_size),
+        triple("work_group_size_hint", info.group_size_hint),
         sub_group,
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -127,13 +128,13 @@ mod tests {
     #[test]
     fn attributes_are_spelled_as_in_opencl_c() {
         assert_eq!(attributes(&Kernel::default()), "");
-        let facts = Kernel {
+        let info = Kernel {
             required_group_size: Some([8, 4, 1]),
             required_sub_group_size: Some(16),
             ..Kernel::default()
         };
         assert_eq!(
-            attributes(&facts),
+            attributes(&info),
             "reqd_work_group_size(8,4,1) intel_reqd_sub_group_size(16)"
         );
     }

@@ -1,40 +1,37 @@
-//! The entry points that append a launch with sizes that the host knows.
+//! The entry points that append a launch with sizes that the host passes.
 
 use std::ffi::c_void;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::Launch;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, input};
+use crate::abi::arguments::{chain, input, structures};
+use crate::abi::result::ZeResult;
+use crate::abi::result::describe;
 use crate::command_list::{CommandList, Events};
-use crate::driver::describe;
 use crate::engine::Order;
 use crate::handle::resolve;
 use crate::kernel::Kernel;
-use crate::newer::sys_type;
 
 /// How many groups, as the API gives it.
 pub type Groups = sys::ze_group_count_t;
 
-/// The work-items of a group, as the API gives it since 1.14.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Group {
-    /// In the first dimension.
-    pub x: u32,
-    /// In the second.
-    pub y: u32,
-    /// In the third.
-    pub z: u32,
+structures! {
+    extensions::ze_command_list_append_launch_kernel_param_cooperative_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC;
 }
+
+/// The work-items of a group, as the API gives it.
+pub type Group = extensions::ze_group_size_t;
+type Cooperative = extensions::ze_command_list_append_launch_kernel_param_cooperative_desc_t;
 
 /// The three dimensions of a group count.
 pub fn dimensions(groups: &Groups) -> [u32; 3] {
     [groups.groupCountX, groups.groupCountY, groups.groupCountZ]
 }
 
-/// `zeCommandListAppendLaunchKernel` and, with a chain of further wishes, `...WithParameters`.
+/// `zeCommandListAppendLaunchKernel` and, with a chain of extensions, `...WithParameters`.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -44,18 +41,18 @@ pub unsafe fn append(
     groups: *const Groups,
     next: *const c_void,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         let groups = dimensions(input(groups)?);
-        check_wishes(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        check_extensions(next, groups)?;
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
-/// `zeCommandListAppendLaunchCooperativeKernel`: every group is sure to run at the same time as the others.
+/// `zeCommandListAppendLaunchCooperativeKernel`: all groups are guaranteed to run concurrently.
 ///
 /// # Safety
 /// As for [`append`].
@@ -64,14 +61,14 @@ pub unsafe fn append_cooperative(
     kernel: sys::ze_kernel_handle_t,
     groups: *const Groups,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         let groups = dimensions(input(groups)?);
         check_cooperative(groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
@@ -88,47 +85,37 @@ pub unsafe fn append_with_arguments(
     values: *const *const c_void,
     next: *const c_void,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
-    kernel.set_group([group.x, group.y, group.z])?;
+    kernel.set_group([group.groupSizeX, group.groupSizeY, group.groupSizeZ])?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         kernel.set_arguments(values)?;
         let groups = dimensions(&groups);
-        check_wishes(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Loose)
+        check_extensions(next, groups)?;
+        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
     }
 }
 
-/// What a launch asks for beyond its sizes: cooperation is the only wish that is known.
+/// Checks the chain of a launch, of which only the cooperative descriptor is supported.
 ///
 /// # Safety
 /// Each link must be null or valid.
-unsafe fn check_wishes(next: *const c_void, groups: [u32; 3]) -> Answer {
-    /// `ze_command_list_append_launch_kernel_param_cooperative_desc_t`.
-    #[repr(C)]
-    struct Cooperative {
-        stype: sys::ze_structure_type_t,
-        next: *const c_void,
-        cooperative: sys::ze_bool_t,
-    }
-    // SAFETY: the caller vouches for the chain; the stype tells the structure.
-    for (stype, link) in unsafe { chain(next) } {
-        ensure(
-            stype == sys_type::LAUNCH_COOPERATIVE_DESC,
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-        )?;
-        // SAFETY: as above.
-        if unsafe { input(link.cast::<Cooperative>()) }?.cooperative != 0 {
+unsafe fn check_extensions(next: *const c_void, groups: [u32; 3]) -> ZeResult {
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(next) } {
+        let extension = link.input::<Cooperative>();
+        let extension = extension.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
+        if extension.isCooperative != 0 {
             check_cooperative(groups)?;
         }
     }
     Ok(())
 }
 
-/// Whether so many groups are sure to run at the same time.
-fn check_cooperative(groups: [u32; 3]) -> Answer {
+/// Checks that so many groups are guaranteed to run concurrently.
+fn check_cooperative(groups: [u32; 3]) -> ZeResult {
     let total = groups
         .iter()
         .map(|&count| u128::from(count))

@@ -7,15 +7,15 @@ use level_zero_sys as sys;
 use super::Launch;
 use super::append::{Groups, dimensions};
 use super::native::enqueue;
-use crate::answer::{Answer, ensure};
-use crate::arguments::array;
+use crate::abi::arguments::input_array;
+use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::{CommandList, Events};
 use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
 use crate::handle::resolve;
 use crate::kernel::Kernel;
-use crate::usm::Span;
+use crate::memory::Span;
 
-/// A launch that reads its group counts when its turn comes.
+/// A launch that reads its group counts at execution.
 struct Indirect {
     launch: Launch,
     groups: Span,
@@ -23,9 +23,9 @@ struct Indirect {
 
 impl Indirect {
     /// The launch with the group counts as they are now.
-    fn resolve(&self) -> Answer<Launch> {
+    fn resolve(&self) -> ZeResult<Launch> {
         let groups = self.groups.address() as *const Groups;
-        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
+        // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let groups = unsafe { groups.read_unaligned() };
         self.launch.with_groups(dimensions(&groups))
     }
@@ -36,33 +36,33 @@ impl Operation for Indirect {
         Kind::NativeDeferred
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         let mut pins = self.launch.pin()?;
         pins.extend(self.groups.pin()?);
         Ok(pins)
     }
 
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         Ok(()) // OpenCL does.
     }
 
-    fn enqueue(&self, lane: usize) -> Enqueued {
-        enqueue(lane, [self.resolve()])
+    fn enqueue(&self, queue: usize) -> Enqueued {
+        enqueue(queue, [self.resolve()])
     }
 }
 
-/// Several launches of one command, of which the first so many run.
-struct Several {
+/// Indirect launches of one command, of which the first `count` run.
+struct MultipleIndirect {
     launches: Vec<Indirect>,
     count: Span,
 }
 
-impl Operation for Several {
+impl Operation for MultipleIndirect {
     fn kind(&self) -> Kind {
         Kind::NativeDeferred
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         let mut pins = Pins::new();
         pins.extend(self.count.pin()?);
         for launch in &self.launches {
@@ -71,16 +71,16 @@ impl Operation for Several {
         Ok(pins)
     }
 
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         Ok(()) // OpenCL does.
     }
 
-    fn enqueue(&self, lane: usize) -> Enqueued {
+    fn enqueue(&self, queue: usize) -> Enqueued {
         let count = self.count.address() as *const u32;
-        // SAFETY: the span was checked when it was made, and its pin keeps it in place.
+        // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let count = unsafe { count.read_unaligned() } as usize;
         enqueue(
-            lane,
+            queue,
             self.launches.iter().take(count).map(Indirect::resolve),
         )
     }
@@ -96,12 +96,12 @@ pub unsafe fn append_indirect(
     kernel: sys::ze_kernel_handle_t,
     groups: *const Groups,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     let operation = indirect(&kernel, groups)?;
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation, Order::Loose) }
+    unsafe { events.append(&list, operation, Order::Unordered) }
 }
 
 /// `zeCommandListAppendLaunchMultipleKernelsIndirect`.
@@ -115,26 +115,26 @@ pub unsafe fn append_multiple_indirect(
     count: *const u32,
     groups: *const Groups,
     events: Events,
-) -> Answer {
+) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     ensure(!kernels.is_null() && !groups.is_null(), null)?;
     // SAFETY: the caller vouches for the array.
-    let kernels = unsafe { array(kernels, most, null)? };
+    let kernels = unsafe { input_array(kernels, most, null)? };
     let launches = kernels
         .iter()
         .enumerate()
         .map(|(index, kernel)| indirect(&*resolve::<Kernel>(*kernel)?, groups.wrapping_add(index)));
-    let launches = launches.collect::<Answer<_>>()?;
-    let operation = Arc::new(Several {
+    let launches = launches.collect::<ZeResult<_>>()?;
+    let operation = Arc::new(MultipleIndirect {
         launches,
         count: Span::new(count as usize, size_of::<u32>())?,
     });
     // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation as Arc<dyn Operation>, Order::Loose) }
+    unsafe { events.append(&list, operation as Arc<dyn Operation>, Order::Unordered) }
 }
 
-fn indirect(kernel: &Kernel, groups: *const Groups) -> Answer<Indirect> {
+fn indirect(kernel: &Kernel, groups: *const Groups) -> ZeResult<Indirect> {
     let groups = Span::new(groups as usize, size_of::<Groups>())?;
     Ok(Indirect {
         launch: Launch::capture(kernel, [1; 3])?,

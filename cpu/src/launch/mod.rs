@@ -1,4 +1,4 @@
-//! Launches: kernels as operations of command lists.
+//! Launches: the operations that execute kernels.
 
 mod append;
 mod indirect;

@@ -1,4 +1,4 @@
-//! Launches in OpenCL's hands: the engine's native commands.
+//! Launches as native commands of the engine, enqueued to OpenCL.
 
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,63 +7,67 @@ use std::sync::{Arc, OnceLock};
 use level_zero_sys as sys;
 
 use super::Launch;
-use crate::answer::Answer;
-use crate::engine::{Completion, Enqueued, LANES, NativeEvent};
+use crate::abi::result::ZeResult;
+use crate::engine::{Completion, Enqueued, NATIVE_QUEUES, NativeEvent};
 use crate::opencl::{self, Queue, Runtime};
 
-/// The queue of a lane. Queues are made when they are needed and never released.
-struct LaneQueue {
-    queue: OnceLock<Queue>,
-    /// How many large launches are in it.
+/// The OpenCL queue behind a native queue of the engine, created on first use and never released.
+struct LaunchQueue {
+    opencl: OnceLock<Queue>,
+    /// How many large launches are in flight in it.
     large: AtomicUsize,
 }
 
-impl LaneQueue {
-    fn queue(&self) -> Answer<&Queue> {
-        if let Some(queue) = self.queue.get() {
+impl LaunchQueue {
+    fn get(&self) -> ZeResult<&Queue> {
+        if let Some(queue) = self.opencl.get() {
             return Ok(queue);
         }
         let runtime = Runtime::get().map_err(|_| sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)?;
         let queue = Queue::new(runtime).map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-        // The engine enqueues to one lane from one thread at a time, so no queue is made in vain.
-        Ok(self.queue.get_or_init(|| queue))
+        // The engine enqueues to a queue from one thread at a time, so there is no race to create it.
+        Ok(self.opencl.get_or_init(|| queue))
     }
 }
 
-static QUEUES: [LaneQueue; LANES] = [const {
-    LaneQueue {
-        queue: OnceLock::new(),
+static QUEUES: [LaunchQueue; NATIVE_QUEUES] = [const {
+    LaunchQueue {
+        opencl: OnceLock::new(),
         large: AtomicUsize::new(0),
     }
-}; LANES];
+}; NATIVE_QUEUES];
 
-/// The end of the last launch of a command.
+/// The event of the last launch of a command.
 struct InFlight {
     event: opencl::Event,
-    lane: &'static LaneQueue,
+    queue: &'static LaunchQueue,
     /// How many of the command's launches are large.
     large: usize,
 }
 
-/// Hands the launches of a command to the queue of `lane`, up to the first one that is refused.
+/// Enqueues the launches of a command to the native queue number `queue`, up to the first one that is refused.
 pub fn enqueue<L: Borrow<Launch>>(
-    lane: usize,
-    launches: impl IntoIterator<Item = Answer<L>>,
+    queue: usize,
+    launches: impl IntoIterator<Item = ZeResult<L>>,
 ) -> Enqueued {
-    let lane = &QUEUES[lane % LANES];
+    let queue = &QUEUES[queue % NATIVE_QUEUES];
     let (mut last, mut large) = (None, 0);
     let outcome = launches.into_iter().try_for_each(|launch| {
         let launch = launch?;
         let launch = launch.borrow();
         if !launch.is_empty() {
-            last = Some(launch.give(lane.queue()?)?);
+            last = Some(launch.enqueue_to(queue.get()?)?);
             large += usize::from(launch.is_large());
         }
         Ok(())
     });
     let event = last.map(|event| {
-        lane.large.fetch_add(large, Ordering::Relaxed);
-        Arc::new(InFlight { event, lane, large }) as Arc<dyn NativeEvent>
+        queue.large.fetch_add(large, Ordering::Relaxed);
+        Arc::new(InFlight {
+            event,
+            queue,
+            large,
+        }) as Arc<dyn NativeEvent>
     });
     Enqueued {
         event,
@@ -73,31 +77,31 @@ pub fn enqueue<L: Borrow<Launch>>(
 
 impl NativeEvent for InFlight {
     fn watch(&self, completion: Completion) -> bool {
-        opencl::is_host();
-        let (lane, large) = (self.lane, self.large);
-        let told = self.event.tell(move |outcome| {
-            opencl::note_worker();
-            lane.large.fetch_sub(large, Ordering::Relaxed);
+        opencl::register_host_thread();
+        let (queue, large) = (self.queue, self.large);
+        let registered = self.event.on_complete(move |outcome| {
+            opencl::register_worker();
+            queue.large.fetch_sub(large, Ordering::Relaxed);
             completion.complete(outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN));
         });
-        if told.is_err() {
-            lane.large.fetch_sub(large, Ordering::Relaxed);
+        if registered.is_err() {
+            queue.large.fetch_sub(large, Ordering::Relaxed);
         }
-        told.is_ok()
+        registered.is_ok()
     }
 
     fn flush(&self) {
-        if let Ok(queue) = self.lane.queue() {
+        if let Ok(queue) = self.queue.get() {
             // A queue that cannot be flushed cannot be waited for either, and the launch ends with an error.
             let _ = queue.flush();
         }
     }
 
     fn wait(&self) {
-        opencl::is_host();
-        // How it ended is told by the callback.
-        let _ = if self.lane.large.load(Ordering::Relaxed) > 0 {
-            opencl::beside_the_workers(|| self.event.wait())
+        opencl::register_host_thread();
+        // The callback reports the outcome.
+        let _ = if self.queue.large.load(Ordering::Relaxed) > 0 {
+            opencl::off_worker_processors(|| self.event.wait())
         } else {
             self.event.wait()
         };

@@ -1,4 +1,4 @@
-//! One launch: what was captured when it was appended, run when its turn comes.
+//! The operation of a launch, with the kernel's state captured at the append.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::native::enqueue;
-use crate::answer::{Answer, ensure};
-use crate::driver::describe;
+use crate::abi::result::describe;
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
+use crate::memory::Span;
 use crate::opencl::{self, Queue, Range};
-use crate::usm::Span;
 
-/// Work-items from which on a launch counts as large: some ten microseconds of the least work there is.
+/// From this number of work-items on, a launch is large: it takes at least some ten microseconds.
 const LARGE: usize = 1 << 14;
 
 /// A kernel with its arguments and its range.
@@ -21,7 +21,7 @@ pub struct Launch {
     kernel: Arc<opencl::Kernel>,
     arguments: Arc<Arguments>,
     range: Range,
-    /// What its pointer arguments point into. What it reaches through other pointers nobody can know.
+    /// The memory of its pointer arguments. Memory that it accesses through other pointers is unknown.
     memory: SmallVec<[Span; 4]>,
 }
 
@@ -30,12 +30,12 @@ impl Launch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64.
-    pub fn capture(kernel: &Kernel, groups: [u32; 3]) -> Answer<Self> {
-        let (arguments, group, offset) = kernel.captured();
+    pub fn capture(kernel: &Kernel, groups: [u32; 3]) -> ZeResult<Self> {
+        let (arguments, group, offset) = kernel.launch_state();
         if let Err(index) = arguments.values() {
             describe(&format!(
                 "argument {index} of the kernel {} has not been set",
-                kernel.facts().name
+                kernel.info().name
             ));
             return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
@@ -48,7 +48,7 @@ impl Launch {
         let memory = arguments
             .addresses()
             .map(|address| Span::new(address, 0))
-            .collect::<Answer<_>>()?;
+            .collect::<ZeResult<_>>()?;
         Ok(Self {
             kernel: Arc::clone(kernel.compiled()),
             arguments,
@@ -61,7 +61,7 @@ impl Launch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the range ends beyond 2^64.
-    pub fn with_groups(&self, groups: [u32; 3]) -> Answer<Self> {
+    pub fn with_groups(&self, groups: [u32; 3]) -> ZeResult<Self> {
         let Range { offset, group, .. } = self.range;
         Ok(Self {
             kernel: Arc::clone(&self.kernel),
@@ -77,7 +77,7 @@ impl Launch {
 }
 
 /// All work-items of a launch, in each dimension.
-fn items(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> Answer<[usize; 3]> {
+fn items(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> ZeResult<[usize; 3]> {
     let mut items = [0; 3];
     for (((items, groups), group), offset) in items.iter_mut().zip(groups).zip(group).zip(offset) {
         let total = (groups as usize).checked_mul(group);
@@ -89,16 +89,16 @@ fn items(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> Answer<[usi
 }
 
 impl Launch {
-    /// Gives it to OpenCL.
+    /// Enqueues it to OpenCL.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
-    pub(super) fn give(&self, queue: &Queue) -> Answer<opencl::Event> {
+    pub(super) fn enqueue_to(&self, queue: &Queue) -> ZeResult<opencl::Event> {
         let values = self
             .arguments
             .values()
             .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the operation's pins hold what the arguments point to; what they lead to is the caller's to keep.
+        // SAFETY: the command's pins keep the memory of the arguments alive; the caller vouches for other memory.
         let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
         event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
     }
@@ -109,7 +109,7 @@ impl Launch {
         items.fold(1, usize::saturating_mul) >= LARGE
     }
 
-    /// Whether it has no work-items, which OpenCL has no way to say.
+    /// Whether it has no work-items, which OpenCL does not accept.
     pub(super) fn is_empty(&self) -> bool {
         self.range.items.contains(&0)
     }
@@ -124,16 +124,16 @@ impl Operation for Launch {
         }
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
         pins.collect()
     }
 
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         Ok(()) // There are no work-items.
     }
 
-    fn enqueue(&self, lane: usize) -> Enqueued {
-        enqueue(lane, [Ok(self)])
+    fn enqueue(&self, queue: usize) -> Enqueued {
+        enqueue(queue, [Ok(self)])
     }
 }

@@ -1,4 +1,4 @@
-//! In the loader's place: the functions that a loader has beside the API's.
+//! The functions that a loader exports beside the API's, for programs without a loader.
 
 mod teardown;
 mod tracing;
@@ -9,9 +9,9 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
+use crate::abi::result::{ensure, entry_point};
 
-/// There is nothing to load.
+/// There is no driver to load.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeLoaderInit() -> sys::ze_result_t {
     sys::ZE_RESULT_SUCCESS
@@ -23,7 +23,7 @@ pub extern "C" fn zeLoaderGetTracingHandle() -> *mut c_void {
     ptr::null_mut()
 }
 
-/// A driver's handle from a loader's: they are the same.
+/// Translates a loader's handle to the driver's, which are the same.
 ///
 /// # Safety
 /// `to` must be null or valid.
@@ -35,16 +35,16 @@ pub unsafe extern "C" fn zelLoaderTranslateHandle(
 ) -> sys::ze_result_t {
     /// `ZEL_HANDLE_PHYSICAL_MEM`, the last kind.
     const LAST: u32 = 13;
-    answer(|| {
+    entry_point(|| {
         ensure(kind <= LAST, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
         ensure(!from.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
         // SAFETY: the caller vouches for the pointer.
-        *unsafe { crate::arguments::output(to) }? = from;
+        *unsafe { crate::abi::arguments::output(to) }? = from;
         Ok(())
     })
 }
 
-/// As [`zelLoaderTranslateHandle`]; newer static loaders ask under this name.
+/// As [`zelLoaderTranslateHandle`]; newer static loaders use this name.
 ///
 /// # Safety
 /// As for [`zelLoaderTranslateHandle`].

@@ -1,4 +1,4 @@
-//! The life of a loader: this one is never torn down before the process ends, for it is never unloaded.
+//! The teardown of a loader: this one is never torn down before the process exits, as it is never unloaded.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{ensure, entry_point};
 use crate::driver;
 
-/// What a loader calls when it is torn down.
-pub type OfApplication = unsafe extern "C" fn();
-/// What an application calls when it needs to be told no more.
-pub type OfLoader = unsafe extern "C" fn(u32);
+/// The application's callback for a loader's teardown.
+pub type TeardownCallback = unsafe extern "C" fn();
+/// The function by which an application unregisters its callback.
+pub type UnregisterCallback = unsafe extern "C" fn(u32);
 
 /// Registers a callback, which is never called.
 ///
@@ -21,12 +21,12 @@ pub type OfLoader = unsafe extern "C" fn(u32);
 /// `unregister` and `index` must be null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zelRegisterTeardownCallback(
-    callback: Option<OfApplication>,
-    unregister: *mut OfLoader,
+    callback: Option<TeardownCallback>,
+    unregister: *mut UnregisterCallback,
     index: *mut u32,
 ) -> sys::ze_result_t {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    answer(|| {
+    entry_point(|| {
         ensure(
             callback.is_some() && !unregister.is_null(),
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -34,14 +34,14 @@ pub unsafe extern "C" fn zelRegisterTeardownCallback(
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             *output(index)? = NEXT.fetch_add(1, Ordering::Relaxed);
-            unregister.write(forget);
+            unregister.write(unregister_nothing);
         }
         Ok(())
     })
 }
 
-/// There is nothing to forget of a callback that is never called.
-extern "C" fn forget(_index: u32) {}
+/// Nothing to do, as no callback is ever called.
+extern "C" fn unregister_nothing(_index: u32) {}
 
 /// Whether the loader is being torn down: never.
 #[unsafe(no_mangle)]
@@ -52,24 +52,24 @@ pub extern "C" fn zelCheckIsLoaderInTearDown() -> bool {
 /// The driver is never torn down by itself.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelSetDriverTeardown() -> sys::ze_result_t {
-    answer(driver::expect_initialised)
+    entry_point(driver::expect_initialised)
 }
 
 /// There is no teardown to delay.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelSetDelayLoaderContextTeardown() {}
 
-/// Leaves everything as it is: the process may use Level Zero to its end.
+/// Does nothing: the process may use Level Zero until it exits.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelLoaderContextTeardown() {}
 
-/// A loader's own object, which only its own parts know; there is none here.
+/// The loader's internal object; there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelLoaderGetContext() -> *mut c_void {
     ptr::null_mut()
 }
 
-/// The drivers are there: this one.
+/// The driver is available.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelLoaderDriverCheck() -> sys::ze_result_t {
     sys::ZE_RESULT_SUCCESS

@@ -1,11 +1,11 @@
-//! Tracers: SYCL 2024.2 links to these functions and uses them only when tracing is asked for. Nothing is traced.
+//! Tracers: SYCL 2024.2 links to these functions and calls them only when tracing is requested. Nothing is traced.
 
 use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use crate::answer::{answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{ensure, entry_point};
 
 macro_rules! unsupported {
     ($($name:ident)*) => {$(
@@ -178,7 +178,7 @@ unsupported! {
     zelTracerVirtualMemSetAccessAttributeRegisterCallback zelTracerVirtualMemUnmapRegisterCallback
 }
 
-/// Leaves a static loader's table of traced functions as it is.
+/// Leaves a static loader's table of traced functions unchanged.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelLoaderTracingLayerInit(_table: *mut c_void) -> sys::ze_result_t {
     sys::ZE_RESULT_SUCCESS
@@ -196,7 +196,7 @@ pub extern "C" fn zelLoaderZerTracingLayerInit(_table: *mut c_void) -> sys::ze_r
 /// `enabled` must be null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zelGetTracingLayerState(enabled: *mut bool) -> sys::ze_result_t {
-    answer(|| {
+    entry_point(|| {
         // SAFETY: the caller vouches for the pointer.
         *unsafe { output(enabled) }? = false;
         Ok(())
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn zelGetTracerApiProcAddrTable(
     version: sys::ze_api_version_t,
     table: *mut *const c_void,
 ) -> sys::ze_result_t {
-    answer(|| {
+    entry_point(|| {
         ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         ensure(
             version.0 >> 16 == 1,

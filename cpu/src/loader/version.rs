@@ -1,12 +1,11 @@
-//! The version of the loader that this library stands in for.
+//! The version of the loader that this library replaces.
 
 use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
-use crate::answer::answer;
-use crate::arguments::{fill, output};
-use crate::device::extensions::text;
+use crate::abi::arguments::{enumerate, output, text};
+use crate::abi::result::entry_point;
 
 /// `zel_component_version_t`.
 #[repr(C)]
@@ -19,7 +18,8 @@ pub struct Component {
     patch: i32,
 }
 
-/// Static loaders take major 1, from 18 on with `zeInitDrivers`, and pass the specification back to the getters.
+/// Static loaders require major version 1, use `zeInitDrivers` from minor version 18 on, and pass the specification's
+/// version to the table getters.
 fn loader() -> Component {
     Component {
         name: text("loader"),
@@ -39,18 +39,18 @@ pub unsafe extern "C" fn zelLoaderGetVersions(
     count: *mut usize,
     components: *mut Component,
 ) -> sys::ze_result_t {
-    answer(|| {
+    entry_point(|| {
         // SAFETY: the caller vouches for the pointer.
         let count = unsafe { output(count) }?;
         let mut narrow = u32::try_from(*count).unwrap_or(u32::MAX);
         // SAFETY: the caller vouches for the array.
-        unsafe { fill(&raw mut narrow, components, &[loader()]) }?;
+        unsafe { enumerate(&raw mut narrow, components, &[loader()]) }?;
         *count = narrow as usize;
         Ok(())
     })
 }
 
-/// As [`zelLoaderGetVersions`]; static loaders ask under this name.
+/// As [`zelLoaderGetVersions`]; static loaders use this name.
 ///
 /// # Safety
 /// As for [`zelLoaderGetVersions`].
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn zelLoaderGetVersionsInternal(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zelLoaderGetVersion(version: *mut Component) -> sys::ze_result_t {
     // SAFETY: the caller vouches for the pointer.
-    answer(|| unsafe { output(version) }.map(|version| *version = loader()))
+    entry_point(|| unsafe { output(version) }.map(|version| *version = loader()))
 }
 
 /// As [`zelLoaderGetVersion`], under the name that needs no initialisation.

@@ -25,7 +25,7 @@ impl Module {
     /// Builds one SPIR-V module, or several that refer to each other.
     ///
     /// # Errors
-    /// The reason in words, for the build log.
+    /// The reason, for the build log.
     ///
     /// # Safety
     /// Each constant's pointer is null or has a value of the type that the module gives the constant.
@@ -34,7 +34,7 @@ impl Module {
         for source in sources {
             let parsed = spirv::Module::parse(source.code)
                 .map_err(|error| Failure::Refused(error.to_string()))?;
-            // A constant that the module lacks (the optimiser may have removed it) has nothing to change.
+            // A constant that the module lacks (the optimiser may have removed it) is ignored.
             let specialisation = source.constants.iter().filter_map(|&(id, value)| {
                 let size = *parsed.specialisation.get(&id)?;
                 // SAFETY: the caller vouches for a value of the constant's type, which has this size.
@@ -74,7 +74,7 @@ impl Module {
             binary,
             program,
             kernels: named.collect::<Result<_, _>>()?,
-            users: AtomicUsize::new(0),
+            live_kernels: AtomicUsize::new(0),
         })
     }
 }

@@ -7,12 +7,12 @@ use level_zero_sys as sys;
 
 use super::build::{Constant, Source};
 use super::{BuildLog, Module, flags};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{array, chain, descriptor, input, output, structures};
+use crate::abi::arguments::{Link, chain, input, input_array, input_structure, output, structures};
+use crate::abi::result::describe;
+use crate::abi::result::{ZeResult, ensure};
 use crate::compiler::Failure;
 use crate::context::Context;
 use crate::device;
-use crate::driver::describe;
 use crate::handle::{register, resolve, retire};
 
 structures! {
@@ -30,11 +30,11 @@ pub unsafe fn create(
     desc: *const sys::ze_module_desc_t,
     module: *mut sys::ze_module_handle_t,
     log: *mut sys::ze_module_build_log_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     device::expect(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let (desc, module) = unsafe { (descriptor(desc)?, output(module)?) };
+    let (desc, module) = unsafe { (input_structure(desc)?, output(module)?) };
     let built = match desc.format {
         // SAFETY: the caller vouches for the descriptor and its constants.
         sys::ZE_MODULE_FORMAT_IL_SPIRV => unsafe { Module::build(sources(desc)?) },
@@ -67,15 +67,15 @@ pub unsafe fn create(
     }
 }
 
-/// What a module is to be made of: the descriptor's one module, or those of `ZE_experimental_module_program`.
+/// The sources of a module: the descriptor's one SPIR-V module, or those of `ZE_experimental_module_program`.
 ///
 /// # Safety
 /// Every pointer in the descriptor must be null or valid for the size that goes with it.
-unsafe fn sources(desc: &sys::ze_module_desc_t) -> Answer<Vec<Source<'_>>> {
+unsafe fn sources(desc: &sys::ze_module_desc_t) -> ZeResult<Vec<Source<'_>>> {
     // SAFETY: the caller vouches for the chain.
-    let program = unsafe { chain(desc.pNext) }
-        .find(|(stype, _)| *stype == sys::ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC);
-    let Some((_, program)) = program else {
+    let program =
+        unsafe { chain(desc.pNext) }.find_map(Link::input::<sys::ze_module_program_exp_desc_t>);
+    let Some(program) = program else {
         // SAFETY: the caller vouches for the pointers.
         let only = unsafe {
             source(
@@ -88,12 +88,11 @@ unsafe fn sources(desc: &sys::ze_module_desc_t) -> Answer<Vec<Source<'_>>> {
         return Ok(vec![only?]);
     };
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    // SAFETY: the stype tells the structure; the caller vouches for its arrays, which have an entry for each module.
+    // SAFETY: the caller vouches for the arrays, which have an entry for each module.
     unsafe {
-        let program = input(program.cast::<sys::ze_module_program_exp_desc_t>())?;
         ensure(program.count != 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-        let sizes = array(program.inputSizes, program.count, null)?;
-        let codes = array(program.pInputModules, program.count, null)?;
+        let sizes = input_array(program.inputSizes, program.count, null)?;
+        let codes = input_array(program.pInputModules, program.count, null)?;
         let flags = |index| optional_entry(program.pBuildFlags, index);
         let constants = |index| optional_entry(program.pConstants, index);
         let all = codes.iter().zip(sizes).enumerate();
@@ -123,7 +122,7 @@ unsafe fn source<'a>(
     size: usize,
     text: *const c_char,
     constants: *const sys::ze_module_constants_t,
-) -> Answer<Source<'a>> {
+) -> ZeResult<Source<'a>> {
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         let text = if text.is_null() {
@@ -143,7 +142,7 @@ unsafe fn source<'a>(
 ///
 /// # Safety
 /// `start` must be null or refer to `size` bytes.
-unsafe fn code<'a>(start: *const u8, size: usize) -> Answer<&'a [u8]> {
+unsafe fn code<'a>(start: *const u8, size: usize) -> ZeResult<&'a [u8]> {
     ensure(!start.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     ensure(
         size != 0 && isize::try_from(size).is_ok(),
@@ -157,7 +156,7 @@ unsafe fn code<'a>(start: *const u8, size: usize) -> Answer<&'a [u8]> {
 ///
 /// # Safety
 /// `pointer` must be null or valid, and so must be the arrays it names.
-unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> Answer<Vec<Constant>> {
+unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> ZeResult<Vec<Constant>> {
     if pointer.is_null() {
         return Ok(Vec::new());
     }
@@ -168,8 +167,8 @@ unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> Answer<V
             constants.numConstants,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
         );
-        let ids = array(constants.pConstantIds, count, null)?;
-        let values: &[*const c_void] = array(constants.pConstantValues.cast(), count, null)?;
+        let ids = input_array(constants.pConstantIds, count, null)?;
+        let values: &[*const c_void] = input_array(constants.pConstantValues.cast(), count, null)?;
         Ok(ids
             .iter()
             .copied()
@@ -178,9 +177,9 @@ unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> Answer<V
     }
 }
 
-/// `zeModuleDestroy`; refused while a kernel of the module is alive.
-pub fn destroy(module: sys::ze_module_handle_t) -> Answer {
-    if resolve::<Module>(module)?.is_used() {
+/// `zeModuleDestroy`; an error while a kernel of the module is alive.
+pub fn destroy(module: sys::ze_module_handle_t) -> ZeResult {
+    if resolve::<Module>(module)?.has_kernels() {
         describe("the module still has kernels; destroy those first");
         return Err(sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
     }
@@ -195,10 +194,10 @@ pub unsafe fn link(
     count: u32,
     modules: *mut sys::ze_module_handle_t,
     log: *mut sys::ze_module_build_log_handle_t,
-) -> Answer {
+) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let modules = array(
+        let modules = input_array(
             modules.cast_const(),
             count,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,

@@ -1,7 +1,7 @@
 //! Build flags of Level Zero as build options of OpenCL.
 
-/// The OpenCL options that mean what `flags` mean. What concerns a GPU's registers and addressing means nothing here
-/// and is left out; an option that is not Level Zero's own goes to the compiler, which judges it.
+/// Converts Level Zero's build flags to OpenCL options. Flags about a GPU's registers and addressing are dropped;
+/// options that are not Level Zero's are passed to the compiler.
 ///
 /// Source: `ze_module_desc_t` and the build options in the core programming guide, "Module build options".
 pub fn options(flags: &str) -> String {

@@ -5,21 +5,24 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure};
 use crate::handle::{object, register, resolve, retire};
 
 object!(BuildLog, sys::_ze_module_build_log_handle_t, ModuleBuildLog);
 
-/// What there is to say about a build.
+/// The text of a build log.
 pub struct BuildLog(String);
 
 impl BuildLog {
-    /// Gives the caller a log with this text, if it asked for one.
+    /// Creates a log with this text for the caller, if it requested one.
     ///
     /// # Safety
     /// `place` must be null or valid.
-    pub unsafe fn hand_out(text: String, place: *mut sys::ze_module_build_log_handle_t) -> Answer {
+    pub unsafe fn hand_out(
+        text: String,
+        place: *mut sys::ze_module_build_log_handle_t,
+    ) -> ZeResult {
         if place.is_null() {
             return Ok(());
         }
@@ -30,7 +33,7 @@ impl BuildLog {
 }
 
 /// `zeModuleBuildLogDestroy`.
-pub fn destroy(log: sys::ze_module_build_log_handle_t) -> Answer {
+pub fn destroy(log: sys::ze_module_build_log_handle_t) -> ZeResult {
     retire::<BuildLog>(log).map(drop)
 }
 
@@ -42,17 +45,17 @@ pub unsafe fn text(
     log: sys::ze_module_build_log_handle_t,
     size: *mut usize,
     place: *mut c_char,
-) -> Answer {
+) -> ZeResult {
     let log = resolve::<BuildLog>(log)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe { copy_text(&log.0, size, place) }
 }
 
-/// Hands out a text as a C string: its size with the null at its end, then as much as there is room for.
+/// Copies a text to the caller as a C string, after its size with the terminating null.
 ///
 /// # Safety
 /// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
-pub unsafe fn copy_text(text: &str, size: *mut usize, place: *mut c_char) -> Answer {
+pub unsafe fn copy_text(text: &str, size: *mut usize, place: *mut c_char) -> ZeResult {
     // SAFETY: the caller vouches for the pointer.
     let size = unsafe { output(size) }?;
     let room = *size;

@@ -1,4 +1,4 @@
-//! Modules: SPIR-V built for this machine, and what can be asked about it.
+//! Modules: SPIR-V built for this machine.
 
 mod build;
 mod entry;
@@ -27,14 +27,14 @@ object!(Module, sys::_ze_module_handle_t, Module);
 
 /// A built module.
 pub struct Module {
-    /// What was built, so that the module can be written out.
+    /// The build's input, which the native binary contains.
     job: Job,
     /// The device's own code.
     binary: Vec<u8>,
     program: Program,
     kernels: Vec<(CString, spirv::Kernel)>,
-    /// Kernels that have been created and not destroyed.
-    users: AtomicUsize,
+    /// The number of live kernels.
+    live_kernels: AtomicUsize,
 }
 
 impl Module {
@@ -48,18 +48,18 @@ impl Module {
         self.kernels.iter().find(|(_, kernel)| kernel.name == name)
     }
 
-    /// One more kernel of it is alive, until [`leave`](Self::leave).
-    pub fn enter(&self) {
-        self.users.fetch_add(1, Ordering::Relaxed);
+    /// Counts a live kernel, until [`remove_kernel`](Self::remove_kernel).
+    pub fn add_kernel(&self) {
+        self.live_kernels.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One kernel less.
-    pub fn leave(&self) {
-        self.users.fetch_sub(1, Ordering::Relaxed);
+    /// Undoes [`add_kernel`](Self::add_kernel).
+    pub fn remove_kernel(&self) {
+        self.live_kernels.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether one of its kernels is alive.
-    fn is_used(&self) -> bool {
-        self.users.load(Ordering::Relaxed) != 0
+    fn has_kernels(&self) -> bool {
+        self.live_kernels.load(Ordering::Relaxed) != 0
     }
 }

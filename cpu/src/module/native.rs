@@ -1,15 +1,15 @@
-//! A module as bytes that [`zeModuleCreate`](super::create) takes back: the machine's code with what it was made of.
+//! The native binary of a module, which [`zeModuleCreate`](super::create) accepts: the device's code with the build's
+//! input.
 //!
-//! The bytes may come from a file that somebody else wrote, and machine code is run as it is. A checksum tells a
-//! damaged file from a whole one, and the device's name and version tell where the code runs; neither is a defence
-//! against code that was made to do harm, as nothing in this format of Level Zero is.
+//! The bytes may come from an untrusted file, and contain machine code. A checksum detects a damaged file, and the
+//! names of device and compiler detect a binary for another device; neither protects against malicious code.
 
 use super::Module;
 use crate::compiler::{Failure, Job, read_blob, write_blob};
 use crate::opencl::Runtime;
 use crate::spirv;
 
-/// What the bytes begin with: the name and the version of the format.
+/// The magic number: the name and the version of the format.
 const MAGIC: &[u8; 16] = b"zeusm-cpu code 1";
 
 impl Module {
@@ -23,10 +23,10 @@ impl Module {
         Ok([MAGIC.as_slice(), &checksum, &body].concat())
     }
 
-    /// Reads what [`Module::to_native`] wrote.
+    /// Loads a binary of [`Module::to_native`].
     ///
     /// # Errors
-    /// The reason in words, for the build log.
+    /// The reason, for the build log.
     pub fn from_native(bytes: &[u8]) -> Result<Self, Failure> {
         let refused =
             |why: &str| Failure::Refused(format!("not a native module of this device: {why}"));

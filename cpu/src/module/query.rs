@@ -1,12 +1,12 @@
-//! What can be asked about a module.
+//! Queries about modules.
 
 use std::ffi::{CStr, c_char, c_void};
 
 use level_zero_sys as sys;
 
 use super::Module;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{fill, optional, output, properties as told, structures};
+use crate::abi::arguments::{enumerate, optional_output, output, output_structure, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;
 
 structures! {
@@ -21,7 +21,7 @@ pub unsafe fn kernel_names(
     module: sys::ze_module_handle_t,
     count: *mut u32,
     names: *mut *const c_char,
-) -> Answer {
+) -> ZeResult {
     let module = resolve::<Module>(module)?;
     let all: Vec<*const c_char> = module
         .kernels
@@ -29,7 +29,7 @@ pub unsafe fn kernel_names(
         .map(|(name, _)| name.as_ptr())
         .collect();
     // SAFETY: the caller vouches for the pointers.
-    unsafe { fill(count, names, &all) }
+    unsafe { enumerate(count, names, &all) }
 }
 
 /// `zeModuleGetProperties`: no module has unresolved imports.
@@ -39,10 +39,10 @@ pub unsafe fn kernel_names(
 pub unsafe fn properties(
     module: sys::ze_module_handle_t,
     properties: *mut sys::ze_module_properties_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Module>(module)?;
     // SAFETY: the caller vouches for the pointer.
-    unsafe { told(properties) }?.flags = 0;
+    unsafe { output_structure(properties) }?.flags = 0;
     Ok(())
 }
 
@@ -54,7 +54,7 @@ pub unsafe fn native_binary(
     module: sys::ze_module_handle_t,
     size: *mut usize,
     place: *mut u8,
-) -> Answer {
+) -> ZeResult {
     let module = resolve::<Module>(module)?;
     // SAFETY: the caller vouches for the pointer.
     let size = unsafe { output(size) }?;
@@ -67,7 +67,7 @@ pub unsafe fn native_binary(
         return Ok(());
     }
     ensure(room >= native.len(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-    // SAFETY: there is room for all of it, and it does not overlap with what is ours.
+    // SAFETY: there is room for all bytes, and the caller's buffer does not overlap with ours.
     unsafe { std::ptr::copy_nonoverlapping(native.as_ptr(), place, native.len()) };
     Ok(())
 }
@@ -81,12 +81,17 @@ pub unsafe fn global_pointer(
     name: *const c_char,
     size: *mut usize,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let module = resolve::<Module>(module)?;
     ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     // SAFETY: the caller vouches for the pointers.
-    let (name, size, pointer) =
-        unsafe { (CStr::from_ptr(name), optional(size)?, optional(pointer)?) };
+    let (name, size, pointer) = unsafe {
+        (
+            CStr::from_ptr(name),
+            optional_output(size)?,
+            optional_output(pointer)?,
+        )
+    };
     let found = module.program.global_variable(name);
     let (address, bytes) = found.ok_or(sys::ZE_RESULT_ERROR_INVALID_GLOBAL_NAME)?;
     if let Some(size) = size {
@@ -98,7 +103,7 @@ pub unsafe fn global_pointer(
     Ok(())
 }
 
-/// `zeModuleGetFunctionPointer`: OpenCL has no addresses of functions to give.
+/// `zeModuleGetFunctionPointer`: OpenCL has no addresses of functions.
 ///
 /// # Safety
 /// `name` must be null or end in a null; `pointer` must be null or valid.
@@ -106,7 +111,7 @@ pub unsafe fn function_pointer(
     module: sys::ze_module_handle_t,
     name: *const c_char,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let module = resolve::<Module>(module)?;
     ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     // SAFETY: the caller vouches for the pointers.

@@ -1,8 +1,9 @@
-//! The processor that a host thread works on while it takes part in OpenCL's work.
+//! The affinity of host threads that help to execute OpenCL commands.
 //!
-//! OpenCL's runtime for the CPU ties each of its workers to a processor and leaves one to the thread that waits. The
-//! system does not know that: it may have woken that thread on a worker's processor, where the two then take turns
-//! while another processor is idle, and a kernel of a few milliseconds is over before the system balances them.
+//! The OpenCL runtime for the CPU pins each of its workers to a processor and leaves one processor to the thread that
+//! waits. The system's scheduler does not know that: it may have woken the waiting thread on a worker's processor,
+//! where the two then share it while another processor is idle, and a kernel of a few milliseconds is over before the
+//! scheduler balances them.
 
 use std::cell::Cell;
 use std::env;
@@ -11,22 +12,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use crate::fork::PerProcess;
-use crate::sync::Mutex;
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
 
-/// The variable that forbids with `0` to change the affinity of a thread.
+/// The environment variable that disables changes of affinity with `0`.
 const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";
 
-/// The processors of OpenCL's workers, as far as they have been seen.
+/// The processors of the OpenCL workers seen so far.
 static WORKERS: PerProcess<Mutex<Option<CpuSet>>> = PerProcess::new();
 
 thread_local! {
-    /// Whether this thread need not be looked at (again): it is no worker, or a known one.
+    /// Whether this thread need not be examined: it is a host thread, or a known worker.
     static KNOWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Takes note of the processor of the calling thread, if it is a worker.
-pub fn note_worker() {
+/// Registers the processor of the calling thread, if it is a worker.
+pub fn register_worker() {
     if KNOWN.replace(true) {
         return;
     }
@@ -42,50 +43,50 @@ pub fn note_worker() {
     }
 }
 
-/// Tells that the calling thread is none of OpenCL's, unless it has been seen to be one.
-pub fn is_host() {
+/// Marks the calling thread as a host thread, unless it is a known worker.
+pub fn register_host_thread() {
     KNOWN.set(true);
 }
 
-/// Whether a thread has stepped aside: there is one processor for that, and one thread's work to take part in.
-static ASIDE: AtomicBool = AtomicBool::new(false);
+/// Whether a thread was moved: there is one free processor, and one thread at a time that helps.
+static MOVED: AtomicBool = AtomicBool::new(false);
 
 /// Runs `work` on a processor that no worker has, where the calling thread may use one.
-pub fn beside_the_workers<T>(work: impl FnOnce() -> T) -> T {
-    if is_forbidden() || ASIDE.swap(true, Ordering::Acquire) {
+pub fn off_worker_processors<T>(work: impl FnOnce() -> T) -> T {
+    if is_disabled() || MOVED.swap(true, Ordering::Acquire) {
         return work();
     }
-    let _aside = Aside(Seat::elsewhere());
+    let _moved = Moved(AffinityChange::away_from_workers());
     work()
 }
 
-/// Whether the environment says that the affinity of threads is not to be touched.
-fn is_forbidden() -> bool {
-    static FORBIDDEN: OnceLock<bool> = OnceLock::new();
-    *FORBIDDEN.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
+/// Whether the environment disables changes of affinity.
+fn is_disabled() -> bool {
+    static DISABLED: OnceLock<bool> = OnceLock::new();
+    *DISABLED.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
 }
 
-/// A thread that has stepped aside, if it had to; it comes back however its work ends.
-struct Aside(Option<Seat>);
+/// Restores the thread's affinity when dropped, if it was changed.
+struct Moved(Option<AffinityChange>);
 
-impl Drop for Aside {
+impl Drop for Moved {
     fn drop(&mut self) {
-        if let Some(seat) = &self.0 {
-            seat.leave();
+        if let Some(change) = &self.0 {
+            change.undo();
         }
-        ASIDE.store(false, Ordering::Release);
+        MOVED.store(false, Ordering::Release);
     }
 }
 
-/// Where a thread may run that was moved.
-struct Seat {
+/// The affinity of a moved thread, before and after.
+struct AffinityChange {
     before: CpuSet,
     now: CpuSet,
 }
 
-impl Seat {
-    /// Moves the calling thread away from a worker's processor, if that is where it is.
-    fn elsewhere() -> Option<Self> {
+impl AffinityChange {
+    /// Moves the calling thread away from a worker's processor, if it runs on one.
+    fn away_from_workers() -> Option<Self> {
         let workers = (*WORKERS.get().lock())?;
         let processor = sched_getcpu();
         if processor >= CpuSet::MAX_CPU || !workers.is_set(processor) {
@@ -100,10 +101,10 @@ impl Seat {
         moved.then_some(Self { before, now })
     }
 
-    /// Lets the thread run where it did before, unless somebody else has decided otherwise meanwhile.
-    fn leave(&self) {
+    /// Restores the affinity, unless it was changed by other code meanwhile.
+    fn undo(&self) {
         if sched_getaffinity(None).is_ok_and(|mask| mask == self.now) {
-            // It worked a moment ago; were it to fail, the thread would still have a processor.
+            // It worked before; if it fails, the thread can still run.
             let _ = sched_setaffinity(None, &self.before);
         }
     }
@@ -128,35 +129,36 @@ mod tests {
         let all = sched_getaffinity(None).unwrap();
         let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&it| all.is_set(it)).collect();
         let [taken, other, ..] = processors[..] else {
-            eprintln!("skipped: there is one processor for everybody");
+            eprintln!("skipped: there is one processor");
             return;
         };
         let worker = move || {
             sched_setaffinity(None, &only(taken)).unwrap();
-            note_worker();
+            register_worker();
         };
         thread::spawn(worker).join().unwrap();
         let host = move || {
-            is_host();
+            register_host_thread();
             sched_setaffinity(None, &only(other)).unwrap();
-            note_worker();
+            register_worker();
             assert!(
                 !WORKERS.get().lock().unwrap().is_set(other),
                 "a host's processor"
             );
-            // As the system might put it; now and then it moves the thread on at once.
-            let seat = (0..1000).find_map(|_| {
+            // A state that the scheduler may produce; sometimes it moves the thread on at once, so this is tried
+            // repeatedly.
+            let change = (0..1000).find_map(|_| {
                 sched_setaffinity(None, &only(taken)).unwrap();
                 sched_setaffinity(None, &all).unwrap();
-                Seat::elsewhere()
+                AffinityChange::away_from_workers()
             });
-            assert!(!seat.as_ref().unwrap().now.is_set(taken));
+            assert!(!change.as_ref().unwrap().now.is_set(taken));
             assert_ne!(sched_getcpu(), taken);
-            seat.unwrap().leave();
+            change.unwrap().undo();
             assert_eq!(sched_getaffinity(None).unwrap(), all);
-            // One that may be nowhere else stays.
+            // A thread that is restricted to the worker's processor stays there.
             sched_setaffinity(None, &only(taken)).unwrap();
-            assert_eq!(beside_the_workers(sched_getcpu), taken);
+            assert_eq!(off_worker_processors(sched_getcpu), taken);
         };
         thread::spawn(host).join().unwrap();
     }

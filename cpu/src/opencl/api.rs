@@ -31,7 +31,7 @@ impl<T> Optional for Option<T> {
 
 macro_rules! functions {
     ($($function:ident: $kind:ident),+ $(,)?) => {
-        /// Every function that is used, so that a call cannot find one missing.
+        /// Every function that is used; opening fails when one is missing.
         #[allow(non_snake_case)]
         pub struct Api {
             $(pub $function: <of::$kind as Optional>::Function,)+
@@ -43,7 +43,7 @@ macro_rules! functions {
             /// Opens `path`, which may be a bare name for the dynamic linker to find.
             pub fn open(path: &Path) -> Result<Self, OpenError> {
                 let path = path.to_owned();
-                // SAFETY: the initialisers of an OpenCL library ask nothing of their caller.
+                // SAFETY: the initialisers of an OpenCL library have no preconditions.
                 let library = unsafe { Library::new(&path) };
                 let library = library.map_err(|error| OpenError::Library { path: path.clone(), why: error.to_string() })?;
                 Ok(Self {

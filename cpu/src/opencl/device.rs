@@ -1,4 +1,4 @@
-//! What the CPU device can do, as OpenCL tells it.
+//! The properties of the OpenCL CPU device.
 
 use std::ffi::c_void;
 
@@ -8,8 +8,8 @@ use opencl_sys::{cl_device_id, cl_device_info, cl_platform_id};
 use super::Error;
 use super::api::Api;
 
-/// The largest work-group that is offered. A CPU takes larger ones, but programs for GPUs launch as many work-items as
-/// the square of this number (oneMKL does), and no GPU has more.
+/// The largest work-group size that is reported. A CPU supports larger ones, but programs for GPUs launch as many
+/// work-items as the square of this number (oneMKL does), and no GPU has more.
 pub const LARGEST_GROUP: usize = 1024;
 
 /// The device's properties that Level Zero asks for. Sizes are in bytes.
@@ -27,9 +27,9 @@ pub struct Properties {
     pub max_item_sizes: [usize; 3],
     /// The local memory of one work-group.
     pub local_memory: u64,
-    /// The room for all arguments of a kernel.
+    /// The maximal size of all arguments of a kernel.
     pub max_argument_bytes: usize,
-    /// The widest SPIR-V version taken, major and minor.
+    /// The highest SPIR-V version supported, major and minor.
     pub spirv: (u16, u16),
     /// The sub-group sizes that a kernel may ask for.
     pub sub_group_sizes: Vec<usize>,
@@ -50,7 +50,7 @@ impl Properties {
     }
 }
 
-/// An OpenCL device of a library, not yet known to be of use.
+/// An OpenCL device of a library, which may be unsuitable.
 #[derive(Clone, Copy)]
 pub struct Candidate {
     pub platform: cl_platform_id,
@@ -76,7 +76,7 @@ impl Candidate {
         found
     }
 
-    /// The bytes that a query gives; empty when it fails.
+    /// The bytes of a property; empty when the query fails.
     fn query(self, api: &Api, what: cl_device_info) -> Vec<u8> {
         // SAFETY: `get` asks for the size first, and the buffer has it.
         info(|size, value, needed| unsafe {
@@ -96,7 +96,7 @@ impl Candidate {
         sizes(&self.query(api, what))
     }
 
-    /// Reads everything at once; a query that a device does not know reads as 0 or nothing.
+    /// Reads all properties; a query that the device does not support gives 0 or an empty value.
     pub fn properties(self, api: &Api) -> Properties {
         let size = |what| usize::try_from(self.number(api, what)).unwrap_or(usize::MAX);
         let items = self.sizes(api, cl::CL_DEVICE_MAX_WORK_ITEM_SIZES);
@@ -194,8 +194,8 @@ pub fn sizes(bytes: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// What a call that fills `value` answers, as a result.
-pub fn answered<T>(operation: &'static str, value: T, code: i32) -> Result<T, Error> {
+/// Converts the status of a call that returns `value`.
+pub fn checked<T>(operation: &'static str, value: T, code: i32) -> Result<T, Error> {
     Error::check(operation, code).map(|()| value)
 }
 

@@ -1,4 +1,4 @@
-//! What OpenCL answers when it refuses, and why no runtime could be opened.
+//! Errors of OpenCL calls, and of opening a runtime.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ pub enum OpenError {
     Library {
         /// What was opened.
         path: PathBuf,
-        /// The dynamic linker's words.
+        /// The dynamic linker's message.
         why: String,
     },
     /// The library opened, and lacks a function of OpenCL 2.1.
@@ -88,7 +88,7 @@ pub enum OpenError {
         variable = super::find::VARIABLE
     )]
     Nowhere {
-        /// What was tried, and what each answered.
+        /// The candidates, each with its error.
         tried: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A launch that was enqueued: waiting for it, being told, and its times.
+//! The event of an enqueued launch: waiting, completion callback, and times.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use opencl_sys as cl;
 use opencl_sys::cl_event;
 
-use super::rest::{self, Call};
+use super::quiesce::{self, Call};
 use super::{Error, Runtime};
 
 /// When a launch began and ended, in nanoseconds of the device's clock.
@@ -34,7 +34,7 @@ impl Event {
         Self { runtime, raw }
     }
 
-    /// Waits until the launch is done; the caller's thread may take part in the work.
+    /// Waits until the launch is done; the calling thread may help to execute it.
     ///
     /// # Errors
     /// When the launch failed.
@@ -46,18 +46,18 @@ impl Event {
         })
     }
 
-    /// Calls `observer` with how the launch has ended, once it has: on a thread of the runtime's, which must not be kept
-    /// waiting, or at once on this one.
+    /// Has `observer` called with the outcome when the launch has ended: on a thread of the runtime, where it must not
+    /// block, or at once on this thread.
     ///
     /// # Errors
     /// When the runtime refuses; then `observer` is never called.
-    pub fn tell<F: FnOnce(Result<(), Error>) + Send + 'static>(
+    pub fn on_complete<F: FnOnce(Result<(), Error>) + Send + 'static>(
         &self,
         observer: F,
     ) -> Result<(), Error> {
         let _call = Call::begin();
         let data = Box::into_raw(Box::new(observer));
-        // SAFETY: `finished` has the type that is asked for, and takes the box over when it is called, which is once.
+        // SAFETY: `finished` has the callback's type, is called once, and takes ownership of the box then.
         let code = unsafe {
             (self.runtime.api.clSetEventCallback)(
                 self.raw,
@@ -67,7 +67,7 @@ impl Event {
             )
         };
         Error::check("clSetEventCallback", code).inspect_err(|_| {
-            // SAFETY: refused, so the box is still this function's.
+            // SAFETY: the callback was not registered, so this function still owns the box.
             drop(unsafe { Box::from_raw(data) });
         })
     }
@@ -98,22 +98,22 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         let _call = Call::begin();
-        rest::forget(self.raw);
+        quiesce::unregister_launch(self.raw);
         // SAFETY: made by the enqueue that gave it to us, released once.
         unsafe { (self.runtime.api.clReleaseEvent)(self.raw) };
     }
 }
 
-/// What OpenCL calls at the end of a launch.
+/// The callback at the end of a launch.
 unsafe extern "C" fn finished<F: FnOnce(Result<(), Error>)>(
     _: cl_event,
     status: cl::cl_int,
     data: *mut c_void,
 ) {
     let _call = Call::from_within();
-    // SAFETY: the box that `tell` let go of, and this is the one call that it is for.
+    // SAFETY: `on_complete` passed ownership of the box, and there is one call.
     let observer = unsafe { Box::from_raw(data.cast::<F>()) };
-    // A negative status is the error that ended it. A panic must not cross into C.
+    // A negative status is an error. A panic must not cross into C.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         observer(Error::check("the launch", status.min(cl::CL_SUCCESS)));
     }));

@@ -1,14 +1,14 @@
-//! Where an OpenCL runtime may be.
+//! Candidates for the OpenCL library.
 //!
-//! The wheels that bring SYCL to Python put `libintelocl.so` into the `lib` folder of the environment, which no
-//! linker path mentions; so the folders of what is already in the process are looked at, this library's own too.
+//! The wheels that bring SYCL to Python put `libintelocl.so` into the `lib` folder of the environment, which is on no
+//! linker path; so the folders of libraries in the process are searched, including this library's.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::maps;
+use crate::system::maps;
 
-/// Names a library; then no other is tried.
+/// Names the library to use; no other one is tried then.
 pub const VARIABLE: &str = "ZEUSM_OPENCL_LIBRARY";
 
 /// Intel's runtime for the CPU, which exports the whole API and so needs no loader.

@@ -6,9 +6,9 @@ use opencl_sys as cl;
 use opencl_sys::{cl_kernel, cl_program};
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
-use super::rest::{self, Call};
+use super::quiesce::{self, Call};
 use super::{Error, Event, Queue, Runtime};
-use crate::sync::Mutex;
+use crate::process::sync::Mutex;
 
 /// An argument's value.
 #[derive(Clone, Copy, Debug)]
@@ -17,11 +17,11 @@ pub enum Value<'a> {
     Pointer(*const c_void),
     /// The bytes of a number, vector or structure.
     Bytes(&'a [u8]),
-    /// So many bytes of memory for each work-group.
+    /// The size of memory for each work-group.
     Local(usize),
 }
 
-/// Where a launch runs: the first work-item's index, and the work-items in all and in a group, in three dimensions.
+/// The index space of a launch, in three dimensions.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
     /// The index of the first work-item.
@@ -32,14 +32,14 @@ pub struct Range {
     pub group: [usize; 3],
 }
 
-/// What the compiler made of a kernel. Sizes are in bytes.
+/// Properties of a compiled kernel. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct KernelFacts {
+pub struct KernelInfo {
     /// The most work-items in a group.
     pub max_group_size: usize,
-    /// Work-items that run in step.
+    /// The preferred multiple of work-items in a group.
     pub preferred_multiple: usize,
-    /// Local memory that it uses by itself.
+    /// Local memory that it declares itself.
     pub local_memory: u64,
     /// Private memory of a work-item.
     pub private_memory: u64,
@@ -70,9 +70,8 @@ impl Kernel {
         Error::check("clCreateKernel", code)?;
         let system = cl::CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM;
         let yes: cl::cl_bool = cl::CL_TRUE;
-        // Pointers inside structures may lead to any memory. A runtime for which that goes without saying refuses the
-        // question, which changes nothing; so the answer does not matter.
-        // SAFETY: the value is one cl_bool, read during the call.
+        // Pointers inside structures may refer to any memory. A runtime that always allows it may reject the setting,
+        // so an error does not matter. SAFETY: the value is one cl_bool, read during the call.
         unsafe {
             (runtime.api.clSetKernelExecInfo)(
                 raw,
@@ -87,8 +86,8 @@ impl Kernel {
         })
     }
 
-    /// What the compiler made of it.
-    pub fn facts(&self) -> KernelFacts {
+    /// The properties of the compiled kernel.
+    pub fn info(&self) -> KernelInfo {
         let _call = Call::begin();
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
@@ -100,7 +99,7 @@ impl Kernel {
             }))
         };
         let size = |what| usize::try_from(ask(what)).unwrap_or(usize::MAX);
-        KernelFacts {
+        KernelInfo {
             max_group_size: size(cl::CL_KERNEL_WORK_GROUP_SIZE).min(LARGEST_GROUP),
             preferred_multiple: size(cl::CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE),
             local_memory: ask(cl::CL_KERNEL_LOCAL_MEM_SIZE),
@@ -108,13 +107,14 @@ impl Kernel {
         }
     }
 
-    /// The sub-group size and the number of sub-groups that a group of this shape gets; 0 where OpenCL does not tell.
+    /// The sub-group size and the number of sub-groups that a group of this shape gets; 0 where OpenCL does not report
+    /// them.
     pub fn sub_groups(&self, group: [usize; 3]) -> (usize, usize) {
         let _call = Call::begin();
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
             // SAFETY: the input is the three sizes; `info` gives a buffer of the size that was asked for.
-            let answer = info(|size, value, needed| unsafe {
+            let value_bytes = info(|size, value, needed| unsafe {
                 (self.runtime.api.clGetKernelSubGroupInfo)(
                     kernel,
                     device,
@@ -126,7 +126,7 @@ impl Kernel {
                     needed,
                 )
             });
-            sizes(&answer).first().copied().unwrap_or(0)
+            sizes(&value_bytes).first().copied().unwrap_or(0)
         };
         (
             ask(cl::CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE),
@@ -134,7 +134,7 @@ impl Kernel {
         )
     }
 
-    /// Gives every argument a value, as OpenCL answers some questions only then.
+    /// Sets every argument, which some queries of OpenCL require.
     ///
     /// # Errors
     /// When OpenCL refuses a value.
@@ -146,7 +146,7 @@ impl Kernel {
             .try_for_each(|(index, value)| self.set(*kernel, index, *value))
     }
 
-    /// The group size that the runtime would choose itself for so many work-items, where it tells.
+    /// The group size that the runtime suggests for so many work-items, if it suggests one.
     pub fn suggested_group(&self, items: [usize; 3]) -> Option<[usize; 3]> {
         let suggest = self.runtime.suggested_group?;
         let queue = self.runtime.any_queue()?;
@@ -166,7 +166,7 @@ impl Kernel {
         (code == cl::CL_SUCCESS).then_some(group)
     }
 
-    /// Sets every argument and hands one launch to `queue`.
+    /// Sets every argument and enqueues a launch to `queue`.
     ///
     /// # Errors
     /// When OpenCL refuses an argument or the range.
@@ -179,7 +179,7 @@ impl Kernel {
         range: &Range,
         values: &[Value],
     ) -> Result<Event, Error> {
-        rest::expect_whole()?;
+        quiesce::expect_usable()?;
         let _call = Call::begin();
         let kernel = self.raw.lock();
         for (index, value) in (0..).zip(values) {
@@ -201,9 +201,9 @@ impl Kernel {
             )
         };
         Error::check("clEnqueueNDRangeKernel", code)?;
-        rest::note(event, self.runtime);
+        quiesce::register_launch(event, self.runtime);
         let event = Event::new(self.runtime, event);
-        if rest::has_no_workers() {
+        if quiesce::has_no_workers() {
             event.wait()?;
         }
         Ok(event)
@@ -213,7 +213,7 @@ impl Kernel {
     fn set(&self, kernel: cl_kernel, index: u32, value: Value) -> Result<(), Error> {
         match value {
             Value::Pointer(address) => {
-                // SAFETY: the pointer itself is the value; it is not followed here.
+                // SAFETY: the pointer itself is the value; it is not dereferenced here.
                 let code = unsafe { (self.runtime.set_pointer)(kernel, index, address) };
                 Error::check("clSetKernelArgMemPointerINTEL", code)
             }

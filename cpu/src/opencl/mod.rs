@@ -14,15 +14,15 @@ mod find;
 mod kernel;
 mod program;
 mod queue;
-pub mod rest;
+pub mod quiesce;
 mod runtime;
 
-pub use affinity::{beside_the_workers, is_host, note_worker};
+pub use affinity::{off_worker_processors, register_host_thread, register_worker};
 pub use device::Properties;
 pub use error::{Error, OpenError};
 pub use event::{Event, Times};
 pub use find::VARIABLE as LIBRARY_VARIABLE;
-pub use kernel::{Kernel, KernelFacts, Range, Value};
+pub use kernel::{Kernel, KernelInfo, Range, Value};
 pub use program::{BuildError, Program, Unit};
 pub use queue::Queue;
 pub use runtime::Runtime;

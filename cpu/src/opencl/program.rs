@@ -7,10 +7,10 @@ use opencl_sys::cl_program;
 use thiserror::Error as ThisError;
 
 use super::device::{info, number, text};
-use super::rest::{self, Call};
+use super::quiesce::{self, Call};
 use super::{Error, Kernel, Runtime};
 
-/// A build that failed, with the compiler's own words.
+/// A failed build, with the compiler's log.
 #[derive(Clone, Debug, ThisError)]
 #[error("{error}\n{log}")]
 pub struct BuildError {
@@ -55,9 +55,9 @@ impl Program {
     /// Builds a program from one SPIR-V module, or from several that refer to each other.
     ///
     /// # Errors
-    /// What the compiler or the linker says.
+    /// The log of the compiler or the linker.
     pub fn compile(runtime: &'static Runtime, units: &[Unit]) -> Result<Self, BuildError> {
-        rest::expect_whole()?;
+        quiesce::expect_usable()?;
         let _call = Call::begin();
         if let [unit] = units {
             let program = Self::create(runtime, unit)?;
@@ -143,7 +143,7 @@ impl Program {
                 &raw mut status,
             )
         };
-        // A program comes even when linking fails, for the log.
+        // Linking returns a program even when it fails, for the log.
         let program = (!raw.is_null()).then_some(Self { runtime, raw });
         let log = program.as_ref().map(Self::log).unwrap_or_default();
         Error::check("clLinkProgram", status).map_err(|error| BuildError { error, log })?;
@@ -156,12 +156,12 @@ impl Program {
         })
     }
 
-    /// Loads what [`Program::binary`] gave, from the same runtime.
+    /// Loads the binary of [`Program::binary`], from the same runtime.
     ///
     /// # Errors
-    /// When the runtime does not know it for its own.
+    /// When the runtime rejects the binary.
     pub fn load(runtime: &'static Runtime, binary: &[u8]) -> Result<Self, BuildError> {
-        rest::expect_whole()?;
+        quiesce::expect_usable()?;
         let _call = Call::begin();
         let (mut status, mut loaded) = (0, 0);
         let (size, mut start) = (binary.len(), binary.as_ptr());
@@ -217,7 +217,7 @@ impl Program {
         })
     }
 
-    /// What the compiler had to say.
+    /// The build log.
     pub fn log(&self) -> String {
         let (program, device) = (self.raw, self.runtime.device.device);
         // SAFETY: `info` gives a buffer of the size that was asked for.
@@ -236,7 +236,7 @@ impl Program {
     /// The device's own code, for [`Program::load`].
     ///
     /// # Errors
-    /// When the runtime does not give it.
+    /// When the runtime does not return it.
     pub fn binary(&self) -> Result<Vec<u8>, Error> {
         // SAFETY: `info` gives a buffer of the size that was asked for.
         let size = number(&info(|size, value, needed| unsafe {
@@ -258,7 +258,8 @@ impl Program {
             .ok_or(nothing)?;
         let mut binary = vec![0_u8; size];
         let mut start: *mut c_void = binary.as_mut_ptr().cast();
-        // SAFETY: for CL_PROGRAM_BINARIES the value is one pointer for each device, to a buffer of the size just told.
+        // SAFETY: for CL_PROGRAM_BINARIES the value is one pointer for each device, to a buffer of the size that was
+        // just queried.
         let code = unsafe {
             (self.runtime.api.clGetProgramInfo)(
                 self.raw,
@@ -279,7 +280,7 @@ impl Program {
         Kernel::new(self.runtime, self.raw, name)
     }
 
-    /// The address and the size in bytes of a global variable, where the runtime can tell.
+    /// The address and the size in bytes of a global variable, where the runtime supports the query.
     pub fn global_variable(&self, name: &CStr) -> Option<(*mut c_void, usize)> {
         let find = self.runtime.global_variable?;
         let (mut address, mut size) = (std::ptr::null_mut(), 0);

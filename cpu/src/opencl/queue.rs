@@ -3,11 +3,11 @@
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
 
-use super::rest::Call;
+use super::quiesce::Call;
 use super::{Error, Runtime};
 
-/// An in-order queue that times its launches. It is never released: a thread of the runtime could be the one to destroy
-/// what it is working in.
+/// An in-order queue with profiling. It is never released, since a thread of the runtime could destroy the queue that
+/// it is executing.
 pub struct Queue {
     pub(super) runtime: &'static Runtime,
     pub(super) raw: cl_command_queue,
@@ -22,7 +22,7 @@ impl Queue {
     /// A new queue.
     ///
     /// # Errors
-    /// When the runtime has no room for one.
+    /// When the runtime cannot create one.
     pub fn new(runtime: &'static Runtime) -> Result<Self, Error> {
         let properties = [
             u64::from(cl::CL_QUEUE_PROPERTIES),

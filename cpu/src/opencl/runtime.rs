@@ -1,4 +1,4 @@
-//! The one OpenCL runtime of this process.
+//! The OpenCL runtime of this process.
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -8,14 +8,13 @@ use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
 
 use super::api::{Api, GlobalVariablePointer};
-use super::device::{Candidate, Properties, answered};
-use super::rest::Call;
+use super::device::{Candidate, Properties, checked};
+use super::quiesce::Call;
 use super::{OpenError, Queue, find};
-use crate::fork::PerProcess;
-use crate::sync::{Lazy, Mutex};
+use crate::process::PerProcess;
+use crate::process::sync::{Lazy, Mutex};
 
-/// Sets an argument to a pointer that need not start an allocation: of `cl_intel_unified_shared_memory`, or shared
-/// virtual memory's.
+/// The function that sets an argument to any pointer: of `cl_intel_unified_shared_memory`, or of shared virtual memory.
 type SetPointer = unsafe extern "C" fn(cl_kernel, cl::cl_uint, *const c_void) -> cl_int;
 
 /// `clGetKernelSuggestedLocalWorkSizeKHR` of `cl_khr_suggested_local_work_size`.
@@ -28,8 +27,8 @@ type SuggestGroup = unsafe extern "C" fn(
     *mut usize,
 ) -> cl_int;
 
-/// A library, its CPU device, and a context on it. Lives as long as the process does: an OpenCL library does not
-/// survive being closed.
+/// A library, its CPU device, and a context on it. Lives as long as the process, as OpenCL libraries cannot be unloaded
+/// safely.
 pub struct Runtime {
     pub(super) api: Api,
     pub(super) device: Candidate,
@@ -41,24 +40,24 @@ pub struct Runtime {
     properties: Properties,
 }
 
-// SAFETY: OpenCL's functions are thread-safe except clSetKernelArg, which `Kernel` locks; the handles are only names.
+// SAFETY: OpenCL's functions are thread-safe except clSetKernelArg, which `Kernel` guards by a lock.
 unsafe impl Send for Runtime {}
 // SAFETY: as above.
 unsafe impl Sync for Runtime {}
 
 impl Runtime {
-    /// The runtime, opened when it is first found. That there is none is not remembered: the SYCL runtime beside
-    /// which it lies may be loaded later.
+    /// The runtime, opened on first use. A failure is not cached, since the SYCL runtime that it is installed with may
+    /// be loaded later.
     ///
     /// # Errors
-    /// When there is none, in words that say what to install.
+    /// When there is none, with advice on what to install.
     pub fn get() -> Result<&'static Self, OpenError> {
         static RUNTIME: Lazy<Runtime> = Lazy::new();
         static OPENING: PerProcess<Mutex<()>> = PerProcess::new();
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
-        // One at a time: a second context would be thrown away.
+        // One thread at a time, so that only one context is created.
         let _opening = OPENING.get().lock();
         let _call = Call::begin();
         match RUNTIME.get() {
@@ -67,7 +66,7 @@ impl Runtime {
         }
     }
 
-    /// The first candidate that serves.
+    /// The first candidate that is usable.
     fn find() -> Result<Self, OpenError> {
         let mut tried = Vec::new();
         for path in find::candidates() {
@@ -94,7 +93,7 @@ impl Runtime {
             });
         };
         let mut code = 0;
-        // SAFETY: one device of the library, no properties, no callback, a place for the status.
+        // SAFETY: one device of the library, no properties, no callback, an out parameter for the status.
         let context = unsafe {
             (api.clCreateContext)(
                 std::ptr::null(),
@@ -105,7 +104,7 @@ impl Runtime {
                 &raw mut code,
             )
         };
-        let context = answered("clCreateContext", context, code)?;
+        let context = checked("clCreateContext", context, code)?;
         // SAFETY: the type is the extension's.
         let global_variable =
             unsafe { api.extension(device.platform, c"clGetDeviceGlobalVariablePointerINTEL") };
@@ -124,7 +123,7 @@ impl Runtime {
         })
     }
 
-    /// A queue to ask questions with; nothing runs on it.
+    /// A queue for queries; no command is enqueued to it.
     pub(super) fn any_queue(&'static self) -> Option<&'static Queue> {
         self.any_queue
             .get_or_init(|| Queue::new(self).ok())
@@ -142,7 +141,7 @@ impl Runtime {
     }
 }
 
-/// How a device takes any pointer of this process as an argument, if it does.
+/// The function that sets an argument to any pointer of this process, if the device supports it.
 fn pointer_setter(api: &Api, device: Candidate, properties: &Properties) -> Option<SetPointer> {
     if properties.has("cl_intel_unified_shared_memory") {
         // SAFETY: the extension gives the function this type.

@@ -1,7 +1,7 @@
-//! Moving many bytes at the speed of memory.
+//! Copies and fills with streaming stores.
 //!
-//! Stores that bypass the caches save reading the destination first, which is a third of a large copy's traffic and
-//! half of a large fill's. They pay only when the destination would not stay in a cache anyway, so callers ask for
+//! Streaming stores bypass the caches and so avoid reading the destination first, which is a third of a large copy's
+//! traffic and half of a large fill's. They pay only when the destination would not stay in a cache, so callers use
 //! them from [`STREAM_FROM`] on.
 
 use std::ptr;
@@ -9,7 +9,7 @@ use std::ptr;
 /// Operations of at least this many bytes bypass the caches.
 pub const STREAM_FROM: usize = 16 << 20;
 
-/// The widest vector of any processor here, in bytes; also the alignment that streaming stores want.
+/// The width of the widest vector registers in bytes, and the alignment that streaming stores need.
 const WIDE: usize = 64;
 
 /// Copies `length` bytes past the caches.
@@ -52,8 +52,8 @@ pub unsafe fn stream_fill(to: *mut u8, length: usize, pattern: &[u8]) {
     let head = to.align_offset(WIDE).min(length);
     let body = (length - head) / WIDE * WIDE;
     let tail = length - head - body;
-    // SAFETY: head, body and tail are the `length` bytes. `to` is aligned to the pattern, so the pattern begins anew
-    // where the head ends; head and tail are shorter than `wide`.
+    // SAFETY: head, body and tail are the `length` bytes. `to` is aligned to the pattern, so a repetition begins where
+    // the head ends; head and tail are shorter than `wide`.
     unsafe {
         ptr::copy_nonoverlapping(wide.as_ptr(), to, head);
         let middle = to.add(head);
@@ -78,7 +78,7 @@ pub unsafe fn stream_fill(to: *mut u8, length: usize, pattern: &[u8]) {
 /// # Safety
 /// `to` must be valid for writing `length` bytes.
 pub unsafe fn repeat(to: *mut u8, pattern: &[u8], length: usize) {
-    /// Doubling stops here: the source of the copies stays in the nearest cache.
+    /// Doubling stops at this size, so that the source of the copies stays in the first-level cache.
     const TILE: usize = 4096;
     let mut done = pattern.len().min(length);
     // SAFETY: `done` never exceeds `length`, and source and destination do not overlap.

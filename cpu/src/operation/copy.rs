@@ -4,9 +4,9 @@ use std::ptr;
 
 use super::bytes::stream_copy;
 use super::split::Split;
-use crate::answer::Answer;
+use crate::abi::result::ZeResult;
 use crate::engine::{Kind, Operation, Pins};
-use crate::usm::Span;
+use crate::memory::Span;
 
 /// Copies one span to another of the same length; they may overlap.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Copy {
     /// A copy of all of `from`, which is as long as `to`.
     pub fn new(to: Span, from: Span) -> Self {
         let overlapping = to.overlaps(&from);
-        // Parts run in any order, which an overlap does not stand.
+        // Parts run in any order, so overlapping spans are copied in one part.
         let split = if overlapping {
             Split::whole(to.length())
         } else {
@@ -41,7 +41,7 @@ impl Operation for Copy {
         self.split.kind()
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok([self.to.pin()?, self.from.pin()?]
             .into_iter()
             .flatten()
@@ -52,12 +52,12 @@ impl Operation for Copy {
         self.split.parts()
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, part: usize) -> ZeResult {
         let (offset, length) = self.split.part(part);
         let from = (self.from.address() + offset) as *const u8;
         let to = (self.to.address() + offset) as *mut u8;
-        // SAFETY: whoever appended the copy vouches for both spans, as the specification demands; spans in an
-        // allocation lie inside of it, and pins keep it in place.
+        // SAFETY: the caller of the append vouches for both spans, as the specification demands; spans in an allocation
+        // lie inside of it, and pins keep it alive.
         unsafe {
             if self.overlapping {
                 ptr::copy(from, to, length);

@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::bytes::{repeat, stream_fill};
 use super::split::Split;
-use crate::answer::Answer;
+use crate::abi::result::ZeResult;
 use crate::engine::{Kind, Operation, Pins};
-use crate::usm::Span;
+use crate::memory::Span;
 
 /// The longest pattern that a streaming store holds.
 const STREAMED_PATTERN: usize = 64;
@@ -44,7 +44,7 @@ impl Operation for Fill {
         self.split.kind()
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok(self.to.pin()?.into_iter().collect())
     }
 
@@ -52,11 +52,11 @@ impl Operation for Fill {
         self.split.parts()
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, part: usize) -> ZeResult {
         let (offset, length) = self.split.part(part);
         let to = (self.to.address() + offset) as *mut u8;
-        // SAFETY: whoever appended the fill vouches for the span, as the specification demands; a span in an
-        // allocation lies inside of it, and a pin keeps it in place. Parts begin on multiples of every pattern.
+        // SAFETY: the caller of the append vouches for the span, as the specification demands; a span in an allocation
+        // lies inside of it, and a pin keeps it alive. Parts begin on multiples of every pattern.
         unsafe {
             if self.split.streams() && self.pattern.len() <= STREAMED_PATTERN {
                 stream_fill(to, length, &self.pattern);

@@ -1,4 +1,4 @@
-//! The operations of the core API: one file for each.
+//! The operations of the core API except for launches, one file for each.
 
 mod bytes;
 mod copy;

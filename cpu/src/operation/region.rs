@@ -5,11 +5,11 @@ use std::ptr;
 use level_zero_sys as sys;
 
 use super::split::Split;
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Kind, Operation, Pins};
-use crate::usm::Span;
+use crate::memory::Span;
 
-/// How an array lies in memory and where the box in it begins.
+/// The layout of an array in memory, and the box in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Address of the array.
@@ -18,11 +18,11 @@ pub struct Layout {
     pub pitch: u32,
     /// Bytes from slice to slice; 0 means that slices are as high as the box.
     pub slice_pitch: u32,
-    /// Where the box is, and how large.
+    /// The box's origin and size.
     pub region: sys::ze_copy_region_t,
 }
 
-/// A box in memory: rows of `width` bytes, at addresses that only grow.
+/// A box in memory: rows of `width` bytes at increasing addresses.
 #[derive(Debug)]
 pub struct Region {
     span: Span,
@@ -37,17 +37,17 @@ impl Region {
     /// Finds the box in memory.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, the box leaves its allocation or is larger
-    /// than memory can be, and what [`Span::new`] answers.
-    pub fn new(layout: &Layout) -> Answer<Self> {
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, the box leaves its allocation or is
+    /// larger than memory can be, and the errors of [`Span::new`].
+    pub fn new(layout: &Layout) -> ZeResult<Self> {
         Self::measure(layout)?.ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)
     }
 
     /// As [`new`](Self::new), but `None` for sizes that do not fit.
-    fn measure(layout: &Layout) -> Answer<Option<Self>> {
+    fn measure(layout: &Layout) -> ZeResult<Option<Self>> {
         let region = &layout.region;
         let width = region.width as usize;
-        // A height or depth of 0 is how callers say that the box has no such dimension.
+        // A height or depth of 0 means that the box does not have that dimension.
         let height = region.height.max(1) as usize;
         let depth = region.depth.max(1) as usize;
         let pitch = if layout.pitch == 0 {
@@ -76,7 +76,7 @@ impl Region {
         if (height > 1 && pitch < width) || (depth > 1 && slice_pitch < slice) {
             return Ok(None);
         }
-        // From the base on: an origin beyond the allocation would look like memory of someone else.
+        // From the base on, as an origin beyond the allocation could lie in another one.
         let (length, end) = if width == 0 { (0, 0) } else { (length, end) };
         Span::new(layout.base, end)?;
         let Some(first) = layout.base.checked_add(origin) else {
@@ -108,7 +108,7 @@ impl Region {
         if self.width == 0 || !self.span.overlaps(&other.span) {
             return false;
         }
-        // Rows of either box only go up, so one walk through both finds every pair that could meet.
+        // The rows of both boxes are in order of addresses, so one pass over both finds any pair that overlaps.
         let (mut mine, mut theirs) = (0, 0);
         while mine < self.rows() && theirs < other.rows() {
             let (left, right) = (self.row(mine), other.row(theirs));
@@ -137,8 +137,8 @@ impl RegionCopy {
     /// A copy between boxes of one size.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_SIZE` when their sizes differ, `ZE_RESULT_ERROR_OVERLAPPING_REGIONS` when they meet.
-    pub fn new(to: Region, from: Region) -> Answer<Self> {
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` when their sizes differ, `ZE_RESULT_ERROR_OVERLAPPING_REGIONS` when they overlap.
+    pub fn new(to: Region, from: Region) -> ZeResult<Self> {
         ensure(
             (to.width, to.height, to.depth) == (from.width, from.height, from.depth),
             sys::ZE_RESULT_ERROR_INVALID_SIZE,
@@ -164,7 +164,7 @@ impl Operation for RegionCopy {
         self.kind
     }
 
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok([self.to.span.pin()?, self.from.span.pin()?]
             .into_iter()
             .flatten()
@@ -175,12 +175,12 @@ impl Operation for RegionCopy {
         self.to.rows().div_ceil(self.rows_in_part)
     }
 
-    fn run(&self, part: usize) -> Answer {
+    fn run(&self, part: usize) -> ZeResult {
         let first = part * self.rows_in_part;
         for row in first..(first + self.rows_in_part).min(self.to.rows()) {
             let (from, to) = (self.from.row(row), self.to.row(row));
-            // SAFETY: whoever appended the copy vouches for both boxes, as the specification demands; boxes in an
-            // allocation lie inside of it, pins keep it in place, and the boxes do not overlap.
+            // SAFETY: the caller of the append vouches for both boxes, as the specification demands; boxes in an
+            // allocation lie inside of it, pins keep it alive, and the boxes do not overlap.
             unsafe {
                 ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, self.to.width);
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::answer::Answer;
+use crate::abi::result::ZeResult;
 use crate::engine::Operation;
 use crate::event::Event;
 
@@ -10,7 +10,7 @@ use crate::event::Event;
 pub struct Reset(pub Arc<Event>);
 
 impl Operation for Reset {
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         self.0.signal().reset();
         Ok(())
     }

@@ -1,18 +1,19 @@
 //! Splitting large operations over the processors.
 
 use super::bytes::STREAM_FROM;
-use crate::engine::{Kind, processors};
+use crate::engine::Kind;
+use crate::system::processor;
 
-/// Up to this many bytes are moved by the thread that appends: handing them to a worker takes as long.
+/// Up to this many bytes, the thread that appends does the work: handing it to a worker takes as long.
 pub const SHORT: usize = 1 << 20;
-/// The least that is worth a processor of its own.
+/// The minimal size of a part.
 const LEAST: usize = 256 << 10;
-/// The most that a worker takes at a time, so that all of them end together.
+/// The maximal size of a part, so that all workers finish at about the same time.
 const MOST: usize = 4 << 20;
-/// Parts begin on a page, so that no two workers write to one cache line.
+/// Parts begin on a page, so that no two workers write to the same cache line.
 const GRAIN: usize = 4096;
 
-/// How the bytes of an operation are dealt out.
+/// The division of an operation's bytes into parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
     length: usize,
@@ -20,9 +21,9 @@ pub struct Split {
 }
 
 impl Split {
-    /// Deals out `length` bytes.
+    /// Divides `length` bytes among the processors.
     pub fn new(length: usize) -> Self {
-        let fair = length.div_ceil(processors()).next_multiple_of(GRAIN);
+        let fair = length.div_ceil(processor::count()).next_multiple_of(GRAIN);
         Self {
             length,
             part: fair.clamp(LEAST, MOST),
@@ -37,7 +38,7 @@ impl Split {
         }
     }
 
-    /// Whether it is left to workers.
+    /// Short or long, by the length.
     pub fn kind(self) -> Kind {
         if self.length <= SHORT {
             Kind::Short
@@ -56,7 +57,7 @@ impl Split {
         self.length.div_ceil(self.part)
     }
 
-    /// Where part `index` begins and how long it is.
+    /// The offset and the length of part `index`.
     pub fn part(self, index: usize) -> (usize, usize) {
         let offset = index * self.part;
         (offset, self.part.min(self.length.saturating_sub(offset)))

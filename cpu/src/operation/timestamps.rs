@@ -4,29 +4,29 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::answer::Answer;
-use crate::clock;
+use crate::abi::result::ZeResult;
 use crate::engine::{Operation, Pins};
 use crate::event::Event;
-use crate::usm::Span;
+use crate::memory::Span;
+use crate::system::clock;
 
 /// Writes the device's clock.
 #[derive(Debug)]
 pub struct WriteTimestamp(pub Span);
 
 impl Operation for WriteTimestamp {
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         Ok(self.0.pin()?.into_iter().collect())
     }
 
-    fn run(&self, _part: usize) -> Answer {
-        // SAFETY: the span is as long as a reading, and whoever appended the operation vouches for it.
+    fn run(&self, _part: usize) -> ZeResult {
+        // SAFETY: the span has the length of a timestamp, and the caller of the append vouches for it.
         unsafe { (self.0.address() as *mut u64).write_unaligned(clock::now()) };
         Ok(())
     }
 }
 
-/// Writes the kernel timestamps of events, one after another or where `offsets` (bytes) say.
+/// Writes the kernel timestamps of events, one after another or at `offsets` in bytes.
 pub struct QueryTimestamps {
     /// Whose timestamps.
     pub events: Vec<Arc<Event>>,
@@ -37,16 +37,16 @@ pub struct QueryTimestamps {
 }
 
 impl Operation for QueryTimestamps {
-    fn pin(&self) -> Answer<Pins> {
+    fn pin(&self) -> ZeResult<Pins> {
         let offsets = self.offsets.as_ref().map_or(Ok(None), Span::pin)?;
         Ok([self.to.pin()?, offsets].into_iter().flatten().collect())
     }
 
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         for (index, event) in self.events.iter().enumerate() {
             let offset = match &self.offsets {
                 None => index * size_of::<sys::ze_kernel_timestamp_result_t>(),
-                // SAFETY: the span holds one offset for each event; whoever appended the operation vouches for it.
+                // SAFETY: the span has one offset for each event; the caller of the append vouches for it.
                 Some(offsets) => unsafe {
                     (offsets.address() as *const usize)
                         .add(index)
@@ -54,7 +54,7 @@ impl Operation for QueryTimestamps {
                 },
             };
             let place = (self.to.address() + offset) as *mut sys::ze_kernel_timestamp_result_t;
-            // SAFETY: whoever appended the operation vouches for the destination.
+            // SAFETY: the caller of the append vouches for the destination.
             unsafe { place.write_unaligned(event.timestamp()?) };
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why some bytes are not a SPIR-V module that can be built here. Positions are in 32-bit words from the start.
+/// The reason why bytes are not a SPIR-V module that can be built here. Positions are in 32-bit words from the start.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
     /// The first word is the magic number in neither byte order.

@@ -8,16 +8,16 @@ use super::Error;
 use super::types::{Type, Types};
 use super::words::{Instruction, Words};
 
-/// What one argument of a kernel is.
+/// The kind of a kernel's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
     /// A pointer to global or constant memory.
     Pointer,
     /// Memory that each work-group has for itself; the launch gives its size only.
     Local,
-    /// A number, a vector or a structure, of so many bytes; `None` when the module does not say how many.
+    /// A number, a vector or a structure, with its size in bytes if the module determines it.
     Value(Option<u64>),
-    /// Something that this runtime has no way to pass.
+    /// A type that this runtime cannot pass.
     Opaque(&'static str),
 }
 
@@ -28,11 +28,11 @@ pub struct Kernel {
     pub name: String,
     /// Its arguments in order.
     pub arguments: Vec<Argument>,
-    /// The only work-group size that it may be launched with.
+    /// The required work-group size.
     pub required_group_size: Option<[u32; 3]>,
-    /// The work-group size that its author had in mind.
+    /// The work-group size hint.
     pub group_size_hint: Option<[u32; 3]>,
-    /// The only sub-group size that it may run with.
+    /// The required sub-group size.
     pub required_sub_group_size: Option<u32>,
     /// How many sub-groups a work-group must have.
     pub required_sub_groups: Option<u32>,
@@ -51,7 +51,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// Reads the interface of a module, or says in words why these bytes are none.
+    /// Reads the interface of a module.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let words = Words::read(bytes)?;
         let mut reader = Reader {
@@ -71,21 +71,21 @@ impl Module {
     }
 }
 
-/// The decorations that matter here, by what they decorate.
+/// The relevant decorations by their targets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Decorations {
     spec_id: Option<u32>,
     packed: bool,
 }
 
-/// A function seen so far: where it starts, the parameters its type promises and those that came.
+/// A function being read: its position, the number of parameters of its type, and the parameters so far.
 struct Function {
     at: usize,
     promised: Vec<u32>,
     parameters: Vec<u32>,
 }
 
-/// What one pass over the instructions gathers.
+/// The state of the pass over the instructions.
 #[derive(Default)]
 struct Reader {
     bound: u32,
@@ -93,7 +93,7 @@ struct Reader {
     decorations: HashMap<u32, Decorations>,
     packed: HashSet<u32>,
     memory_model: bool,
-    /// Whether it is made to be linked, and so may do without an entry point.
+    /// Whether it has the Linkage capability, and so needs no entry point.
     linkable: bool,
     /// Entry points of the model Kernel, by the id of their function, in the module's order.
     entries: Vec<(u32, Kernel)>,
@@ -215,7 +215,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Gives what a decoration group carries to each of its targets.
+    /// Applies the decorations of a group to each of its targets.
     fn group_decorate(&mut self, instruction: &Instruction) -> Result<(), Error> {
         let Some(&group) = self.decorations.get(&self.id(instruction, 0)?) else {
             return Ok(());
@@ -232,7 +232,7 @@ impl Reader {
     fn spec_constant(&mut self, op: Op, instruction: &Instruction) -> Result<(), Error> {
         let (kind, id) = (self.id(instruction, 0)?, self.id(instruction, 1)?);
         if op == Op::SpecConstant {
-            // An array's length may hang on it; the default value is what the type then has.
+            // An array's length may depend on it; the type then has the length of the default value.
             self.types.note_constant(instruction)?;
         }
         if let Some(number) = self
@@ -300,7 +300,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Puts entry points and functions together, once every instruction has been read.
+    /// Combines entry points and functions, once every instruction has been read.
     fn finish(self) -> Result<(Vec<Kernel>, HashMap<u32, usize>), Error> {
         if self.current.is_some() {
             return Err(Error::Missing {
@@ -350,7 +350,7 @@ impl Reader {
     }
 }
 
-/// What an argument of the type `kind` is to whoever launches the kernel.
+/// The kind of argument for a parameter of the type `kind`.
 fn argument(types: &Types, kind: u32) -> Argument {
     match types.get(kind) {
         Some(Type::Data(layout)) => Argument::Value(Some(layout.size)),

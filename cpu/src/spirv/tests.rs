@@ -212,7 +212,7 @@ fn a_module_cut_anywhere_is_refused() {
 }
 
 proptest! {
-    /// Whatever the bytes are, the answer is a module or an error, never a panic.
+    /// Any bytes give a module or an error, never a panic.
     #[test]
     fn changed_bytes_never_panic(changes in prop::collection::vec((0usize..4096, any::<u8>()), 1..8)) {
         let mut bytes = module();

@@ -7,12 +7,12 @@ use spirv::Op;
 use super::Error;
 use super::words::Instruction;
 
-/// A type as far as arguments need it.
+/// The part of a type that arguments depend on.
 #[derive(Clone, Debug)]
 pub enum Type {
     /// A scalar, vector, array or structure.
     Data(Layout),
-    /// A pointer to something in a storage class, with the size of that something where it has one.
+    /// A pointer with its storage class and the size of its target, if that has one.
     Pointer { class: u32, pointee: Option<u64> },
     /// A function's parameters.
     Function(Vec<u32>),
@@ -28,7 +28,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// What a number of `bits` takes: whole bytes, a power of two of them.
+    /// The size of a number of `bits`: a power of two of bytes.
     fn scalar(bits: u32) -> Self {
         let size = u64::from(bits.div_ceil(8)).next_power_of_two();
         Self { size, align: size }
@@ -59,7 +59,7 @@ impl Layout {
     }
 }
 
-/// An address, on the only addressing model that is taken.
+/// An address in the only addressing model that is supported.
 const POINTER: Layout = Layout { size: 8, align: 8 };
 
 /// The types and integer constants met so far; SPIR-V declares each before its use.
@@ -79,7 +79,7 @@ impl Types {
         self.constants.get(&id).copied()
     }
 
-    /// The bytes of a value of the type `id`; `None` for what has none.
+    /// The size of a value of the type `id`; `None` for a type without one.
     pub fn layout(&self, id: u32) -> Option<Layout> {
         match self.types.get(&id)? {
             Type::Data(layout) => Some(*layout),
@@ -88,7 +88,7 @@ impl Types {
         }
     }
 
-    /// Notes the constant that `instruction` declares, if it is an integer one.
+    /// Records the constant that `instruction` declares, if it is an integer one.
     pub fn note_constant(&mut self, instruction: &Instruction) -> Result<(), Error> {
         let id = instruction.operand(1)?;
         let low = u64::from(instruction.operand(2)?);
@@ -100,7 +100,7 @@ impl Types {
         Ok(())
     }
 
-    /// Notes the type that `instruction` declares, if it declares one. `packed` holds the structures without padding.
+    /// Records the type that `instruction` declares, if it declares one. `packed` holds the structures without padding.
     pub fn note(&mut self, instruction: &Instruction, packed: &HashSet<u32>) -> Result<(), Error> {
         let Some(op) = instruction.op() else {
             return Ok(());
@@ -172,7 +172,7 @@ impl Types {
                 class: instruction.operand(1)?,
                 pointee: None,
             },
-            // Declared ahead of what it points at; only its size counts until the real one replaces it.
+            // A forward declaration: only its size counts until the definition replaces it.
             Op::TypeForwardPointer => Type::Pointer {
                 class: instruction.operand(1)?,
                 pointee: None,

@@ -5,7 +5,7 @@ use super::Error;
 /// Words in a module's header: magic number, version, generator, bound, schema.
 const HEADER: usize = 5;
 
-/// A module's words in the machine's byte order, with a header that makes sense.
+/// A module's words in the machine's byte order, with a valid header.
 pub struct Words(Vec<u32>);
 
 impl Words {
@@ -152,7 +152,7 @@ impl<'a> Instruction<'a> {
         String::from_utf8(bytes).map_err(|_| Error::Text { at: self.at })
     }
 
-    /// The error that says that this instruction makes no sense.
+    /// The error for a malformed instruction.
     pub fn malformed(&self) -> Error {
         Error::Instruction {
             at: self.at,

@@ -1,25 +1,27 @@
 //! `zeMemAllocDevice`, `zeMemAllocHost`, `zeMemAllocShared`.
 
 use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 
-use super::allocation::Allocation;
-use super::backing::{Backing, MOST_ALIGNMENT};
-use super::{ledger, map};
-use crate::answer::{Answer, ensure};
-use crate::arguments::{chain, descriptor, flags, output, structures};
+use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
-use crate::machine::memory;
-use crate::newer;
+use crate::memory::{self, MAX_ALIGNMENT};
+use crate::system::memory::max_allocation_size;
 
 structures! {
     sys::ze_device_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
     sys::ze_host_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC;
+    sys::ze_relaxed_allocation_limits_exp_desc_t =
+        sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
 }
+
+/// `ze_device_mem_alloc_flags_t` up to 1.17.
+const DEVICE_FLAGS: u32 = 0x7;
+/// `ze_host_mem_alloc_flags_t` up to 1.17.
+const HOST_FLAGS: u32 = 0x1f;
 
 /// `zeMemAllocDevice`.
 ///
@@ -32,7 +34,7 @@ pub unsafe fn device(
     alignment: usize,
     device: sys::ze_device_handle_t,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     expect_singleton(Kind::Device, device)?;
     // SAFETY: the caller vouches for the pointers.
@@ -57,7 +59,7 @@ pub unsafe fn host(
     size: usize,
     alignment: usize,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointers.
     let (pointer, relaxed) = unsafe { (output(pointer)?, host_desc(desc)?) };
@@ -83,7 +85,7 @@ pub unsafe fn shared(
     alignment: usize,
     device: sys::ze_device_handle_t,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     if !device.is_null() {
         expect_singleton(Kind::Device, device)?;
@@ -109,10 +111,10 @@ pub unsafe fn shared(
 ///
 /// # Safety
 /// As for [`device`].
-unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> Answer<bool> {
+unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> ZeResult<bool> {
     // SAFETY: the caller vouches for the pointer.
-    let desc = unsafe { descriptor(desc) }?;
-    flags(desc.flags, newer::DEVICE_MEM_ALLOC_FLAGS)?;
+    let desc = unsafe { input_structure(desc) }?;
+    check_flags(desc.flags, DEVICE_FLAGS)?;
     // SAFETY: the caller vouches for the chain.
     unsafe { relaxes(desc.pNext) }
 }
@@ -121,40 +123,30 @@ unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> Answer<bo
 ///
 /// # Safety
 /// As for [`device`].
-unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> Answer<bool> {
+unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> ZeResult<bool> {
     // SAFETY: the caller vouches for the pointer.
-    let desc = unsafe { descriptor(desc) }?;
-    flags(desc.flags, newer::HOST_MEM_ALLOC_FLAGS)?;
+    let desc = unsafe { input_structure(desc) }?;
+    check_flags(desc.flags, HOST_FLAGS)?;
     // SAFETY: the caller vouches for the chain.
     unsafe { relaxes(desc.pNext) }
 }
 
-/// Whether a descriptor's chain lifts the size limit. Anything else in it (import, export, ray tracing) changes what
-/// the memory is, so it is refused rather than ignored.
+/// Whether a descriptor's chain lifts the size limit. Any other structure (import, export, ray tracing) changes the
+/// kind of memory, so it is an error rather than ignored.
 ///
 /// # Safety
 /// As for [`chain`].
-unsafe fn relaxes(next: *const c_void) -> Answer<bool> {
+unsafe fn relaxes(next: *const c_void) -> ZeResult<bool> {
     let mut relaxed = false;
     // SAFETY: the caller vouches for the chain.
-    for (stype, link) in unsafe { chain(next) } {
-        ensure(
-            stype == sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
-        )?;
-        // SAFETY: its stype says what it is.
-        let limits = unsafe { &*link.cast::<sys::ze_relaxed_allocation_limits_exp_desc_t>() };
+    for link in unsafe { chain(next) } {
+        let limits = link.input::<sys::ze_relaxed_allocation_limits_exp_desc_t>();
+        let limits = limits.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
         let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
-        flags(limits.flags, lifts)?;
+        check_flags(limits.flags, lifts)?;
         relaxed |= limits.flags & lifts != 0;
     }
     Ok(relaxed)
-}
-
-/// A number that no other allocation of the process has or had.
-pub(super) fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 struct Request {
@@ -165,34 +157,27 @@ struct Request {
 }
 
 impl Request {
-    fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> Answer<*mut c_void> {
+    fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> ZeResult<*mut c_void> {
         let aligned = self.alignment == 0 || self.alignment.is_power_of_two();
         ensure(
-            aligned && self.alignment <= MOST_ALIGNMENT,
+            aligned && self.alignment <= MAX_ALIGNMENT,
             sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
         )?;
-        let fits = self.relaxed || self.size as u64 <= memory::most_at_once();
+        let fits = self.relaxed || self.size as u64 <= max_allocation_size();
         ensure(self.size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
         let exhausted = if kind == sys::ZE_MEMORY_TYPE_HOST {
             sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
         } else {
             sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
         };
-        ensure(ledger::enter(self.size), exhausted)?;
-        let Some(backing) = Backing::new(self.size, self.alignment) else {
-            ledger::leave(self.size);
-            return Err(exhausted);
-        };
-        let allocation = Allocation::new(
-            backing,
-            self.size,
+        let request = memory::Request {
+            size: self.size,
+            alignment: self.alignment,
             kind,
-            next_id(),
-            context.id(),
-            self.has_device,
-        );
-        let pointer = allocation.base() as *mut c_void;
-        map::insert(Arc::new(allocation));
-        Ok(pointer)
+            context: context.id(),
+            has_device: self.has_device,
+        };
+        let address = memory::allocate(&request).ok_or(exhausted)?;
+        Ok(address as *mut c_void)
     }
 }

@@ -4,12 +4,11 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use super::allocation::Allocation;
-use super::map;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{descriptor, flags, structures};
+use crate::abi::arguments::{check_flags, input_structure, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
+use crate::memory::{self, Allocation};
 
 structures! {
     sys::ze_memory_free_ext_desc_t = sys::ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC;
@@ -18,13 +17,13 @@ structures! {
 const BLOCKING: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE.0;
 const DEFERRED: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE.0;
 
-/// `zeMemFree`. The pointer is gone at once; memory that submitted work still uses goes back when that is done.
-pub fn free(context: sys::ze_context_handle_t, pointer: *mut c_void) -> Answer {
+/// `zeMemFree`. The pointer is invalid at once; memory that commands in flight use is freed when they are complete.
+pub fn free(context: sys::ze_context_handle_t, pointer: *mut c_void) -> ZeResult {
     let context = resolve::<Context>(context)?;
     take(&context, pointer).map(drop)
 }
 
-/// `zeMemFreeExt`: blocking waits until no submitted work uses the memory, deferred is what [`free`] does.
+/// `zeMemFreeExt`: blocking waits until no command in flight uses the memory, deferred is what [`free`] does.
 ///
 /// # Safety
 /// `desc` must be null, misaligned or valid.
@@ -32,11 +31,11 @@ pub unsafe fn free_with_policy(
     context: sys::ze_context_handle_t,
     desc: *const sys::ze_memory_free_ext_desc_t,
     pointer: *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointer.
-    let policy = unsafe { descriptor(desc) }?.freePolicy;
-    flags(policy, BLOCKING | DEFERRED)?;
+    let policy = unsafe { input_structure(desc) }?.freePolicy;
+    check_flags(policy, BLOCKING | DEFERRED)?;
     let allocation = take(&context, pointer)?;
     if policy & BLOCKING != 0 {
         allocation.wait_until_unused();
@@ -44,17 +43,12 @@ pub unsafe fn free_with_policy(
     Ok(())
 }
 
-/// Frees every allocation of a context.
-pub fn free_all(context: u64) {
-    drop(map::remove_context(context));
-}
-
-fn take(context: &Context, pointer: *mut c_void) -> Answer<std::sync::Arc<Allocation>> {
+fn take(context: &Context, pointer: *mut c_void) -> ZeResult<std::sync::Arc<Allocation>> {
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    map::remove(pointer as usize, |allocation| {
+    memory::remove(pointer as usize, |allocation| {
         allocation.context() == context.id() && !allocation.is_import()
     })
     .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)

@@ -5,16 +5,14 @@ use std::ptr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 
-use super::allocation::Allocation;
-use super::backing::PAGE;
-use super::map;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{self, optional, structures};
+use crate::abi::arguments::{self, optional_output, structures};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
-use crate::newer;
+use crate::memory::{self, Allocation, PAGE};
 
 structures! {
     sys::ze_memory_allocation_properties_t = sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
@@ -29,14 +27,19 @@ pub unsafe fn properties(
     pointer: *const c_void,
     properties: *mut sys::ze_memory_allocation_properties_t,
     device: *mut sys::ze_device_handle_t,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
     // SAFETY: the caller vouches for the pointers.
-    let (properties, owner) = unsafe { (arguments::properties(properties)?, optional(device)?) };
+    let (properties, owner) = unsafe {
+        (
+            arguments::output_structure(properties)?,
+            optional_output(device)?,
+        )
+    };
     let found = find(&context, pointer);
     let (kind, id, page, device) = match &found {
         None => (sys::ZE_MEMORY_TYPE_UNKNOWN, 0, 0, ptr::null_mut()),
@@ -69,15 +72,15 @@ pub unsafe fn address_range(
     pointer: *const c_void,
     base: *mut *mut c_void,
     size: *mut usize,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
     // SAFETY: the caller vouches for the pointers.
-    let (base, size) = unsafe { (optional(base)?, optional(size)?) };
-    let allocation = find(&context, pointer).ok_or(newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    let (base, size) = unsafe { (optional_output(base)?, optional_output(size)?) };
+    let allocation = find(&context, pointer).ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     if let Some(base) = base {
         *base = allocation.base() as *mut c_void;
     }
@@ -88,5 +91,5 @@ pub unsafe fn address_range(
 }
 
 fn find(context: &Context, pointer: *const c_void) -> Option<Arc<Allocation>> {
-    map::find(pointer as usize).filter(|allocation| allocation.context() == context.id())
+    memory::find(pointer as usize).filter(|allocation| allocation.context() == context.id())
 }

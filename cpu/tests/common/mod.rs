@@ -1,8 +1,8 @@
-//! What the tests share: the runtime, reached in one of three ways, and short names for common calls.
+//! Shared by the tests: the runtime, opened in one of three ways, and short names for common calls.
 //!
-//! `ZEUSM_TEST_MODE` says which way: `direct` (the default), this library in the loader's place; `loader`, as a driver
-//! behind the system's loader; `validated`, the same with the loader's validation layer. A process can have only one
-//! of them, and the loader reads its environment when it is opened: `make test-rust` runs all three.
+//! `ZEUSM_TEST_MODE` selects the way: `direct` (the default), this library in the loader's place; `loader`, as a driver
+//! behind the system's loader; `validated`, the same with the loader's validation layer. A process can have only one of
+//! them, and the loader reads its environment when it is opened: `make test-rust` runs all three.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
@@ -24,7 +24,7 @@ pub const SECOND: u64 = 1_000_000_000;
 pub const IN_ORDER_QUEUE: u32 = 1 << 1;
 pub const IN_ORDER_LIST: u32 = 1 << 3;
 
-/// Whether nothing stands between the test and the runtime.
+/// Whether the test calls the runtime without a loader.
 pub fn direct() -> bool {
     match std::env::var("ZEUSM_TEST_MODE").as_deref() {
         Err(_) | Ok("direct") => true,
@@ -33,12 +33,12 @@ pub fn direct() -> bool {
     }
 }
 
-/// Whether in-order lists can be asked for: the validation layer of Debian 12 is older than they are, and refuses them.
+/// Whether in-order lists can be created: the validation layer of Debian 12 rejects their flag.
 pub fn knows_in_order() -> bool {
     !matches!(std::env::var("ZEUSM_TEST_MODE").as_deref(), Ok("validated"))
 }
 
-/// Flags of queues without and with an order of their own.
+/// Flags of out-of-order and in-order queues.
 pub fn queue_orders() -> &'static [u32] {
     if knows_in_order() {
         &[0, IN_ORDER_QUEUE]
@@ -47,7 +47,7 @@ pub fn queue_orders() -> &'static [u32] {
     }
 }
 
-/// Flags of lists without and with an order of their own.
+/// Flags of out-of-order and in-order lists.
 pub fn list_orders() -> &'static [u32] {
     if knows_in_order() {
         &[0, IN_ORDER_LIST]
@@ -93,8 +93,8 @@ macro_rules! ok {
     };
 }
 
-/// A function that the headers of Debian 12 do not declare; a loader may not have it.
-pub fn newer<F: Copy>(name: &std::ffi::CStr) -> Option<F> {
+/// An extension function, which the headers of Debian 12 do not declare; a loader may not have it.
+pub fn extension<F: Copy>(name: &std::ffi::CStr) -> Option<F> {
     unsafe { library().symbol(name) }.ok()
 }
 
@@ -359,7 +359,7 @@ pub fn array(events: &[Event]) -> *mut Event {
     }
 }
 
-/// Waits for all that has been appended to an immediate list.
+/// Waits for all commands of an immediate list.
 pub fn finish(context: &Context, list: List) {
     let pool = context.pool(1, false);
     ok!(zeCommandListAppendBarrier(
@@ -419,7 +419,7 @@ pub fn status(field: &str) -> usize {
         << 10
 }
 
-/// Where the allocation that `pointer` points into begins, and its size.
+/// The base and the size of the allocation that `pointer` points into.
 pub fn range(
     context: &Context,
     pointer: *const c_void,
@@ -438,7 +438,7 @@ pub fn range(
 
 /// How much memory the device has, in bytes.
 pub fn total() -> usize {
-    let mut told = sys::ze_device_memory_properties_t {
+    let mut out = sys::ze_device_memory_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
         ..Default::default()
     };
@@ -446,7 +446,7 @@ pub fn total() -> usize {
     ok!(zeDeviceGetMemoryProperties(
         device(),
         &raw mut count,
-        &raw mut told
+        &raw mut out
     ));
-    told.totalSize as usize
+    out.totalSize as usize
 }

@@ -1,6 +1,6 @@
-//! A filter of system calls, as containers have one.
+//! A seccomp filter, as containers have one.
 
-/// Has the system answer `error` to one system call, for this thread and those that it starts, for good.
+/// Makes one system call fail with `error`, for this thread and those that it starts, permanently.
 pub fn refuse(call: libc::c_long, error: i32) {
     let statement = |code: u32, k: u32, jt, jf| libc::sock_filter {
         code: code as u16,
@@ -9,7 +9,7 @@ pub fn refuse(call: libc::c_long, error: i32) {
         k,
     };
     let mut filter = [
-        // The number of the call, then: is it the one?
+        // Loads the number of the call and compares it.
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         statement(
             libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,

@@ -1,16 +1,19 @@
-//! What a caller can get wrong, and the code that the specification has for it.
+//! Invalid input, and the specification's result codes.
 
-use std::ptr;
+use std::time::Duration;
+use std::{fs, ptr, thread};
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use proptest::prelude::*;
 
 use super::programs::module;
-use super::runtime::{Runtime, call, description, groups, must};
+use super::runtime::{Runtime, call, description, must};
 
 #[test]
-fn what_is_no_module_is_refused_with_a_log() {
+fn invalid_modules_are_refused_with_a_log() {
     let runtime = Runtime::open();
     let failure = sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
     let whole = module();
@@ -74,8 +77,8 @@ fn a_module_cut_anywhere_is_refused() {
     }
 }
 
-/// Runs the test `name` again in a process of its own with another environment; `true` in that process, which is then
-/// to do the work.
+/// Runs the test `name` again in a process of its own with another environment; `true` in that process, which then does
+/// the work.
 fn alone(name: &str, variables: &[(&str, &str)]) -> bool {
     const ALONE: &str = "ZEUSM_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
@@ -91,10 +94,10 @@ fn alone(name: &str, variables: &[(&str, &str)]) -> bool {
     false
 }
 
-/// One byte is changed: the module is built, or refused with a log; this process lives on either way.
+/// One byte is changed: the module is built, or refused with a log; this process survives in both cases.
 #[test]
 fn a_module_with_a_changed_byte_never_crashes() {
-    // Some changes make the compiler run for ever.
+    // Some changes make the compiler hang.
     let impatient = [("ZEUSM_COMPILER_SECONDS", "5")];
     if !alone("a_module_with_a_changed_byte_never_crashes", &impatient) {
         return;
@@ -105,7 +108,7 @@ fn a_module_with_a_changed_byte_never_crashes() {
     let whole = module();
     let asked = ProptestConfig::default();
     let config = ProptestConfig {
-        // Seconds each, where the compiler has to be stopped.
+        // The time limit in seconds, for modules on which the compiler hangs.
         cases: std::env::var_os("PROPTEST_CASES").map_or(20, |_| asked.cases),
         max_shrink_iters: 0,
         ..asked
@@ -121,11 +124,59 @@ fn a_module_with_a_changed_byte_never_crashes() {
             }
         }
     });
-    // The compiler is there again for whoever comes next.
+    // The compiler works again for the next module.
     must!(
         runtime,
         zeModuleDestroy(runtime.build(&whole, &[]).unwrap())
     );
+}
+
+/// The process that builds modules is killed in the middle of a job, by the system when memory is short for instance.
+#[test]
+fn a_compiler_that_is_killed_at_work_is_replaced() {
+    if !alone("a_compiler_that_is_killed_at_work_is_replaced", &[]) {
+        return;
+    }
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let [compiler] = children()[..] else {
+        panic!("one process builds modules: {:?}", children());
+    };
+    let before = work_of(compiler).unwrap();
+    let killer = thread::spawn(move || {
+        // Reading a job takes microseconds, and building it tens of milliseconds.
+        while work_of(compiler).unwrap() < before + Duration::from_millis(3) {
+            thread::yield_now();
+        }
+        kill(Pid::from_raw(compiler), Signal::SIGKILL).unwrap();
+    });
+    let built = runtime.build(&module(), &[]);
+    killer.join().unwrap();
+    must!(runtime, zeModuleDestroy(built.unwrap()));
+    assert!(!children().contains(&compiler));
+}
+
+/// The processes that this process has started.
+fn children() -> Vec<i32> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    let listed = tasks.flat_map(|task| fs::read_to_string(task.unwrap().path().join("children")));
+    let numbers = listed.collect::<Vec<_>>().join(" ");
+    numbers
+        .split_whitespace()
+        .map(|number| number.parse().unwrap())
+        .collect()
+}
+
+/// How long all threads of a process have run.
+fn work_of(process: i32) -> std::io::Result<Duration> {
+    let mut sum = Duration::ZERO;
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        let times = fs::read_to_string(task?.path().join("schedstat"))?;
+        let ran = times.split_whitespace().next().unwrap().parse().unwrap();
+        sum += Duration::from_nanos(ran);
+    }
+    Ok(sum)
 }
 
 #[test]
@@ -169,20 +220,7 @@ fn kernels_and_arguments_are_checked() {
     );
 
     let list = runtime.immediate(true);
-    let one = groups(1);
-    let launch = |kernel| {
-        call!(
-            runtime,
-            zeCommandListAppendLaunchKernel(
-                list,
-                kernel,
-                &raw const one,
-                ptr::null_mut(),
-                0,
-                ptr::null_mut()
-            )
-        )
-    };
+    let launch = |kernel| runtime.append_launch(list, kernel, 1, ptr::null_mut(), &[]);
     assert_eq!(
         launch(kernel),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,

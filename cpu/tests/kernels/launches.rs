@@ -1,4 +1,4 @@
-//! Launches: right answers, in the right order.
+//! Launches: results and order.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -32,29 +32,6 @@ impl Setup {
         kernel
     }
 
-    /// Appends a launch of so many groups.
-    fn launch(
-        &self,
-        list: sys::ze_command_list_handle_t,
-        kernel: sys::ze_kernel_handle_t,
-        count: u32,
-        signal: sys::ze_event_handle_t,
-        waits: &[sys::ze_event_handle_t],
-    ) {
-        let (groups, mut waits) = (groups(count), waits.to_vec());
-        must!(
-            self.runtime,
-            zeCommandListAppendLaunchKernel(
-                list,
-                kernel,
-                &raw const groups,
-                signal,
-                waits.len() as u32,
-                waits.as_mut_ptr()
-            )
-        );
-    }
-
     /// `work` on one integer for about a tenth of a second.
     fn long(&self, memory: &[u32]) -> sys::ze_kernel_handle_t {
         let kernel = self.kernel("work", 1);
@@ -64,7 +41,7 @@ impl Setup {
     }
 }
 
-/// What `work` leaves of a value.
+/// The result of `work` for a value.
 fn worked(mut value: u32, rounds: u64) -> u32 {
     for _ in 0..rounds {
         value = value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -86,14 +63,16 @@ fn every_kind_of_argument_arrives() {
     for (index, memory) in [&a, &b, &c].into_iter().enumerate() {
         assert_eq!(runtime.set(add, index as u32, memory.as_ptr()), OK);
     }
-    setup.launch(list, add, 2, ptr::null_mut(), &[]);
-    // The arguments are those of the time of the append.
+    setup.runtime.launch(list, add, 2, ptr::null_mut(), &[]);
+    // A launch captures the arguments at the append.
     assert_eq!(runtime.set(add, 0, c.as_ptr()), OK);
     let increase = setup.kernel("increase", 4);
     assert_eq!(runtime.set(increase, 0, c.as_ptr()), OK);
     assert_eq!(runtime.set(increase, 1, 100_u32), OK);
     assert_eq!(runtime.set(increase, 2, [77_u32, 1000]), OK);
-    setup.launch(list, increase, 1, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, increase, 1, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(c, [1111, 1122, 1133, 1144]);
 
@@ -103,14 +82,16 @@ fn every_kind_of_argument_arrives() {
         runtime,
         zeKernelSetArgumentValue(shared_memory, 1, 64, ptr::null())
     );
-    setup.launch(list, shared_memory, 4, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, shared_memory, 4, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(c, [0, 1, 2, 3]);
 }
 
 #[test]
 fn a_global_offset_moves_the_range() {
-    /// Not in the table that the headers declare functions from.
+    /// An extension function, not in the function table of the headers.
     type SetOffset =
         unsafe extern "C" fn(sys::ze_kernel_handle_t, u32, u32, u32) -> sys::ze_result_t;
     let Some(setup) = Setup::new() else { return };
@@ -130,13 +111,13 @@ fn a_global_offset_moves_the_range() {
     // SAFETY: the kernel is alive.
     assert_eq!(unsafe { set_offset(kernel, 2, 0, 0) }, OK);
     let list = runtime.immediate(true);
-    setup.launch(list, kernel, 3, ptr::null_mut(), &[]);
+    setup.runtime.launch(list, kernel, 3, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(memory, [9, 9, 2, 3, 4, 9]);
 }
 
 #[test]
-fn launches_keep_their_place_among_copies_and_fills() {
+fn launches_are_ordered_with_copies_and_fills() {
     let Some(setup) = Setup::new() else { return };
     let runtime = &setup.runtime;
     let list = runtime.immediate(true);
@@ -165,8 +146,12 @@ fn launches_keep_their_place_among_copies_and_fills() {
             )
         );
         assert_eq!(runtime.set(increase, 1, round * 7), OK);
-        setup.launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
-        setup.launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
+        setup
+            .runtime
+            .launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
+        setup
+            .runtime
+            .launch(list, increase, (count / 64) as u32, ptr::null_mut(), &[]);
         must!(
             runtime,
             zeCommandListAppendMemoryCopy(
@@ -192,11 +177,17 @@ fn an_append_does_not_wait_and_events_order_lists() {
     let (first, second) = (runtime.immediate(false), runtime.immediate(false));
     let memory = runtime.shared(&[1]);
     let long = setup.long(memory);
-    // The first waits for the host, the second for the first, and so on from list to list: a submission that waited would
-    // never come back.
-    setup.launch(first, long, 1, events[1], &events[..1]);
-    setup.launch(second, long, 1, events[2], &events[1..2]);
-    setup.launch(first, long, 1, events[3], &events[2..3]);
+    // The first waits for the host, the second for the first, and so on from list to list: a submission that waited
+    // would hang.
+    setup
+        .runtime
+        .launch(first, long, 1, events[1], &events[..1]);
+    setup
+        .runtime
+        .launch(second, long, 1, events[2], &events[1..2]);
+    setup
+        .runtime
+        .launch(first, long, 1, events[3], &events[2..3]);
     assert_eq!(
         call!(runtime, zeEventHostSynchronize(events[3], 10_000_000)),
         sys::ZE_RESULT_NOT_READY
@@ -205,7 +196,7 @@ fn an_append_does_not_wait_and_events_order_lists() {
     must!(runtime, zeEventHostSignal(events[0]));
     must!(runtime, zeEventHostSynchronize(events[3], u64::MAX));
     assert_eq!(memory[0], worked(1, 90_000_000));
-    // Whoever sees the last sees those before it.
+    // A thread that sees the last one complete sees the earlier ones complete.
     for event in &events {
         must!(runtime, zeEventQueryStatus(*event));
     }
@@ -229,15 +220,15 @@ fn a_timestamp_is_about_as_long_as_its_kernel() {
     let list = runtime.immediate(true);
     let long = setup.long(memory);
     let begun = Instant::now();
-    setup.launch(list, long, 1, event, &[]);
+    setup.runtime.launch(list, long, 1, event, &[]);
     must!(runtime, zeEventHostSynchronize(event, u64::MAX));
     let elapsed = begun.elapsed().as_nanos() as u64;
     let mut times = sys::ze_kernel_timestamp_result_t::default();
     must!(runtime, zeEventQueryKernelTimestamp(event, &raw mut times));
-    let told = times.global.kernelEnd - times.global.kernelStart;
+    let duration = times.global.kernelEnd - times.global.kernelStart;
     assert!(
-        told <= elapsed && told >= elapsed / 4,
-        "{told} ns of {elapsed} ns"
+        duration <= elapsed && duration >= elapsed / 4,
+        "{duration} ns of {elapsed} ns"
     );
 }
 
@@ -249,13 +240,13 @@ fn a_timeout_is_kept_while_a_kernel_runs() {
     let memory = runtime.shared(&[1]);
     let list = runtime.immediate(true);
     let long = setup.long(memory);
-    // A busy machine may keep a thread waiting for longer than that, but not each time.
+    // On a busy machine a thread may wait longer than that, but not each time.
     let is_kept = (0..10).any(|_| {
         must!(runtime, zeEventHostReset(event));
         for _ in 0..4 {
-            setup.launch(list, long, 1, ptr::null_mut(), &[]);
+            setup.runtime.launch(list, long, 1, ptr::null_mut(), &[]);
         }
-        setup.launch(list, long, 1, event, &[]);
+        setup.runtime.launch(list, long, 1, event, &[]);
         let begun = Instant::now();
         let answer = call!(runtime, zeEventHostSynchronize(event, 1_000_000));
         let waited = begun.elapsed();
@@ -310,12 +301,16 @@ fn a_regular_list_runs_again_and_again() {
     assert_eq!(runtime.set(increase, 0, x.as_ptr()), OK);
     assert_eq!(runtime.set(increase, 1, 1_u32), OK);
     assert_eq!(runtime.set(increase, 2, [0_u32, 2]), OK);
-    setup.launch(list, increase, 16, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, increase, 16, ptr::null_mut(), &[]);
     must!(
         runtime,
         zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
     );
-    setup.launch(list, increase, 8, ptr::null_mut(), &[]);
+    setup
+        .runtime
+        .launch(list, increase, 8, ptr::null_mut(), &[]);
     must!(runtime, zeCommandListClose(list));
     must!(runtime, zeKernelDestroy(increase));
     for _ in 0..100 {
@@ -344,13 +339,13 @@ fn independent_lists_run_at_the_same_time() {
     let (x, y) = (runtime.shared(&[1]), runtime.shared(&[1]));
     let long = setup.long(x);
     for _ in 0..5 {
-        setup.launch(slow, long, 1, ptr::null_mut(), &[]);
+        setup.runtime.launch(slow, long, 1, ptr::null_mut(), &[]);
     }
-    setup.launch(slow, long, 1, events[0], &[]);
+    setup.runtime.launch(slow, long, 1, events[0], &[]);
     let short = setup.kernel("work", 1);
     assert_eq!(runtime.set(short, 0, y.as_ptr()), OK);
     assert_eq!(runtime.set(short, 1, 10_u64), OK);
-    setup.launch(quick, short, 1, events[1], &[]);
+    setup.runtime.launch(quick, short, 1, events[1], &[]);
     must!(runtime, zeEventHostSynchronize(events[1], u64::MAX));
     assert_eq!(y[0], worked(1, 10));
     let busy = call!(runtime, zeEventQueryStatus(events[0]));
@@ -371,14 +366,16 @@ fn several_threads_launch_one_kernel() {
             scope.spawn(move || {
                 let runtime = &setup.runtime;
                 let list = runtime.immediate(true);
-                // Kernels of one name share what they were compiled to, and nothing of what is set on them.
+                // Kernels of the same name share the compiled code, but not their arguments.
                 let increase = setup.kernel("increase", 8);
                 let memory = runtime.shared(&[0; 64]);
                 assert_eq!(runtime.set(increase, 0, memory.as_ptr()), OK);
                 assert_eq!(runtime.set(increase, 1, thread), OK);
                 assert_eq!(runtime.set(increase, 2, [0_u32, 1]), OK);
                 for _ in 0..500 {
-                    setup.launch(list, increase, 8, ptr::null_mut(), &[]);
+                    setup
+                        .runtime
+                        .launch(list, increase, 8, ptr::null_mut(), &[]);
                 }
                 assert_eq!(runtime.synchronize(list), OK);
                 assert!(memory.iter().all(|&value| value == 500 * (thread + 1)));
@@ -390,7 +387,7 @@ fn several_threads_launch_one_kernel() {
 }
 
 #[test]
-fn group_counts_in_memory_are_read_when_the_turn_comes() {
+fn indirect_group_counts_are_read_at_execution() {
     let Some(setup) = Setup::new() else { return };
     let runtime = &setup.runtime;
     let list = runtime.immediate(true);
@@ -440,13 +437,15 @@ fn an_empty_launch_still_signals() {
     let event = runtime.events(1)[0];
     let memory = runtime.shared(&[1]);
     let list = runtime.immediate(true);
-    setup.launch(list, setup.long(memory), 0, event, &[]);
+    setup
+        .runtime
+        .launch(list, setup.long(memory), 0, event, &[]);
     must!(runtime, zeEventHostSynchronize(event, u64::MAX));
     assert_eq!(memory[0], 1);
 }
 
 #[test]
-fn a_cooperative_launch_keeps_to_the_count_that_was_suggested() {
+fn a_cooperative_launch_is_limited_to_the_suggested_count() {
     let Some(setup) = Setup::new() else { return };
     let runtime = &setup.runtime;
     let memory = runtime.shared(&[1]);
@@ -487,7 +486,9 @@ fn freeing_memory_of_a_running_kernel_is_safe() {
         let kernel = setup.kernel("work", 64);
         assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
         assert_eq!(runtime.set(kernel, 1, 10_u64), OK);
-        setup.launch(list, kernel, 1 << 14, ptr::null_mut(), &[]);
+        setup
+            .runtime
+            .launch(list, kernel, 1 << 14, ptr::null_mut(), &[]);
         must!(runtime, zeKernelDestroy(kernel));
         must!(
             runtime,

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+#[path = "../common/counter.rs"]
+mod counter;
 mod launches;
 mod modules;
 mod order;

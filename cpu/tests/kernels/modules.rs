@@ -1,4 +1,4 @@
-//! Building modules and asking about them.
+//! Building and querying modules.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -6,7 +6,7 @@ use std::ptr;
 use level_zero_sys as sys;
 
 use super::programs::{self, module};
-use super::runtime::{Runtime, call, description, groups, must};
+use super::runtime::{Runtime, call, description, must};
 
 #[test]
 fn a_module_names_its_kernels() {
@@ -51,7 +51,7 @@ fn a_module_names_its_kernels() {
 }
 
 #[test]
-fn a_kernel_tells_what_its_source_says() {
+fn kernel_properties_match_the_source() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
@@ -111,7 +111,7 @@ fn a_kernel_tells_what_its_source_says() {
 }
 
 #[test]
-fn the_device_lists_what_the_compiler_takes() {
+fn the_device_reports_the_compiler_s_capabilities() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
@@ -156,18 +156,7 @@ fn constant(runtime: &Runtime, module: sys::ze_module_handle_t) -> u32 {
         sys::ZE_RESULT_SUCCESS
     );
     let list = runtime.immediate(true);
-    let groups = groups(1);
-    must!(
-        runtime,
-        zeCommandListAppendLaunchKernel(
-            list,
-            kernel,
-            &raw const groups,
-            ptr::null_mut(),
-            0,
-            ptr::null_mut()
-        )
-    );
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), sys::ZE_RESULT_SUCCESS);
     must!(runtime, zeCommandListDestroy(list));
     must!(runtime, zeKernelDestroy(kernel));
@@ -286,18 +275,7 @@ fn modules_that_need_each_other_are_linked() {
         sys::ZE_RESULT_SUCCESS
     );
     let list = runtime.immediate(true);
-    let four = groups(4);
-    must!(
-        runtime,
-        zeCommandListAppendLaunchKernel(
-            list,
-            kernel,
-            &raw const four,
-            ptr::null_mut(),
-            0,
-            ptr::null_mut()
-        )
-    );
+    runtime.launch(list, kernel, 4, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), sys::ZE_RESULT_SUCCESS);
     assert_eq!(memory, [1234; 4]);
 }

@@ -1,4 +1,4 @@
-//! What lies between launches: barriers, signals and fences tell of their place although OpenCL keeps the order.
+//! The order of barriers, signals and fences between launches, which OpenCL orders itself.
 
 use std::ptr;
 use std::thread;
@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
+use super::counter::counter_event;
 use super::programs::module;
-use super::runtime::{Runtime, call, groups, must};
+use super::runtime::{Runtime, call, must};
 
 /// A runtime, and `work` set up for some rounds.
 fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {
@@ -22,14 +23,14 @@ fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {
     Some((runtime, kernel))
 }
 
-/// A runtime and events, for several threads to look at.
+/// A runtime and events, for several threads.
 struct Watched<'a>(&'a Runtime, &'a [sys::ze_event_handle_t]);
 
 // SAFETY: handles are numbers, and the library is thread-safe.
 unsafe impl Sync for Watched<'_> {}
 
 impl Watched<'_> {
-    /// Waits for the last event, `timeout` nanoseconds at a time, and looks at all others.
+    /// Waits for the last event, `timeout` nanoseconds at a time, and checks all others.
     fn see(&self, timeout: u64) {
         let Self(runtime, [others @ .., last]) = self else {
             unreachable!()
@@ -41,28 +42,8 @@ impl Watched<'_> {
     }
 }
 
-fn launch(
-    runtime: &Runtime,
-    list: sys::ze_command_list_handle_t,
-    kernel: sys::ze_kernel_handle_t,
-    signal: sys::ze_event_handle_t,
-) {
-    let groups = groups(1);
-    must!(
-        runtime,
-        zeCommandListAppendLaunchKernel(
-            list,
-            kernel,
-            &raw const groups,
-            signal,
-            0,
-            ptr::null_mut()
-        )
-    );
-}
-
 #[test]
-fn whoever_sees_a_launch_sees_what_was_told_before_it() {
+fn a_completed_launch_implies_that_earlier_ones_are_complete() {
     let Some((runtime, kernel)) = setup(1000) else {
         return;
     };
@@ -72,19 +53,19 @@ fn whoever_sees_a_launch_sees_what_was_told_before_it() {
         unreachable!()
     };
     for _ in 0..300 {
-        launch(&runtime, list, kernel, first);
+        runtime.launch(list, kernel, 1, first, &[]);
         must!(
             runtime,
             zeCommandListAppendBarrier(list, barrier, 0, ptr::null_mut())
         );
-        launch(&runtime, list, kernel, second);
+        runtime.launch(list, kernel, 1, second, &[]);
         must!(runtime, zeCommandListAppendSignalEvent(list, signal));
         must!(
             runtime,
             zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
         );
-        launch(&runtime, list, kernel, last);
-        // Some sleep, some ask again and again: either way may be the one that makes the ends known.
+        runtime.launch(list, kernel, 1, last, &[]);
+        // Some threads sleep and some poll, as each may drain the queue.
         let watched = Watched(&runtime, &events);
         thread::scope(|scope| {
             for timeout in [u64::MAX, 1_000, 0] {
@@ -106,13 +87,13 @@ fn a_barrier_that_waits_for_its_own_event_holds_launches_back() {
     };
     let list = runtime.immediate(false);
     let mut events = runtime.events(2);
-    launch(&runtime, list, kernel, ptr::null_mut());
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
     let own = events[0];
     must!(
         runtime,
         zeCommandListAppendBarrier(list, own, 1, events.as_mut_ptr())
     );
-    launch(&runtime, list, kernel, events[1]);
+    runtime.launch(list, kernel, 1, events[1], &[]);
     assert_eq!(
         call!(runtime, zeEventHostSynchronize(events[1], 5_000_000)),
         sys::ZE_RESULT_NOT_READY
@@ -130,7 +111,7 @@ fn thousands_of_barriers_and_launches_end() {
     let (list, other) = (runtime.immediate(false), runtime.immediate(false));
     let mut event = runtime.events(1);
     for _ in 0..3000 {
-        launch(&runtime, list, kernel, ptr::null_mut());
+        runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
         for _ in 0..3 {
             must!(
                 runtime,
@@ -138,26 +119,26 @@ fn thousands_of_barriers_and_launches_end() {
             );
         }
     }
-    launch(&runtime, list, kernel, event[0]);
+    runtime.launch(list, kernel, 1, event[0], &[]);
     must!(
         runtime,
         zeCommandListAppendWaitOnEvents(other, 1, event.as_mut_ptr())
     );
-    launch(&runtime, other, kernel, ptr::null_mut());
+    runtime.launch(other, kernel, 1, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(other), OK);
     assert_eq!(call!(runtime, zeEventQueryStatus(event[0])), OK);
     assert_eq!(runtime.synchronize(list), OK);
 }
 
 #[test]
-fn barriers_that_wait_for_each_other_behind_a_launch_take_no_room() {
+fn chained_barriers_behind_a_launch_take_bounded_memory() {
     let Some((runtime, kernel)) = setup(30_000_000) else {
         return;
     };
     let list = runtime.immediate(false);
     let events = runtime.events(80);
-    // Each barrier meets the one before twice: by its event and by the order of the list.
-    launch(&runtime, list, kernel, events[0]);
+    // Each barrier follows the previous one twice: by its event and by the order of the list.
+    runtime.launch(list, kernel, 1, events[0], &[]);
     for index in 1..80 {
         let (mut awaited, signal) = (events[index - 1], events[index]);
         must!(
@@ -165,7 +146,7 @@ fn barriers_that_wait_for_each_other_behind_a_launch_take_no_room() {
             zeCommandListAppendBarrier(list, signal, 1, &raw mut awaited)
         );
     }
-    launch(&runtime, list, kernel, ptr::null_mut());
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
     assert_eq!(
         call!(runtime, zeEventQueryStatus(events[79])),
         sys::ZE_RESULT_NOT_READY
@@ -176,7 +157,7 @@ fn barriers_that_wait_for_each_other_behind_a_launch_take_no_room() {
     }
 }
 
-/// What `work` leaves of a value.
+/// The result of `work` for a value.
 fn worked(value: u32, rounds: u64) -> u32 {
     (0..rounds).fold(value, |value, _| {
         value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
@@ -221,7 +202,7 @@ fn a_wait_for_copies_behind_barriers_waits_for_the_kernel_before_them() {
     assert_eq!(runtime.set(kernel, 0, source.as_ptr()), OK);
     for round in 0..30 {
         (source[0], a[0], b[0]) = (round, 0, 0);
-        launch(&runtime, list, kernel, ptr::null_mut());
+        runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
         barrier(&runtime, list);
         copy(&runtime, list, a, source);
         copy(&runtime, list, b, source);
@@ -248,8 +229,8 @@ fn lists_are_destroyed_right_after_their_kernels() {
                 let event = runtime.events(1)[0];
                 for round in 0..300 {
                     let list = runtime.immediate((round + thread) % 2 == 0);
-                    launch(runtime, list, kernel, ptr::null_mut());
-                    launch(runtime, list, kernel, event);
+                    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+                    runtime.launch(list, kernel, 1, event, &[]);
                     if round % 3 == 0 {
                         assert_eq!(runtime.synchronize(list), OK);
                     }
@@ -287,7 +268,7 @@ fn kernels_of_two_lists_take_turns_by_events_that_are_reset() {
             let wait = &raw mut events[mine];
             must!(runtime, zeCommandListAppendWaitOnEvents(list, 1, wait));
             must!(runtime, zeCommandListAppendEventReset(list, events[mine]));
-            launch(&runtime, list, kernel, ptr::null_mut());
+            runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
             barrier(&runtime, list);
             copy(&runtime, list, place, source);
             barrier(&runtime, list);
@@ -307,48 +288,6 @@ fn kernels_of_two_lists_take_turns_by_events_that_are_reset() {
     }
 }
 
-/// A counter-based event of a pool of its own.
-fn counter_event(runtime: &Runtime) -> sys::ze_event_handle_t {
-    /// `ze_event_pool_counter_based_exp_desc_t`.
-    #[repr(C)]
-    struct CounterBased {
-        stype: sys::ze_structure_type_t,
-        next: *const std::ffi::c_void,
-        flags: u32,
-    }
-    let counter = CounterBased {
-        stype: sys::ze_structure_type_t(0x20014),
-        next: ptr::null(),
-        flags: 1,
-    };
-    let desc = sys::ze_event_pool_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-        pNext: (&raw const counter).cast(),
-        count: 1,
-        flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0,
-    };
-    let (mut pool, mut event) = (ptr::null_mut(), ptr::null_mut());
-    must!(
-        runtime,
-        zeEventPoolCreate(
-            runtime.context,
-            &raw const desc,
-            0,
-            ptr::null_mut(),
-            &raw mut pool
-        )
-    );
-    let desc = sys::ze_event_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
-        ..Default::default()
-    };
-    must!(
-        runtime,
-        zeEventCreate(pool, &raw const desc, &raw mut event)
-    );
-    event
-}
-
 #[test]
 fn in_order_lists_with_counter_based_events_see_whole_results() {
     const ROUNDS: u64 = 20_000;
@@ -357,25 +296,15 @@ fn in_order_lists_with_counter_based_events_see_whole_results() {
         return;
     };
     let (producer, consumer) = (runtime.immediate(true), runtime.immediate(true));
-    let (produced, consumed) = (counter_event(&runtime), counter_event(&runtime));
-    let groups = groups(1);
+    let event = || counter_event(runtime.library, runtime.context).0;
+    let (produced, consumed) = (event(), event());
     for _ in 0..10 {
         let (value, log) = (runtime.shared(&[1]), runtime.shared(&[0; STEPS]));
         assert_eq!(runtime.set(kernel, 0, value.as_ptr()), OK);
         for place in log.chunks_mut(1) {
-            // The events are reused for each step, and mean the latest command that signals them.
-            let (mut ready, mut taken) = (produced, consumed);
-            must!(
-                runtime,
-                zeCommandListAppendLaunchKernel(
-                    producer,
-                    kernel,
-                    &raw const groups,
-                    produced,
-                    1,
-                    &raw mut taken
-                )
-            );
+            // The events are reused for each step, and refer to the latest command that signals them.
+            let mut ready = produced;
+            runtime.launch(producer, kernel, 1, produced, &[consumed]);
             must!(
                 runtime,
                 zeCommandListAppendMemoryCopy(

@@ -7,7 +7,7 @@ use spirv::{
     FunctionControl, MemoryModel, StorageClass, Word,
 };
 
-/// A builder with what every kernel here needs.
+/// A builder with the common parts of all kernels.
 struct Program {
     b: Builder,
     void: Word,
@@ -178,7 +178,7 @@ pub fn module() -> Vec<u8> {
     p.bytes()
 }
 
-/// `work`: a loop that no compiler can see through, as each round depends on memory.
+/// `work`: a loop that a compiler cannot optimise away, as each round depends on memory.
 fn work(p: &mut Program, int: Word, long: Word, global: Word) {
     let boolean = p.b.type_bool();
     let (zero, one) = (p.b.constant_bit64(long, 0), p.b.constant_bit64(long, 1));
@@ -215,8 +215,8 @@ fn work(p: &mut Program, int: Word, long: Word, global: Word) {
     p.end();
 }
 
-/// Two modules that only make a program together: the kernel `whole(x)` of the first calls a function of the second,
-/// which gives `value`.
+/// Two modules that must be linked: the kernel `whole(x)` of the first calls a function of the second, which gives
+/// `value`.
 pub fn halves(value: u32) -> [Vec<u8>; 2] {
     let linkage = |kind| {
         [

@@ -1,4 +1,4 @@
-//! The library under test, opened by path, with what every test needs of it.
+//! The library under test, opened by path, with helpers for all tests.
 
 use std::env;
 use std::ffi::{CString, c_char, c_void};
@@ -23,7 +23,7 @@ macro_rules! must {
 }
 pub(crate) use {call, must};
 
-/// Where the Makefile says that an OpenCL runtime is; then there is no excuse.
+/// The variable by which the Makefile names an OpenCL runtime; tests are not skipped then.
 const OPENCL: &str = "ZEUSM_OPENCL_LIBRARY";
 
 pub struct Runtime {
@@ -34,7 +34,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// The library, in the way that `ZEUSM_TEST_MODE` says: in the loader's place, or as a driver behind the loader.
+    /// The library, opened as `ZEUSM_TEST_MODE` selects: in the loader's place, or as a driver behind the loader.
     pub fn open() -> Self {
         let library = match env::var("ZEUSM_TEST_MODE").as_deref() {
             // Cargo leaves it beside the test's executable.
@@ -78,9 +78,9 @@ impl Runtime {
         runtime
     }
 
-    /// The library, if it can build modules. Without an OpenCL runtime, the test says so and ends; with one named by
-    /// the environment, it must do. Behind the validation layer of Debian 12 it ends too: that layer refuses the
-    /// in-order lists which kernels are submitted to here.
+    /// The library, if it can build modules. Without an OpenCL runtime the test is skipped, unless the environment
+    /// names one. Behind the validation layer of Debian 12 it is skipped, too, as that layer rejects the in-order lists
+    /// of these tests.
     pub fn with_compiler() -> Option<Self> {
         if env::var("ZEUSM_TEST_MODE").as_deref() == Ok("validated") {
             eprintln!("skipped: the validation layer does not know in-order lists");
@@ -166,7 +166,7 @@ impl Runtime {
         String::from_utf8(text).unwrap()
     }
 
-    /// A kernel, or the code that says why not.
+    /// A kernel, or the code of the error.
     pub fn kernel(
         &self,
         module: sys::ze_module_handle_t,
@@ -215,6 +215,42 @@ impl Runtime {
             zeCommandListCreateImmediate(self.context, self.device, &raw const desc, &raw mut list)
         );
         list
+    }
+
+    /// Appends a launch of `count` groups; the result is its code.
+    pub fn append_launch(
+        &self,
+        list: sys::ze_command_list_handle_t,
+        kernel: sys::ze_kernel_handle_t,
+        count: u32,
+        signal: sys::ze_event_handle_t,
+        waits: &[sys::ze_event_handle_t],
+    ) -> ze_result_t {
+        let (groups, mut waits) = (groups(count), waits.to_vec());
+        call!(
+            self,
+            zeCommandListAppendLaunchKernel(
+                list,
+                kernel,
+                &raw const groups,
+                signal,
+                waits.len() as u32,
+                waits.as_mut_ptr()
+            )
+        )
+    }
+
+    /// As [`append_launch`](Self::append_launch), which must succeed.
+    pub fn launch(
+        &self,
+        list: sys::ze_command_list_handle_t,
+        kernel: sys::ze_kernel_handle_t,
+        count: u32,
+        signal: sys::ze_event_handle_t,
+        waits: &[sys::ze_event_handle_t],
+    ) {
+        let code = self.append_launch(list, kernel, count, signal, waits);
+        assert_eq!(code, ZE_RESULT_SUCCESS);
     }
 
     /// Waits for an immediate list.
@@ -296,7 +332,7 @@ impl Runtime {
         memory
     }
 
-    /// What the runtime has to say about the last error of this thread.
+    /// The description of the thread's last error.
     pub fn last_error(&self) -> String {
         type Describe =
             unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> ze_result_t;

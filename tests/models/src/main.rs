@@ -2,7 +2,8 @@
 //! every value that the memory model lets them read.
 //!
 //! The code is that of the crates, file by file, compiled with loom's types in the place of the standard library's:
-//! those of `crate::process` and of the engine's `meeting`. What a file calls beyond that is replaced by a few lines.
+//! those of `crate::process`, of the Python module's `crate::atomic` and of the engine's `primitives`. What a file calls
+//! beyond that is replaced by a few lines.
 //!
 //! Time limits are not modelled, nor is the engine's helper thread, which never ends: loom takes that for a deadlock.
 //! The pool's sums of bytes are the standard library's atomics: they change at the pool's locks, not between them.
@@ -16,22 +17,22 @@ use std::time::Instant;
 
 use loom::model::Builder;
 
-#[path = "../../../cpu/src/clock.rs"]
-mod clock;
 mod engine;
 mod error;
+mod fork_safe;
 mod local;
+mod pins;
 mod pool;
 mod process;
-mod renew;
-mod uses;
+mod system;
 
 use error::Result;
+use process::atomic;
 
 /// A model: its name, the most preemptions in an interleaving (all of them, without a number), and the model itself.
 type Model = (&'static str, Option<usize>, fn());
 
-const MODELS: &[&[Model]] = &[uses::MODELS, local::MODELS, engine::MODELS, pool::MODELS];
+const MODELS: &[&[Model]] = &[pins::MODELS, local::MODELS, engine::MODELS, pool::MODELS];
 
 /// Runs the models whose names contain the first argument.
 fn main() -> ExitCode {

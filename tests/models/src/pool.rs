@@ -1,4 +1,4 @@
-//! The pool: its shards, classes, nearby places and cache, with a provider that only counts.
+//! The pool: its shards, size classes, shard cache and chunk cache, over a provider that only counts.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -8,31 +8,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use loom::thread;
 
-use self::coarse::Coarse;
+use self::address_map::{Lookup, lookup};
+use self::chunks::ChunkAllocator;
 use self::inner::Inner;
 use self::options::{Growth, Options};
 use self::provider::Provider;
-use self::ranges::{Found, find};
 use crate::{Model, Result};
 
-#[path = "../../../src/pool/class.rs"]
-mod class;
-#[path = "../../../src/pool/coarse.rs"]
-mod coarse;
+#[path = "../../../src/pool/address_map.rs"]
+mod address_map;
+#[path = "../../../src/pool/chunks.rs"]
+mod chunks;
 #[path = "../../../src/pool/failure.rs"]
 mod failure;
 #[path = "../../../src/pool/inner.rs"]
 mod inner;
-#[path = "../../../src/pool/nearby.rs"]
-mod nearby;
+
 #[path = "../../../src/pool/options.rs"]
 mod options;
 #[path = "../../../src/pool/provider.rs"]
 mod provider;
-#[path = "../../../src/pool/ranges.rs"]
-mod ranges;
 #[path = "../../../src/pool/shard.rs"]
 mod shard;
+#[path = "../../../src/pool/shard_cache.rs"]
+mod shard_cache;
+#[path = "../../../src/pool/size_class.rs"]
+mod size_class;
 #[path = "../../../src/pool/sizes.rs"]
 mod sizes;
 #[path = "../../../src/pool/slab.rs"]
@@ -57,15 +58,15 @@ pub const MODELS: &[Model] = &[
         Some(4),
         beside_a_trim,
     ),
-    ("pool: a limit that holds one block", Some(4), one_at_a_time),
+    ("pool: a limit of one block", Some(4), one_at_a_time),
 ];
 
-/// Two blocks of this size make a slab, and a shard takes one at a time: the other is there for another thread.
+/// Two blocks of this size make a slab. A shard takes one at a time, so that the other is left for another thread.
 const SMALL: usize = 64 << 10;
 const SLAB: usize = 2 * SMALL;
 const LARGE: usize = 2 << 20;
 
-/// Addresses that are used once.
+/// Provides addresses without memory, each of them once.
 #[derive(Debug, Default)]
 struct Addresses {
     given: AtomicUsize,
@@ -84,12 +85,13 @@ unsafe impl Provider for Addresses {
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
-        assert_eq!(find(address.addr().get()), Found::Elsewhere, "still served");
+        let found = lookup(address.addr().get());
+        assert_eq!(found, Lookup::NotPooled, "still registered");
         self.out.fetch_sub(size, Ordering::Relaxed);
     }
 }
 
-/// A pool, and the blocks that its users have.
+/// A pool, and the addresses of the allocated blocks.
 struct World {
     inner: Inner<Addresses>,
     provider: Arc<Addresses>,
@@ -109,10 +111,10 @@ impl World {
             ..Options::default()
         };
         let provider = Arc::<Addresses>::default();
-        let most = Arc::new(AtomicUsize::new(limit.unwrap_or(usize::MAX)));
-        let coarse = Coarse::new(Arc::clone(&provider), options, most, shards);
+        let limit = Arc::new(AtomicUsize::new(limit.unwrap_or(usize::MAX)));
+        let chunks = ChunkAllocator::new(Arc::clone(&provider), options, limit, shards);
         Arc::new(Self {
-            inner: Inner::new(coarse, shards),
+            inner: Inner::new(chunks, shards),
             provider,
             owned: Mutex::default(),
         })
@@ -122,20 +124,23 @@ impl World {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a block, looks at it, and gives it back; whether there was one.
+    /// Allocates, looks up and frees a block; `false` when the allocation failed.
     fn cycle(&self, shard: usize, size: usize) -> bool {
-        let Ok(piece) = self.inner.allocate(shard, size - 8, 0) else {
+        let Ok(block) = self.inner.allocate(shard, size - 8, 0) else {
             return false;
         };
-        let address = piece.address().addr().get();
+        let address = block.address().addr().get();
         assert!(self.owned().insert(address), "the block has two owners");
-        assert_eq!(find(address), Found::Used(address..address + size - 8));
+        assert_eq!(
+            lookup(address),
+            Lookup::Allocated(address..address + size - 8)
+        );
         self.owned().remove(&address);
-        self.inner.free(shard, piece);
+        self.inner.free(shard, block);
         true
     }
 
-    /// All has come back, and goes back.
+    /// Checks that all blocks are free, and that the pool's drop returns all memory to the provider.
     fn end(self: Arc<Self>) {
         let statistics = self.inner.statistics();
         assert_eq!((statistics.used_count, statistics.used_bytes), (0, 0));
@@ -150,7 +155,7 @@ impl World {
     }
 }
 
-/// Two threads, each of which does its part; both succeed.
+/// Runs two threads concurrently; both must succeed.
 fn together(
     world: Arc<World>,
     first: impl FnOnce(&World) -> bool + 'static,
@@ -188,7 +193,7 @@ fn beside_a_trim() {
     });
 }
 
-/// Where the limit is that of one block, one thread may be refused while the other has it, and none afterwards.
+/// The limit allows one block: a thread may be refused while the other one has it, and not afterwards.
 fn one_at_a_time() {
     let try_it = |shard| {
         move |world: &World| {

@@ -1,4 +1,4 @@
-//! In the place of `crate::process`: its locks and atomics, made of loom's.
+//! In the place of `crate::process`: its locks and atomics, made of loom's; and what a child renews in the CPU runtime.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,6 +7,7 @@ use std::sync::{PoisonError, RwLock as StdRwLock};
 #[path = "../../../src/process/local.rs"]
 mod local;
 
+pub(crate) use crate::fork_safe;
 pub(crate) use local::Local;
 pub use loom::sync::MutexGuard;
 

@@ -1,8 +1,8 @@
 //! A deterministic simulation of the engine: seeded random programs on a fake native runtime, without threads.
 //!
-//! One thread takes random steps: the next call of one of several virtual host threads, a job of the workers, or a step of
-//! the native runtime, which begins and ends commands and calls back when it pleases. What happened when is compared
-//! with a reference that knows nothing of how the engine works.
+//! One thread takes random steps: the next call of one of several virtual host threads, a job of the workers, or a step
+//! of the native runtime, which starts and ends commands and calls back at random. The log is compared with a reference
+//! that is independent of the engine's implementation.
 //!
 //! `ZEUSM_SIMULATIONS=1000000 cargo test --release -p zeusm-cpu --lib simulation` runs as many programs of each kind;
 //! `ZEUSM_SIMULATION=N` only the one with that number, which a failure names.

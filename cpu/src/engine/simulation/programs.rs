@@ -1,4 +1,5 @@
-//! Programs of any shape, with events that are signalled once: which commands run does not depend on the steps.
+//! Random programs with events that are signalled once, so that the set of commands that run does not depend on the
+//! schedule.
 
 use std::sync::Arc;
 
@@ -6,9 +7,9 @@ use smallvec::SmallVec;
 
 use super::world::{Behaviour, Logged, Moment, World, engine, is_idle, run_job};
 use super::{Random, simulate};
-use crate::clock::Deadline;
 use crate::engine::stream::WINDOW;
 use crate::engine::{Kind, Order, Pins, Signal, Stream, dispatch};
+use crate::system::clock::Deadline;
 
 /// A command of a program.
 struct Command {
@@ -21,7 +22,7 @@ struct Command {
 }
 
 impl Command {
-    /// Whether it leaves nothing in the log: a marker, or a native command that the native runtime never got.
+    /// Whether it leaves no entry in the log: a marker, or a native command that was never enqueued.
     fn is_traceless(&self) -> bool {
         let is_native = matches!(self.kind, Kind::Native | Kind::NativeDeferred);
         self.kind == Kind::Marker || is_native && matches!(self.behaviour, Behaviour::Panics)
@@ -56,14 +57,14 @@ impl Program {
                 [Kind::Marker, Kind::Short, Kind::Long, Kind::Short]
             };
             let orders = [
-                Order::Loose,
-                Order::Loose,
-                Order::After,
-                Order::Gate,
-                Order::Strict,
+                Order::Unordered,
+                Order::Unordered,
+                Order::AfterEarlier,
+                Order::BeforeLater,
+                Order::Barrier,
             ];
             let behaviours = [Behaviour::Fails, Behaviour::Panics];
-            // Most wait for what was submitted before; a few for what comes later, which may well never happen.
+            // Most wait for earlier commands; a few for later ones, which may never run.
             let reach = if random.percent(5) { count } else { number };
             let waits = (0..random.below(3)).filter_map(|_| {
                 let choice = random.below(reach + host.len());
@@ -81,7 +82,7 @@ impl Program {
             Command {
                 list,
                 order: if in_order[list] {
-                    Order::Strict
+                    Order::Barrier
                 } else {
                     *random.pick(&orders)
                 },
@@ -102,14 +103,18 @@ impl Program {
         }
     }
 
-    /// What a command follows, given the order of submission of its list.
+    /// The commands that a command follows, given the order of submission of its list.
     fn follows(&self, list: &[usize], place: usize) -> Vec<usize> {
         let all = matches!(
             self.commands[list[place]].order,
-            Order::After | Order::Strict
+            Order::AfterEarlier | Order::Barrier
         );
-        let is_barrier =
-            |number: &usize| matches!(self.commands[*number].order, Order::Gate | Order::Strict);
+        let is_barrier = |number: &usize| {
+            matches!(
+                self.commands[*number].order,
+                Order::BeforeLater | Order::Barrier
+            )
+        };
         list[..place]
             .iter()
             .copied()
@@ -117,8 +122,8 @@ impl Program {
             .collect()
     }
 
-    /// The reference: which signals are set in the end, when commands run one after another. With `fifo`, a command also
-    /// waits for the whole list before it, which is legal and may complete fewer.
+    /// The reference: the signals that are set in the end, when commands run one after another. With `fifo`, a command
+    /// also waits for the whole list before it, which is legal and may complete fewer.
     fn reference(&self, lists: &[Vec<usize>], fifo: bool) -> Vec<bool> {
         let mut set = vec![false; self.commands.len()];
         set.extend(&self.host);
@@ -200,7 +205,7 @@ impl<'a> Run<'a> {
         self.signals.iter().map(|signal| signal.is_set()).collect()
     }
 
-    /// What sees a command complete sees everything complete that it follows and waited for.
+    /// When a command is complete, all commands that it follows or waited for are complete.
     fn check_visibility(&self) {
         let set = self.is_set();
         for list in &self.lists {
@@ -215,7 +220,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// When each signal was set at the earliest, as far as the log tells: at the end of its command.
+    /// The earliest time at which each signal was set according to the log: the end of its command.
     fn check_log(&self) {
         let log = self.world.log.lock();
         let mut begun = vec![None; self.signals.len()];
@@ -228,7 +233,7 @@ impl<'a> Run<'a> {
                 Moment::End(id) | Moment::HostSignal(id) => ended[id] = Some(time),
             }
         }
-        // The end of what leaves no trace is the latest end of what it needs.
+        // The end of a command without a log entry is the latest end of the commands that it follows or waited for.
         let set = self.is_set();
         for number in 0..set.len() {
             let command = self.program.commands.get(number);
@@ -284,16 +289,16 @@ impl<'a> Run<'a> {
                 let command = &self.program.commands[*number];
                 command.kind != Kind::Marker && !matches!(command.behaviour, Behaviour::Fine)
             });
-            let answer = stream.synchronize(Deadline::Now);
+            let outcome = stream.synchronize(Deadline::Now);
             if all {
-                assert_eq!(answer.is_err(), failed);
+                assert_eq!(outcome.is_err(), failed);
                 assert_eq!(
                     stream.synchronize(Deadline::Now),
                     Ok(true),
-                    "an error is told once"
+                    "an error is reported once"
                 );
             } else {
-                assert_eq!(answer, Ok(false));
+                assert_eq!(outcome, Ok(false));
             }
         }
     }
@@ -336,7 +341,7 @@ fn any_program_runs_in_a_legal_order() {
     });
 }
 
-/// Keeps panics on purpose from the output.
+/// Suppresses the messages of deliberate panics.
 fn silence() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,5 +1,5 @@
-//! Real threads on the real engine, with a native runtime that is another thread: what waits must come back, and only when
-//! everything that it waits for has ended.
+//! Real threads on the real engine, with a native runtime that is another thread: each wait must return, and only when
+//! everything that it waits for is complete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 
 use super::Random;
 use super::world::{Behaviour, Logged, Moment, World};
-use crate::clock::Deadline;
 use crate::engine::{Kind, Order, Pins, Signal, Stream};
+use crate::system::clock::Deadline;
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 150;
 
-/// Submits some commands and waits for them, in one of the ways there are.
+/// Submits some commands and waits for them in a random way.
 fn round(stream: &Stream, world: &Arc<World>, next: &AtomicUsize, random: &mut Random) {
     let kinds = [
         Kind::Native,
@@ -41,9 +41,9 @@ fn round(stream: &Stream, world: &Arc<World>, next: &AtomicUsize, random: &mut R
             world: Arc::clone(world),
         };
         let order = if is_last || random.percent(50) {
-            Order::Strict
+            Order::Barrier
         } else {
-            Order::Loose
+            Order::Unordered
         };
         let signal = is_last.then(|| Arc::clone(&signal));
         stream.submit(operation, Pins::new(), order, SmallVec::new(), signal);

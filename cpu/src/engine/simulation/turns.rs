@@ -1,4 +1,4 @@
-//! Programs whose lists take turns by events that are reset, as two sides of a channel do.
+//! Programs whose lists alternate by events that are reset, as the two sides of a channel do.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use smallvec::{SmallVec, smallvec};
 
 use super::world::{Behaviour, Logged, Moment, World, engine, is_idle, run_job};
 use super::{Random, simulate};
-use crate::clock::Deadline;
 use crate::engine::{Kind, Nothing, Order, Pins, Signal, Stream, dispatch};
+use crate::system::clock::Deadline;
 
-/// Two lists that hand something to each other: `signals[side]` is set when it is that side's turn.
+/// Two lists that alternate: `signals[side]` is set when it is that side's turn.
 struct Channel {
     lists: [usize; 2],
     signals: [Arc<Signal>; 2],
@@ -36,7 +36,7 @@ impl Run {
         signal: Option<Arc<Signal>>,
     ) {
         let order = if self.in_order[list] {
-            Order::Strict
+            Order::Barrier
         } else {
             order
         };
@@ -65,13 +65,13 @@ impl Run {
             self.streams[list].submit(
                 Nothing,
                 Pins::new(),
-                Order::Gate,
+                Order::BeforeLater,
                 std::mem::take(&mut waits),
                 None,
             );
         }
         let reset = self.operation(turn, Kind::Short, Behaviour::Resets(mine));
-        self.submit(list, reset, Order::Strict, waits, None);
+        self.submit(list, reset, Order::Barrier, waits, None);
         let last = random.below(4);
         for step in 0..=last {
             let kinds = [
@@ -83,21 +83,21 @@ impl Run {
                 Kind::Marker,
             ];
             let work = self.operation(turn, *random.pick(&kinds), Behaviour::Fine);
-            // The last one signals by itself, now and then, if everything else comes before it.
+            // In some programs the last command signals by itself, if it follows all others.
             if step == last && random.percent(40) {
                 let signal = Arc::clone(&channel.signals[other]);
-                return self.submit(list, work, Order::Strict, Waits::new(), Some(signal));
+                return self.submit(list, work, Order::Barrier, Waits::new(), Some(signal));
             }
-            self.submit(list, work, Order::Loose, Waits::new(), None);
+            self.submit(list, work, Order::Unordered, Waits::new(), None);
             if random.percent(30) {
-                self.streams[list].submit(Nothing, Pins::new(), Order::Strict, Waits::new(), None);
+                self.streams[list].submit(Nothing, Pins::new(), Order::Barrier, Waits::new(), None);
             }
         }
         let signal = Some(Arc::clone(&channel.signals[other]));
-        self.streams[list].submit(Nothing, Pins::new(), Order::Strict, Waits::new(), signal);
+        self.streams[list].submit(Nothing, Pins::new(), Order::Barrier, Waits::new(), signal);
     }
 
-    /// Every turn ran whole, and after the turn before it.
+    /// Every turn ran completely, and after the previous one.
     fn check(&self, channels: &[Channel]) {
         let log = self.world.log.lock();
         let mut at = vec![0; channels.len()];

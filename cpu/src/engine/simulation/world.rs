@@ -1,4 +1,4 @@
-//! What simulated commands run on: operations that keep a log, a fake native runtime, and an engine without threads.
+//! The environment of a simulation: operations that write a log, a fake native runtime, and an engine without threads.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use level_zero_sys as sys;
 
 use super::Random;
-use crate::answer::Answer;
-use crate::engine::workers::{Engine, LANES, SIMULATED};
+use crate::abi::result::ZeResult;
+use crate::engine::workers::{Engine, NATIVE_QUEUES, SIMULATED};
 use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal};
-use crate::sync::{Condvar, Mutex};
+use crate::process::sync::{Condvar, Mutex};
 
 /// What an operation does.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub enum Moment {
 #[derive(Default)]
 pub struct World {
     pub log: Mutex<Vec<Moment>>,
-    lanes: Mutex<Vec<VecDeque<Arc<Fake>>>>,
+    native_queues: Mutex<Vec<VecDeque<Arc<Fake>>>>,
     /// Commands that have ended and whose callback has not been called.
     ended: Mutex<Vec<(Arc<Fake>, Completion)>>,
     /// Whether a thread waits in the native runtime, which has room for one.
@@ -43,7 +43,10 @@ pub struct World {
 impl World {
     pub fn new() -> Arc<Self> {
         let world = Self::default();
-        world.lanes.lock().resize_with(LANES, VecDeque::new);
+        world
+            .native_queues
+            .lock()
+            .resize_with(NATIVE_QUEUES, VecDeque::new);
         Arc::new(world)
     }
 
@@ -51,12 +54,12 @@ impl World {
         self.log.lock().push(moment);
     }
 
-    /// Whether the native runtime has nothing left to do.
+    /// Whether the native runtime is idle.
     pub fn is_idle(&self) -> bool {
-        self.ended.lock().is_empty() && self.lanes.lock().iter().all(VecDeque::is_empty)
+        self.ended.lock().is_empty() && self.native_queues.lock().iter().all(VecDeque::is_empty)
     }
 
-    /// Lets the native runtime go on with something, if there is something.
+    /// Lets the native runtime take a step, if there is one.
     pub fn step(&self, random: &mut Random) {
         let mut ended = self.ended.lock();
         if !ended.is_empty() && random.percent(50) {
@@ -67,14 +70,17 @@ impl World {
             return completion.complete(fake.outcome);
         }
         drop(ended);
-        let mut lanes = self.lanes.lock();
-        let mut busy: Vec<_> = lanes.iter_mut().filter(|lane| !lane.is_empty()).collect();
+        let mut native_queues = self.native_queues.lock();
+        let mut busy: Vec<_> = native_queues
+            .iter_mut()
+            .filter(|queue| !queue.is_empty())
+            .collect();
         if busy.is_empty() {
             return;
         }
         let index = random.below(busy.len());
-        let lane = &mut busy[index];
-        let front = lane.front().cloned().unwrap();
+        let queue = &mut busy[index];
+        let front = queue.front().cloned().unwrap();
         let mut state = front.state.lock();
         if !state.begun {
             state.begun = true;
@@ -83,7 +89,7 @@ impl World {
         self.note(Moment::End(front.id));
         state.ended = true;
         front.changed.notify_all();
-        lane.pop_front();
+        queue.pop_front();
         if let Some(completion) = state.completion.take() {
             self.ended.lock().push((Arc::clone(&front), completion));
         }
@@ -93,7 +99,7 @@ impl World {
 /// A native command.
 struct Fake {
     id: usize,
-    outcome: Answer,
+    outcome: ZeResult,
     state: Mutex<FakeState>,
     changed: Condvar,
     has_waiter: Arc<AtomicBool>,
@@ -144,7 +150,7 @@ pub struct Logged {
 }
 
 impl Logged {
-    fn fault(&self) -> Answer {
+    fn fault(&self) -> ZeResult {
         match self.behaviour {
             Behaviour::Fails => Err(sys::ZE_RESULT_ERROR_UNKNOWN),
             _ => Ok(()),
@@ -161,7 +167,7 @@ impl Operation for Logged {
         if self.kind == Kind::Long { 3 } else { 1 }
     }
 
-    fn run(&self, _part: usize) -> Answer {
+    fn run(&self, _part: usize) -> ZeResult {
         if self.kind == Kind::Marker {
             return Ok(());
         }
@@ -174,7 +180,7 @@ impl Operation for Logged {
         self.fault()
     }
 
-    fn enqueue(&self, lane: usize) -> Enqueued {
+    fn enqueue(&self, queue: usize) -> Enqueued {
         if matches!(self.behaviour, Behaviour::Panics) {
             panic!("on purpose");
         }
@@ -185,7 +191,7 @@ impl Operation for Logged {
             changed: Condvar::new(),
             has_waiter: Arc::clone(&self.world.has_waiter),
         });
-        self.world.lanes.lock()[lane].push_back(Arc::clone(&fake));
+        self.world.native_queues.lock()[queue].push_back(Arc::clone(&fake));
         Enqueued {
             event: Some(fake),
             fault: None,

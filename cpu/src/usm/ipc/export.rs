@@ -5,14 +5,14 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::handle::Handle;
-use crate::answer::{Answer, ensure};
-use crate::arguments::output;
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
-use crate::usm::map;
+use crate::memory;
 
-/// `zeMemGetIpcHandle`: of any allocation's first byte, whatever its kind. The descriptor in the handle stays open until
-/// the allocation is freed.
+/// `zeMemGetIpcHandle`, for the base address of an allocation of any kind. The descriptor in the handle stays open
+/// until the allocation is freed.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -20,7 +20,7 @@ pub unsafe fn get(
     context: sys::ze_context_handle_t,
     pointer: *const c_void,
     handle: *mut sys::ze_ipc_mem_handle_t,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     ensure(
         !pointer.is_null(),
@@ -28,7 +28,7 @@ pub unsafe fn get(
     )?;
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { output(handle) }?;
-    let allocation = map::find(pointer as usize)
+    let allocation = memory::find(pointer as usize)
         .filter(|it| it.base() == pointer as usize && it.context() == context.id())
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let export = allocation.export()?;
@@ -36,24 +36,24 @@ pub unsafe fn get(
         descriptor: export.descriptor,
         process: std::process::id(),
         inode: export.inode,
-        place: export.place,
+        record_offset: export.record_offset,
         id: allocation.id(),
     }
     .encode();
     Ok(())
 }
 
-/// `zeMemPutIpcHandle`: the handle's descriptor belongs to the allocation and goes with it, so there is nothing to
-/// give back but the name.
+/// `zeMemPutIpcHandle`: the handle's descriptor belongs to the allocation and is closed with it, so only the handle is
+/// checked.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for anything but a handle.
-pub fn put(context: sys::ze_context_handle_t, handle: &sys::ze_ipc_mem_handle_t) -> Answer {
+pub fn put(context: sys::ze_context_handle_t, handle: &sys::ze_ipc_mem_handle_t) -> ZeResult {
     resolve::<Context>(context)?;
     Handle::decode(handle).map(drop)
 }
 
-/// `zeMemGetFileDescriptorFromIpcHandleExp`: the descriptor is the allocation's, and closed with it.
+/// `zeMemGetFileDescriptorFromIpcHandleExp`: the descriptor belongs to the allocation and is closed with it.
 ///
 /// # Safety
 /// As for [`get`].
@@ -61,7 +61,7 @@ pub unsafe fn to_descriptor(
     context: sys::ze_context_handle_t,
     handle: &sys::ze_ipc_mem_handle_t,
     descriptor: *mut u64,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointer.
     let descriptor = unsafe { output(descriptor) }?;

@@ -4,19 +4,19 @@ use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
-use crate::answer::{Answer, ensure};
+use crate::abi::result::{ZeResult, ensure};
 
-/// What the bytes say.
+/// The decoded handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
-    /// The file, in the process that opens the handle if the number was replaced, else in `process`.
+    /// The file's descriptor: of `process`, or of the opening process if the program replaced the number.
     pub descriptor: i32,
     /// The process that made the handle.
     pub process: u32,
-    /// The file's inode: whether a descriptor of that number is still the one that was meant.
+    /// The file's inode, which tells whether the number still refers to the same file.
     pub inode: u64,
-    /// Where in the file the allocation's record is.
-    pub place: u64,
+    /// The offset of the allocation's record in the file.
+    pub record_offset: u64,
     /// The allocation's id in its process.
     pub id: u64,
 }
@@ -28,10 +28,10 @@ impl Handle {
     pub fn encode(&self) -> sys::ze_ipc_mem_handle_t {
         let head = u64::from(self.descriptor.cast_unsigned()) | u64::from(self.process) << 32;
         let mut handle = sys::ze_ipc_mem_handle_t::default();
-        let fields = [head, self.inode, self.place, self.id, MAGIC];
+        let fields = [head, self.inode, self.record_offset, self.id, MAGIC];
         let bytes = fields.iter().flat_map(|field| field.to_le_bytes());
-        for (place, byte) in handle.data.iter_mut().zip(bytes) {
-            *place = byte as c_char;
+        for (record_offset, byte) in handle.data.iter_mut().zip(bytes) {
+            *record_offset = byte as c_char;
         }
         handle
     }
@@ -40,12 +40,12 @@ impl Handle {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it is none of this runtime's.
-    pub fn decode(handle: &sys::ze_ipc_mem_handle_t) -> Answer<Self> {
+    pub fn decode(handle: &sys::ze_ipc_mem_handle_t) -> ZeResult<Self> {
         let bytes = handle.data.map(|byte| byte as u8);
         let (words, _) = bytes.as_chunks::<8>();
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let mut next = || words.next().unwrap_or(0);
-        let (head, inode, place, id, magic) = (next(), next(), next(), next(), next());
+        let (head, inode, record_offset, id, magic) = (next(), next(), next(), next(), next());
         ensure(
             magic == MAGIC && words.all(|word| word == 0),
             sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
@@ -54,7 +54,7 @@ impl Handle {
             descriptor: (head as u32).cast_signed(),
             process: (head >> 32) as u32,
             inode,
-            place,
+            record_offset,
             id,
         })
     }

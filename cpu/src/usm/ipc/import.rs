@@ -3,33 +3,27 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Seek;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::FromRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
 
 use level_zero_sys as sys;
-use rustix::fs::SealFlags;
+use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use super::handle::Handle;
-use crate::answer::{Answer, ensure};
-use crate::arguments::{flags, output};
+use crate::abi::arguments::{check_flags, output};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::{Kind, expect_singleton, resolve};
-use crate::newer::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
-use crate::usm::allocate::next_id;
-use crate::usm::allocation::Allocation;
-use crate::usm::backing::exports::read_record;
-use crate::usm::backing::{Backing, FILE_NAME, Mapping, PAGE, Record};
-use crate::usm::map;
+use crate::memory::{self, Record, is_memory_file, read_record};
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
 
 /// `zeMemOpenIpcHandle`: a new mapping each time, of the kind that the allocation has.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is none or its file cannot be had: its process is gone or out of
-/// reach, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is invalid or its file cannot be opened: its process is gone or
+/// not accessible, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -39,49 +33,40 @@ pub unsafe fn open(
     handle: &sys::ze_ipc_mem_handle_t,
     wanted: sys::ze_ipc_memory_flags_t,
     pointer: *mut *mut c_void,
-) -> Answer {
+) -> ZeResult {
     let context = resolve::<Context>(context)?;
     expect_singleton(Kind::Device, device)?;
-    flags(wanted, FLAGS)?;
+    check_flags(wanted, FLAGS)?;
     // SAFETY: the caller vouches for the pointer.
     let pointer = unsafe { output(pointer) }?;
     let handle = Handle::decode(handle)?;
     let file = find(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let record = record(&file, handle.place)?;
+    let record = record(&file, handle.record_offset)?;
     ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
-    let backing = import(&file, &record).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let has_device = record.kind != sys::ZE_MEMORY_TYPE_HOST;
-    let allocation = Allocation::new(
-        backing,
-        record.size as usize,
-        record.kind,
-        next_id(),
-        context.id(),
-        has_device,
-    );
-    *pointer = allocation.base() as *mut c_void;
-    map::insert(Arc::new(allocation));
+    let address = memory::import(&file, &record, context.id());
+    *pointer = address.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)? as *mut c_void;
     Ok(())
 }
 
-/// `zeMemCloseIpcHandle`. The pointer is gone at once; memory that submitted work still uses is unmapped after it.
+/// `zeMemCloseIpcHandle`. The pointer is invalid at once; memory that commands in flight use is unmapped when they are
+/// complete.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pointer that [`open`] did not give, or not in this context.
-pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> Answer {
+pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> ZeResult {
     let context = resolve::<Context>(context)?;
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    map::remove(pointer as usize, |allocation| {
+    memory::remove(pointer as usize, |allocation| {
         allocation.context() == context.id() && allocation.is_import()
     })
     .map(drop)
     .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
-/// `zeMemGetIpcHandleFromFileDescriptorExp`: the descriptor stays the caller's, who closes it after opening.
+/// `zeMemGetIpcHandleFromFileDescriptorExp`: the descriptor stays the caller's, to be closed after opening.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a descriptor of anything else, `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the
@@ -93,7 +78,7 @@ pub unsafe fn from_descriptor(
     context: sys::ze_context_handle_t,
     descriptor: u64,
     handle: *mut sys::ze_ipc_mem_handle_t,
-) -> Answer {
+) -> ZeResult {
     resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { output(handle) }?;
@@ -101,13 +86,13 @@ pub unsafe fn from_descriptor(
     let descriptor = i32::try_from(descriptor).map_err(|_| invalid)?;
     let mut file = duplicate(descriptor).ok_or(invalid)?;
     // The position of an allocation's descriptor is that of its record.
-    let place = file.stream_position().map_err(|_| invalid)?;
+    let record_offset = file.stream_position().map_err(|_| invalid)?;
     *handle = Handle {
         descriptor,
         process: std::process::id(),
         inode: file.metadata().map_err(|_| invalid)?.ino(),
-        place,
-        id: record(&file, place)?.id,
+        record_offset,
+        id: record(&file, record_offset)?.id,
     }
     .encode();
     Ok(())
@@ -117,19 +102,19 @@ pub unsafe fn from_descriptor(
 fn find(handle: &Handle) -> Option<File> {
     duplicate(handle.descriptor)
         .filter(|file| is(file, handle))
-        .or_else(|| fetch(handle).filter(|file| is(file, handle)))
+        .or_else(|| duplicate_from_process(handle).filter(|file| is(file, handle)))
 }
 
 /// Another descriptor for what `descriptor` names in this process.
 pub(super) fn duplicate(descriptor: i32) -> Option<File> {
     // SAFETY: duplicating any number is harmless; a number that names nothing is an error.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    // SAFETY: the system has just made it, and only we know it.
+    // SAFETY: the descriptor is new and has no other owner.
     (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
 }
 
 /// A descriptor for what the handle's descriptor names in the process that made it.
-fn fetch(handle: &Handle) -> Option<File> {
+fn duplicate_from_process(handle: &Handle) -> Option<File> {
     let process = Pid::from_raw(handle.process.cast_signed())?;
     let process = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
     let flags = PidfdGetfdFlags::empty();
@@ -137,33 +122,14 @@ fn fetch(handle: &Handle) -> Option<File> {
     Some(File::from(file))
 }
 
-/// Whether it is the handle's file, and one of this runtime's: such a file has a name and seals of its own, and cannot
-/// shrink under a mapping. A number in a forged handle leads to no other file.
+/// Whether it is the handle's file and one of this runtime's, so a forged handle cannot refer to another file.
 pub(super) fn is(file: &File, handle: &Handle) -> bool {
-    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    let sealed = rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals == all);
-    sealed && file.metadata().is_ok_and(|it| it.ino() == handle.inode) && has_name(file)
+    is_memory_file(file) && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
 }
 
-/// Whether a memory file has this runtime's name; where there is no /proc to ask, its seals have to do.
-fn has_name(file: &File) -> bool {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let expected = format!("/memfd:{FILE_NAME} (deleted)");
-    link.map_or(true, |name| name.as_os_str() == expected.as_str())
-}
-
-/// What the exporter says of the allocation at `place`: its size above all, which no handle has.
-fn record(file: &File, place: u64) -> Answer<Record> {
-    read_record(file, place)
+/// The exporter's record of the allocation, with the size that the handle lacks.
+fn record(file: &File, record_offset: u64) -> ZeResult<Record> {
+    read_record(file, record_offset)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?
         .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)
-}
-
-/// Maps the pages that hold an allocation.
-fn import(file: &File, record: &Record) -> Option<Backing> {
-    let start = record.offset / PAGE as u64 * PAGE as u64;
-    let length = usize::try_from(record.offset + record.size - start).ok()?;
-    let mapping = Mapping::of_file(file, start, length.checked_next_multiple_of(PAGE)?)?;
-    let offset = (record.offset - start) as usize;
-    Some(Backing::Import { mapping, offset })
 }

@@ -4,8 +4,8 @@
 //! descriptor itself and write the new number there. If it does not, opening fetches the descriptor where the system
 //! lets it (`pidfd_getfd`).
 //!
-//! Small allocations share a file of 2 MiB with their neighbours: whoever opens one maps only the pages that hold it,
-//! but holds a descriptor of all. Nothing new is put into a file once a handle of it was given out.
+//! Small allocations share a file of 2 MiB with their neighbours: a process that opens one maps only its pages, but has
+//! a descriptor of the whole file. So no further allocation is placed in a file once a handle to it was created.
 
 mod export;
 mod handle;
@@ -13,5 +13,3 @@ mod import;
 
 pub use export::{get, put, to_descriptor};
 pub use import::{close, from_descriptor, open};
-
-pub use super::backing::can_be_exported as is_supported;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use loom::sync::atomic::{AtomicBool, Ordering};
 
-use super::native::Lane;
-use super::waiter::Request;
+use super::native::NativeQueue;
+use super::native_wait::Request;
 
 /// Owns something, as the engine's does.
 pub struct Token(pub Box<usize>);
 
 impl Token {
-    pub fn chain(&mut self, _lane: &'static Lane) -> bool {
+    pub fn chain(&mut self, _queue: &'static NativeQueue) -> bool {
         false
     }
 }
@@ -41,7 +41,7 @@ impl Work {
 
 #[derive(Clone)]
 pub struct Native {
-    pub lane: &'static Lane,
+    pub queue: &'static NativeQueue,
 }
 
 #[derive(Clone)]

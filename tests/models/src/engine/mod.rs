@@ -7,28 +7,28 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use self::command::{Executor, Token, Work};
+use self::native_wait::Waiter;
 use self::signal::Signal;
-use self::waiter::Waiter;
 use crate::Model;
-use crate::clock::Deadline;
+use crate::system::clock::Deadline;
 
 mod command;
-mod meeting;
+#[path = "../../../../cpu/src/engine/native_wait.rs"]
+mod native_wait;
+mod primitives;
 #[path = "../../../../cpu/src/engine/signal.rs"]
 mod signal;
 #[path = "../../../../cpu/src/engine/wait.rs"]
 mod wait;
-#[path = "../../../../cpu/src/engine/waiter.rs"]
-mod waiter;
 
-/// In the place of the engine's lanes, of which there are none.
+/// In the place of the engine's native queues, of which there are none.
 mod native {
     use std::sync::Arc;
 
-    pub struct Lane;
+    pub struct NativeQueue;
     pub struct Event;
 
-    impl Lane {
+    impl NativeQueue {
         pub fn last(&self) -> Option<Arc<Event>> {
             None
         }
@@ -41,12 +41,12 @@ mod native {
 
 /// In the place of the engine's workers.
 mod workers {
-    use super::native::Lane;
+    use super::native::NativeQueue;
 
     pub struct Engine;
 
     impl Engine {
-        pub fn lanes(&self) -> &[Lane] {
+        pub fn native_queues(&self) -> &[NativeQueue] {
             &[]
         }
     }

@@ -1,0 +1,215 @@
+//! Checked access to the arguments of entry points.
+
+use std::ffi::{c_char, c_void};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::slice;
+
+use level_zero_sys as sys;
+
+use crate::abi::result::{ZeResult, ensure};
+
+/// Borrows what an input pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
+///
+/// # Safety
+/// A pointer that is neither null nor misaligned must refer to a readable `T`.
+pub unsafe fn input<'a, T>(pointer: *const T) -> ZeResult<&'a T> {
+    check(pointer)?;
+    // SAFETY: not null and aligned; the caller vouches for the rest.
+    Ok(unsafe { &*pointer })
+}
+
+/// Borrows what an output pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
+///
+/// # Safety
+/// A pointer that is neither null nor misaligned must refer to a writable `T`, a plain C type.
+pub unsafe fn output<'a, T>(pointer: *mut T) -> ZeResult<&'a mut T> {
+    check(pointer)?;
+    // SAFETY: not null and aligned; the caller vouches for the rest.
+    Ok(unsafe { &mut *pointer })
+}
+
+/// As [`output`], for a pointer that may be null.
+///
+/// # Safety
+/// As for [`output`].
+pub unsafe fn optional_output<'a, T>(pointer: *mut T) -> ZeResult<Option<&'a mut T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { output(pointer) }.map(Some)
+}
+
+/// Borrows an input array; null with a length is `code`.
+///
+/// # Safety
+/// A pointer that is neither null nor misaligned must refer to `length` readable values.
+pub unsafe fn input_array<'a, T>(
+    pointer: *const T,
+    length: u32,
+    code: sys::ze_result_t,
+) -> ZeResult<&'a [T]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    ensure(!pointer.is_null(), code)?;
+    check(pointer)?;
+    // SAFETY: not null and aligned; the caller vouches for the length.
+    Ok(unsafe { slice::from_raw_parts(pointer, length as usize) })
+}
+
+/// The count-then-fill protocol: a count of zero asks how many there are, any other is the room for them.
+///
+/// # Safety
+/// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` values.
+pub unsafe fn enumerate<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> ZeResult {
+    // SAFETY: the caller vouches for `count`.
+    let count = unsafe { output(count) }?;
+    let total = u32::try_from(all.len()).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
+    if *count == 0 || *count > total {
+        let room = *count;
+        *count = total;
+        if room == 0 {
+            return Ok(());
+        }
+    }
+    if !items.is_null() {
+        check(items)?;
+        for (index, item) in all.iter().take(*count as usize).enumerate() {
+            // SAFETY: the caller vouches for room for `*count` values.
+            unsafe { items.add(index).write(*item) };
+        }
+    }
+    Ok(())
+}
+
+fn check<T>(pointer: *const T) -> ZeResult {
+    ensure(
+        !pointer.is_null(),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+    )?;
+    ensure(pointer.is_aligned(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// `Ok` when `flags` has no bit that `known` lacks, else `ZE_RESULT_ERROR_INVALID_ENUMERATION`.
+pub fn check_flags(flags: u32, known: u32) -> ZeResult {
+    ensure(
+        flags & !known == 0,
+        sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
+    )
+}
+
+/// The head that every extensible structure begins with.
+#[repr(C)]
+pub struct Head {
+    /// Which structure this is.
+    pub stype: sys::ze_structure_type_t,
+    /// The next structure of the chain, or null.
+    pub next: *mut c_void,
+}
+
+/// A structure that begins with `stype` and `pNext`.
+///
+/// # Safety
+/// The type must be `repr(C)` and begin with the fields of [`Head`].
+pub unsafe trait Structure {
+    /// The values of `stype` that name this structure.
+    const TYPES: &'static [sys::ze_structure_type_t];
+}
+
+/// Declares which `stype` names which structure.
+macro_rules! structures {
+    ($($structure:path = $($stype:path)|+;)*) => {$(
+        // SAFETY: the headers begin the structure with stype and pNext.
+        unsafe impl $crate::abi::arguments::Structure for $structure {
+            const TYPES: &'static [level_zero_sys::ze_structure_type_t] = &[$($stype),+];
+        }
+    )*};
+}
+pub(crate) use structures;
+
+/// Borrows an input structure; a wrong `stype` is `ZE_RESULT_ERROR_INVALID_ARGUMENT`.
+///
+/// # Safety
+/// As for [`input`].
+pub unsafe fn input_structure<'a, T: Structure>(pointer: *const T) -> ZeResult<&'a T> {
+    // SAFETY: the caller vouches for the pointer.
+    let structure = unsafe { input(pointer) }?;
+    // SAFETY: every Structure begins with a Head.
+    let head = unsafe { &*pointer.cast::<Head>() };
+    ensure(
+        T::TYPES.contains(&head.stype),
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    )?;
+    Ok(structure)
+}
+
+/// Borrows an output structure whose head the caller has filled; a wrong `stype` is
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT`.
+///
+/// # Safety
+/// As for [`output`].
+pub unsafe fn output_structure<'a, T: Structure>(pointer: *mut T) -> ZeResult<&'a mut T> {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { input_structure(pointer.cast_const()) }?;
+    // SAFETY: likewise.
+    unsafe { output(pointer) }
+}
+
+/// A structure of a chain, of a type that its head tells.
+pub struct Link<'a> {
+    head: NonNull<Head>,
+    chain: PhantomData<&'a mut Head>,
+}
+
+impl<'a> Link<'a> {
+    /// Which structure it is.
+    pub fn stype(&self) -> sys::ze_structure_type_t {
+        // SAFETY: the caller of `chain` vouches for the head.
+        unsafe { (*self.head.as_ptr()).stype }
+    }
+
+    /// The structure, to be read, if it is a `T`.
+    pub fn input<T: Structure>(self) -> Option<&'a T> {
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches.
+        self.is::<T>().then(|| unsafe { self.head.cast().as_ref() })
+    }
+
+    /// The structure, to be written, if it is a `T`.
+    pub fn output<T: Structure>(self) -> Option<&'a mut T> {
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is returned once.
+        self.is::<T>().then(|| unsafe { self.head.cast().as_mut() })
+    }
+
+    fn is<T: Structure>(&self) -> bool {
+        T::TYPES.contains(&self.stype())
+    }
+}
+
+/// The structures chained behind `next`.
+///
+/// # Safety
+/// Each link must be null or point to the structure that its `stype` names, which is used through the chain only.
+pub unsafe fn chain<'a>(next: *const c_void) -> impl Iterator<Item = Link<'a>> {
+    let mut next = next.cast_mut().cast::<Head>();
+    std::iter::from_fn(move || {
+        let head = NonNull::new(next).filter(|head| head.is_aligned())?;
+        // SAFETY: the caller vouches for each link.
+        next = unsafe { (*head.as_ptr()).next }.cast();
+        Some(Link {
+            head,
+            chain: PhantomData,
+        })
+    })
+}
+
+/// `text` as a C string in an array, cut if it is too long.
+pub fn text<const LENGTH: usize>(text: &str) -> [c_char; LENGTH] {
+    let mut array = [0; LENGTH];
+    let room = LENGTH.saturating_sub(1);
+    for (place, byte) in array.iter_mut().take(room).zip(text.bytes()) {
+        *place = byte as c_char;
+    }
+    array
+}

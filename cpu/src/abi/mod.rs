@@ -1,0 +1,4 @@
+//! The C ABI: result codes and the description of the last error, checked arguments, extensible structures.
+
+pub mod arguments;
+pub mod result;

@@ -1,0 +1,31 @@
+//! The extensions that the driver supports, one per line.
+
+use level_zero_sys as sys;
+
+use crate::abi::arguments::text;
+
+/// Name and version, major in the upper and minor in the lower 16 bits.
+const EXTENSIONS: &[(&str, u32)] = &[
+    ("ZE_extension_memory_free_policies", 1 << 16),
+    ("ZE_extension_event_query_kernel_timestamps", 1 << 16),
+    ("ZE_extension_eu_count", 1 << 16),
+    ("ZE_extension_device_vector_sizes", 1 << 16),
+    ("ZE_extension_kernel_max_group_size_properties", 1 << 16),
+    ("ZE_experimental_module_program", 1 << 16),
+    ("ZE_experimental_global_offset", 1 << 16),
+    ("ZE_experimental_relaxed_allocation_limits", 1 << 16),
+    ("ZE_experimental_event_query_timestamps", 1 << 16),
+    ("ZE_experimental_event_pool_counter_based", 1 << 16),
+    ("ZE_experimental_immediate_command_list_append", 1 << 16),
+];
+
+/// The list as the API gives it.
+pub fn all() -> Vec<sys::ze_driver_extension_properties_t> {
+    EXTENSIONS
+        .iter()
+        .map(|(name, version)| sys::ze_driver_extension_properties_t {
+            name: text(name),
+            version: *version,
+        })
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! The driver: there is one, with one device.
+
+pub mod extensions;
+
+use std::ffi::c_char;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use level_zero_sys as sys;
+
+use crate::abi::arguments::{enumerate, output, output_structure, structures};
+use crate::abi::result::{ZeResult, description, ensure};
+use crate::handle::{Kind, expect_singleton, singleton};
+use crate::memory;
+use crate::system::processor;
+
+structures! {
+    sys::ze_driver_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
+    sys::ze_driver_ipc_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES;
+}
+
+/// The version of the core specification that the driver implements: 1.13.
+pub const API_VERSION: u32 = 1 << 16 | 13;
+
+static INITIALISED: AtomicBool = AtomicBool::new(false);
+
+/// The driver's handle.
+pub fn handle() -> sys::ze_driver_handle_t {
+    singleton(Kind::Driver) as sys::ze_driver_handle_t
+}
+
+/// `Ok` when `driver` is the driver and it has been initialised.
+pub fn expect(driver: sys::ze_driver_handle_t) -> ZeResult {
+    expect_initialised()?;
+    expect_singleton(Kind::Driver, driver)
+}
+
+/// `Ok` when the driver has been initialised.
+pub fn expect_initialised() -> ZeResult {
+    ensure(
+        INITIALISED.load(Ordering::Acquire),
+        sys::ZE_RESULT_ERROR_UNINITIALIZED,
+    )
+}
+
+/// Marks the driver as initialised.
+pub fn begin() {
+    INITIALISED.store(true, Ordering::Release);
+}
+
+/// `zeDriverGet`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> ZeResult {
+    expect_initialised()?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { enumerate(count, drivers, &[handle()]) }
+}
+
+/// `zeDriverGetApiVersion`.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn api_version(
+    driver: sys::ze_driver_handle_t,
+    version: *mut sys::ze_api_version_t,
+) -> ZeResult {
+    expect(driver)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(version) }? = sys::ze_api_version_t(API_VERSION);
+    Ok(())
+}
+
+/// `zeDriverGetProperties`: the version is the crate's, as major, minor and build in 8, 8 and 16 bits.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn driver_properties(
+    driver: sys::ze_driver_handle_t,
+    properties: *mut sys::ze_driver_properties_t,
+) -> ZeResult {
+    expect(driver)?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { output_structure(properties) }?;
+    properties.uuid.id = processor::identity();
+    properties.driverVersion = version();
+    Ok(())
+}
+
+fn version() -> u32 {
+    let mut fields = env!("CARGO_PKG_VERSION")
+        .split('.')
+        .map(|field| field.parse().unwrap_or(0));
+    let mut next = || fields.next().unwrap_or(0);
+    let (major, minor, build): (u32, u32, u32) = (next(), next(), next());
+    major << 24 | minor << 16 | build
+}
+
+/// `zeDriverGetIpcProperties`: memory can be passed between processes where the system has memory files; event pools
+/// cannot.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn ipc_properties(
+    driver: sys::ze_driver_handle_t,
+    properties: *mut sys::ze_driver_ipc_properties_t,
+) -> ZeResult {
+    expect(driver)?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { output_structure(properties) }?;
+    properties.flags = if memory::can_be_exported() {
+        sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0
+    } else {
+        0
+    };
+    Ok(())
+}
+
+/// `zeDriverGetExtensionProperties`.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn extension_properties(
+    driver: sys::ze_driver_handle_t,
+    count: *mut u32,
+    properties: *mut sys::ze_driver_extension_properties_t,
+) -> ZeResult {
+    expect(driver)?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { enumerate(count, properties, &extensions::all()) }
+}
+
+/// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn last_error(driver: sys::ze_driver_handle_t, text: *mut *const c_char) -> ZeResult {
+    expect(driver)?;
+    // SAFETY: the caller vouches for the pointer.
+    *unsafe { output(text) }? = description();
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Waiting inside the native runtime, which one thread does at a time.
+//!
+//! The native runtime for the CPU has one worker less than there are processors, and expects a waiting host thread to
+//! help. It has room for one such thread: a second one would block until the first leaves. So one thread at a time has
+//! the role of the waiter. A host thread takes the role only when the queue that it waits for is the only busy one,
+//! since it could end up executing the commands of others. Otherwise it sleeps, and a helper thread takes the role
+//! instead.
+//!
+//! The role only makes kernels faster: they are executed and completed without it, too.
+
+use super::native::NativeQueue;
+use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, thread};
+use super::workers::engine;
+
+/// The role of the thread that waits inside the native runtime.
+#[derive(Default)]
+pub struct Waiter {
+    /// Held for a few instructions; no other lock is taken under it.
+    state: Mutex<State>,
+    wanted: Condvar,
+    /// How many native queues have commands in flight.
+    busy: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    held: bool,
+    /// How many host threads sleep until a native command ends.
+    requests: usize,
+    /// How many have ever asked.
+    asked: u64,
+    has_helper: bool,
+}
+
+/// Gives up the role when dropped.
+struct Hold<'a>(&'a Waiter);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.held = false;
+        if state.requests > 0 {
+            self.0.wanted.notify_all();
+        }
+    }
+}
+
+impl Waiter {
+    /// A queue has become busy.
+    pub fn queue_is_busy(&self) {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A queue has become idle.
+    pub fn queue_is_idle(&self) {
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Calls `wait`, which waits inside the native runtime, if this thread can have the role and no other queue is
+    /// busy.
+    pub fn try_hold(&self, wait: impl FnOnce()) -> bool {
+        if self.busy.load(Ordering::Relaxed) > 1 {
+            return false;
+        }
+        {
+            let mut state = self.state.lock();
+            if state.held {
+                return false;
+            }
+            state.held = true;
+        }
+        let _hold = Hold(self);
+        wait();
+        true
+    }
+
+    /// Calls `wait` as soon as this thread can have the role.
+    pub fn hold(&self, wait: impl FnOnce()) {
+        let _request = self.request_quietly();
+        let mut state = self.state.lock();
+        while state.held {
+            state = self.wanted.wait(state);
+        }
+        state.held = true;
+        drop(state);
+        let _hold = Hold(self);
+        wait();
+    }
+
+    fn request_quietly(&self) -> Request<'_> {
+        self.state.lock().requests += 1;
+        Request(self)
+    }
+
+    /// Asks the helper to take the role, as long as the request lives.
+    pub fn request(&'static self) -> Request<'static> {
+        let mut state = self.state.lock();
+        state.requests += 1;
+        state.asked += 1;
+        if !state.held {
+            self.wanted.notify_all();
+        }
+        if !state.has_helper {
+            let helper = thread::Builder::new().name("zeusm-cpu-helper".to_owned());
+            state.has_helper = helper.spawn(|| self.serve()).is_ok();
+        }
+        Request(self)
+    }
+
+    /// The helper's life.
+    fn serve(&self) {
+        let mut served = 0;
+        loop {
+            let mut state = self.state.lock();
+            while state.held || state.requests == 0 || state.asked == served {
+                state = self.wanted.wait(state);
+            }
+            let asked = state.asked;
+            state.held = true;
+            drop(state);
+            let _hold = Hold(self);
+            match engine().native_queues().iter().find_map(NativeQueue::last) {
+                Some(last) => last.wait(),
+                // All that was asked for has ended.
+                None => served = asked,
+            }
+        }
+    }
+}
+
+/// A host thread's request for help, until dropped.
+pub struct Request<'a>(&'a Waiter);
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().requests -= 1;
+    }
+}

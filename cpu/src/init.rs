@@ -1,0 +1,51 @@
+//! Initialisation: registers the fork handlers and initialises the driver.
+
+use level_zero_sys as sys;
+use level_zero_sys::extensions;
+
+use crate::abi::arguments::{check_flags, enumerate, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
+use crate::{driver, fork};
+
+structures! {
+    extensions::ze_init_driver_type_desc_t = extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC;
+}
+
+fn begin() {
+    fork::register_handlers();
+    driver::begin();
+}
+
+/// `zeInit`; asking for other kinds of drivers only leaves none.
+pub fn init(wanted: sys::ze_init_flags_t) -> ZeResult {
+    let (gpu, vpu) = (sys::ZE_INIT_FLAG_GPU_ONLY.0, sys::ZE_INIT_FLAG_VPU_ONLY.0);
+    check_flags(wanted, gpu | vpu)?;
+    ensure(wanted != vpu, sys::ZE_RESULT_ERROR_UNINITIALIZED)?;
+    begin();
+    Ok(())
+}
+
+/// `zeInitDrivers`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn init_drivers(
+    count: *mut u32,
+    drivers: *mut sys::ze_driver_handle_t,
+    desc: *mut extensions::ze_init_driver_type_desc_t,
+) -> ZeResult {
+    // SAFETY: the caller vouches for the pointers.
+    let wanted = unsafe {
+        output(count)?;
+        input_structure(desc.cast_const())?.flags
+    };
+    ensure(wanted != 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
+    let ours = if wanted & extensions::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
+        begin();
+        &[driver::handle()][..]
+    } else {
+        &[]
+    };
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { enumerate(count, drivers, ours) }
+}

@@ -1,0 +1,84 @@
+//! Memory accounting: an allocation is granted only if the machine has the memory.
+//!
+//! The limit is the memory that was available at the last reading plus the memory that was allocated at that time, so
+//! later allocations and frees of every size count at once. A new reading is taken when a fraction of the last one has
+//! been allocated (other processes allocate, too), when it is old and the allocation large, and before any allocation
+//! is refused.
+//!
+//! Allocated memory that has not been touched yet still counts as available in a reading. So there is a second limit:
+//! the most that was ever available, which is the state before this process allocated any.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::system::clock;
+use crate::system::memory;
+
+/// From this size on, the reading must not be older than [`FRESH`].
+const LARGE: u64 = 16 << 20;
+/// The age limit in nanoseconds; a reading takes longer than a large allocation.
+const FRESH: u64 = 20_000_000;
+/// A new reading is due when this fraction of the last one has been allocated, or [`MIN_STEP`] if that is more.
+const PART: u64 = 8;
+const MIN_STEP: u64 = 4 << 20;
+/// This fraction of the available memory is kept in reserve, for page tables among other things.
+const RESERVE: u64 = 32;
+
+/// Bytes allocated.
+static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+/// The limit for [`ALLOCATED`] without a new reading.
+static CHECKPOINT: AtomicU64 = AtomicU64::new(0);
+/// The most that has ever been available.
+static MOST: AtomicU64 = AtomicU64::new(0);
+/// When the last reading was taken, in nanoseconds of the process's clock.
+static READ_AT: AtomicU64 = AtomicU64::new(0);
+
+/// Accounts for `size` bytes; `false`, with nothing accounted for, when the machine does not have them.
+pub fn reserve(size: usize) -> bool {
+    let size = size as u64;
+    let stale =
+        size >= LARGE && clock::now().saturating_sub(READ_AT.load(Ordering::Relaxed)) > FRESH;
+    if !stale && add(size, CHECKPOINT.load(Ordering::Relaxed)) {
+        return true;
+    }
+    let ceiling = read();
+    add(size, ceiling)
+}
+
+/// Undoes [`reserve`] for `size` bytes.
+pub fn release(size: usize) {
+    ALLOCATED.fetch_sub(size as u64, Ordering::Relaxed);
+}
+
+/// Whether the machine has `size` bytes for a short-lived mapping.
+pub fn has_room_for(size: u64) -> bool {
+    size < MIN_STEP || size <= usable(memory::available())
+}
+
+/// Adds to [`ALLOCATED`], up to `ceiling`.
+fn add(size: u64, ceiling: u64) -> bool {
+    let more = |before: u64| before.checked_add(size).filter(|after| *after <= ceiling);
+    ALLOCATED
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+        .is_ok()
+}
+
+/// Takes a reading and returns the limit for [`ALLOCATED`].
+fn read() -> u64 {
+    let before = ALLOCATED.load(Ordering::Relaxed);
+    let available = usable(memory::available());
+    // A concurrent allocation or free may or may not be part of the reading; the smaller sum is correct in both cases.
+    let base = before.min(ALLOCATED.load(Ordering::Relaxed));
+    let most = MOST
+        .fetch_max(available, Ordering::Relaxed)
+        .max(available)
+        .min(memory::total());
+    let ceiling = base.saturating_add(available).min(most);
+    let part = (available / PART).max(MIN_STEP);
+    CHECKPOINT.store(ceiling.min(base.saturating_add(part)), Ordering::Relaxed);
+    READ_AT.store(clock::now(), Ordering::Relaxed);
+    ceiling
+}
+
+fn usable(available: u64) -> u64 {
+    available - available / RESERVE
+}

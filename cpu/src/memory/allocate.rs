@@ -1,0 +1,65 @@
+//! Allocating new memory, and importing another process's.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use level_zero_sys as sys;
+
+use super::allocation::Allocation;
+use super::backing::{Backing, Record};
+use super::{accounting, map};
+
+/// The properties of a new allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Size in bytes, not 0.
+    pub size: usize,
+    /// A power of two up to [`MAX_ALIGNMENT`](super::MAX_ALIGNMENT), or 0 for the least.
+    pub alignment: usize,
+    /// Host, device or shared.
+    pub kind: sys::ze_memory_type_t,
+    /// The id of the context that owns it.
+    pub context: u64,
+    /// Whether it is allocated for the device.
+    pub has_device: bool,
+}
+
+/// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
+pub fn allocate(request: &Request) -> Option<usize> {
+    if !accounting::reserve(request.size) {
+        return None;
+    }
+    let Some(backing) = Backing::new(request.size, request.alignment) else {
+        accounting::release(request.size);
+        return None;
+    };
+    Some(insert(backing, request))
+}
+
+/// Maps another process's allocation, which `record` describes and `file` holds. Returns the address of its first byte,
+/// or `None` when the system refuses.
+pub fn import(file: &File, record: &Record, context: u64) -> Option<usize> {
+    let backing = Backing::import(file, record)?;
+    let request = Request {
+        size: record.size as usize,
+        alignment: 0,
+        kind: record.kind,
+        context,
+        has_device: record.kind != sys::ZE_MEMORY_TYPE_HOST,
+    };
+    Some(insert(backing, &request))
+}
+
+fn insert(backing: Backing, request: &Request) -> usize {
+    let allocation = Allocation::new(backing, request, next_id());
+    let address = allocation.base();
+    map::insert(Arc::new(allocation));
+    address
+}
+
+/// An id that is unique among the process's past and present allocations.
+pub(super) fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

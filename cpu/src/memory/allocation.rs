@@ -1,0 +1,140 @@
+//! Allocations, and the pins that keep one alive while commands use it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use level_zero_sys as sys;
+
+use super::accounting;
+use super::allocate::Request;
+use super::backing::{Backing, Export, Record, exports};
+use super::pins::PinCount;
+use crate::abi::result::ZeResult;
+
+/// An allocation. Its memory is freed with the last reference.
+#[derive(Debug)]
+pub struct Allocation {
+    backing: Backing,
+    size: usize,
+    kind: sys::ze_memory_type_t,
+    id: u64,
+    context: u64,
+    has_device: bool,
+    /// The submitted commands that use it.
+    pins: PinCount,
+    /// Whether this process, or one that it was forked from, has exported it.
+    exported: AtomicBool,
+}
+
+impl Allocation {
+    /// The allocation that `request` describes, in `backing`. The caller has accounted for new memory.
+    pub(super) fn new(backing: Backing, request: &Request, id: u64) -> Self {
+        Self {
+            backing,
+            size: request.size,
+            kind: request.kind,
+            id,
+            context: request.context,
+            has_device: request.has_device,
+            pins: PinCount::default(),
+            exported: AtomicBool::new(false),
+        }
+    }
+
+    /// Address of the first byte.
+    pub fn base(&self) -> usize {
+        self.backing.address()
+    }
+
+    /// Size in bytes, as asked for.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Host, device or shared.
+    pub fn kind(&self) -> sys::ze_memory_type_t {
+        self.kind
+    }
+
+    /// An id that is unique among the process's past and present allocations.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The id of the context that owns it.
+    pub fn context(&self) -> u64 {
+        self.context
+    }
+
+    /// Whether it was allocated for the device.
+    pub fn has_device(&self) -> bool {
+        self.has_device
+    }
+
+    /// Whether it was imported from another process.
+    pub fn is_import(&self) -> bool {
+        matches!(self.backing, Backing::Import { .. })
+    }
+
+    /// Exports it: moves its block into a memory file, with a record that describes it.
+    ///
+    /// # Errors
+    /// The result code for the system's error, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an imported
+    /// allocation.
+    pub fn export(&self) -> ZeResult<Export> {
+        let (block, offset) = self
+            .backing
+            .in_block()
+            .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        let record = Record {
+            id: self.id,
+            offset: offset as u64,
+            size: self.size as u64,
+            kind: self.kind,
+        };
+        // Set before the export, so that a concurrent free looks for an export.
+        self.exported.store(true, Ordering::Release);
+        exports::export(block, &record)
+    }
+
+    /// Waits until no submitted command uses it.
+    pub fn wait_until_unused(&self) {
+        self.pins.wait_until_zero();
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if self.is_import() {
+            return;
+        }
+        if self.exported.load(Ordering::Acquire) {
+            exports::revoke(self.id);
+        }
+        accounting::release(self.size);
+    }
+}
+
+/// Keeps an allocation alive for a command: a free takes effect when the last pin is dropped.
+#[derive(Debug)]
+pub struct Pin {
+    allocation: Arc<Allocation>,
+    generation: u32,
+}
+
+impl Pin {
+    /// Pins `allocation`.
+    pub fn new(allocation: Arc<Allocation>) -> Self {
+        let generation = allocation.pins.pin();
+        Self {
+            allocation,
+            generation,
+        }
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.allocation.pins.unpin(self.generation);
+    }
+}

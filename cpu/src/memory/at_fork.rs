@@ -1,0 +1,27 @@
+//! Memory across a fork: its tables are copied in a consistent state, and its exports are not shared with the child.
+
+use super::backing::exports;
+use super::{backing, map};
+
+/// Blocks allocation, free and export in other threads until this thread calls [`parent`] or [`child`].
+///
+/// Lock order: the map, the arenas, the export table.
+pub fn prepare() {
+    map::prepare();
+    backing::prepare();
+    exports::prepare();
+}
+
+/// Undoes [`prepare`], in the parent.
+pub fn parent() {
+    exports::parent();
+    backing::release();
+    map::release();
+}
+
+/// Undoes [`prepare`], in the child, and replaces memory that the parent shares with other processes by private copies.
+pub fn child() {
+    exports::child();
+    backing::release();
+    map::release();
+}

@@ -1,0 +1,264 @@
+//! The export table: memory of this process that other processes may map.
+//!
+//! A block is private at first, and moves into a memory file when an allocation in it is exported. The file holds the
+//! block's bytes, followed by one slot for a [`Record`] for each offset at which an allocation can begin.
+//!
+//! A fork's child gets a private copy of every such block at the same addresses, as it does of all other memory: an
+//! exported allocation may have neighbours in its block, which must not be shared by accident. The child shares memory
+//! by opening a handle.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::mem;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use super::MIN_ALIGNMENT;
+use super::block::Block;
+use super::error::ShareError;
+use super::mapping::Mapping;
+use super::record::Record;
+use super::share::{can_move, extents, memory_file, move_to};
+use crate::abi::result::ZeResult;
+use crate::memory::accounting;
+use crate::process;
+use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+
+/// How another process finds an exported allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// A descriptor of the block's file for this allocation alone. Its position is that of the record, so the
+    /// descriptor identifies the allocation. It stays open until the allocation is freed.
+    pub descriptor: i32,
+    /// The file's inode.
+    pub inode: u64,
+    /// The record's offset in the file.
+    pub record_offset: u64,
+}
+
+struct Exports {
+    /// The blocks that were moved into a file, by address.
+    blocks: BTreeMap<usize, InFile>,
+    /// The exported allocations by id, and by the generation of the process that exported them: a child keeps its
+    /// parent's descriptors, so that a handle of the parent's can be opened there.
+    records: BTreeMap<(u64, u32), (File, Export)>,
+}
+
+/// The file of a block.
+struct InFile {
+    file: File,
+    length: usize,
+}
+
+static EXPORTS: Mutex<Exports> = Mutex::new(Exports {
+    blocks: BTreeMap::new(),
+    records: BTreeMap::new(),
+});
+
+/// Exports the allocation that `record` describes, which is in `block`.
+///
+/// # Errors
+/// The result code of [`ShareError::report`].
+pub fn export(block: &Block, record: &Record) -> ZeResult<Export> {
+    let mut all = EXPORTS.lock();
+    let key = (record.id, process::generation());
+    if let Some((_, export)) = all.records.get(&key) {
+        return Ok(*export);
+    }
+    let (file, export) = all.publish(block, record).map_err(|error| error.report())?;
+    all.records.insert(key, (file, export));
+    Ok(export)
+}
+
+impl Exports {
+    fn publish(&mut self, block: &Block, record: &Record) -> Result<(File, Export), ShareError> {
+        let shared = self.share(block)?;
+        let record_offset = self::record_offset(shared.length as u64, record.offset);
+        shared
+            .file
+            .write_all_at(&record.encode(), record_offset)
+            .map_err(ShareError::of("pwrite to a memory file"))?;
+        let file = reopen(&shared.file, record_offset)?;
+        let about = file.metadata().map_err(ShareError::of("fstat"))?;
+        let export = Export {
+            descriptor: file.as_raw_fd(),
+            inode: about.ino(),
+            record_offset,
+        };
+        Ok((file, export))
+    }
+
+    /// Moves the block into a file, if it is not in one, and returns the file.
+    fn share(&mut self, block: &Block) -> Result<&InFile, ShareError> {
+        block.close();
+        if !self.blocks.contains_key(&block.address()) {
+            can_move()?;
+            let file = memory_file(file_length(block.mapping().length()))?;
+            move_to(block.mapping(), &file)?;
+            self.insert(block, file);
+        }
+        // It was found or inserted above.
+        self.blocks
+            .get(&block.address())
+            .ok_or(ShareError::new("finding the memory file", libc::ENOENT))
+    }
+
+    fn insert(&mut self, block: &Block, file: File) {
+        let length = block.mapping().length();
+        self.blocks.insert(block.address(), InFile { file, length });
+        block.set_in_file();
+    }
+}
+
+/// Puts a new block into a file, where the system does not allow moving it later. The block stays private and cannot be
+/// exported when no file can be created or the program's descriptors would run short.
+pub fn share_when_new(block: &Block) {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = most.map_or(usize::MAX, |most| most as usize / 4);
+    let mut all = EXPORTS.lock();
+    if all.blocks.len() < most
+        && let Ok(file) = memory_file(file_length(block.mapping().length()))
+        && block.mapping().replace(&file).is_ok()
+    {
+        all.insert(block, file);
+    }
+}
+
+/// Revokes the export of an allocation: clears its record and closes its descriptor. A child does not clear its
+/// parent's records.
+pub fn revoke(id: u64) {
+    let mut all = EXPORTS.lock();
+    let of_it: Vec<_> = all
+        .records
+        .extract_if((id, 0)..=(id, u32::MAX), |_, _| true)
+        .collect();
+    drop(all);
+    for ((_, generation), (file, export)) in of_it {
+        if generation == process::generation() {
+            // The file has room there, so the write cannot fail.
+            let _ = file.write_all_at(&[0; Record::LENGTH], export.record_offset);
+        }
+    }
+}
+
+/// Closes the file of a block that is about to be unmapped.
+pub fn unregister(address: usize) {
+    let block = EXPORTS.lock().blocks.remove(&address);
+    drop(block);
+}
+
+/// The offset in the file of the record of an allocation at `offset` of a block of `length` bytes.
+fn record_offset(length: u64, offset: u64) -> u64 {
+    length + offset / MIN_ALIGNMENT as u64 * Record::LENGTH as u64
+}
+
+/// The length of the file of a block of `length` bytes, with its records.
+fn file_length(length: usize) -> u64 {
+    record_offset(length as u64, length as u64)
+}
+
+/// The length of the block in a file of `file_length` bytes; `None` when that is no length of a block's file.
+fn block_length(file_length: u64) -> Option<u64> {
+    let one = MIN_ALIGNMENT as u64 + Record::LENGTH as u64;
+    let length = file_length / one * MIN_ALIGNMENT as u64;
+    (record_offset(length, length) == file_length).then_some(length)
+}
+
+/// The record at `place` of a file; `Some(None)` when its export was revoked, `None` when there is no record at
+/// `place`.
+///
+/// A record is valid only at the offset where the exporter writes it, which is outside of the block's bytes: a program
+/// cannot forge one by writing to its allocations.
+pub fn read_record(file: &File, place: u64) -> Option<Option<Record>> {
+    let length = block_length(file.metadata().ok()?.len())?;
+    let is_place = place >= length && (place - length).is_multiple_of(Record::LENGTH as u64);
+    let mut bytes = [0; Record::LENGTH];
+    is_place
+        .then(|| file.read_exact_at(&mut bytes, place).ok())
+        .flatten()?;
+    if bytes == [0; Record::LENGTH] {
+        return Some(None);
+    }
+    let record = Record::decode(&bytes)?;
+    let end = record.offset.checked_add(record.size)?;
+    let inside = record.size > 0 && end <= length;
+    (inside && record_offset(length, record.offset) == place).then_some(Some(record))
+}
+
+/// Another descriptor of `file` with a position of its own.
+pub fn reopen(file: &File, position: u64) -> Result<File, ShareError> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(ShareError::of("open of /proc/self/fd"))?;
+    file.seek(SeekFrom::Start(position))
+        .map_err(ShareError::of("lseek"))?;
+    Ok(file)
+}
+
+/// The guard of the export table's lock and, by address, the copies for the child.
+type HeldState = (MutexGuard<'static, Exports>, BTreeMap<usize, Mapping>);
+
+static HELD_AT_FORK: HeldGuard<HeldState> = HeldGuard::new();
+
+/// Locks the export table until this thread calls [`parent`] or [`child`], and copies all blocks that are in files.
+pub fn prepare() {
+    let all = EXPORTS.lock();
+    let copy = |(address, block): (&usize, &InFile)| Some((*address, block.copy()?));
+    let copies = all.blocks.iter().filter_map(copy).collect();
+    // SAFETY: the export table's lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put((all, copies)) };
+}
+
+/// Undoes [`prepare`], in the parent.
+pub fn parent() {
+    // SAFETY: this thread took the lock in `prepare`.
+    let held = unsafe { HELD_AT_FORK.take() };
+    if let Some((all, copies)) = held {
+        drop(all);
+        drop(copies);
+    }
+}
+
+/// Undoes [`prepare`], in the child: replaces the blocks by the copies.
+pub fn child() {
+    // SAFETY: this thread is a copy of the one that took the lock in `prepare`.
+    let Some((mut all, mut copies)) = (unsafe { HELD_AT_FORK.take() }) else {
+        return;
+    };
+    for (address, block) in mem::take(&mut all.blocks) {
+        let copy = copies.remove(&address);
+        let put = copy.is_some_and(|copy| copy.move_back(address).is_ok());
+        if !put {
+            // Without a copy the child's writes are still private, but it may see later writes of its parent.
+            let _ = Mapping::replace_privately(address, block.length, &block.file);
+        }
+    }
+}
+
+impl InFile {
+    /// A private copy of the block; `None` when the machine has no memory for one.
+    fn copy(&self) -> Option<Mapping> {
+        let extents = extents(&self.file, self.length as u64);
+        let bytes = extents.iter().map(|extent| extent.end - extent.start).sum();
+        if !accounting::has_room_for(bytes) {
+            return None;
+        }
+        let copy = Mapping::anonymous(self.length, super::PAGE)?;
+        for extent in extents {
+            let length = (extent.end - extent.start) as usize;
+            // SAFETY: no other code has the mapping's address, and the extent lies within it.
+            let place = unsafe {
+                std::slice::from_raw_parts_mut(
+                    (copy.address() + extent.start as usize) as *mut u8,
+                    length,
+                )
+            };
+            self.file.read_exact_at(place, extent.start).ok()?;
+        }
+        Some(copy)
+    }
+}

@@ -1,0 +1,176 @@
+//! Memory mappings, unmapped when dropped.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+use super::{HUGE_PAGE, HUGE_PAGE_THRESHOLD, PAGE};
+
+const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+/// An owned mapping.
+#[derive(Debug)]
+pub struct Mapping {
+    address: usize,
+    length: usize,
+}
+
+impl Mapping {
+    /// At least `length` bytes of zeros aligned to `alignment`, private to the process, with huge pages when large.
+    pub fn anonymous(length: usize, alignment: usize) -> Option<Self> {
+        let huge = length >= HUGE_PAGE_THRESHOLD;
+        let alignment = if huge { HUGE_PAGE } else { alignment.max(PAGE) };
+        let length = length.checked_next_multiple_of(PAGE)?;
+        // Enough to contain an aligned range of `length` bytes.
+        let reserved = length.checked_add(alignment - PAGE)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
+        let start = unsafe { libc::mmap(ptr::null_mut(), reserved, READ_WRITE, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let start = start as usize;
+        let address = start.next_multiple_of(alignment);
+        unmap(start, address - start);
+        unmap(address + length, start + reserved - (address + length));
+        let mapping = Self { address, length };
+        mapping.want_huge_pages();
+        Some(mapping)
+    }
+
+    /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with every process that maps it.
+    pub fn of_file(file: &File, offset: u64, length: usize) -> Option<Self> {
+        let offset = libc::off_t::try_from(offset).ok()?;
+        // SAFETY: a mapping at an address of the system's choice replaces no other one.
+        let address = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                length,
+                READ_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                offset,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return None;
+        }
+        let mapping = Self {
+            address: address as usize,
+            length,
+        };
+        mapping.want_huge_pages();
+        Some(mapping)
+    }
+
+    /// Maps the beginning of `file` at the same addresses.
+    pub fn replace(&self, file: &File) -> std::io::Result<()> {
+        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
+        let result = unsafe {
+            libc::mmap(
+                self.address as *mut _,
+                self.length,
+                READ_WRITE,
+                libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if result == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        self.want_huge_pages();
+        Ok(())
+    }
+
+    /// Maps the beginning of `file` privately (copy on write) over `length` bytes at `address`, which a mapping of ours
+    /// owns.
+    pub fn replace_privately(address: usize, length: usize, file: &File) -> std::io::Result<()> {
+        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
+        let result = unsafe {
+            libc::mmap(
+                address as *mut _,
+                length,
+                READ_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if result == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// Moves the pages to other addresses in one step. The old addresses stay mapped, without pages.
+    pub fn set_aside(&self) -> std::io::Result<Self> {
+        // SAFETY: the range is ours; the new place is of the system's choice.
+        let moved = unsafe {
+            libc::mremap(
+                self.address as *mut _,
+                self.length,
+                self.length,
+                libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP,
+                0,
+            )
+        };
+        if moved == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(Self {
+            address: moved as usize,
+            length: self.length,
+        })
+    }
+
+    /// Moves the pages to `address` in one step, replacing a mapping of ours of the same length.
+    pub fn move_back(self, address: usize) -> std::io::Result<()> {
+        // SAFETY: both ranges are ours and of one length.
+        let moved = unsafe {
+            libc::mremap(
+                self.address as *mut _,
+                self.length,
+                self.length,
+                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+                address,
+            )
+        };
+        if moved == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        std::mem::forget(self);
+        Ok(())
+    }
+
+    /// Address of the first byte, on a page boundary.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Length in bytes, a multiple of the page size.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Huge pages make the first touch of large memory several times cheaper.
+    fn want_huge_pages(&self) {
+        if self.length >= HUGE_PAGE_THRESHOLD {
+            // SAFETY: advice about a mapping of ours; a system without huge pages ignores it.
+            unsafe { libc::madvise(self.address as *mut _, self.length, libc::MADV_HUGEPAGE) };
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unmap(self.address, self.length);
+    }
+}
+
+fn unmap(address: usize, length: usize) {
+    if length > 0 {
+        // SAFETY: callers pass a part of a mapping of ours that is no longer used.
+        unsafe { libc::munmap(address as *mut _, length) };
+    }
+}

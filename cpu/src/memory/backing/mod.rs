@@ -1,0 +1,99 @@
+//! The memory of allocations: small ones are suballocated from a block, large ones have a block of their own, imported
+//! ones are a mapping of another process's block.
+
+mod arena;
+mod block;
+mod error;
+pub mod exports;
+mod mapping;
+mod record;
+mod share;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+
+use arena::Suballocation;
+pub use arena::{prepare, release};
+pub use block::Block;
+pub use error::ShareError;
+pub use exports::{Export, read_record};
+pub use mapping::Mapping;
+pub use record::Record;
+pub use share::is_memory_file;
+
+/// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
+const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
+/// From this size on, a mapping asks for huge pages, which makes the first touch of large memory several times cheaper.
+const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
+const HUGE_PAGE: usize = 2 << 20;
+/// The page size that properties report.
+pub const PAGE: usize = 4096;
+/// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
+pub const MIN_ALIGNMENT: usize = 64;
+/// The largest alignment that can be asked for.
+pub const MAX_ALIGNMENT: usize = HUGE_PAGE;
+
+/// The memory of an allocation, uninitialised at first.
+#[derive(Debug)]
+pub enum Backing {
+    /// A part of a shared block.
+    Suballocation(Suballocation),
+    /// A whole block.
+    Block(Block),
+    /// Memory of another process.
+    Import {
+        /// All pages of the allocation.
+        mapping: Mapping,
+        /// The offset of the first byte in them.
+        offset: usize,
+    },
+}
+
+impl Backing {
+    /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`]; `None` when there are none.
+    pub fn new(size: usize, alignment: usize) -> Option<Self> {
+        if size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
+            Block::new(size, alignment).map(Self::Block)
+        } else {
+            Suballocation::new(size, alignment).map(Self::Suballocation)
+        }
+    }
+
+    /// The pages of another process's file that hold the allocation of `record`.
+    pub fn import(file: &File, record: &Record) -> Option<Self> {
+        let start = record.offset / PAGE as u64 * PAGE as u64;
+        let length = usize::try_from(record.offset + record.size - start).ok()?;
+        let mapping = Mapping::of_file(file, start, length.checked_next_multiple_of(PAGE)?)?;
+        let offset = (record.offset - start) as usize;
+        Some(Self::Import { mapping, offset })
+    }
+
+    /// Address of the first byte.
+    pub fn address(&self) -> usize {
+        match self {
+            Self::Suballocation(suballocation) => suballocation.address(),
+            Self::Block(block) => block.address(),
+            Self::Import { mapping, offset } => mapping.address() + offset,
+        }
+    }
+
+    /// Its block and its offset there; `None` for imported memory.
+    pub fn in_block(&self) -> Option<(&Block, usize)> {
+        match self {
+            Self::Suballocation(suballocation) => Some((
+                suballocation.block(),
+                suballocation.address() - suballocation.block().address(),
+            )),
+            Self::Block(block) => Some((block, 0)),
+            Self::Import { .. } => None,
+        }
+    }
+}
+
+/// Whether memory of this process can be exported at all; a transient error does not count.
+pub fn can_be_exported() -> bool {
+    share::memory_file(PAGE as u64)
+        .and_then(|file| exports::reopen(&file, 0))
+        .map_or_else(ShareError::is_transient, |_| true)
+}

@@ -1,0 +1,193 @@
+//! Moving private memory into a memory file, which another process can map, while the program goes on using it.
+//!
+//! Private memory is faster: the first touch of 64 MiB runs at 6.5 GB/s with its huge pages and at 0.8 GB/s in a memory
+//! file, for which most systems allow none (measured on Linux 6.18, `shmem_enabled` never). So memory stays private
+//! until a handle is requested, and is then moved into a memory file.
+//!
+//! The addresses stay the same and no write is lost: the pages are moved away in one step, and a thread that touches
+//! the range afterwards blocks in a page fault until the file is mapped there. This needs `userfaultfd`; where the
+//! system forbids it, memory files are used from the start. One limitation: where an unprivileged process can only
+//! handle faults of user mode, a system call that accesses the range during the move fails with `EFAULT`.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use linux_raw_sys::{general, ioctl};
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+use rustix::mm::UserfaultfdFlags;
+
+use super::error::ShareError;
+use super::mapping::Mapping;
+use super::{HUGE_PAGE, PAGE};
+use crate::process::sync::Lazy;
+
+/// The name of a memory file, by which an importer recognises this runtime's files.
+const FILE_NAME: &str = "zeusm";
+
+/// A new memory file that can neither shrink nor grow, so that access to a mapping of it never faults.
+pub fn memory_file(length: u64) -> Result<File, ShareError> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file =
+        rustix::fs::memfd_create(FILE_NAME, flags).map_err(ShareError::of("memfd_create"))?;
+    let file = File::from(file);
+    // Beyond the limit the system would kill the process with SIGXFSZ.
+    let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if most.is_some_and(|most| most < length) {
+        return Err(ShareError::new("ftruncate of a memory file", libc::EFBIG));
+    }
+    file.set_len(length)
+        .map_err(ShareError::of("ftruncate of a memory file"))?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+        .map_err(ShareError::of("sealing a memory file"))?;
+    Ok(file)
+}
+
+/// Whether `memory_file` created the file: it has this runtime's name and seals, so it cannot shrink under a mapping.
+pub fn is_memory_file(file: &File) -> bool {
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals == all) && has_name(file)
+}
+
+/// Whether a memory file has this runtime's name; true where /proc is not mounted and the seals have to suffice.
+fn has_name(file: &File) -> bool {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let expected = format!("/memfd:{FILE_NAME} (deleted)");
+    link.map_or(true, |name| name.as_os_str() == expected.as_str())
+}
+
+/// Whether the system allows moving private memory into a file. Tries it on a page, and caches a permanent result.
+pub fn can_move() -> Result<(), ShareError> {
+    static KNOWN: Lazy<Result<(), ShareError>> = Lazy::new();
+    if let Some(known) = KNOWN.get() {
+        return *known;
+    }
+    let tried = try_to_move();
+    match tried {
+        Err(error) if error.is_transient() => tried,
+        _ => *KNOWN.get_or_make(|| tried),
+    }
+}
+
+fn try_to_move() -> Result<(), ShareError> {
+    let page = Mapping::anonymous(PAGE, PAGE).ok_or(ShareError::new("mmap", libc::ENOMEM))?;
+    move_to(&page, &memory_file(PAGE as u64)?)
+}
+
+/// Moves what `memory` holds into the beginning of `file` and maps that at the same addresses.
+///
+/// # Errors
+/// The system's error; the memory is unchanged then.
+pub fn move_to(memory: &Mapping, file: &File) -> Result<(), ShareError> {
+    let catch = Catch::new(memory)?;
+    let aside = memory.set_aside().map_err(ShareError::of("mremap"))?;
+    let moved = write(&aside, file)
+        .map_err(ShareError::of("pwrite to a memory file"))
+        .and_then(|()| memory.replace(file).map_err(ShareError::of("mmap")));
+    if moved.is_err() {
+        aside
+            .move_back(memory.address())
+            .map_err(ShareError::of("mremap"))?;
+    }
+    drop(catch);
+    moved
+}
+
+/// The parts of the first `length` bytes of a file that hold data; the rest is zero.
+pub fn extents(file: &File, length: u64) -> Vec<Range<u64>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while from < length {
+        // An error means that there is no more data.
+        let Ok(start) = rustix::fs::seek(file, SeekFrom::Data(from)) else {
+            break;
+        };
+        let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(length);
+        if start < length {
+            found.push(start..end.min(length));
+        }
+        from = end.max(start + 1);
+    }
+    found
+}
+
+/// Writes all that is not zero; a new file is zero everywhere, and takes memory only where it was written.
+fn write(memory: &Mapping, file: &File) -> io::Result<()> {
+    // SAFETY: the mapping is alive, and no other code has its address.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(memory.address() as *const u8, memory.length()) };
+    for (index, chunk) in bytes.chunks(HUGE_PAGE).enumerate() {
+        if chunk.iter().any(|&byte| byte != 0) {
+            file.write_all_at(chunk, (index * HUGE_PAGE) as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// While it lives, threads that touch missing pages of the range block.
+struct Catch {
+    faults: OwnedFd,
+    range: general::uffdio_range,
+}
+
+impl Catch {
+    fn new(memory: &Mapping) -> Result<Self, ShareError> {
+        let faults = open().map_err(ShareError::of("userfaultfd"))?;
+        let mut api = general::uffdio_api {
+            api: u64::from(general::UFFD_API),
+            features: 0,
+            ioctls: 0,
+        };
+        control(&faults, ioctl::UFFDIO_API, &mut api).map_err(ShareError::of("UFFDIO_API"))?;
+        let range = general::uffdio_range {
+            start: memory.address() as u64,
+            len: memory.length() as u64,
+        };
+        let mut register = general::uffdio_register {
+            range,
+            mode: u64::from(general::UFFDIO_REGISTER_MODE_MISSING),
+            ioctls: 0,
+        };
+        control(&faults, ioctl::UFFDIO_REGISTER, &mut register)
+            .map_err(ShareError::of("UFFDIO_REGISTER"))?;
+        Ok(Self { faults, range })
+    }
+}
+
+impl Drop for Catch {
+    fn drop(&mut self) {
+        // Closing wakes too, but not while a child that was forked meanwhile has the descriptor as well.
+        let _ = control(&self.faults, ioctl::UFFDIO_WAKE, &mut self.range);
+    }
+}
+
+/// Opens a descriptor for faults in user and kernel mode, or in user mode only where the process lacks the privilege.
+fn open() -> io::Result<OwnedFd> {
+    // SAFETY: it is used for mappings of ours only, whose faults end when it is dropped.
+    let all = unsafe { rustix::mm::userfaultfd(UserfaultfdFlags::CLOEXEC) };
+    Ok(match all {
+        Ok(faults) => faults,
+        Err(_) => {
+            let own = UserfaultfdFlags::from_bits_retain(general::UFFD_USER_MODE_ONLY);
+            // SAFETY: as above.
+            unsafe { rustix::mm::userfaultfd(UserfaultfdFlags::CLOEXEC | own) }?
+        }
+    })
+}
+
+fn control<T>(faults: &OwnedFd, request: u32, argument: &mut T) -> io::Result<()> {
+    // SAFETY: each request is made with the structure that it reads and writes.
+    let result = unsafe {
+        libc::ioctl(
+            faults.as_raw_fd(),
+            libc::Ioctl::from(request),
+            std::ptr::from_mut(argument),
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Pin counts: how many submitted commands use an allocation.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::thread::futex;
+
+use crate::process;
+
+/// Set while a thread waits for the count to be 0.
+const WAITED: u64 = 1 << 31;
+const COUNT: u64 = WAITED - 1;
+
+/// Changes whenever a count with a waiting thread drops to 0. All allocations share it, as blocking frees are rare.
+static IDLE: AtomicU32 = AtomicU32::new(0);
+
+/// The count in the lower half, the generation of its process in the upper half. Commands in flight in the parent of a
+/// fork do not count in the child, whose count starts at 0.
+#[derive(Debug, Default)]
+pub struct PinCount(AtomicU64);
+
+impl PinCount {
+    /// Increments the count and returns the generation for [`unpin`](Self::unpin).
+    pub fn pin(&self) -> u32 {
+        let generation = process::generation();
+        let one_more = |word| {
+            Some(
+                if is_of(word, generation) {
+                    word
+                } else {
+                    start(generation)
+                } + 1,
+            )
+        };
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        generation
+    }
+
+    /// Decrements the count, unless the pin is from before a fork.
+    pub fn unpin(&self, generation: u32) {
+        if generation != process::generation() {
+            return;
+        }
+        let before = self.0.fetch_sub(1, Ordering::AcqRel);
+        if before & (WAITED | COUNT) == WAITED | 1 {
+            IDLE.fetch_add(1, Ordering::Release);
+            // Waking cannot fail: the address is valid.
+            let _ = futex::wake(&IDLE, futex::Flags::PRIVATE, u32::MAX >> 1);
+        }
+    }
+
+    /// Waits until the count is 0.
+    pub fn wait_until_zero(&self) {
+        loop {
+            let seen = IDLE.load(Ordering::Acquire);
+            let word = self.0.fetch_or(WAITED, Ordering::AcqRel);
+            if !is_of(word, process::generation()) || word & COUNT == 0 {
+                return;
+            }
+            // Returns at once when the word has changed, and after a signal; the loop checks again in both cases.
+            let _ = futex::wait(&IDLE, futex::Flags::PRIVATE, seen, None);
+        }
+    }
+}
+
+fn start(generation: u32) -> u64 {
+    u64::from(generation) << 32
+}
+
+fn is_of(word: u64, generation: u32) -> bool {
+    word >> 32 == u64::from(generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_the_last_use() {
+        let pins = PinCount::default();
+        pins.wait_until_zero();
+        for _ in 0..200 {
+            let generation = [pins.pin(), pins.pin()];
+            let over = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    pins.unpin(generation[0]);
+                    thread::yield_now();
+                    over.store(true, Ordering::SeqCst);
+                    pins.unpin(generation[1]);
+                });
+                pins.wait_until_zero();
+                assert!(over.load(Ordering::SeqCst));
+            });
+        }
+    }
+
+    #[test]
+    fn a_use_from_before_a_fork_does_not_count() {
+        let pins = PinCount(AtomicU64::new(start(process::generation() + 7) + 3));
+        pins.wait_until_zero();
+        let generation = pins.pin();
+        pins.unpin(generation + 7);
+        assert_eq!(pins.0.load(Ordering::Relaxed) & COUNT, 1);
+        pins.unpin(generation);
+        pins.wait_until_zero();
+    }
+}

@@ -1,0 +1,70 @@
+//! Ranges of memory that commands touch.
+
+use std::sync::{Arc, Weak};
+
+use level_zero_sys as sys;
+
+use super::allocation::{Allocation, Pin};
+use super::map;
+use crate::abi::result::{ZeResult, ensure};
+
+/// A range of bytes, inside one allocation or in other memory of the process.
+#[derive(Clone, Debug)]
+pub struct Span {
+    address: usize,
+    length: usize,
+    allocation: Option<Weak<Allocation>>,
+}
+
+impl Span {
+    /// `length` bytes from `address` on.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for a null address, `ZE_RESULT_ERROR_INVALID_SIZE` when the range
+    /// begins in an allocation and ends outside of it, or wraps around.
+    pub fn new(address: usize, length: usize) -> ZeResult<Self> {
+        ensure(address != 0, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+        let end = address
+            .checked_add(length)
+            .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        let allocation = map::find(address);
+        if let Some(allocation) = &allocation {
+            let inside = end <= allocation.base() + allocation.size();
+            ensure(inside, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        }
+        Ok(Self {
+            address,
+            length,
+            allocation: allocation.as_ref().map(Arc::downgrade),
+        })
+    }
+
+    /// Address of the first byte.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it shares a byte with `other`.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.address < other.address + other.length && other.address < self.address + self.length
+    }
+
+    /// Keeps the allocation alive until the pin is dropped; other memory of the process needs no pin.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the allocation has been freed.
+    pub fn pin(&self) -> ZeResult<Option<Pin>> {
+        match &self.allocation {
+            None => Ok(None),
+            Some(allocation) => allocation
+                .upgrade()
+                .map(|allocation| Some(Pin::new(allocation)))
+                .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+}

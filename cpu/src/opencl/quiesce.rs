@@ -1,0 +1,214 @@
+//! Quiescing the OpenCL runtime for a fork.
+//!
+//! The OpenCL runtime for the CPU has locks and worker threads of its own. A child that inherits it in an intermediate
+//! state would wait for threads that it does not have. So a fork waits until no thread is in a call, no launch is in
+//! flight, and the workers sleep. The child gets a consistent runtime without workers, in which the thread that
+//! launches a kernel executes it at once.
+//!
+//! After ten seconds the fork no longer waits for launches. Then launches in the child return an error.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use opencl_sys as cl;
+use opencl_sys::cl_event;
+use rustix::process::Pid;
+use rustix::thread::{futex, sched_getaffinity};
+
+use super::{Error, Runtime};
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
+
+/// How long a fork waits for launches.
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it then waits for the workers to sleep, which takes less than a millisecond.
+const WORKER_TIMEOUT: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
+
+/// Set while a fork blocks new calls.
+const CLOSED: u32 = 1 << 31;
+
+/// How many threads are in a call, and [`CLOSED`].
+static CALLS: AtomicU32 = AtomicU32::new(0);
+/// Whether any call has been made, in this process or one that it was forked from.
+static USED: AtomicBool = AtomicBool::new(false);
+/// Whether the runtime's workers are in a parent only.
+static WITHOUT_WORKERS: AtomicBool = AtomicBool::new(false);
+/// Whether the process forked while the runtime was not quiescent.
+static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
+
+/// The launches whose events live.
+static LAUNCHES: PerProcess<Mutex<BTreeMap<usize, &'static Runtime>>> = PerProcess::new();
+
+thread_local! {
+    /// How many nested calls the thread is in; nested calls are not blocked.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Guard of a call to the runtime.
+pub struct Call(());
+
+impl Call {
+    /// Begins a call, after a fork in progress.
+    pub fn begin() -> Self {
+        if DEPTH.get() > 0 {
+            return Self::from_within();
+        }
+        loop {
+            let calls = CALLS.load(Ordering::Relaxed);
+            if calls & CLOSED != 0 {
+                // Returns when the word has changed and after a signal; the loop checks again in both cases.
+                let _ = futex::wait(&CALLS, futex::Flags::PRIVATE, calls, None);
+            } else if CALLS
+                .compare_exchange_weak(calls, calls + 1, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+            {
+                break;
+            }
+        }
+        USED.store(true, Ordering::Relaxed);
+        DEPTH.set(1);
+        Self(())
+    }
+
+    /// Begins a call on a thread of the runtime, or within another call.
+    pub fn from_within() -> Self {
+        CALLS.fetch_add(1, Ordering::AcqRel);
+        DEPTH.set(DEPTH.get() + 1);
+        Self(())
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        CALLS.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// `Ok` when kernels can run in this process.
+///
+/// # Errors
+/// In the child of a fork during a launch.
+pub fn expect_usable() -> Result<(), Error> {
+    if FORKED_WHILE_BUSY.load(Ordering::Relaxed) {
+        return Err(Error {
+            operation: "a process that was forked while its parent ran a kernel",
+            code: cl::CL_OUT_OF_RESOURCES,
+        });
+    }
+    Ok(())
+}
+
+/// Whether the runtime has no workers, so that the launching thread has to execute kernels.
+pub fn has_no_workers() -> bool {
+    WITHOUT_WORKERS.load(Ordering::Relaxed)
+}
+
+/// Registers a launch.
+pub fn register_launch(event: cl_event, runtime: &'static Runtime) {
+    LAUNCHES.get().lock().insert(event as usize, runtime);
+}
+
+/// Unregisters a launch, before its event is released.
+pub fn unregister_launch(event: cl_event) {
+    LAUNCHES.get().lock().remove(&(event as usize));
+}
+
+/// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent.
+pub fn prepare() {
+    CALLS.fetch_or(CLOSED, Ordering::AcqRel);
+    let calls = CLOSED | DEPTH.get();
+    let is_done = || CALLS.load(Ordering::Acquire) == calls && !is_launching();
+    let done = !USED.load(Ordering::Relaxed)
+        || wait(LAUNCH_TIMEOUT, is_done) && {
+            wait(WORKER_TIMEOUT, || !workers_are_awake());
+            true
+        };
+    FORKED_WHILE_BUSY.store(!done, Ordering::Relaxed);
+}
+
+/// Undoes [`prepare`], in the parent.
+pub fn parent() {
+    FORKED_WHILE_BUSY.store(false, Ordering::Relaxed);
+    CALLS.fetch_and(!CLOSED, Ordering::AcqRel);
+    // Waking cannot fail: the address is valid.
+    let _ = futex::wake(&CALLS, futex::Flags::PRIVATE, u32::MAX >> 1);
+}
+
+/// Undoes [`prepare`], in the child.
+pub fn child() {
+    CALLS.store(DEPTH.get(), Ordering::Relaxed);
+    WITHOUT_WORKERS.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Polls until `is_done`; `false` on timeout.
+fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
+    let begin = Instant::now();
+    while !is_done() {
+        if begin.elapsed() > most {
+            return false;
+        }
+        sleep(POLL_INTERVAL);
+    }
+    true
+}
+
+/// Whether a launch is in flight.
+fn is_launching() -> bool {
+    let launches = LAUNCHES.get().lock();
+    launches.iter().any(|(event, runtime)| {
+        let mut status: cl::cl_int = cl::CL_COMPLETE;
+        // SAFETY: an event is unregistered before it is released; the value is one cl_int.
+        unsafe {
+            (runtime.api.clGetEventInfo)(
+                *event as cl_event,
+                cl::CL_EVENT_COMMAND_EXECUTION_STATUS,
+                size_of_val(&status),
+                (&raw mut status).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        status > cl::CL_COMPLETE
+    })
+}
+
+/// Whether a worker of the runtime may be awake. Workers are the threads that are pinned to one processor; a thread of
+/// the program that is pinned, too, delays a fork by [`WORKER_TIMEOUT`] at most.
+fn workers_are_awake() -> bool {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else {
+        return false;
+    };
+    let own = rustix::thread::gettid();
+    threads.flatten().any(|thread| {
+        let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
+        let Some(id) = id.and_then(Pid::from_raw).filter(|id| *id != own) else {
+            return false;
+        };
+        let is_tied = sched_getaffinity(Some(id)).is_ok_and(|processors| processors.count() == 1);
+        is_tied
+            && fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| !is_asleep(&stat))
+    })
+}
+
+/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character.
+fn is_asleep(stat: &str) -> bool {
+    let behind = stat.rsplit_once(") ").map(|(_, behind)| behind);
+    behind.is_some_and(|behind| behind.starts_with('S'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_s_state_is_behind_its_name() {
+        assert!(is_asleep("12 (a) R (b)) S 1 12"));
+        assert!(!is_asleep("12 (a) S) R 1 12"));
+        assert!(!is_asleep(""));
+    }
+}

@@ -1,0 +1,78 @@
+//! Fences, which a queue sets when it has executed lists.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use crate::abi::arguments::structures;
+use crate::abi::result::{ZeResult, ensure};
+use crate::engine::Signal;
+use crate::handle::{object, resolve, retire};
+use crate::system::clock::Deadline;
+
+structures! {
+    sys::ze_fence_desc_t = sys::ZE_STRUCTURE_TYPE_FENCE_DESC;
+}
+
+object!(Fence, sys::_ze_fence_handle_t, Fence);
+
+/// A fence of a queue.
+pub struct Fence {
+    signal: Arc<Signal>,
+    queue: usize,
+}
+
+impl Fence {
+    /// A fence of the queue with this handle, initially `signaled` or not.
+    pub fn new(queue: sys::ze_command_queue_handle_t, signaled: bool) -> Self {
+        Self {
+            signal: Arc::new(Signal::new(signaled, false)),
+            queue: queue as usize,
+        }
+    }
+
+    /// The fence that `handle` names, which must be of `queue`.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT` when it is no live fence of that queue.
+    pub fn of(
+        handle: sys::ze_fence_handle_t,
+        queue: sys::ze_command_queue_handle_t,
+    ) -> ZeResult<Arc<Self>> {
+        resolve::<Self>(handle)
+            .ok()
+            .filter(|fence| fence.queue == queue as usize)
+            .ok_or(sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
+    }
+
+    /// The signal that a queue must set after executing lists.
+    pub fn signal(&self) -> Arc<Signal> {
+        self.signal.promise();
+        Arc::clone(&self.signal)
+    }
+}
+
+/// `zeFenceDestroy`.
+pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
+    retire::<Fence>(fence).map(drop)
+}
+
+/// `zeFenceHostSynchronize`, `timeout` in nanoseconds.
+pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult {
+    let fence = resolve::<Fence>(fence)?;
+    ensure(
+        fence.signal.wait(Deadline::after(timeout)),
+        sys::ZE_RESULT_NOT_READY,
+    )
+}
+
+/// `zeFenceQueryStatus`.
+pub fn query_status(fence: sys::ze_fence_handle_t) -> ZeResult {
+    host_synchronize(fence, 0)
+}
+
+/// `zeFenceReset`.
+pub fn reset(fence: sys::ze_fence_handle_t) -> ZeResult {
+    resolve::<Fence>(fence)?.signal.reset();
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! The runtime's one clock: nanoseconds of `CLOCK_MONOTONIC`, for host and device alike.
+//!
+//! Host, device and kernel timestamps are readings of the same clock, so they may be compared directly.
+
+use std::time::{Duration, Instant};
+
+/// Clock ticks per second.
+pub const FREQUENCY: u64 = 1_000_000_000;
+/// Length of a tick in nanoseconds.
+pub const RESOLUTION: u64 = 1;
+/// Bits of a reading that can be set. Not 64: callers compute `(1 << bits) - 1`, and 2^63 ns are 292 years.
+pub const VALID_BITS: u32 = 63;
+
+/// The current reading in nanoseconds.
+#[must_use]
+pub fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid out parameter, and every Linux has the clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.unsigned_abs() * FREQUENCY + time.tv_nsec.unsigned_abs()
+}
+
+/// The deadline of a host call that waits.
+#[derive(Clone, Copy, Debug)]
+pub enum Deadline {
+    /// Do not wait.
+    Now,
+    /// Wait until this moment.
+    At(Instant),
+    /// Wait without limit.
+    Never,
+}
+
+impl Deadline {
+    /// From a timeout in nanoseconds: 0 does not wait, `u64::MAX` waits without limit.
+    #[must_use]
+    pub fn after(timeout: u64) -> Self {
+        match timeout {
+            0 => Self::Now,
+            u64::MAX => Self::Never,
+            nanoseconds => Instant::now()
+                .checked_add(Duration::from_nanos(nanoseconds))
+                .map_or(Self::Never, Self::At),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Kernels and the compiler in a child.
+
+use level_zero_sys as sys;
+use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+
+use crate::common::{Context, Kind, MIB, NONE};
+use crate::process::{alone, in_child};
+use crate::runtime::Runtime;
+use crate::{Shared, beside, forks, programs};
+
+/// A kernel that doubles its values, and its arguments.
+struct Doubling<'a> {
+    runtime: &'a Runtime,
+    kernel: sys::ze_kernel_handle_t,
+    values: &'static mut [u32],
+}
+
+impl<'a> Doubling<'a> {
+    fn new(runtime: &'a Runtime, module: sys::ze_module_handle_t) -> Self {
+        let kernel = runtime.kernel(module, "add").unwrap();
+        assert_eq!(
+            unsafe { runtime.library.zeKernelSetGroupSize.unwrap()(kernel, 1, 1, 1) },
+            OK
+        );
+        let values = runtime.shared(&[1; 256]);
+        for index in 0..3 {
+            assert_eq!(runtime.set(kernel, index, values.as_ptr()), OK);
+        }
+        Self {
+            runtime,
+            kernel,
+            values,
+        }
+    }
+
+    /// Launches it `rounds` times on a new list. Returns whether the result is right.
+    fn run(&mut self, rounds: u32) -> bool {
+        self.values.fill(1);
+        let list = self.runtime.immediate(true);
+        let groups = self.values.len() as u32;
+        for _ in 0..rounds {
+            self.runtime.launch(list, self.kernel, groups, NONE, &[]);
+        }
+        assert_eq!(self.runtime.synchronize(list), OK);
+        assert_eq!(
+            unsafe { self.runtime.library.zeCommandListDestroy.unwrap()(list) },
+            OK
+        );
+        self.values.iter().all(|value| *value == 1 << rounds)
+    }
+}
+
+#[test]
+fn a_child_runs_kernels_beside_threads_that_ran_kernels() {
+    alone("kernels::forks_beside_kernels");
+}
+
+#[test]
+#[ignore = "run by a_child_runs_kernels_beside_threads_that_ran_kernels"]
+fn forks_beside_kernels() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = Shared(runtime.build(&programs::module(), &[]).unwrap());
+    let runtime = Shared(runtime);
+    let launch = || assert!(Doubling::new(runtime.get(), *module.get()).run(20));
+    beside(&[&launch, &launch], forks(20), |_| {
+        in_child(|| Doubling::new(runtime.get(), *module.get()).run(10));
+    });
+}
+
+#[test]
+#[ignore = "takes half a minute, in a process of its own: run it by name"]
+fn a_child_of_a_fork_during_a_long_launch_has_no_kernels() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::module(), &[]).unwrap();
+    let mut doubling = Doubling::new(&runtime, module);
+    let kernel = runtime.kernel(module, "work").unwrap();
+    let memory = runtime.shared(&[0]);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    assert_eq!(runtime.set(kernel, 1, 20_000_000_000u64), OK);
+    let list = runtime.immediate(true);
+    runtime.launch(list, kernel, 1, NONE, &[]);
+    in_child(|| {
+        let (_, log) = runtime.build(&programs::module(), &[]).unwrap_err();
+        assert!(
+            log.contains("forked while its parent ran a kernel"),
+            "{log}"
+        );
+        // A launch of an inherited kernel is an error, too, and memory works.
+        let context = Context::new();
+        context.free(context.alloc(Kind::Shared, MIB));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| doubling.run(1))).is_err()
+    });
+}
+
+#[test]
+fn a_child_builds_modules_beside_threads_that_did() {
+    alone("kernels::forks_beside_compilations");
+}
+
+#[test]
+#[ignore = "run by a_child_builds_modules_beside_threads_that_did"]
+fn forks_beside_compilations() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let runtime = Shared(runtime);
+    let code = programs::module();
+    let build = || {
+        let module = runtime.get().build(&code, &[]).unwrap();
+        assert_eq!(
+            unsafe { runtime.get().library.zeModuleDestroy.unwrap()(module) },
+            OK
+        );
+    };
+    beside(&[&build, &build], forks(6), |_| {
+        in_child(|| {
+            let module = runtime.get().build(&code, &[]).unwrap();
+            Doubling::new(runtime.get(), module).run(5)
+        });
+    });
+}

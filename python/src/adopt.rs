@@ -1,0 +1,91 @@
+//! Memory that another object owns, once Level Zero has confirmed its kind and extent.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::memory::{Owner, PyMemory};
+use crate::parse::interface;
+use crate::resolve::{ContextDevice, QueueBinding, ResolvedSyclObject, invalid_argument};
+use zeusm::suai::{self, Interface};
+use zeusm::sycl::ContextRef;
+use zeusm::usm::UsmKind;
+
+/// The field of the interface that names the context.
+const SYCLOBJ: &str = "__sycl_usm_array_interface__ is malformed: 'syclobj'";
+
+/// The memory that a `__sycl_usm_array_interface__` dictionary describes, from the lowest byte that an element touches to
+/// the highest, and the array in it. `owner`, whose dictionary it is, keeps the memory alive.
+pub(crate) fn from_interface(
+    owner: &Bound<'_, PyAny>,
+    dictionary: &Bound<'_, PyDict>,
+) -> PyResult<(PyMemory, Interface)> {
+    let py = owner.py();
+    let exported = interface::read(owner, dictionary)?;
+    let resolved = ResolvedSyclObject::read(&exported.syclobj, SYCLOBJ)?;
+    let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
+    // Level Zero does not know a pointer to no bytes.
+    let (context_device, kind) = if nbytes == 0 {
+        let found = resolved.context_device();
+        let found = found.map_err(|error| invalid_argument(SYCLOBJ, py, error))?;
+        (found, UsmKind::Device)
+    } else {
+        let (context_device, attributes) =
+            ContextDevice::of_pointer(&resolved.context, exported.interface.pointer)
+                .map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
+        let allocation = suai::Allocation {
+            base: attributes.base,
+            size: attributes.size,
+        };
+        exported
+            .interface
+            .check_within(allocation)
+            .map_err(|error| outside(&exported.interface, &error))?;
+        (context_device, attributes.kind)
+    };
+    let binding = resolved.bind_at(py, &context_device)?;
+    let owner = Owner::Object(owner.clone().unbind());
+    let memory = PyMemory::new(binding, pointer, nbytes, kind, exported.read_only, owner);
+    Ok((memory, exported.interface))
+}
+
+/// The memory at a pointer in a SYCL context; `owner` keeps it alive.
+///
+/// # Errors
+/// `ValueError` when the bytes are not within an allocation of the context.
+pub(crate) fn from_pointer(
+    context: &ContextRef,
+    pointer: usize,
+    nbytes: usize,
+    owner: &Bound<'_, PyAny>,
+) -> PyResult<PyMemory> {
+    let (context_device, attributes) = ContextDevice::of_pointer(context, pointer)?;
+    let room = attributes.size - (pointer - attributes.base);
+    if nbytes > room {
+        return Err(PyValueError::new_err(format!(
+            "{nbytes} bytes at {pointer:#x} reach beyond their allocation, which has {room} bytes from there"
+        )));
+    }
+    let binding = QueueBinding::new(owner.py(), context_device, None);
+    let owner = Owner::Object(owner.clone().unbind());
+    Ok(PyMemory::new(
+        binding,
+        pointer,
+        nbytes,
+        attributes.kind,
+        false,
+        owner,
+    ))
+}
+
+/// The error with all the fields that together reach outside the allocation.
+fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
+    let layout = &interface.layout;
+    interface::malformed(format_args!(
+        "'shape' {:?} with 'strides' {:?}, 'offset' {} and 'typestr' of {} bytes an item: {error}",
+        layout.shape(),
+        layout.element_strides(),
+        layout.offset(),
+        layout.itemsize(),
+    ))
+}

@@ -1,0 +1,131 @@
+//! The buffer protocol of arrays (PEP 3118): a typed n-dimensional view for each consumer, as far as its flags ask.
+
+use std::ffi::{CString, c_int, c_void};
+use std::ptr;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::UsmArray;
+use crate::errors::OrRaise;
+
+/// The data that a view points to; freed when the consumer releases the view.
+struct Description {
+    shape: Vec<isize>,
+    strides: Vec<isize>,
+    format: CString,
+}
+
+/// The address of a view of no elements: some consumers take null for an error.
+static NOTHING: u128 = 0;
+
+/// Fills a view in.
+///
+/// # Errors
+/// `TypeError` for device memory, `BufferError` where the array is not as writable or contiguous as requested.
+///
+/// # Safety
+/// `view` must be a buffer structure to fill in.
+pub(super) unsafe fn fill(
+    array: &Bound<'_, UsmArray>,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
+    // SAFETY: the protocol wants `obj` null in a refused request.
+    unsafe { (*view).obj = ptr::null_mut() };
+    let inner = array.get();
+    check(inner, flags)?;
+    let memory = inner
+        .memory()
+        .for_buffer(array.py(), inner.extent(), flags)?;
+    let asks = |flag| flags & flag == flag;
+    let layout = &inner.layout;
+    let address = if layout.elements() == 0 {
+        (&raw const NOTHING).expose_provenance()
+    } else {
+        inner.first(memory)
+    };
+    let mut description = Box::new(Description {
+        shape: layout
+            .shape()
+            .iter()
+            .map(|&size| size.cast_signed())
+            .collect(),
+        strides: layout.byte_strides(),
+        format: CString::new(inner.item.format().or_raise()?)?,
+    });
+    let has_axes = layout.ndim() > 0;
+    let (shape, strides) = (
+        description.shape.as_mut_ptr(),
+        description.strides.as_mut_ptr(),
+    );
+    let format = description.format.as_ptr().cast_mut();
+    let null_unless = |wanted, pointer| if wanted { pointer } else { ptr::null_mut() };
+    // SAFETY: `view` is to be filled in; it owns the array, which owns the memory; `internal` owns the rest, whose vectors do
+    // not move with the box.
+    unsafe {
+        (*view).buf = ptr::with_exposed_provenance_mut::<c_void>(address);
+        (*view).len = layout.nbytes().cast_signed();
+        (*view).itemsize = layout.itemsize().cast_signed();
+        (*view).readonly = c_int::from(inner.memory().read_only);
+        // Without a shape it is one row of bytes.
+        (*view).ndim = if asks(ffi::PyBUF_ND) {
+            c_int::try_from(layout.ndim())?
+        } else {
+            1
+        };
+        (*view).shape = null_unless(has_axes && asks(ffi::PyBUF_ND), shape);
+        (*view).strides = null_unless(has_axes && asks(ffi::PyBUF_STRIDES), strides);
+        (*view).suboffsets = ptr::null_mut();
+        (*view).format = if asks(ffi::PyBUF_FORMAT) {
+            format
+        } else {
+            ptr::null_mut()
+        };
+        (*view).internal = Box::into_raw(description).cast();
+        (*view).obj = array.clone().into_ptr();
+    }
+    Ok(())
+}
+
+/// Frees the description that [`fill`] made.
+///
+/// # Safety
+/// `view` must be one that `fill` filled in; it is released once.
+pub(super) unsafe fn release(view: *mut ffi::Py_buffer) {
+    // SAFETY: `internal` is the box of `fill`.
+    drop(unsafe { Box::from_raw((*view).internal.cast::<Description>()) });
+}
+
+fn check(array: &UsmArray, flags: c_int) -> PyResult<()> {
+    let asks = |flag| flags & flag == flag;
+    let layout = &array.layout;
+    array
+        .check_host_accessible()
+        .map_err(PyTypeError::new_err)?;
+    if asks(ffi::PyBUF_WRITABLE) && array.memory().read_only {
+        return Err(PyBufferError::new_err("the array is read-only"));
+    }
+    let c_order = layout.is_c_contiguous();
+    let f_order = layout.is_f_contiguous();
+    let refusal = if asks(ffi::PyBUF_C_CONTIGUOUS) && !c_order {
+        "C-contiguous"
+    } else if asks(ffi::PyBUF_F_CONTIGUOUS) && !f_order {
+        "Fortran-contiguous"
+    } else if asks(ffi::PyBUF_ANY_CONTIGUOUS) && !c_order && !f_order {
+        "contiguous"
+    } else if !asks(ffi::PyBUF_STRIDES) && !c_order {
+        "C-contiguous, which a consumer that takes no strides needs"
+    } else if asks(ffi::PyBUF_FORMAT)
+        && !asks(ffi::PyBUF_ND)
+        && array.item.format().or_raise()? != "B"
+    {
+        "of unsigned bytes, which a consumer that takes a format but no shape needs"
+    } else {
+        return Ok(());
+    };
+    Err(PyBufferError::new_err(format!(
+        "the array is not {refusal}"
+    )))
+}

@@ -1,0 +1,368 @@
+//! New arrays: empty ones, and copies of others.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::class::invalid;
+use super::{UsmArray, host, interface};
+use crate::allocate::allocate;
+use crate::errors::OrRaise;
+use crate::memory::object;
+use crate::parse::{self, dtype, shape, usm_kind};
+use crate::pool::AllocationSource;
+use crate::resolve::{self, QueueBinding, default_binding};
+use crate::transfer::{self, StridedCopy};
+use zeusm::suai::{ItemType, Layout, Order};
+use zeusm::usm::UsmKind;
+
+/// A new array of uninitialized elements.
+///
+/// Parameters
+/// ----------
+/// shape : int or sequence of int
+///     The dimensions.
+/// dtype : optional
+///     Whatever NumPy takes for one; float64 by default.
+/// usm_type : str
+///     'device', 'shared' or 'host'.
+/// device, queue : optional
+///     One of them: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string or a capsule that names where to
+///     allocate.
+/// order : str
+///     'C' for row-major, 'F' for column-major.
+///
+/// Returns
+/// -------
+/// UsmArray
+///
+/// Raises
+/// ------
+/// USMAllocationError
+///     When there is no such memory.
+/// ValueError, TypeError
+///     For arguments of a wrong value or type.
+///
+/// Examples
+/// --------
+/// >>> import zeusm
+/// >>> zeusm.empty((2, 3), "float32", usm_type="shared").nbytes
+/// 24
+#[pyfunction]
+#[pyo3(signature = (shape, dtype=None, *, usm_type="device", device=None, queue=None, order="C"))]
+pub(crate) fn empty(
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    usm_type: &str,
+    device: Option<&Bound<'_, PyAny>>,
+    queue: Option<&Bound<'_, PyAny>>,
+    order: &str,
+) -> PyResult<UsmArray> {
+    let py = shape.py();
+    let item = match dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => dtype::read(dtype)?,
+        None => "f8".parse().or_raise()?,
+    };
+    let kind = usm_kind(usm_type)?;
+    let shape = shape::integers(shape, "shape")?;
+    let layout = Layout::contiguous(&shape, shape::order(order)?, item.size())
+        .map_err(|error| invalid(&error))?;
+    let binding = binding(device, queue)?.map_or_else(|| default_binding(py).cloned(), Ok)?;
+    allocated(py, item, layout, kind, binding)
+}
+
+/// An array in USM with the elements of `obj`: the same memory when that is USM of the wanted kind and device, else a copy.
+///
+/// Parameters
+/// ----------
+/// obj
+///     An object with `__sycl_usm_array_interface__`, or whatever NumPy makes an array of.
+/// dtype : optional
+///     The type to which NumPy converts data of the host. USM is not converted: it must have this type.
+/// usm_type : str, optional
+///     'device', 'shared' or 'host'; by default the kind of `obj`, and 'device' for data of the host.
+/// device, queue : optional
+///     One of them, as for `empty`; by default where `obj` is.
+/// order : str, optional
+///     'C' or 'F' for data of the host; by default as it lies.
+/// copy : bool, optional
+///     None for a copy where one is needed, False for none in any case, True for one.
+///
+/// Returns
+/// -------
+/// UsmArray
+///
+/// Raises
+/// ------
+/// ValueError
+///     When `copy` is False and a copy is needed, or an argument has a wrong value.
+/// TypeError
+///     For elements of a type that arrays do not have, or USM of another type than `dtype`.
+/// USMAllocationError
+///     When there is no such memory.
+///
+/// Examples
+/// --------
+/// >>> import numpy, zeusm
+/// >>> array = zeusm.asarray(numpy.eye(2), usm_type="shared")
+/// >>> numpy.asarray(array).tolist()
+/// [[1.0, 0.0], [0.0, 1.0]]
+#[pyfunction]
+#[pyo3(signature = (obj, dtype=None, *, usm_type=None, device=None, queue=None, order=None, copy=None))]
+#[allow(clippy::too_many_arguments)] // They are Python's keywords.
+pub(crate) fn asarray(
+    obj: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    usm_type: Option<&str>,
+    device: Option<&Bound<'_, PyAny>>,
+    queue: Option<&Bound<'_, PyAny>>,
+    order: Option<&str>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    let dtype = dtype.filter(|dtype| !dtype.is_none());
+    let wanted = usm_type.map(usm_kind).transpose()?;
+    let binding = binding(device, queue)?;
+    match of_usm(obj)? {
+        Some(array) => {
+            let item = dtype.map(dtype::read).transpose()?;
+            if item.is_some_and(|item| item != array.item) {
+                return Err(PyTypeError::new_err(format!(
+                    "USM of type {} is not converted to {}: that is computing",
+                    dtype::name(array.item),
+                    item.map(dtype::name).unwrap_or_default(),
+                )));
+            }
+            let order = order.map(shape::order).transpose()?;
+            placed(obj.py(), array, wanted, binding, order, copy)
+        }
+        None if copy == Some(false) => Err(PyValueError::new_err(
+            "data of the host cannot become USM without a copy",
+        )),
+        None => {
+            let kind = wanted.unwrap_or(UsmKind::Device);
+            of_host(obj, dtype, kind, binding, order)
+        }
+    }
+}
+
+/// The array of an object that is in USM already.
+fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
+    let py = obj.py();
+    if let Ok(array) = obj.cast::<UsmArray>() {
+        return array.get().share(py).map(Some);
+    }
+    if parse::interface::dictionary(obj)?.is_none() {
+        return Ok(None);
+    }
+    interface::as_usm_array(obj).map(Some)
+}
+
+/// The array itself if it has that kind, context, device and order, else a copy that has.
+pub(super) fn placed(
+    py: Python<'_>,
+    array: UsmArray,
+    kind: Option<UsmKind>,
+    binding: Option<Arc<QueueBinding>>,
+    order: Option<Order>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    let memory = array.memory();
+    let is_same = |binding: &Arc<QueueBinding>| {
+        let (own, given) = (memory.context_device(), binding.context_device());
+        own.shares_context(given) && own.device() == given.device()
+    };
+    let fits = kind.is_none_or(|kind| kind == memory.kind)
+        && binding.as_ref().is_none_or(is_same)
+        && match order {
+            None => true,
+            Some(Order::RowMajor) => array.layout.is_c_contiguous(),
+            Some(Order::ColumnMajor) => array.layout.is_f_contiguous(),
+        };
+    match copy {
+        Some(false) if !fits => Err(PyValueError::new_err(format!(
+            "the array is in USM-{} memory on {}; a copy is needed and copy is False",
+            memory.kind,
+            memory.context_device().device().name()
+        ))),
+        Some(false) | None if fits => Ok(array),
+        _ => {
+            let kind = kind.unwrap_or(memory.kind);
+            let binding = binding.unwrap_or_else(|| Arc::clone(&memory.binding));
+            copied(py, &array, kind, binding, order)
+        }
+    }
+}
+
+fn of_host(
+    obj: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    kind: UsmKind,
+    binding: Option<Arc<QueueBinding>>,
+    order: Option<&str>,
+) -> PyResult<UsmArray> {
+    let py = obj.py();
+    let keywords = PyDict::new(py);
+    keywords.set_item("dtype", dtype)?;
+    keywords.set_item("order", order)?;
+    let source = py
+        .import("numpy")?
+        .call_method("asarray", (obj,), Some(&keywords))?;
+    let item = dtype::read(&source.getattr("dtype")?)?;
+    let layout = host::packed_like(&source, item)?;
+    let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
+    let array = Bound::new(py, allocated(py, item, layout, kind, binding)?)?;
+    host::write(&array, &source)?;
+    array.get().share(py)
+}
+
+/// A copy of `array`: in the given order, or else in its own memory order.
+pub(super) fn copied(
+    py: Python<'_>,
+    array: &UsmArray,
+    kind: UsmKind,
+    binding: Arc<QueueBinding>,
+    order: Option<Order>,
+) -> PyResult<UsmArray> {
+    let source = array.memory();
+    let layout = &array.layout;
+    let (elements, packed) = in_order(layout, order)?;
+    let copy = allocated(py, array.item, packed, kind, binding)?;
+    let from = source.for_queue(py)?;
+    let (here, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
+    let operands = (array.pinned().share(py)?, copy.pinned().share(py)?);
+    if here.context() == source.context_device().context() {
+        // SAFETY: the operands own both sides of the same size, which are in one context.
+        unsafe {
+            transfer::copy_strided(py, here, &elements, StridedCopy::gather(from, to), operands)
+        }?;
+        return Ok(copy);
+    }
+    // Packed in its own context first, as a copy to another context is of contiguous bytes.
+    let there = source.context_device();
+    let (from, operands) = if elements.is_c_contiguous() {
+        let first = from.wrapping_add_signed(elements.byte_offset());
+        (first, (operands, None))
+    } else {
+        let binding = Arc::clone(&source.binding);
+        let packed = allocate(
+            py,
+            &AllocationSource::Default,
+            UsmKind::Device,
+            layout.nbytes(),
+            0,
+            binding,
+        )?;
+        let middle = packed.for_queue(py)?;
+        let operands = (operands, Some(packed));
+        // SAFETY: as above, in the source's context.
+        let operands = unsafe {
+            transfer::copy_strided(
+                py,
+                there,
+                &elements,
+                StridedCopy::gather(from, middle),
+                operands,
+            )
+        }?;
+        (middle, operands)
+    };
+    let size = layout.nbytes();
+    // SAFETY: as above, with a context for each side.
+    unsafe { transfer::copy_peer(py, here, to, there, from, size, false, operands) }?;
+    Ok(copy)
+}
+
+/// A copy in the same context and device, contiguous in the given order.
+pub(super) fn copied_in_order(
+    py: Python<'_>,
+    array: &UsmArray,
+    order: Order,
+) -> PyResult<UsmArray> {
+    let memory = array.memory();
+    copied(
+        py,
+        array,
+        memory.kind,
+        Arc::clone(&memory.binding),
+        Some(order),
+    )
+}
+
+/// A copy in USM of host memory that some layout describes.
+///
+/// # Safety
+/// `owner` must keep all that `layout` touches from `from` on.
+pub(super) unsafe fn copied_from_host(
+    py: Python<'_>,
+    from: usize,
+    item: ItemType,
+    layout: &Layout,
+    binding: Arc<QueueBinding>,
+    owner: impl Send + 'static,
+) -> PyResult<UsmArray> {
+    let (elements, packed) = in_order(layout, None)?;
+    let copy = allocated(py, item, packed, UsmKind::Device, binding)?;
+    let (context_device, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
+    let operands = (owner, copy.pinned().share(py)?);
+    // SAFETY: the caller vouches for the source; the copy is as large as the elements.
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::gather(from, to),
+            operands,
+        )
+    }?;
+    Ok(copy)
+}
+
+/// A layout whose row-major order is the given one, and the layout of the packed result with the indices of `layout`.
+fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)> {
+    let shape: Vec<i64> = layout.shape().iter().map(|&size| size as i64).collect();
+    let contiguous = |order| Layout::contiguous(&shape, order, layout.itemsize());
+    let found = match order {
+        None => layout.packed(),
+        Some(Order::RowMajor) => contiguous(Order::RowMajor).map(|copy| (layout.clone(), copy)),
+        Some(Order::ColumnMajor) => layout
+            .reversed()
+            .and_then(|elements| Ok((elements, contiguous(Order::ColumnMajor)?))),
+    };
+    found.map_err(|error| invalid(&error))
+}
+
+/// A new array in memory of its own, of at least one element, as other packages cannot import an array without memory.
+/// `layout` is packed.
+fn allocated(
+    py: Python<'_>,
+    item: ItemType,
+    layout: Layout,
+    kind: UsmKind,
+    binding: Arc<QueueBinding>,
+) -> PyResult<UsmArray> {
+    let size = layout.nbytes().max(item.size());
+    let memory = object(
+        py,
+        allocate(py, &AllocationSource::Default, kind, size, 0, binding)?,
+    )?;
+    UsmArray::new(&memory, item, layout)
+}
+
+/// The queue binding that `device` or `queue` names, which are two names of one argument.
+fn binding(
+    device: Option<&Bound<'_, PyAny>>,
+    queue: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Arc<QueueBinding>>> {
+    match (
+        device.filter(|device| !device.is_none()),
+        queue.filter(|queue| !queue.is_none()),
+    ) {
+        (Some(_), Some(_)) => Err(PyTypeError::new_err(
+            "give either device or queue, not both",
+        )),
+        (Some(given), None) | (None, Some(given)) => resolve::binding(given, "queue").map(Some),
+        (None, None) => Ok(None),
+    }
+}

@@ -1,0 +1,203 @@
+//! DLPack export of arrays.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::{UsmArray, create};
+use crate::dpctl::Dpctl;
+use crate::errors::OrRaise;
+use crate::memory::{Pinned, PyMemory};
+use crate::resolve::{DlpackDevice, root_device};
+use zeusm::dlpack::{self, Device, Form, Tensor, abi};
+use zeusm::usm::UsmKind;
+
+/// The device of some memory, for `__dlpack_device__`.
+pub(crate) fn device(py: Python<'_>, memory: &PyMemory) -> PyResult<(i32, i32)> {
+    let device = abi::Device::from(own_device(py, memory)?);
+    Ok((device.kind, device.id))
+}
+
+/// A capsule with the array.
+///
+/// # Errors
+/// `BufferError` for what cannot be exported; `TypeError` and `ValueError` for wrong arguments.
+pub(crate) fn dlpack<'py>(
+    py: Python<'py>,
+    array: &UsmArray,
+    stream: Option<&Bound<'py, PyAny>>,
+    max_version: Option<(u32, u32)>,
+    dl_device: Option<(i32, i32)>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let form = match max_version {
+        Some((major, _)) if major >= abi::VERSION.major => Form::Versioned,
+        _ => Form::Unversioned,
+    };
+    let device = match dl_device {
+        Some((kind, id)) => abi::Device { kind, id }.into(),
+        None => own_device(py, array.memory())?,
+    };
+    if device == Device::Cpu {
+        if stream.is_some_and(|stream| !stream.is_none()) {
+            return Err(PyValueError::new_err(
+                "stream must be None for memory of the host: it is ready when this returns",
+            ));
+        }
+        return match on_host(py, array, copy)? {
+            Some(copied) => capsule(py, &copied, form, Device::Cpu, true),
+            None => capsule(py, array, form, Device::Cpu, false),
+        };
+    }
+    let own = root_device(py, array.memory().context_device())?;
+    if device != Device::OneApi(own.number) {
+        return Err(PyBufferError::new_err(format!(
+            "the array is on {} and cannot be exported to {device}; it can be exported to the host, (1, 0)",
+            Device::OneApi(own.number),
+        )));
+    }
+    if copy == Some(true) {
+        // The copy is in the default context, which is the one that DLPack has.
+        let binding = Arc::clone(DlpackDevice::get(py, own.number)?.binding());
+        let copied = create::copied(py, array, array.memory().kind, binding, None)?;
+        return capsule(py, &copied, form, device, true);
+    }
+    if !own.is_default_context {
+        return Err(PyBufferError::new_err(
+            "the array's memory is in another context than its device's default one, and DLPack has no other: ask with \
+             copy=True, or dl_device=(1, 0) for the host",
+        ));
+    }
+    wait_for_queue(py, array, stream)?;
+    capsule(py, array, form, device, false)
+}
+
+/// The memory's own DLPack device: its SYCL device, or the host where it is in no SYCL context.
+fn own_device(py: Python<'_>, memory: &PyMemory) -> PyResult<Device> {
+    match memory.context_device().sycl() {
+        Ok(_) => Ok(Device::OneApi(
+            root_device(py, memory.context_device())?.number,
+        )),
+        Err(_) if memory.kind.is_host_accessible() => Ok(Device::Cpu),
+        Err(error) => Err(PyBufferError::new_err(error.value(py).to_string())),
+    }
+}
+
+/// A copy that the host can access, if one is requested or needed.
+fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Option<UsmArray>> {
+    let memory = array.memory();
+    let needed = !memory.kind.is_host_accessible();
+    if needed && copy == Some(false) {
+        return Err(PyBufferError::new_err(
+            "USM-device memory cannot be exported to the host without a copy",
+        ));
+    }
+    if needed || copy == Some(true) {
+        let binding = Arc::clone(&memory.binding);
+        return create::copied(py, array, UsmKind::Host, binding, None).map(Some);
+    }
+    memory.for_host(py, array.extent())?;
+    Ok(None)
+}
+
+/// Orders the consumer's queue after the array's queue, by waiting for the latter: a barrier whose dependencies are complete
+/// leaks a few bytes in SYCL.
+fn wait_for_queue(
+    py: Python<'_>,
+    array: &UsmArray,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let memory = array.memory();
+    memory.for_queue(py)?;
+    let Some(stream) = stream.filter(|stream| !stream.is_none()) else {
+        return Ok(());
+    };
+    if !stream.is_instance(Dpctl::get(py)?.queue.bind(py))? {
+        return Err(PyTypeError::new_err(format!(
+            "stream must be a dpctl.SyclQueue, not {}",
+            stream.get_type().name()?
+        )));
+    }
+    Ok(())
+}
+
+/// Keeps the memory object alive until a thread calls the deleter.
+struct Owner(Option<Pinned>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let memory = self.0.take();
+        // After the interpreter is finalized its objects cannot be freed.
+        if Python::try_attach(|_| ()).is_none() {
+            std::mem::forget(memory);
+        } else {
+            Python::attach(|_| drop(memory));
+        }
+    }
+}
+
+fn capsule<'py>(
+    py: Python<'py>,
+    array: &UsmArray,
+    form: Form,
+    device: Device,
+    copied: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let memory = array.memory();
+    if memory.read_only && form == Form::Unversioned {
+        return Err(PyBufferError::new_err(
+            "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
+        ));
+    }
+    let tensor = Tensor {
+        pointer: memory.for_export(py)?,
+        device,
+        item: array.item,
+        layout: array.layout.clone(),
+        read_only: memory.read_only,
+        copied,
+    };
+    let owner = Owner(Some(array.pinned().share(py)?));
+    let structure = tensor.export(form, Box::new(owner)).or_raise()?;
+    let destructor = match form {
+        Form::Versioned => delete_versioned,
+        Form::Unversioned => delete_unversioned,
+    };
+    // SAFETY: the name is static, the destructor fits the structure, and the interpreter is attached.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(structure, form.name().as_ptr(), Some(destructor));
+        Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| dlpack::release(form, structure))
+    }
+}
+
+unsafe extern "C" fn delete_versioned(capsule: *mut ffi::PyObject) {
+    delete(capsule, Form::Versioned);
+}
+
+unsafe extern "C" fn delete_unversioned(capsule: *mut ffi::PyObject) {
+    delete(capsule, Form::Unversioned);
+}
+
+/// Frees the structure unless a consumer took it, which renames the capsule.
+fn delete(capsule: *mut ffi::PyObject, form: Form) {
+    if let Some(structure) = structure(capsule, form) {
+        // SAFETY: a capsule of this name holds a structure of this form that no consumer releases.
+        unsafe { dlpack::release(form, structure) };
+    }
+}
+
+/// The structure in a capsule of that form that was not consumed.
+pub(super) fn structure(capsule: *mut ffi::PyObject, form: Form) -> Option<*mut c_void> {
+    let name = form.name().as_ptr();
+    // SAFETY: the interpreter is attached; the name is checked before it is asked for.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, name) == 0 {
+            return None;
+        }
+        let structure = ffi::PyCapsule_GetPointer(capsule, name);
+        (!structure.is_null()).then_some(structure)
+    }
+}

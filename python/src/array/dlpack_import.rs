@@ -1,0 +1,336 @@
+//! DLPack import of arrays.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::class::invalid;
+use super::{UsmArray, create, dlpack_export};
+use crate::dpctl::{Dpctl, SyclQueue};
+use crate::errors::{Explain, OrRaise};
+use crate::memory::{Owner, PyMemory, object};
+use crate::parse::dtype;
+use crate::resolve::{
+    self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
+};
+use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
+use zeusm::suai::{self, Allocation};
+use zeusm::usm::UsmKind;
+
+/// An array in USM of any object with `__dlpack__`: the same memory when that is USM, else a copy.
+///
+/// Memory of a SYCL device (kDLOneAPI) is imported in place. Memory of the host (kDLCPU) is imported in place when it is USM
+/// of the default context, like a NumPy view of a shared array; other memory of the host is copied to USM-device memory.
+///
+/// Parameters
+/// ----------
+/// x
+///     An object with `__dlpack__` and `__dlpack_device__`: an array of dpnp, dpctl, NumPy or PyTorch, for instance.
+/// device : optional
+///     Where the array has to be: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string, or a pair like
+///     `(14, 0)`. By default where `x` is.
+/// copy : bool, optional
+///     None for a copy where one is needed, False for none in any case, True for one.
+///
+/// Returns
+/// -------
+/// UsmArray
+///
+/// Raises
+/// ------
+/// BufferError
+///     When `x` is on a device that cannot be used, is of a type that arrays do not have, describes memory that is not its
+///     own, or needs a copy when `copy` is False.
+/// TypeError
+///     When `x` does not have the two methods, or returns no capsule.
+/// ValueError
+///     When its capsule was used before.
+///
+/// Examples
+/// --------
+/// >>> import numpy, zeusm
+/// >>> zeusm.from_dlpack(numpy.arange(4.0))[1:].copy_to_host()
+/// array([1., 2., 3.])
+#[pyfunction]
+#[pyo3(signature = (x, /, *, device=None, copy=None))]
+pub(crate) fn from_dlpack(
+    x: &Bound<'_, PyAny>,
+    device: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    let py = x.py();
+    let binding = device
+        .filter(|device| !device.is_none())
+        .map(|device| wanted(device))
+        .transpose()?;
+    let offer = Offered::read(&capsule(x, copy)?)?;
+    let tensor = &offer.tensor;
+    if !dtype::is_supported(tensor.item) {
+        return Err(PyBufferError::new_err(dtype::unsupported(tensor.item)));
+    }
+    let array = match tensor.device {
+        Device::OneApi(number) => usm_of_device(py, &offer, number)?,
+        Device::Cpu => match usm_of_host(py, &offer)? {
+            Some(array) => array,
+            None => return copy_of_host(py, &offer, binding, copy),
+        },
+        Device::Other(_) => {
+            return Err(PyBufferError::new_err(format!(
+                "the tensor is on {}, which is neither a SYCL device nor the host",
+                tensor.device
+            )));
+        }
+    };
+    create::placed(py, array, None, binding, None, copy).explain(py, |error| match copy {
+        Some(false) => PyBufferError::new_err(error.value(py).to_string()),
+        _ => error,
+    })
+}
+
+/// The queue binding of a DLPack device or a SYCL object.
+fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<QueueBinding>> {
+    let py = device.py();
+    let Ok(pair) = device.cast::<PyTuple>() else {
+        return resolve::binding(device, "device");
+    };
+    let (kind, id) = pair.extract::<(i32, i32)>().explain(py, |_| {
+        PyTypeError::new_err(format!(
+            "a DLPack device is a pair of integers, not {device}"
+        ))
+    })?;
+    match Device::from(abi::Device { kind, id }) {
+        Device::OneApi(number) => Ok(Arc::clone(DlpackDevice::get(py, number)?.binding())),
+        other => Err(PyValueError::new_err(format!(
+            "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"
+        ))),
+    }
+}
+
+/// Requests a capsule of the newest form, ready to be read; from devices without SYCL, on the host.
+fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let (Some(export), Some(device)) = (
+        x.getattr_opt(intern!(py, "__dlpack__"))?,
+        x.getattr_opt(intern!(py, "__dlpack_device__"))?,
+    ) else {
+        return Err(PyTypeError::new_err(format!(
+            "{} does not have __dlpack__ and __dlpack_device__",
+            x.get_type().name()?
+        )));
+    };
+    let (kind, id) = device.call0()?.extract::<(i32, i32)>()?;
+    let stream = PyDict::new(py);
+    let keywords = PyDict::new(py);
+    match Device::from(abi::Device { kind, id }) {
+        Device::OneApi(number) => {
+            let queue = match own_queue(x)? {
+                Some(queue) => queue,
+                None => DlpackDevice::get(py, number)?.waiting(py)?,
+            };
+            stream.set_item("stream", queue)?;
+            keywords.update(stream.as_mapping())?;
+        }
+        Device::Other(_) if copy != Some(false) => {
+            keywords.set_item("dl_device", (abi::CPU, 0))?;
+        }
+        _ => {}
+    }
+    keywords.set_item("max_version", (abi::VERSION.major, abi::VERSION.minor))?;
+    if copy == Some(false) {
+        keywords.set_item("copy", false)?;
+    }
+    // Exporters from before DLPack 1.0 take only the stream and never copy; some do not take a dpctl queue.
+    for keywords in [&keywords, &stream] {
+        match export.call((), Some(keywords)) {
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {}
+            result => {
+                let capsule = result?;
+                if let Some(queue) = keywords.get_item("stream")? {
+                    SyclQueue::new(&queue)?.finish(py)?;
+                }
+                return Ok(capsule);
+            }
+        }
+    }
+    export.call0()
+}
+
+/// The queue of arrays of dpctl's kind. For their own queue they submit nothing; for another they submit a barrier, which
+/// leaks a few bytes in SYCL.
+fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = x.py();
+    // zeusm's objects wait by themselves, and may have no queue yet.
+    if x.is_instance_of::<UsmArray>() || x.is_instance_of::<PyMemory>() {
+        return Ok(None);
+    }
+    match x.getattr_opt(intern!(py, "sycl_queue"))? {
+        Some(queue) if queue.is_instance(Dpctl::get(py)?.queue.bind(py))? => Ok(Some(queue)),
+        _ => Ok(None),
+    }
+}
+
+/// A tensor whose capsule is not consumed yet: after an error it still belongs to its producer.
+struct Offered<'py> {
+    capsule: Bound<'py, PyAny>,
+    form: Form,
+    structure: *mut c_void,
+    tensor: Tensor,
+}
+
+impl<'py> Offered<'py> {
+    fn read(capsule: &Bound<'py, PyAny>) -> PyResult<Self> {
+        for form in Form::ALL {
+            if let Some(structure) = dlpack_export::structure(capsule.as_ptr(), form) {
+                // SAFETY: by DLPack's rules a capsule of this name holds a valid structure of this form.
+                let tensor = unsafe { Managed::tensor(form, structure) }.or_raise()?;
+                return Ok(Self {
+                    capsule: capsule.clone(),
+                    form,
+                    structure,
+                    tensor,
+                });
+            }
+            // SAFETY: the interpreter is attached; any object may be asked.
+            if unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), form.used_name().as_ptr()) } != 0 {
+                return Err(PyValueError::new_err(
+                    "the DLPack capsule was used before; a tensor can be taken once",
+                ));
+            }
+        }
+        Err(PyTypeError::new_err(format!(
+            "__dlpack__ must return a capsule named dltensor_versioned or dltensor, not {}",
+            capsule.repr()?
+        )))
+    }
+
+    /// Consumes the capsule, and owns the structure from here on.
+    fn consume(&self) -> Managed {
+        // SAFETY: the name is static; `read` found the structure under the other name, so no consumer owns it, and the new
+        // name keeps other consumers off.
+        unsafe {
+            ffi::PyCapsule_SetName(self.capsule.as_ptr(), self.form.used_name().as_ptr());
+            Managed::new(self.form, self.structure)
+        }
+    }
+
+    /// The array in USM at the tensor's pointer.
+    fn array(
+        &self,
+        py: Python<'_>,
+        kind: UsmKind,
+        binding: Arc<QueueBinding>,
+    ) -> PyResult<UsmArray> {
+        let tensor = &self.tensor;
+        let extent = tensor.layout.extent();
+        let (pointer, before) = if extent.is_empty() {
+            (tensor.pointer, tensor.layout.offset())
+        } else {
+            let itemsize = tensor.layout.itemsize().cast_signed();
+            (
+                tensor.pointer.wrapping_add_signed(extent.start()),
+                extent.start() / itemsize,
+            )
+        };
+        let layout = tensor
+            .layout
+            .rebased(before)
+            .map_err(|error| invalid(&error))?;
+        let owner = Bound::new(py, ImportedTensor(self.consume()))?;
+        let owner = Owner::Object(owner.into_any().unbind());
+        let memory = PyMemory::new(
+            binding,
+            pointer,
+            extent.len(),
+            kind,
+            tensor.read_only,
+            owner,
+        );
+        UsmArray::new(&object(py, memory)?, tensor.item, layout)
+    }
+
+    fn check_within(&self, base: usize, size: usize) -> PyResult<()> {
+        let extent = self.tensor.layout.extent();
+        extent
+            .check_within(self.tensor.pointer, Allocation { base, size })
+            .map_err(|error: suai::Error| PyBufferError::new_err(error.to_string()))
+    }
+}
+
+/// The owner of an imported DLPack tensor, whose deleter is called when this is dropped.
+#[pyclass(name = "_ImportedTensor", module = "zeusm", frozen)]
+struct ImportedTensor(#[allow(dead_code)] Managed);
+
+/// The array on a SYCL device.
+fn usm_of_device(py: Python<'_>, offer: &Offered<'_>, number: i32) -> PyResult<UsmArray> {
+    let device = DlpackDevice::get(py, number)?;
+    if offer.tensor.layout.elements() == 0 {
+        // Its kind is that of the memory it was made in, if there is any.
+        let found = ContextDevice::of_pointer(&device.context, offer.tensor.pointer);
+        let kind = found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind);
+        return offer.array(py, kind, Arc::clone(device.binding()));
+    }
+    let (context_device, attributes) =
+        ContextDevice::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
+            if !is_unknown(py, &error) {
+                return error;
+            }
+            PyBufferError::new_err(format!(
+                "the tensor's data is not in the default context of device {number}: {}",
+                error.value(py)
+            ))
+        })?;
+    offer.check_within(attributes.base, attributes.size)?;
+    // dpctl's queue is of the root device; memory of a part of it gets one of its own.
+    let binding = if context_device.device() == device.binding().context_device().device() {
+        Arc::clone(device.binding())
+    } else {
+        QueueBinding::new(py, context_device, None)
+    };
+    offer.array(py, attributes.kind, binding)
+}
+
+/// Whether a pointer was looked up and not found, and nothing else went wrong.
+fn is_unknown(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyValueError>(py)
+}
+
+/// The array in memory of the host, if that is USM of the default context.
+fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>> {
+    if offer.tensor.layout.elements() == 0 {
+        return Ok(None);
+    }
+    let (context_device, attributes) = match pointer_attributes(py, offer.tensor.pointer) {
+        Ok(found) => found,
+        Err(error) if is_unknown(py, &error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    offer.check_within(attributes.base, attributes.size)?;
+    let binding = QueueBinding::new(py, context_device, None);
+    offer.array(py, attributes.kind, binding).map(Some)
+}
+
+/// A copy in USM of memory of the host.
+fn copy_of_host(
+    py: Python<'_>,
+    offer: &Offered<'_>,
+    binding: Option<Arc<QueueBinding>>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    if copy == Some(false) {
+        return Err(PyBufferError::new_err(
+            "the tensor is in memory of the host that is not USM; it takes a copy, and copy is False",
+        ));
+    }
+    let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
+    let tensor = &offer.tensor;
+    // The copy belongs to zeusm alone, so it is writable.
+    let tensor_owner = offer.consume();
+    let (from, item) = (tensor.pointer, tensor.item);
+    // SAFETY: the producer keeps its memory valid until the structure's deleter is called.
+    unsafe { create::copied_from_host(py, from, item, &tensor.layout, binding, tensor_owner) }
+}

@@ -1,0 +1,259 @@
+//! Copies between arrays and NumPy, for any strides on both sides.
+//!
+//! The host accesses host and shared memory in place. Device memory goes through a packed staging buffer of the host: only
+//! the elements are copied, and NumPy reorders them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::UsmArray;
+use super::class::invalid;
+use crate::parse::{HostBuffer, dtype};
+use crate::transfer::{self, StridedCopy};
+use zeusm::suai::{ItemType, Layout};
+
+/// `__array_interface__` of an array that the host can access.
+pub(super) fn array_interface<'py>(
+    py: Python<'py>,
+    array: &UsmArray,
+) -> PyResult<Bound<'py, PyDict>> {
+    let memory = array.memory();
+    let first = array.first(memory.for_host(py, array.extent())?);
+    let dictionary = PyDict::new(py);
+    dictionary.set_item("data", (first, memory.read_only))?;
+    dictionary.set_item("shape", PyTuple::new(py, array.layout.shape())?)?;
+    dictionary.set_item("typestr", array.item.to_string())?;
+    let strides = match array.layout.is_c_contiguous() {
+        true => None,
+        false => Some(PyTuple::new(py, array.layout.byte_strides())?),
+    };
+    dictionary.set_item("strides", strides)?;
+    dictionary.set_item("version", 3)?;
+    Ok(dictionary)
+}
+
+/// The NumPy array of an array that the host can access: a view, unless `dtype` or `copy` needs a copy.
+pub(super) fn as_numpy<'py>(
+    array: &Bound<'py, UsmArray>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    let numpy = py.import("numpy")?;
+    let view = numpy.call_method1("asarray", (array,))?;
+    let keywords = PyDict::new(py);
+    keywords.set_item("copy", copy == Some(true))?;
+    let as_it_is = dtype.is_none_or(Bound::is_none);
+    let wanted = match dtype {
+        Some(dtype) if !as_it_is => numpy.call_method1("dtype", (dtype,))?,
+        _ => view.getattr("dtype")?,
+    };
+    if copy == Some(false) && !wanted.eq(view.getattr("dtype")?)? {
+        return Err(PyValueError::new_err(format!(
+            "an array of {} cannot be one of {wanted} without a copy",
+            dtype::name(array.get().item)
+        )));
+    }
+    view.call_method("astype", (wanted,), Some(&keywords))
+}
+
+/// Copies the array to a new NumPy array, or to `destination`.
+pub(super) fn read<'py>(
+    array: &Bound<'py, UsmArray>,
+    destination: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    let inner = array.get();
+    let to = match destination {
+        None => None,
+        Some(destination) => Some(writable(destination, inner)?),
+    };
+    let elements = if inner.memory().kind.is_host_accessible() {
+        in_place(array)?
+    } else {
+        read_staged(py, inner)?
+    };
+    let (Some(destination), Some(to)) = (destination, to) else {
+        return elements.call_method1("copy", ("K",));
+    };
+    copy_elements(&to, &elements)?;
+    Ok(destination.clone())
+}
+
+/// Copies `source`, of which NumPy makes an array, to the array.
+pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = array.py();
+    let inner = array.get();
+    let source = py.import("numpy")?.call_method1("asarray", (source,))?;
+    check_same(&source, inner, "source")?;
+    inner.memory().check_writable()?;
+    if inner.layout.elements() == 0 {
+        return Ok(());
+    }
+    let repeats = |(&size, stride): (&usize, isize)| size > 1 && stride == 0;
+    let strides = inner.layout.element_strides();
+    if inner.layout.shape().iter().zip(strides).any(repeats) {
+        return Err(PyValueError::new_err(
+            "the array repeats elements (a stride is 0), so that it is not clear what to write to them",
+        ));
+    }
+    if inner.memory().kind.is_host_accessible() {
+        return copy_elements(&in_place(array)?, &source);
+    }
+    let (elements, packed) = inner.layout.packed().map_err(|error| invalid(&error))?;
+    let bytes = match if_packed(&source, &packed)? {
+        Some(bytes) => bytes,
+        None => {
+            let (bytes, view) = staging(py, inner.item, &packed)?;
+            copy_elements(&view, &source)?;
+            bytes
+        }
+    };
+    let bytes = HostBuffer::readable(&bytes)?;
+    let from = bytes.address();
+    let operands = (inner.pinned().share(py)?, bytes);
+    let (context_device, to) = (
+        inner.memory().context_device(),
+        inner.memory().for_queue(py)?,
+    );
+    // SAFETY: the operands own the memory, which contains the layout, and a buffer of the elements' size.
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::scatter(from, to),
+            operands,
+        )
+    }
+    .map(drop)
+}
+
+/// The packed layout in the memory order of a NumPy array.
+pub(super) fn packed_like(array: &Bound<'_, PyAny>, item: ItemType) -> PyResult<Layout> {
+    let shape: Vec<i64> = array.getattr("shape")?.extract()?;
+    let strides: Vec<i64> = array.getattr("strides")?.extract()?;
+    let size = item.size() as i64;
+    // The order depends on the strides' absolute values only; the division keeps it where a stride is no multiple of the size.
+    let strides: Vec<i64> = strides.iter().map(|stride| stride.abs() / size).collect();
+    let packed = Layout::new(&shape, Some(&strides), 0, item.size()).and_then(|all| all.packed());
+    Ok(packed.map_err(|error| invalid(&error))?.1)
+}
+
+/// A NumPy view of an array that the host can access.
+fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
+    array
+        .py()
+        .import("numpy")?
+        .call_method1("asarray", (array,))
+}
+
+/// A NumPy array, in memory of its own, with the elements of an array that the host cannot access.
+fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
+    let memory = array.memory();
+    let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
+    let (bytes, view) = staging(py, array.item, &packed)?;
+    let bytes = HostBuffer::writable(&bytes)?;
+    let to = bytes.address();
+    let operands = (array.pinned().share(py)?, bytes);
+    let (context_device, from) = (memory.context_device(), memory.for_queue(py)?);
+    // SAFETY: the operands own the memory, which contains the layout, and a buffer of the elements' size.
+    unsafe {
+        transfer::copy_strided(
+            py,
+            context_device,
+            &elements,
+            StridedCopy::gather(from, to),
+            operands,
+        )
+    }?;
+    Ok(view)
+}
+
+/// A staging buffer, and a NumPy array in it with the layout `packed`.
+fn staging<'py>(
+    py: Python<'py>,
+    item: ItemType,
+    packed: &Layout,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let numpy = py.import("numpy")?;
+    let bytes = numpy.call_method1("empty", (packed.nbytes(), "|u1"))?;
+    if packed.elements() == 0 {
+        let view = numpy.call_method1(
+            "empty",
+            (PyTuple::new(py, packed.shape())?, dtype::object(py, item)?),
+        )?;
+        return Ok((bytes, view));
+    }
+    let view = numpy.call_method1(
+        "ndarray",
+        (
+            PyTuple::new(py, packed.shape())?,
+            dtype::object(py, item)?,
+            &bytes,
+            packed.byte_offset(),
+            PyTuple::new(py, packed.byte_strides())?,
+        ),
+    )?;
+    Ok((bytes, view))
+}
+
+/// The NumPy array as a C-contiguous one, if it has the layout `packed`.
+fn if_packed<'py>(
+    array: &Bound<'py, PyAny>,
+    packed: &Layout,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = array.py();
+    let flags = array.getattr(intern!(py, "flags"))?;
+    let is = |flag| flags.getattr(flag)?.extract::<bool>();
+    if packed.is_c_contiguous() && is("c_contiguous")? {
+        Ok(Some(array.clone()))
+    } else if packed.is_f_contiguous() && is("f_contiguous")? {
+        array.getattr(intern!(py, "T")).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+/// `destination` as a NumPy array to write to.
+fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
+    let py = destination.py();
+    let view = py
+        .import("builtins")?
+        .call_method1("memoryview", (destination,))?;
+    let numpy = py.import("numpy")?.call_method1("asarray", (view,))?;
+    check_same(&numpy, array, "destination")?;
+    let flags = numpy.getattr(intern!(py, "flags"))?;
+    if !flags.getattr("writeable")?.extract::<bool>()? {
+        return Err(PyValueError::new_err("the destination is read-only"));
+    }
+    Ok(numpy)
+}
+
+fn check_same(numpy: &Bound<'_, PyAny>, array: &UsmArray, role: &str) -> PyResult<()> {
+    let shape: Vec<usize> = numpy.getattr("shape")?.extract()?;
+    if shape != array.layout.shape() {
+        return Err(PyValueError::new_err(format!(
+            "the {role} has the shape {shape:?}, the array {:?}",
+            array.layout.shape()
+        )));
+    }
+    let dtype = numpy.getattr("dtype")?;
+    if dtype::read(&dtype).ok() != Some(array.item) {
+        return Err(PyValueError::new_err(format!(
+            "the {role} is of {dtype}, the array of {}: convert on the host first, for this is a copy of bytes",
+            dtype::name(array.item)
+        )));
+    }
+    Ok(())
+}
+
+/// NumPy's copy between arrays of the same shape and type; it releases the GIL.
+fn copy_elements(to: &Bound<'_, PyAny>, from: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = to.py();
+    py.import("numpy")?
+        .call_method1("copyto", (to, from, "no"))
+        .map(drop)
+}

@@ -1,0 +1,73 @@
+//! The methods of memory objects that make an array of them.
+
+use pyo3::prelude::*;
+
+use super::{UsmArray, dlpack_export};
+use crate::errors::OrRaise;
+use crate::memory::PyMemory;
+use crate::parse;
+use zeusm::suai::{ItemType, Layout};
+
+#[pymethods]
+impl PyMemory {
+    /// An array in this memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// dtype
+    ///     The type of the elements: whatever NumPy takes for one.
+    /// shape : int or sequence of int, optional
+    ///     By default, one dimension of all elements from `offset` to the end.
+    /// strides : sequence of int, optional
+    ///     In elements, negative ones too; by default row-major without gaps.
+    /// offset : int
+    ///     In elements, from the beginning of the memory to the element with all indices 0.
+    ///
+    /// Returns
+    /// -------
+    /// UsmArray
+    ///     A view, whose `base` is this memory.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     When the array would touch bytes outside of this memory.
+    /// TypeError
+    ///     For arguments of a wrong type.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> matrix = zm.MemoryUSMShared(24).view("float32", (2, 3))
+    /// >>> matrix.shape, matrix.strides
+    /// ((2, 3), (3, 1))
+    #[pyo3(signature = (dtype, shape=None, strides=None, offset=0))]
+    fn view(
+        slf: &Bound<'_, Self>,
+        dtype: &Bound<'_, PyAny>,
+        shape: Option<&Bound<'_, PyAny>>,
+        strides: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = parse::offset)] offset: i64,
+    ) -> PyResult<UsmArray> {
+        UsmArray::view(slf, dtype, shape, strides, offset)
+    }
+
+    /// A DLPack capsule of the bytes; arguments as of `UsmArray.__dlpack__`.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let layout = Layout::new(&[slf.get().nbytes as i64], None, 0, 1).or_raise()?;
+        let bytes = UsmArray::new(slf, ItemType::BYTE, layout)?;
+        dlpack_export::dlpack(slf.py(), &bytes, stream, max_version, dl_device, copy)
+    }
+
+    /// The DLPack device type and number.
+    fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        dlpack_export::device(py, self)
+    }
+}

@@ -1,0 +1,235 @@
+//! The properties of an array.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::class::UsmArray;
+use crate::memory::PyMemory;
+use crate::parse::dtype;
+
+#[pymethods]
+impl UsmArray {
+    /// The type of the elements, a `numpy.dtype`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.dtype
+    /// dtype('float32')
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dtype::object(py, self.item)
+    }
+
+    /// The dimensions.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.shape
+    /// (2, 3)
+    #[getter]
+    pub(super) fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.layout.shape())
+    }
+
+    /// From one element to the next in each dimension, in elements.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.strides, array.T.strides
+    /// ((3, 1), (1, 3))
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.layout.element_strides())
+    }
+
+    /// From the beginning of `base` to the element with all indices 0, in elements.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array[1, 1:].offset
+    /// 4
+    #[getter]
+    fn offset(&self) -> isize {
+        self.layout.offset()
+    }
+
+    /// The number of dimensions.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.ndim
+    /// 2
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.layout.ndim()
+    }
+
+    /// The number of elements.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.size
+    /// 6
+    #[getter]
+    fn size(&self) -> usize {
+        self.layout.elements()
+    }
+
+    /// Bytes of one element.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.itemsize
+    /// 4
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.layout.itemsize()
+    }
+
+    /// Bytes of all elements, without the gaps between them.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.nbytes
+    /// 24
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.layout.nbytes()
+    }
+
+    /// The memory object that the array is a view of.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.base.nbytes, array[1].base is array.base
+    /// (24, True)
+    #[getter]
+    fn base(&self, py: Python<'_>) -> Py<PyMemory> {
+        self.pinned().object().clone_ref(py)
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.usm_type
+    /// 'shared'
+    #[getter]
+    fn usm_type(&self) -> &'static str {
+        self.memory().kind.name()
+    }
+
+    /// Whether the exporter of the memory forbids writing.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.readonly
+    /// False
+    #[getter]
+    fn readonly(&self) -> bool {
+        self.memory().read_only
+    }
+
+    /// Whether the elements lie in row-major order without gaps.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.c_contiguous, array.T.c_contiguous
+    /// (True, False)
+    #[getter]
+    fn c_contiguous(&self) -> bool {
+        self.layout.is_c_contiguous()
+    }
+
+    /// Whether the elements lie in column-major order without gaps.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.f_contiguous, array.T.f_contiguous
+    /// (False, True)
+    #[getter]
+    fn f_contiguous(&self) -> bool {
+        self.layout.is_f_contiguous()
+    }
+
+    /// Address of the element with all indices 0; of the memory when there are no elements.
+    #[getter]
+    fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.first(self.memory().for_export(py)?))
+    }
+
+    /// The `dpctl.SyclContext` that the memory is bound to.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.sycl_context == array.base.sycl_context
+    /// True
+    #[getter]
+    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.pinned()
+            .object()
+            .bind(py)
+            .getattr(intern!(py, "sycl_context"))
+    }
+
+    /// The `dpctl.SyclDevice` that the memory was allocated for.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.sycl_device == array.base.sycl_device
+    /// True
+    #[getter]
+    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.pinned()
+            .object()
+            .bind(py)
+            .getattr(intern!(py, "sycl_device"))
+    }
+
+    /// A `dpctl.SyclQueue` of the memory's context and device.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> array.sycl_queue.sycl_context == array.sycl_context
+    /// True
+    #[getter]
+    fn sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.pinned()
+            .object()
+            .bind(py)
+            .getattr(intern!(py, "sycl_queue"))
+    }
+}

@@ -1,0 +1,153 @@
+//! The C API: a structure of functions in the capsule `zeusm._C_API`, declared for C in `include/zeusm.h`.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem;
+use std::ptr;
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+
+use crate::memory::{PyMemory, object};
+use crate::resolve::default_binding;
+use crate::{adopt, parse};
+use zeusm::sycl::ContextRef;
+
+/// The capsule's name, which is also where `PyCapsule_Import` finds it.
+const CAPSULE: &CStr = c"zeusm._C_API";
+
+/// `zeusm_memory`.
+#[repr(C)]
+struct Memory {
+    pointer: *mut c_void,
+    nbytes: usize,
+    kind: c_int,
+    read_only: c_int,
+    context: *mut c_void,
+    device: *mut c_void,
+    sycl_context: *mut c_void,
+}
+
+/// `zeusm_api`.
+#[repr(C)]
+struct Api {
+    major: u16,
+    minor: u16,
+    size: u32,
+    check: unsafe extern "C" fn(*mut ffi::PyObject) -> c_int,
+    describe: unsafe extern "C" fn(*mut ffi::PyObject, *mut Memory) -> c_int,
+    from_pointer: unsafe extern "C" fn(
+        *mut c_void,
+        usize,
+        *mut c_void,
+        *mut ffi::PyObject,
+    ) -> *mut ffi::PyObject,
+}
+
+static API: Api = Api {
+    major: 1,
+    minor: 0,
+    size: mem::size_of::<Api>() as u32,
+    check,
+    describe,
+    from_pointer,
+};
+
+/// Adds the capsule to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // SAFETY: the interpreter is attached; the structure and the name are static.
+    let capsule = unsafe {
+        let capsule =
+            ffi::PyCapsule_New((&raw const API).cast_mut().cast(), CAPSULE.as_ptr(), None);
+        Bound::from_owned_ptr_or_err(module.py(), capsule)
+    }?;
+    module.add("_C_API", capsule)
+}
+
+/// # Safety
+/// The interpreter must be attached, and `object` a valid object.
+unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
+    Python::attach(|py| {
+        // SAFETY: the caller vouches for the object.
+        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        c_int::from(object.is_instance_of::<PyMemory>())
+    })
+}
+
+/// # Safety
+/// As for [`check`]; `memory` must be a structure to fill in.
+unsafe extern "C" fn describe(object: *mut ffi::PyObject, memory: *mut Memory) -> c_int {
+    Python::attach(|py| {
+        // SAFETY: the caller vouches for the object.
+        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        match described(&object) {
+            Ok(described) => {
+                // SAFETY: the caller vouches for the structure.
+                unsafe { memory.write(described) };
+                0
+            }
+            Err(error) => {
+                error.restore(py);
+                -1
+            }
+        }
+    })
+}
+
+fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
+    let memory = object.cast::<PyMemory>().map_err(|_| {
+        let class = object.get_type().name().map(|name| name.to_string());
+        PyTypeError::new_err(format!(
+            "a USM memory object of zeusm is needed, not {}",
+            class.unwrap_or_default()
+        ))
+    })?;
+    let memory = memory.get();
+    let _pin = memory.pins.pin()?;
+    let address = memory.for_export(object.py())?;
+    Ok(Memory {
+        pointer: ptr::with_exposed_provenance_mut(address),
+        nbytes: memory.nbytes,
+        kind: parse::kind_number(memory.kind),
+        read_only: c_int::from(memory.read_only),
+        context: memory.context_device().context().handle().cast(),
+        device: memory.context_device().device().handle().cast(),
+        sycl_context: memory
+            .context_device()
+            .sycl()
+            .map_or(ptr::null_mut(), ContextRef::as_raw),
+    })
+}
+
+/// # Safety
+/// As for [`check`], of `owner`; `sycl_context` must be null or a valid `DPCTLSyclContextRef`.
+unsafe extern "C" fn from_pointer(
+    pointer: *mut c_void,
+    nbytes: usize,
+    sycl_context: *mut c_void,
+    owner: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: null, or the caller vouches for the object.
+        let owner = unsafe { Bound::from_borrowed_ptr_or_opt(py, owner) };
+        let made = || -> PyResult<_> {
+            let owner = owner.ok_or_else(|| {
+                PyValueError::new_err("owner is NULL: something has to keep the memory alive")
+            })?;
+            let context = if sycl_context.is_null() {
+                default_binding(py)?.context_device().sycl()?.clone()
+            } else {
+                // SAFETY: the caller vouches for the reference.
+                unsafe { ContextRef::copy_from_raw(sycl_context) }
+                    .map_err(|error| PyRuntimeError::new_err(error.to_string()))?
+            };
+            let memory = adopt::from_pointer(&context, pointer.addr(), nbytes, &owner)?;
+            Ok(object(py, memory)?.into_ptr())
+        };
+        made().unwrap_or_else(|error| {
+            error.restore(py);
+            ptr::null_mut()
+        })
+    })
+}

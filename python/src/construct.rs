@@ -1,0 +1,227 @@
+//! The constructors of memory objects: new allocations, memory shared with other objects, and copies of it.
+//!
+//! An argument goes one way: it is parsed, resolved to a context, a device and a SYCL queue, and then allocated or adopted.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::allocate::allocate;
+use crate::copies::{Source, view_of};
+use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, object};
+use crate::parse::{self, BoolOrInt};
+use crate::pool::{AllocationSource, PyMemoryPool};
+use crate::resolve::{self, QueueBinding, default_binding};
+use crate::transfer;
+use zeusm::usm::UsmKind;
+
+/// The keywords of the constructors.
+struct Options<'a, 'py> {
+    alignment: Option<&'a Bound<'py, PyAny>>,
+    queue: Option<&'a Bound<'py, PyAny>>,
+    copy: bool,
+    pool: Option<&'a Bound<'py, PyAny>>,
+}
+
+/// The constructor of a class.
+macro_rules! constructor {
+    ($class:ident, $kind:expr) => {
+        #[pymethods]
+        impl $class {
+            #[new]
+            #[pyo3(
+                signature = (other, *, alignment=None, queue=None, copy=BoolOrInt(false), pool=None),
+                text_signature = "(other, *, alignment=None, queue=None, copy=False, pool=None)"
+            )]
+            fn new(
+                other: &Bound<'_, PyAny>,
+                alignment: Option<&Bound<'_, PyAny>>,
+                queue: Option<&Bound<'_, PyAny>>,
+                copy: BoolOrInt,
+                pool: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<PyClassInitializer<Self>> {
+                let options = Options {
+                    alignment,
+                    queue,
+                    copy: copy.0,
+                    pool,
+                };
+                let memory = construct($kind, other, &options)?;
+                Ok(PyClassInitializer::from(memory).add_subclass(Self))
+            }
+        }
+    };
+}
+
+constructor!(MemoryUSMShared, UsmKind::Shared);
+constructor!(MemoryUSMHost, UsmKind::Host);
+constructor!(MemoryUSMDevice, UsmKind::Device);
+
+/// Memory of `kind`, given a size or an object with USM.
+fn construct(
+    kind: UsmKind,
+    other: &Bound<'_, PyAny>,
+    options: &Options<'_, '_>,
+) -> PyResult<PyMemory> {
+    let py = other.py();
+    let alignment = options.alignment.map_or(Ok(0), parse::alignment)?;
+    let (source, pool_binding) = AllocationSource::read(options.pool, kind)?;
+    let queue = options.queue;
+    let queue = queue.map(|queue| resolve::binding(queue, "queue"));
+    let binding = queue.transpose()?.or(pool_binding);
+    if parse::is_integral(other)? {
+        let size = parse::size(other)?;
+        let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
+        allocate(py, &source, kind, size, alignment, binding)
+    } else if options.copy {
+        copy(kind, Source::of(other)?, &source, alignment, binding, py)
+    } else {
+        let memory = view_of(other)?;
+        if options.pool.is_some() {
+            return Err(PyValueError::new_err(
+                "pool is of no use without an allocation: give a number of bytes, or copy=True",
+            ));
+        }
+        check_shareable(&memory, kind, alignment)?;
+        match binding {
+            Some(binding) => with_queue(py, memory, binding),
+            None => Ok(memory),
+        }
+    }
+}
+
+/// Checks that memory of another object serves without a copy.
+fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResult<()> {
+    if memory.kind != kind {
+        return Err(PyValueError::new_err(format!(
+            "the argument's memory is USM-{}: without a copy only MemoryUSM{} can take it; pass copy=True for a copy \
+             in USM-{kind} memory",
+            memory.kind,
+            parse::class_suffix(memory.kind),
+        )));
+    }
+    if alignment > 1 && !memory.address.number().is_multiple_of(alignment) {
+        return Err(PyValueError::new_err(format!(
+            "the argument's memory at {:#x} is not aligned to {alignment} bytes; pass copy=True for a copy that is",
+            memory.address
+        )));
+    }
+    Ok(())
+}
+
+/// A new allocation with the bytes of `source`.
+fn copy(
+    kind: UsmKind,
+    source: Source,
+    from: &AllocationSource,
+    alignment: usize,
+    binding: Option<Arc<QueueBinding>>,
+    py: Python<'_>,
+) -> PyResult<PyMemory> {
+    let binding = binding.unwrap_or_else(|| Arc::clone(&source.binding));
+    let copy = allocate(py, from, kind, source.nbytes, alignment, binding)?;
+    let (there, from) = (Arc::clone(source.context_device()), source.for_queue(py)?);
+    let (here, to) = (Arc::clone(copy.context_device()), copy.for_queue(py)?);
+    let by_host = copy.is_host_accessible() && source.is_host_accessible();
+    let (size, operands) = (source.nbytes, (copy, source));
+    // SAFETY: the operands own both sides, which are of the same size.
+    let (copy, _) =
+        unsafe { transfer::copy_peer(py, &here, to, &there, from, size, by_host, operands) }?;
+    Ok(copy)
+}
+
+/// The same memory with another queue, which must be of its context.
+fn with_queue(py: Python<'_>, memory: PyMemory, binding: Arc<QueueBinding>) -> PyResult<PyMemory> {
+    let (own, given) = (memory.context_device(), binding.context_device());
+    if !own.shares_context(given) {
+        return Err(PyValueError::new_err(
+            "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
+        ));
+    }
+    let binding = if Arc::ptr_eq(own, given) {
+        binding
+    } else {
+        // The memory keeps its device.
+        binding.with_device(py, own)
+    };
+    Ok(PyMemory { binding, ..memory })
+}
+
+/// Wraps USM of any kind without a copy, and keeps its owner alive.
+///
+/// Parameters
+/// ----------
+/// obj
+///     An object with `__sycl_usm_array_interface__`.
+///
+/// Returns
+/// -------
+/// MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
+///     According to the kind, from the lowest byte that an element touches to the highest.
+///
+/// Raises
+/// ------
+/// ValueError
+///     When `obj` has no such interface, or it contradicts itself, the context or the allocation; the message names
+///     the field and the value.
+/// TypeError
+///     When a field has a value of a wrong type.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> shared = zm.MemoryUSMShared(64)
+/// >>> zm.as_usm_memory(shared)._pointer == shared._pointer
+/// True
+#[pyfunction]
+pub(crate) fn as_usm_memory<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemory>> {
+    object(obj.py(), view_of(obj)?)
+}
+
+#[pymethods]
+impl PyMemoryPool {
+    /// Allocates memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// nbytes : int
+    ///     How many bytes.
+    /// alignment : int
+    ///     In bytes; 0, or a power of two of at most 2 MiB.
+    ///
+    /// Returns
+    /// -------
+    /// MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
+    ///     According to the pool's kind.
+    ///
+    /// Raises
+    /// ------
+    /// USMAllocationError
+    ///     When Level Zero or the limit refuses even after everything unused was given back and the failure callback was
+    ///     asked; the message has the figures.
+    /// ValueError
+    ///     For a negative size or an impossible alignment.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> memory.nbytes, memory.get_usm_type()
+    /// (1000, 'shared')
+    #[pyo3(signature = (nbytes, *, alignment=None))]
+    fn malloc<'py>(
+        &self,
+        nbytes: &Bound<'py, PyAny>,
+        alignment: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyMemory>> {
+        let py = nbytes.py();
+        let alignment = alignment.map_or(Ok(0), parse::alignment)?;
+        let size = parse::size(nbytes)?;
+        let source = AllocationSource::Pool(self.pool().clone());
+        let binding = Arc::clone(self.binding());
+        let memory = allocate(py, &source, self.kind(), size, alignment, binding)?;
+        object(py, memory)
+    }
+}

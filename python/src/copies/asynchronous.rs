@@ -1,0 +1,406 @@
+//! Copies, fills and hints that are in flight when the call returns.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::Source;
+use super::blocking::Byte;
+use crate::errors::OrRaise;
+use crate::event::{PyEvent, WaitList};
+use crate::in_flight::{self, HostError};
+use crate::memory::{Pinned, PyMemory};
+use crate::parse::HostBuffer;
+use crate::transfer::{self, pointer};
+use zeusm::usm::UsmKind;
+use zeusm::{Completion, Error, Event, Queue, sys};
+
+/// Level Zero's advice, by the names of its specification (`ze_memory_advice_t`).
+const ADVICE: [(&str, sys::ze_memory_advice_t); 8] = [
+    ("set_read_mostly", sys::ZE_MEMORY_ADVICE_SET_READ_MOSTLY),
+    ("clear_read_mostly", sys::ZE_MEMORY_ADVICE_CLEAR_READ_MOSTLY),
+    (
+        "set_preferred_location",
+        sys::ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION,
+    ),
+    (
+        "clear_preferred_location",
+        sys::ZE_MEMORY_ADVICE_CLEAR_PREFERRED_LOCATION,
+    ),
+    (
+        "set_non_atomic_mostly",
+        sys::ZE_MEMORY_ADVICE_SET_NON_ATOMIC_MOSTLY,
+    ),
+    (
+        "clear_non_atomic_mostly",
+        sys::ZE_MEMORY_ADVICE_CLEAR_NON_ATOMIC_MOSTLY,
+    ),
+    ("bias_cached", sys::ZE_MEMORY_ADVICE_BIAS_CACHED),
+    ("bias_uncached", sys::ZE_MEMORY_ADVICE_BIAS_UNCACHED),
+];
+
+#[pymethods]
+impl PyMemory {
+    /// Copies the memory to the host, asynchronously.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     A writable C-contiguous buffer of any item type with room for all bytes. It cannot be resized before the
+    ///     copy is done, and is not to be read before.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The completion of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `obj` has no buffer, or `depends` is no event.
+    /// ValueError
+    ///     When `obj` is read-only, not contiguous or too small.
+    /// LevelZeroError
+    ///     When the copy is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory, back = zm.MemoryUSMDevice(2), bytearray(2)
+    /// >>> memory.memset(1)
+    /// >>> memory.copy_to_host_async(back).wait()
+    /// True
+    /// >>> back
+    /// bytearray(b'\x01\x01')
+    #[pyo3(signature = (obj, *, depends=None))]
+    fn copy_to_host_async(
+        slf: &Bound<'_, Self>,
+        obj: &Bound<'_, PyAny>,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let buffer = HostBuffer::writable(obj)?;
+        memory.check_holds(&buffer)?;
+        let (to, size) = (buffer.address(), memory.nbytes);
+        let operands = Operands::new(slf, None, Some(buffer))?;
+        // SAFETY: the operands are retained until the copy is complete, and large enough.
+        operands.submit(slf.py(), depends, move |queue, from, _, _| unsafe {
+            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
+        })
+    }
+
+    /// Copies from the host to the beginning of the memory, asynchronously.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     A C-contiguous buffer of any item type, of at most `nbytes` bytes. It cannot be resized before the copy is
+    ///     done, and is not to be written before.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The completion of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `obj` has no buffer, or `depends` is no event.
+    /// ValueError
+    ///     When `obj` is not contiguous or too large, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the copy is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(4)
+    /// >>> event = memory.copy_from_host_async(b"abcd")
+    /// >>> memory.tobytes()  # In its turn.
+    /// b'abcd'
+    #[pyo3(signature = (obj, *, depends=None))]
+    fn copy_from_host_async(
+        slf: &Bound<'_, Self>,
+        obj: &Bound<'_, PyAny>,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let buffer = HostBuffer::readable(obj)?;
+        memory.check_writable()?;
+        memory.check_fits("source", buffer.size())?;
+        let (from, size) = (buffer.address(), buffer.size());
+        let operands = Operands::new(slf, None, Some(buffer))?;
+        // SAFETY: the operands are retained until the copy is complete, and large enough.
+        operands.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
+            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
+        })
+    }
+
+    /// Copies USM to the beginning of the memory, from any context, asynchronously.
+    ///
+    /// The copy is direct where Level Zero allows it. Else, between devices without peer access, the bytes go
+    /// through pinned host memory, which a host task copies from and to.
+    ///
+    /// Parameters
+    /// ----------
+    /// sycl_usm_ary
+    ///     An object with `__sycl_usm_array_interface__` whose bytes, from its first element to its last, are at most
+    ///     `nbytes`.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The completion of the copy. Both objects stay alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `depends` is no event.
+    /// ValueError
+    ///     When `sycl_usm_ary` has no such interface or a malformed one, or is too large, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the copy is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> source, memory = zm.MemoryUSMShared(2), zm.MemoryUSMDevice(2)
+    /// >>> filled = source.memset_async(3)
+    /// >>> memory.copy_from_device_async(source, depends=filled).wait()
+    /// True
+    /// >>> memory.tobytes()
+    /// b'\x03\x03'
+    #[pyo3(signature = (sycl_usm_ary, *, depends=None))]
+    fn copy_from_device_async(
+        slf: &Bound<'_, Self>,
+        sycl_usm_ary: &Bound<'_, PyAny>,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let source = Source::of(sycl_usm_ary)?;
+        memory.check_writable()?;
+        memory.check_fits("source", source.nbytes)?;
+        let (there, size) = (Arc::clone(source.context_device()), source.nbytes);
+        let operands = Operands::new(slf, Some(source), None)?;
+        // SAFETY: the operands are retained until the copy is complete, and large enough.
+        operands.submit(
+            slf.py(),
+            depends,
+            move |queue, to, from, host_error| unsafe {
+                transfer::submit_peer(queue, to, there.queue()?, from, size, host_error)
+            },
+        )
+    }
+
+    /// Sets every byte, asynchronously.
+    ///
+    /// Parameters
+    /// ----------
+    /// val : int
+    ///     The byte, 0 to 255.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the fill comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The completion of the fill. The memory stays alive until then, whether or not it is kept.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `depends` is no event.
+    /// ValueError
+    ///     When `val` is not a byte, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the fill is refused.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(2)
+    /// >>> memory.memset_async(9).wait(timeout=10)
+    /// True
+    /// >>> memory.tobytes()
+    /// b'\t\t'
+    #[pyo3(
+        signature = (val=Byte(0), *, depends=None),
+        text_signature = "($self, val=0, *, depends=None)"
+    )]
+    fn memset_async(
+        slf: &Bound<'_, Self>,
+        val: Byte,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        memory.check_writable()?;
+        let size = memory.nbytes;
+        // SAFETY: the memory is retained until the fill is complete.
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
+            queue.fill_raw(pointer(to), val.0, size, Completion::Event)
+        })
+    }
+
+    /// Prefetches shared memory to its device. A hint: for other kinds, and where the device has no memory of its own, it
+    /// does nothing.
+    ///
+    /// Parameters
+    /// ----------
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the hint comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The completion of the hint.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(4096).prefetch().wait()
+    /// True
+    #[pyo3(signature = (*, depends=None))]
+    fn prefetch(slf: &Bound<'_, Self>, depends: Option<&Bound<'_, PyAny>>) -> PyResult<PyEvent> {
+        let memory = slf.get();
+        let size = if memory.kind == UsmKind::Shared {
+            memory.nbytes
+        } else {
+            0
+        };
+        // SAFETY: the memory is retained until the hint is complete.
+        Operands::new(slf, None, None)?.submit(
+            slf.py(),
+            depends,
+            move |queue, first, _, _| unsafe { queue.prefetch_raw(pointer(first), size).map(Some) },
+        )
+    }
+
+    /// Advises the driver how the memory will be used. A hint, too.
+    ///
+    /// Parameters
+    /// ----------
+    /// advice : str
+    ///     "set_read_mostly", "set_preferred_location", "set_non_atomic_mostly", the same with "clear" for "set",
+    ///     "bias_cached" or "bias_uncached", as in Level Zero's `ze_memory_advice_t`.
+    /// depends : optional
+    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the hint comes after all of them.
+    ///
+    /// Returns
+    /// -------
+    /// zeusm.Event
+    ///     The completion of the hint.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For any other advice.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(4096).mem_advise("set_read_mostly").wait()
+    /// True
+    #[pyo3(signature = (advice, *, depends=None))]
+    fn mem_advise(
+        slf: &Bound<'_, Self>,
+        advice: &str,
+        depends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyEvent> {
+        let Some((_, advice)) = ADVICE.into_iter().find(|(name, _)| *name == advice) else {
+            let names = ADVICE.map(|(name, _)| name).join(", ");
+            return Err(PyValueError::new_err(format!(
+                "advice must be one of {names}, not {advice}"
+            )));
+        };
+        let memory = slf.get();
+        let size = memory.nbytes;
+        // SAFETY: the memory is retained until the hint is complete.
+        Operands::new(slf, None, None)?.submit(
+            slf.py(),
+            depends,
+            move |queue, first, _, _| unsafe {
+                queue.advise_raw(pointer(first), size, advice).map(Some)
+            },
+        )
+    }
+}
+
+/// The operands of an operation: alive, open and not resized until it is complete.
+struct Operands {
+    memory: Pinned,
+    source: Option<Source>,
+    buffer: Option<HostBuffer>,
+}
+
+impl Operands {
+    /// # Errors
+    /// `ValueError` when the memory is closed.
+    fn new(
+        memory: &Bound<'_, PyMemory>,
+        source: Option<Source>,
+        buffer: Option<HostBuffer>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            memory: Pinned::new(memory)?,
+            source,
+            buffer,
+        })
+    }
+
+    /// Submits an operation, which gets the addresses of the memory and of the source, and retains the operands.
+    fn submit(
+        self,
+        py: Python<'_>,
+        depends: Option<&Bound<'_, PyAny>>,
+        operation: impl FnOnce(&Queue, usize, usize, &HostError) -> Result<Option<Event>, Error> + Send,
+    ) -> PyResult<PyEvent> {
+        let memory = self.memory.memory();
+        let mut wait_list = WaitList::read(depends)?;
+        let address = memory.for_async(py, &mut wait_list)?;
+        let source = match &self.source {
+            Some(source) => source.for_async(py, &mut wait_list)?,
+            None => 0,
+        };
+        let touched = self.touched();
+        in_flight::drain_at_exit(py)?;
+        let context_device = Arc::clone(memory.context_device());
+        transfer::order(py, &context_device, &touched)?;
+        let submitted = Instant::now();
+        let (event, returned) = py
+            .detach(move || -> Result<_, Error> {
+                let queue = context_device.queue()?.clone();
+                let host_error = HostError::default();
+                wait_list.submit_barrier(&queue)?;
+                let event = match operation(&queue, address, source, &host_error)? {
+                    Some(event) => event,
+                    None => queue.barrier(&[])?,
+                };
+                let returned = in_flight::retain(&context_device, &event, touched, self)?;
+                let event = PyEvent::new(event, queue, context_device, host_error, submitted);
+                Ok((event, returned))
+            })
+            .or_raise()?;
+        drop(returned);
+        Ok(event)
+    }
+
+    /// The addresses that the operation may read or write.
+    fn touched(&self) -> Vec<Range<usize>> {
+        let source = self.source.as_ref().map(|source| source.extent());
+        let buffer = self.buffer.as_ref();
+        let buffer = buffer.map(|buffer| transfer::range(buffer.address(), buffer.size()));
+        [Some(self.memory.memory().extent()), source, buffer]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}

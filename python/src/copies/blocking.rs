@@ -1,0 +1,247 @@
+//! Copies and fills that are complete when the call returns.
+
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use std::sync::Arc;
+
+use super::Source;
+use crate::memory::{Pinned, PyMemory};
+use crate::parse::HostBuffer;
+use crate::transfer;
+
+#[pymethods]
+impl PyMemory {
+    /// Copies the memory to the host.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj : optional
+    ///     A writable C-contiguous buffer of any item type with room for all bytes; by default a new NumPy array.
+    ///
+    /// Returns
+    /// -------
+    /// object
+    ///     `obj`, or a new `numpy.ndarray` of `nbytes` items of type uint8.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `obj` has no buffer.
+    /// ValueError
+    ///     When it is read-only, not contiguous or too small; nothing is written then.
+    /// LevelZeroError
+    ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(4)
+    /// >>> memory.copy_from_host(b"abcd")
+    /// >>> memory.copy_to_host(bytearray(4))
+    /// bytearray(b'abcd')
+    /// >>> memory.copy_to_host().tolist()
+    /// [97, 98, 99, 100]
+    #[pyo3(signature = (obj=None))]
+    fn copy_to_host<'py>(
+        slf: &Bound<'py, Self>,
+        obj: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, memory) = (slf.py(), slf.get());
+        let destination = match obj.filter(|obj| !obj.is_none()) {
+            Some(obj) => obj,
+            None => py
+                .import("numpy")?
+                .call_method1("empty", (memory.nbytes, "|u1"))?,
+        };
+        let buffer = HostBuffer::writable(&destination)?;
+        memory.check_holds(&buffer)?;
+        // SAFETY: the buffer owns the destination, which is large enough.
+        unsafe { read(slf, buffer.address(), buffer) }?;
+        Ok(destination)
+    }
+
+    /// Copies from the host to the beginning of the memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     A C-contiguous buffer of any item type, of at most `nbytes` bytes.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `obj` has no buffer.
+    /// ValueError
+    ///     When it is not contiguous or too large, or the memory is read-only; nothing is written then.
+    /// LevelZeroError
+    ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> from array import array
+    /// >>> memory = zm.MemoryUSMDevice(16)
+    /// >>> memory.copy_from_host(array("d", [1.5, 2.5]))
+    /// >>> memory.copy_to_host(array("d", [0, 0]))
+    /// array('d', [1.5, 2.5])
+    fn copy_from_host(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, memory) = (slf.py(), slf.get());
+        let buffer = HostBuffer::readable(obj)?;
+        memory.check_writable()?;
+        memory.check_fits("source", buffer.size())?;
+        let (from, size) = (buffer.address(), buffer.size());
+        let operands = (Pinned::new(slf)?, buffer);
+        let to = memory.for_queue(py)?;
+        let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
+        // SAFETY: the operands own both sides, and the destination is large enough.
+        unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }.map(drop)
+    }
+
+    /// Copies USM to the beginning of the memory, from any context.
+    ///
+    /// Parameters
+    /// ----------
+    /// sycl_usm_ary
+    ///     An object with `__sycl_usm_array_interface__` whose bytes, from its first element to its last, are at most
+    ///     `nbytes`.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     When it has no such interface or a malformed one, or is too large, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> source, memory = zm.MemoryUSMShared(3), zm.MemoryUSMDevice(3)
+    /// >>> source.memset(7)
+    /// >>> memory.copy_from_device(source)
+    /// >>> memory.tobytes()
+    /// b'\x07\x07\x07'
+    fn copy_from_device(slf: &Bound<'_, Self>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, memory) = (slf.py(), slf.get());
+        let source = Source::of(sycl_usm_ary)?;
+        memory.check_writable()?;
+        memory.check_fits("source", source.nbytes)?;
+        let pinned = Pinned::new(slf)?;
+        let (from, size) = (source.for_queue(py)?, source.nbytes);
+        let to = memory.for_queue(py)?;
+        let by_host = memory.is_host_accessible() && source.is_host_accessible();
+        let (here, there) = (
+            memory.context_device(),
+            &Arc::clone(source.context_device()),
+        );
+        let operands = (pinned, source);
+        // SAFETY: the operands own both sides, and the destination is large enough.
+        unsafe { transfer::copy_peer(py, here, to, there, from, size, by_host, operands) }.map(drop)
+    }
+
+    /// Sets every byte.
+    ///
+    /// Parameters
+    /// ----------
+    /// val : int
+    ///     The byte, 0 to 255.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     When `val` is not a byte, or the memory is read-only.
+    /// LevelZeroError
+    ///     When the fill fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(3)
+    /// >>> memory.memset(255)
+    /// >>> memory.tobytes()
+    /// b'\xff\xff\xff'
+    #[pyo3(signature = (val=Byte(0)), text_signature = "($self, val=0)")]
+    fn memset(slf: &Bound<'_, Self>, val: Byte) -> PyResult<()> {
+        let (py, memory) = (slf.py(), slf.get());
+        memory.check_writable()?;
+        let pinned = Pinned::new(slf)?;
+        let (to, size) = (memory.for_queue(py)?, memory.nbytes);
+        let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
+        // SAFETY: `pinned` owns the memory.
+        unsafe { transfer::fill(py, context_device, to, val.0, size, by_host, pinned) }.map(drop)
+    }
+
+    /// A copy of the memory as bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMHost(4)
+    /// >>> memory.copy_from_host(b"abcd")
+    /// >>> memory.tobytes()
+    /// b'abcd'
+    fn tobytes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
+        let (py, memory) = (slf.py(), slf.get());
+        let mut to = 0;
+        let bytes = PyBytes::new_with(py, memory.nbytes, |bytes| {
+            to = bytes.as_mut_ptr().expose_provenance();
+            Ok(())
+        })?;
+        // SAFETY: the bytes own the destination, which is of the same size and known to nothing else.
+        unsafe { read(slf, to, bytes.clone().unbind()) }?;
+        Ok(bytes)
+    }
+
+    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
+        Self::tobytes(slf)
+    }
+}
+
+/// Copies all bytes to `destination`, and waits.
+///
+/// # Safety
+/// `owner` must keep `nbytes` bytes at `destination` valid.
+unsafe fn read(
+    memory: &Bound<'_, PyMemory>,
+    destination: usize,
+    owner: impl Send + 'static,
+) -> PyResult<()> {
+    let (py, pinned) = (memory.py(), Pinned::new(memory)?);
+    let memory = memory.get();
+    let (source, size) = (memory.for_queue(py)?, memory.nbytes);
+    let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
+    let operands = (pinned, owner);
+    // SAFETY: the operands own both sides, which the caller vouches for at the destination.
+    unsafe {
+        transfer::copy(
+            py,
+            context_device,
+            destination,
+            source,
+            size,
+            by_host,
+            operands,
+        )
+    }
+    .map(drop)
+}
+
+/// The value to set every byte to.
+pub(super) struct Byte(pub(super) u8);
+
+impl<'py> FromPyObject<'_, 'py> for Byte {
+    type Error = PyErr;
+
+    /// # Errors
+    /// `ValueError` when it is not a byte, `TypeError` when it is no integer.
+    fn extract(val: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        val.extract::<u8>().map(Self).map_err(|error| {
+            if error.is_instance_of::<PyOverflowError>(val.py()) {
+                PyValueError::new_err(format!("val must be a byte, 0 to 255, not {}", &*val))
+            } else {
+                error
+            }
+        })
+    }
+}

@@ -1,0 +1,7 @@
+//! The copies, fills and hints of memory objects, blocking and asynchronous.
+
+mod asynchronous;
+mod blocking;
+mod source;
+
+pub(crate) use source::{Source, view_of};

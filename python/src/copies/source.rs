@@ -1,0 +1,79 @@
+//! The memory of any object with USM, to share or to copy from.
+
+use std::ops::Deref;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::adopt;
+use crate::array::UsmArray;
+use crate::memory::{Pinned, PyMemory, is_exact_class};
+use crate::parse::interface;
+
+/// Memory to copy from.
+pub(crate) enum Source {
+    /// A memory object, pinned: no other object has to be made for the copy.
+    Memory(Pinned),
+    View(Box<PyMemory>),
+}
+
+impl Source {
+    /// The memory of any object that has some.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match memory_object(object)? {
+            Some(memory) => Pinned::new(memory).map(Self::Memory),
+            None => view_of(object).map(Box::new).map(Self::View),
+        }
+    }
+}
+
+impl Deref for Source {
+    type Target = PyMemory;
+
+    fn deref(&self) -> &PyMemory {
+        match self {
+            Self::Memory(pinned) => pinned.memory(),
+            Self::View(memory) => memory,
+        }
+    }
+}
+
+/// The memory of any object that has some, without a copy.
+pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
+    let py = object.py();
+    if let Some(memory) = memory_object(object)? {
+        return memory.get().share(py);
+    }
+    if let Ok(array) = object.cast::<UsmArray>() {
+        return array.get().extent_memory(py);
+    }
+    let Some(dictionary) = interface::dictionary(object)? else {
+        return Err(PyValueError::new_err(format!(
+            "{} has no __sycl_usm_array_interface__, and is no number of bytes",
+            object.get_type().name()?
+        )));
+    };
+    Ok(adopt::from_interface(object, &dictionary)?.0)
+}
+
+/// The object as a memory object, unless its class has an interface of its own.
+fn memory_object<'a, 'py>(
+    object: &'a Bound<'py, PyAny>,
+) -> PyResult<Option<&'a Bound<'py, PyMemory>>> {
+    match object.cast::<PyMemory>() {
+        Ok(memory) if !overrides_interface(object)? => Ok(Some(memory)),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a subclass in Python has an interface of its own, which takes precedence.
+fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    let class = object.get_type();
+    if is_exact_class(&class) {
+        return Ok(false);
+    }
+    let name = pyo3::intern!(py, "__sycl_usm_array_interface__");
+    let inherited = py.get_type::<PyMemory>().getattr(name)?;
+    Ok(!class.getattr(name)?.is(&inherited))
+}

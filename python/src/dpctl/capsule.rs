@@ -1,0 +1,104 @@
+//! Capsules with SYCL references, by dpctl's protocol: a consumer copies the reference and renames the capsule; the
+//! capsule's own destructor deletes the original under either name.
+
+use std::ffi::CStr;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use zeusm::sycl::{self, Capsule, ContextRef, QueueRef, RawRef};
+
+/// A capsule with a SYCL reference that no consumer has copied yet.
+pub(crate) struct SyclCapsule {
+    object: Py<PyAny>,
+    /// Valid for as long as the capsule lives.
+    pub(crate) reference: RawReference,
+}
+
+/// The reference in a capsule, by its class.
+#[derive(Clone, Copy)]
+pub(crate) enum RawReference {
+    Context(RawRef),
+    Queue(RawRef),
+}
+
+impl SyclCapsule {
+    /// Reads a capsule; `None` when `object` is none.
+    ///
+    /// # Errors
+    /// `ValueError` for a capsule of another name, such as one that was consumed.
+    pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let capsule = object.as_ptr();
+        // SAFETY: the interpreter is attached and `object` is alive.
+        if unsafe { ffi::PyCapsule_CheckExact(capsule) } == 0 {
+            return Ok(None);
+        }
+        let context = pointer(capsule, ContextRef::CAPSULE).map(RawReference::Context);
+        let queue = || pointer(capsule, QueueRef::CAPSULE).map(RawReference::Queue);
+        let Some(reference) = context.or_else(queue) else {
+            return Err(PyValueError::new_err(format!(
+                "a capsule with a SYCL reference must be named SyclContextRef or SyclQueueRef and not be used yet; \
+                 this is {}",
+                object.repr()?
+            )));
+        };
+        let object = object.clone().unbind();
+        Ok(Some(Self { object, reference }))
+    }
+
+    /// Renames the capsule, so that no other consumer takes the reference. A consumer that refuses what came with the
+    /// capsule does not call this, and leaves the capsule as it was.
+    pub(crate) fn mark_used(&self, _py: Python<'_>) {
+        let name = match self.reference {
+            RawReference::Context(_) => ContextRef::USED_CAPSULE,
+            RawReference::Queue(_) => QueueRef::USED_CAPSULE,
+        };
+        // SAFETY: the interpreter is attached and the name is static; this cannot fail for a capsule.
+        unsafe { ffi::PyCapsule_SetName(self.object.as_ptr(), name.as_ptr()) };
+    }
+}
+
+/// The pointer in a capsule of that name.
+fn pointer(capsule: *mut ffi::PyObject, name: &CStr) -> Option<RawRef> {
+    // SAFETY: `capsule` is a capsule and the interpreter is attached; the name is checked before the pointer is read.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, name.as_ptr()) == 0 {
+            return None;
+        }
+        let pointer = ffi::PyCapsule_GetPointer(capsule, name.as_ptr());
+        (!pointer.is_null()).then_some(pointer)
+    }
+}
+
+/// Makes a capsule, `SyclContextRef` for instance. A consumer copies the reference, so all capsules may have the same one;
+/// each keeps it alive.
+pub(crate) fn new<'py, C: Capsule>(
+    py: Python<'py>,
+    object: &sycl::Reference<C>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the name is static, the destructor fits the context that is set, and the interpreter is attached. Setting
+    // the context cannot fail for a capsule.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(
+            object.as_raw(),
+            sycl::Reference::<C>::CAPSULE.as_ptr(),
+            Some(release::<C>),
+        );
+        let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
+        let context = object.clone().into_capsule_context();
+        ffi::PyCapsule_SetContext(capsule.as_ptr(), context.cast_mut());
+        Ok(capsule)
+    }
+}
+
+/// The capsule's destructor: drops its share of the reference, whether or not it was consumed (that is, copied).
+unsafe extern "C" fn release<C: Capsule>(capsule: *mut ffi::PyObject) {
+    // SAFETY: `new` put an owner of the reference into the capsule's context, and the destructor runs once.
+    unsafe {
+        let context = ffi::PyCapsule_GetContext(capsule);
+        if !context.is_null() {
+            sycl::Reference::<C>::release(context);
+        }
+    }
+}

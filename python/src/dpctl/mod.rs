@@ -1,0 +1,167 @@
+//! dpctl's Python side: its types, and its objects for SYCL references.
+
+mod capsule;
+mod queue;
+
+use std::env;
+
+use once_cell::race::OnceBox;
+use pyo3::exceptions::{PyImportError, PyRuntimeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+use crate::errors::{Explain, OrRaise};
+use zeusm::Device;
+use zeusm::sycl::{ContextRef, DeviceRef};
+
+pub(crate) use capsule::{RawReference, SyclCapsule, new as new_capsule};
+pub(crate) use queue::SyclQueue;
+
+/// dpctl's classes.
+pub(crate) struct Dpctl {
+    module: Py<PyModule>,
+    pub(crate) queue: Py<PyType>,
+    pub(crate) context: Py<PyType>,
+    pub(crate) device: Py<PyType>,
+    pub(crate) event: Py<PyType>,
+    /// The enumeration `event_status_type`.
+    pub(crate) status: Py<PyType>,
+}
+
+impl Dpctl {
+    /// Imports dpctl; the error says how to install it.
+    pub(crate) fn get(py: Python<'_>) -> PyResult<&'static Self> {
+        // Without a lock, which another thread may hold at a fork: an import may release the GIL.
+        static DPCTL: OnceBox<Dpctl> = OnceBox::new();
+        DPCTL.get_or_try_init(|| {
+            let module = py.import("dpctl").explain(py, |cause| {
+                let error = PyImportError::new_err(format!(
+                    "SYCL objects need dpctl: pip install dpctl ({})",
+                    cause.value(py)
+                ));
+                error.set_cause(py, Some(cause));
+                error
+            })?;
+            let class = |name| -> PyResult<Py<PyType>> {
+                Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
+            };
+            Ok(Box::new(Self {
+                queue: class("SyclQueue")?,
+                context: class("SyclContext")?,
+                device: class("SyclDevice")?,
+                event: class("SyclEvent")?,
+                status: class("event_status_type")?,
+                module: module.unbind(),
+            }))
+        })
+    }
+
+    /// dpctl's one queue for a device, in the context that all of dpctl uses for that device.
+    pub(crate) fn cached_queue<'py>(
+        &self,
+        device: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.module
+            .bind(device.py())
+            .call_method1("get_device_cached_queue", (device,))
+    }
+
+    /// A new `dpctl.SyclContext` of a SYCL context.
+    pub(crate) fn new_context<'py>(
+        &self,
+        py: Python<'py>,
+        context: &ContextRef,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let capsule = capsule::new(py, context)?;
+        self.context.bind(py).call1((capsule,))
+    }
+
+    /// The `dpctl.SyclDevice` of a device in a SYCL context.
+    pub(crate) fn find_device<'py>(
+        &self,
+        py: Python<'py>,
+        context: &ContextRef,
+        wanted: &Device,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let context = self.new_context(py, context)?;
+        for device in context.call_method0("get_devices")?.try_iter()? {
+            let device = device?;
+            if device_reference(&device)?.native().or_raise()? == wanted.handle() {
+                return Ok(device);
+            }
+        }
+        // A sub-device of which the context has the parent only. The parent would be a wrong device.
+        Err(PyRuntimeError::new_err(format!(
+            "{} is not among the devices of its SYCL context",
+            wanted.name()
+        )))
+    }
+
+    /// All root devices, in the order in which packages number them.
+    pub(crate) fn root_devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let devices = self.module.bind(py).call_method0("get_devices")?;
+        devices.try_iter()?.collect()
+    }
+
+    /// A new `dpctl.SyclQueue` of a SYCL context and a device of it.
+    pub(crate) fn new_queue<'py>(
+        &self,
+        py: Python<'py>,
+        context: &ContextRef,
+        device: &Device,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let device = self.find_device(py, context, device)?;
+        let context = self.new_context(py, context)?;
+        self.queue.bind(py).call1((context, device))
+    }
+}
+
+/// Whether the object is one of `dpctl.memory`, whose flag in the interface means "writable". The arrays of dpctl and dpnp
+/// follow the interface's specification, where it means "read-only".
+pub(crate) fn is_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static BASE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    let base = match BASE.get(py) {
+        Some(base) => base,
+        None => {
+            // Before the module is imported there are no such objects.
+            let modules = py
+                .import(intern!(py, "sys"))?
+                .getattr(intern!(py, "modules"))?;
+            let modules = modules.cast_into::<PyDict>()?;
+            let Some(module) = modules.get_item(intern!(py, "dpctl.memory._memory"))? else {
+                return Ok(false);
+            };
+            let base = module.getattr("_Memory")?.cast_into::<PyType>()?;
+            BASE.get_or_init(py, || base.unbind())
+        }
+    };
+    object.is_instance(base.bind(py))
+}
+
+/// The address of the SYCL reference of one of dpctl's objects.
+pub(crate) fn address(object: &Bound<'_, PyAny>) -> PyResult<*mut std::ffi::c_void> {
+    let address: usize = object
+        .call_method0(intern!(object.py(), "addressof_ref"))?
+        .extract()?;
+    Ok(std::ptr::with_exposed_provenance_mut(address))
+}
+
+/// A reference of zeusm's own to the device of a `dpctl.SyclDevice`.
+pub(crate) fn device_reference(device: &Bound<'_, PyAny>) -> PyResult<DeviceRef> {
+    // SAFETY: dpctl's device object holds a valid reference for as long as it lives, and it does until the copy is made.
+    unsafe { DeviceRef::copy_from_raw(address(device)?) }.or_raise()
+}
+
+/// How a SYCL runtime comes to see Level Zero's devices.
+pub(crate) fn show_level_zero() -> String {
+    const SELECTOR: &str = "ONEAPI_DEVICE_SELECTOR";
+    match env::var(SELECTOR) {
+        Ok(value) if !value.is_empty() => {
+            format!("have {SELECTOR}, now {value:?}, choose level_zero; import zeusm before dpctl")
+        }
+        _ => format!("import zeusm before dpctl, and have {SELECTOR}, if set, choose level_zero"),
+    }
+}

@@ -1,0 +1,193 @@
+//! Errors of the crate `zeusm` as the exceptions that dpctl's users catch.
+
+use pyo3::exceptions::{
+    PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyRuntimeError,
+    PyRuntimeWarning, PyValueError,
+};
+use pyo3::{PyErr, PyResult, Python, create_exception};
+
+use crate::pins::Closed;
+use zeusm::{Error, dlpack, ipc, suai, sycl};
+
+create_exception!(
+    zeusm.memory,
+    USMAllocationError,
+    PyMemoryError,
+    "USM could not be allocated; the message has the size, the kind, the device and Level Zero's answer.
+
+Examples
+--------
+>>> import zeusm.memory as zm
+>>> try:
+...     zm.MemoryUSMDevice(1 << 62)
+... except zm.USMAllocationError as error:
+...     print(isinstance(error, MemoryError), str(1 << 62) in str(error))
+True True"
+);
+create_exception!(
+    zeusm.memory,
+    IPCError,
+    PyRuntimeError,
+    "Memory cannot be had from, or given to, another process; the message says why.
+
+Examples
+--------
+>>> import zeusm.memory as zm
+>>> try:
+...     zm.IPCMemoryHandle.from_bytes(b'nonsense')
+... except zm.IPCError as error:
+...     print(isinstance(error, RuntimeError))
+True"
+);
+create_exception!(
+    zeusm,
+    LevelZeroError,
+    PyRuntimeError,
+    "Level Zero refused an operation, or cannot be had; the message says which and why.
+
+Examples
+--------
+>>> import zeusm
+>>> issubclass(zeusm.LevelZeroError, RuntimeError)
+True"
+);
+create_exception!(
+    zeusm,
+    RuntimeSelectionWarning,
+    PyRuntimeWarning,
+    "The Level Zero runtime that serves is not the one a user may expect.
+
+Examples
+--------
+>>> import warnings, zeusm
+>>> warnings.simplefilter('error', zeusm.RuntimeSelectionWarning)  # For a program that must not run on a CPU."
+);
+
+/// Whether an error is unrelated to the object that is being read, and so propagates unchanged: `MemoryError`, and what is no
+/// `Exception`, such as `KeyboardInterrupt`.
+pub(crate) fn passes(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py)
+}
+
+/// Errors that are replaced by one in the caller's terms.
+pub(crate) trait Explain {
+    /// Replaces an error that does not [propagate unchanged](passes).
+    fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self;
+}
+
+impl<T> Explain for PyResult<T> {
+    fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self {
+        self.map_err(|error| {
+            if passes(py, &error) {
+                error
+            } else {
+                explained(error)
+            }
+        })
+    }
+}
+
+/// An error of the crate `zeusm` as a Python exception.
+pub(crate) trait IntoException {
+    fn into_exception(self) -> PyErr;
+}
+
+/// Results of the crate `zeusm` as Python results.
+pub(crate) trait OrRaise<T> {
+    /// Converts the error to an exception.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T, E: IntoException> OrRaise<T> for Result<T, E> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(E::into_exception)
+    }
+}
+
+impl From<Closed> for PyErr {
+    fn from(_: Closed) -> Self {
+        PyValueError::new_err("the memory was closed")
+    }
+}
+
+impl IntoException for Error {
+    fn into_exception(self) -> PyErr {
+        let message = self.to_string();
+        match self {
+            Error::Allocation { cause, .. } => {
+                let failure = USMAllocationError::new_err(message);
+                match raised(*cause) {
+                    None => failure,
+                    Some(raised) => Python::attach(|py| {
+                        if passes(py, &raised) {
+                            return raised;
+                        }
+                        failure.set_cause(py, Some(raised));
+                        failure
+                    }),
+                }
+            }
+            Error::Alignment { .. }
+            | Error::Length { .. }
+            | Error::UnknownPointer { .. }
+            | Error::InvalidChoice { .. } => PyValueError::new_err(message),
+            _ => LevelZeroError::new_err(message),
+        }
+    }
+}
+
+impl IntoException for ipc::Error {
+    fn into_exception(self) -> PyErr {
+        match self {
+            ipc::Error::LevelZero(error) => error.into_exception(),
+            ipc::Error::Range { .. } | ipc::Error::NothingToShare { .. } => {
+                PyValueError::new_err(self.to_string())
+            }
+            _ => IPCError::new_err(self.to_string()),
+        }
+    }
+}
+
+/// The exception of a failure callback, if that is the cause.
+fn raised(error: Error) -> Option<PyErr> {
+    match error {
+        Error::Pool { cause, .. } => raised(*cause),
+        Error::Callback(error) => error.downcast::<PyErr>().ok().map(|error| *error),
+        _ => None,
+    }
+}
+
+impl IntoException for suai::Error {
+    fn into_exception(self) -> PyErr {
+        PyValueError::new_err(format!("__sycl_usm_array_interface__ is malformed: {self}"))
+    }
+}
+
+impl IntoException for sycl::Error {
+    fn into_exception(self) -> PyErr {
+        let message = self.to_string();
+        match self {
+            sycl::Error::NoDpctl { .. } => PyImportError::new_err(message),
+            sycl::Error::NullReference { .. }
+            | sycl::Error::Backend { .. }
+            | sycl::Error::NoSuchDevice { .. } => PyValueError::new_err(message),
+            _ => PyRuntimeError::new_err(message),
+        }
+    }
+}
+
+impl IntoException for suai::ViewError {
+    fn into_exception(self) -> PyErr {
+        let message = self.to_string();
+        match self {
+            Self::IndexCount { .. } | Self::OutOfBounds { .. } => PyIndexError::new_err(message),
+            _ => PyValueError::new_err(message),
+        }
+    }
+}
+
+impl IntoException for dlpack::Error {
+    fn into_exception(self) -> PyErr {
+        PyBufferError::new_err(format!("DLPack tensor: {self}"))
+    }
+}

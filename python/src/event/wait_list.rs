@@ -1,0 +1,94 @@
+//! The wait list of an asynchronous operation: the events of the keyword `depends`.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::PyEvent;
+use crate::dpctl::{self, Dpctl};
+use crate::errors::{Explain, OrRaise};
+use zeusm::sycl::EventRef;
+use zeusm::{Error, Event, Queue};
+
+/// Events of zeusm and of SYCL.
+#[derive(Default)]
+pub(crate) struct WaitList {
+    events: Vec<Event>,
+    sycl: Vec<EventRef>,
+}
+
+impl WaitList {
+    /// Reads None, an event, or a sequence of events.
+    ///
+    /// # Errors
+    /// `TypeError` for anything else.
+    pub(crate) fn read(depends: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let mut read = Self::default();
+        let Some(depends) = depends.filter(|depends| !depends.is_none()) else {
+            return Ok(read);
+        };
+        if read.add(depends)? {
+            return Ok(read);
+        }
+        let wrong = |found: &Bound<'_, PyAny>| -> PyErr {
+            let name = found.get_type().name();
+            PyTypeError::new_err(format!(
+                "depends must be a zeusm.Event, a dpctl.SyclEvent or a sequence of them, not {}",
+                name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
+            ))
+        };
+        if depends.is_instance_of::<PyString>() {
+            return Err(wrong(depends));
+        }
+        for event in depends
+            .try_iter()
+            .explain(depends.py(), |_| wrong(depends))?
+        {
+            let event = event?;
+            if !read.add(&event)? {
+                return Err(wrong(&event));
+            }
+        }
+        Ok(read)
+    }
+
+    /// Adds an event; returns `false` for any other object.
+    fn add(&mut self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if let Ok(event) = object.cast::<PyEvent>() {
+            self.events.push(event.get().event().clone());
+            return Ok(true);
+        }
+        // Only an object of dpctl's has this method; dpctl is not imported for any other.
+        if !object.hasattr("addressof_ref")?
+            || !object.is_instance(Dpctl::get(object.py())?.event.bind(object.py()))?
+        {
+            return Ok(false);
+        }
+        // SAFETY: dpctl's event object holds a valid reference for as long as it lives.
+        let event = unsafe { EventRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
+        self.add_sycl(event);
+        Ok(true)
+    }
+
+    /// Adds a SYCL event, unless it is complete.
+    pub(crate) fn add_sycl(&mut self, event: EventRef) {
+        if !event.is_complete() {
+            self.sycl.push(event);
+        }
+    }
+
+    /// Submits a barrier to `queue`: what is submitted from here on waits for the events.
+    ///
+    /// A host task waits for SYCL's events: an event whose command waits for a host task of SYCL's has no native event yet,
+    /// and to ask for it ends the process.
+    pub(crate) fn submit_barrier(self, queue: &Queue) -> Result<(), Error> {
+        let Self { mut events, sycl } = self;
+        if !sycl.is_empty() {
+            events.push(queue.host_task(move || sycl.iter().for_each(EventRef::wait))?);
+        }
+        if !events.is_empty() {
+            queue.barrier(&events)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! The operations in flight by address. Slices, arrays and what other packages make of a pointer are other objects of the
+//! same memory, so that no object alone knows all operations on its bytes.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::resolve::ContextDevice;
+use zeusm::Event;
+use zeusm::process::{Local, Mutex};
+
+/// This process's operations in flight. In a fork's child those of the parent are complete.
+static TABLE: Local<Table> = Local::new();
+
+#[derive(Default)]
+struct Table {
+    /// The number of entries, which is 0 in most programs and read without the lock.
+    count: AtomicUsize,
+    /// The oldest first, as that is usually the first to be removed.
+    entries: Mutex<VecDeque<Entry>>,
+}
+
+struct Entry {
+    number: u64,
+    touched: Vec<Range<usize>>,
+    /// The owner of the queue that it runs on.
+    context_device: Arc<ContextDevice>,
+    event: Event,
+}
+
+/// An operation that is in the table until this is dropped.
+pub(super) struct InFlight(u64);
+
+impl InFlight {
+    /// Enters an operation on the queue of `context_device` that uses the `touched` addresses.
+    pub(super) fn new(
+        context_device: &Arc<ContextDevice>,
+        event: &Event,
+        touched: Vec<Range<usize>>,
+    ) -> Self {
+        /// Continues in a fork's child, so that what the child inherited removes no entry of the child's own.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let table = TABLE.get_or_default();
+        table.entries.lock().push_back(Entry {
+            number,
+            touched,
+            context_device: Arc::clone(context_device),
+            event: event.clone(),
+        });
+        table.count.fetch_add(1, Ordering::Release);
+        Self(number)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let Some(table) = TABLE.get() else { return };
+        let removed = {
+            let mut entries = table.entries.lock();
+            let found = entries.iter().position(|entry| entry.number == self.0);
+            found.and_then(|at| entries.remove(at))
+        };
+        if removed.is_some() {
+            table.count.fetch_sub(1, Ordering::Release);
+        }
+        // Without the lock: it may be the last owner of a queue.
+        drop(removed);
+    }
+}
+
+/// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in order
+/// with what is submitted there next.
+#[inline]
+pub(crate) fn using(ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
+    match TABLE.get() {
+        Some(table) if table.count.load(Ordering::Acquire) > 0 => table.using(ranges, own),
+        _ => Vec::new(),
+    }
+}
+
+impl Table {
+    #[cold]
+    fn using(&self, ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
+        let is_other =
+            |entry: &&Entry| own.is_none_or(|own| !std::ptr::eq(own, &*entry.context_device));
+        let overlap = |one: &Range<usize>, other: &Range<usize>| {
+            !one.is_empty() && one.start < other.end && other.start < one.end
+        };
+        let uses = |entry: &&Entry| {
+            let mut ranges = ranges.iter();
+            ranges.any(|range| entry.touched.iter().any(|touched| overlap(range, touched)))
+        };
+        let entries = self.entries.lock();
+        entries
+            .iter()
+            .filter(is_other)
+            .filter(uses)
+            .filter(|entry| !matches!(entry.event.is_complete(), Ok(true)))
+            .map(|entry| entry.event.clone())
+            .collect()
+    }
+}

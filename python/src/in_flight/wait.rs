@@ -1,0 +1,46 @@
+//! Waiting for an event without the GIL.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use crate::errors::{LevelZeroError, OrRaise};
+use zeusm::Event;
+
+/// How long a wait lasts before Python may handle signals, Ctrl-C for instance.
+pub(crate) const SLICE: Duration = Duration::from_millis(50);
+
+/// The error of an operation that a host task carries out.
+pub(crate) type HostError = Arc<OnceLock<String>>;
+
+/// Waits without the GIL, at most for `limit`, and returns whether the event is complete.
+///
+/// # Errors
+/// What a signal handler raises, such as `KeyboardInterrupt`; `LevelZeroError` when the device is lost.
+pub(crate) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> PyResult<bool> {
+    // To release the GIL and acquire it again costs more than a small operation.
+    if matches!(event.is_complete(), Ok(true)) {
+        return Ok(true);
+    }
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    loop {
+        let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        let slice = left.map_or(SLICE, |left| left.min(SLICE));
+        if py.detach(|| event.wait(Some(slice))).or_raise()? {
+            return Ok(true);
+        }
+        if left.is_some_and(|left| left <= slice) {
+            return Ok(false);
+        }
+        py.check_signals()?;
+    }
+}
+
+/// The error of a host task, as an exception.
+pub(crate) fn check(host_error: &HostError) -> PyResult<()> {
+    match host_error.get() {
+        Some(message) => Err(LevelZeroError::new_err(message.clone())),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,102 @@
+//! dpctl's functions for IPC handles of device memory.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::handle::PyIpcHandle;
+use crate::memory::MemoryUSMDevice;
+
+/// A handle of USM-device memory, as bytes.
+///
+/// For other kinds, use :class:`IPCMemoryHandle`.
+///
+/// Parameters
+/// ----------
+/// usm_memory : MemoryUSMDevice
+///     Memory that zeusm allocated, or a slice of it.
+///
+/// Returns
+/// -------
+/// bytes
+///     The argument of `SyclIPCOpenMemHandle` in another process.
+///
+/// Raises
+/// ------
+/// TypeError
+///     When it is no USM-device memory.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> memory = zm.MemoryUSMDevice(64)
+/// >>> there = zm.SyclIPCOpenMemHandle(zm.SyclIPCGetMemHandle(memory))
+/// >>> there.nbytes
+/// 64
+/// >>> zm.SyclIPCCloseMemHandle(there)
+#[pyfunction(name = "SyclIPCGetMemHandle")]
+pub(crate) fn get_mem_handle<'py>(usm_memory: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let py = usm_memory.py();
+    let memory = usm_memory.cast::<MemoryUSMDevice>().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "SyclIPCGetMemHandle takes USM-device memory, not {}: for other kinds use IPCMemoryHandle",
+            usm_memory.get_type()
+        ))
+    })?;
+    let handle = PyIpcHandle::of(py, memory.as_super().get())?;
+    handle.to_bytes(py)
+}
+
+/// Opens a handle; the same as :meth:`IPCMemoryHandle.open`.
+///
+/// Parameters
+/// ----------
+/// handle_bytes : bytes
+///     The result of `SyclIPCGetMemHandle` in another process.
+/// device : dpctl.SyclDevice, optional
+///     The device to open it on; by default the one that new memory goes to.
+/// nbytes : int, optional
+///     Open the first bytes only; by default all.
+///
+/// Returns
+/// -------
+/// MemoryIPCDevice
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> memory = zm.MemoryUSMDevice(64)
+/// >>> data = zm.SyclIPCGetMemHandle(memory)
+/// >>> opened = zm.SyclIPCOpenMemHandle(data, memory.sycl_device, 64)
+/// >>> opened.nbytes
+/// 64
+#[pyfunction(name = "SyclIPCOpenMemHandle")]
+#[pyo3(signature = (handle_bytes, device=None, nbytes=None))]
+pub(crate) fn open_mem_handle<'py>(
+    handle_bytes: &Bound<'py, PyAny>,
+    device: Option<&Bound<'py, PyAny>>,
+    nbytes: Option<isize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    PyIpcHandle::open(handle_bytes, device, nbytes)
+}
+
+/// Closes memory that `SyclIPCOpenMemHandle` opened, like its `close()`.
+///
+/// Parameters
+/// ----------
+/// usm_memory : MemoryIPCDevice
+///     Closing again does nothing.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> memory = zm.MemoryUSMDevice(64)
+/// >>> data = zm.SyclIPCGetMemHandle(memory)
+/// >>> opened = zm.SyclIPCOpenMemHandle(data, memory.sycl_device, 64)
+/// >>> zm.SyclIPCCloseMemHandle(opened)
+/// >>> opened.is_closed
+/// True
+#[pyfunction(name = "SyclIPCCloseMemHandle")]
+pub(crate) fn close_mem_handle(usm_memory: &Bound<'_, PyAny>) -> PyResult<()> {
+    PyIpcHandle::close_mapping(usm_memory)
+}

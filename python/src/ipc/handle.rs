@@ -1,0 +1,473 @@
+//! `IPCMemoryHandle`.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyTuple};
+
+use super::opened;
+use crate::errors::OrRaise;
+use crate::memory::{Owner, PyMemory};
+use crate::resolve::{binding_or_default, default_binding};
+use zeusm::process::Mutex;
+use zeusm::usm::Allocation;
+use zeusm::{Context, Device, IpcHandle, ipc};
+
+/// IPCMemoryHandle(usm_memory)
+/// --
+///
+/// Names USM to other processes of the machine.
+///
+/// A handle is sent by any means: as bytes, or pickled to a queue, a pipe or a file. It contains a secret: a process that
+/// has it has access to the memory. This process still owns the memory: a handle object keeps it alive until the handle is
+/// closed, but the handle's bytes do not, and cannot be opened once the memory is freed.
+///
+/// Parameters
+/// ----------
+/// usm_memory : MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
+///     Memory that zeusm allocated, or a slice of it.
+///
+/// Raises
+/// ------
+/// TypeError
+///     When `usm_memory` is no memory object of zeusm.
+/// ValueError
+///     When it has no bytes, is closed, or belongs to another package or process, which has to export it.
+/// IPCError
+///     When the driver does not pass memory between processes.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> memory = zm.MemoryUSMDevice(64)
+/// >>> handle = zm.IPCMemoryHandle(memory)
+/// >>> handle.usm_type, handle.nbytes
+/// ('device', 64)
+/// >>> raw = handle.to_bytes()  # for another process
+/// >>> with zm.IPCMemoryHandle.open(raw) as there:
+/// ...     memory.memset(7)
+/// ...     there.tobytes() == bytes([7]) * 64
+/// True
+#[pyclass(name = "IPCMemoryHandle", module = "zeusm.memory", frozen)]
+pub(crate) struct PyIpcHandle {
+    handle: IpcHandle,
+    state: Mutex<State>,
+}
+
+enum State {
+    /// With the memory, where it is this process's.
+    Open(#[allow(dead_code, reason = "held, not read")] Option<Arc<Allocation>>),
+    Closed,
+}
+
+impl PyIpcHandle {
+    /// The handle of all of a memory object's bytes.
+    pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
+        let _pin = memory.pins.pin()?;
+        let allocation = match memory.share_owner(py) {
+            Some(Owner::Shared(allocation)) => allocation,
+            Some(Owner::Mapping(_)) => {
+                return Err(PyValueError::new_err(
+                    "this is another process's memory: pass that process's handle on",
+                ));
+            }
+            _ => {
+                return Err(PyValueError::new_err(
+                    "USM memory object does not own its allocation: who allocated it has to export it",
+                ));
+            }
+        };
+        if memory.nbytes == 0 {
+            return Err(PyValueError::new_err(
+                "USM memory object has a null pointer: of no bytes there is nothing to share",
+            ));
+        }
+        let start = memory.for_export(py)? - allocation.as_ptr().addr();
+        let range = start..start + memory.nbytes;
+        let handle = py
+            .detach(|| IpcHandle::new(&allocation, range))
+            .or_raise()?;
+        Ok(Self {
+            handle,
+            state: Mutex::new(State::Open(Some(allocation))),
+        })
+    }
+
+    fn read(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self {
+            handle: IpcHandle::from_bytes(bytes).or_raise()?,
+            state: Mutex::new(State::Open(None)),
+        })
+    }
+
+    fn check_open(&self) -> PyResult<()> {
+        match *self.state.lock() {
+            State::Open(_) => Ok(()),
+            State::Closed => Err(PyRuntimeError::new_err(
+                "IPC handle has already been closed",
+            )),
+        }
+    }
+}
+
+#[pymethods]
+impl PyIpcHandle {
+    #[new]
+    fn new(usm_memory: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let memory = usm_memory.cast::<PyMemory>().map_err(|_| {
+            PyTypeError::new_err(format!(
+                "IPC handles are made of zeusm's USM memory objects, not of {}",
+                usm_memory.get_type()
+            ))
+        })?;
+        Self::of(usm_memory.py(), memory.get())
+    }
+
+    /// Whether the Level Zero driver that serves passes memory between processes.
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.IPCMemoryHandle.is_available()
+    /// True
+    #[staticmethod]
+    fn is_available(py: Python<'_>) -> PyResult<bool> {
+        let binding = default_binding(py)?;
+        let driver = binding.context_device().device().driver();
+        py.detach(|| ipc::is_supported(driver)).or_raise()
+    }
+
+    /// Makes a handle of the result of `to_bytes`, in this or another process.
+    ///
+    /// Raises
+    /// ------
+    /// IPCError
+    ///     When the bytes are no handle of this version of zeusm, or damaged.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> zm.IPCMemoryHandle.from_bytes(handle.to_bytes()).nbytes
+    /// 64
+    #[staticmethod]
+    fn from_bytes(handle_bytes: PyBackedBytes) -> PyResult<Self> {
+        Self::read(&handle_bytes)
+    }
+
+    /// The handle as bytes.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     When the handle is closed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> type(handle.to_bytes())
+    /// <class 'bytes'>
+    pub(super) fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.check_open()?;
+        Ok(PyBytes::new(py, &self.handle.to_bytes()))
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.to_bytes(py)
+    }
+
+    /// Opens the memory in this process.
+    ///
+    /// Opening again gives another object of the same mapping. It is unmapped when the last is closed or dropped.
+    ///
+    /// Parameters
+    /// ----------
+    /// handle_bytes : bytes or IPCMemoryHandle
+    ///     What the process that owns the memory sent.
+    /// device : optional
+    ///     The `dpctl.SyclDevice` to open it on, which must be the one that it is on, or a SYCL object that names a
+    ///     context with it; by default where new memory goes.
+    /// nbytes : int, optional
+    ///     Open the first bytes only; by default all that the handle names.
+    ///
+    /// Returns
+    /// -------
+    /// MemoryIPCDevice or MemoryIPCShared or MemoryIPCHost
+    ///     Memory objects like any other, and context managers that close; of the kind that the driver says the memory
+    ///     has here, which may not be the owner's, see `exported_usm_type`.
+    ///
+    /// Raises
+    /// ------
+    /// IPCError
+    ///     When the memory is on another machine or device, its owner has freed it, is gone or is another user's, the
+    ///     bytes are no handle or not as the owner made them, or the system lets nothing through; the message says
+    ///     which.
+    /// ValueError
+    ///     When `nbytes` is not positive, or more than the handle names.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:  # In another process, as a rule.
+    /// ...     opened.memset(5)
+    /// >>> memory[:2].tobytes()
+    /// b'\x05\x05'
+    #[staticmethod]
+    #[pyo3(signature = (handle_bytes, device=None, nbytes=None))]
+    pub(super) fn open<'py>(
+        handle_bytes: &Bound<'py, PyAny>,
+        device: Option<&Bound<'py, PyAny>>,
+        nbytes: Option<isize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = handle_bytes.py();
+        let handle = match handle_bytes.cast::<Self>() {
+            Ok(handle) => {
+                handle.get().check_open()?;
+                handle.get().handle.clone()
+            }
+            Err(_) => {
+                IpcHandle::from_bytes(&handle_bytes.extract::<PyBackedBytes>()?).or_raise()?
+            }
+        };
+        let nbytes = match nbytes {
+            None => handle.size(),
+            Some(nbytes) => first(nbytes, handle.size())?,
+        };
+        let device = device.filter(|device| !device.is_none());
+        let binding = binding_or_default(py, device, "device")?;
+        let (context, device): (&Context, &Device) = (
+            binding.context_device().context(),
+            binding.context_device().device(),
+        );
+        let mapping = py.detach(|| handle.open(context, device)).or_raise()?;
+        opened::object(py, mapping, nbytes, binding)
+    }
+
+    /// Closes memory that `open` gave; the same as its `close()`.
+    ///
+    /// Parameters
+    /// ----------
+    /// usm_memory : MemoryIPCDevice or MemoryIPCShared or MemoryIPCHost
+    ///     Closing again does nothing.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     When it is not memory that `open` gave.
+    /// BufferError
+    ///     While a memoryview, an array or an operation uses it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> opened = zm.IPCMemoryHandle.open(handle)
+    /// >>> zm.IPCMemoryHandle.close_mapping(opened)
+    /// >>> opened.is_closed
+    /// True
+    #[staticmethod]
+    pub(super) fn close_mapping(usm_memory: &Bound<'_, PyAny>) -> PyResult<()> {
+        if !usm_memory.is_instance_of::<PyMemory>() {
+            return Err(PyTypeError::new_err(format!(
+                "close_mapping takes USM memory, not {}",
+                usm_memory.get_type()
+            )));
+        }
+        if !opened::is_one(usm_memory) {
+            return Err(PyRuntimeError::new_err(
+                "close_mapping called on a non-IPC memory object: only memory that IPCMemoryHandle.open gave can be \
+                 closed so",
+            ));
+        }
+        usm_memory.call_method0("close").map(drop)
+    }
+
+    /// Closes the handle object, which then no longer keeps the memory alive. Other processes can still open the handle
+    /// while the memory lives. Closing again does nothing.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.close()
+    /// >>> handle.closed
+    /// True
+    fn close(&self) {
+        let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
+        drop(state);
+    }
+
+    /// Whether the handle object was closed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.closed
+    /// False
+    #[getter]
+    fn closed(&self) -> bool {
+        self.check_open().is_err()
+    }
+
+    /// How many bytes it names.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.nbytes
+    /// 64
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.handle.size()
+    }
+
+    /// Where they begin in the driver's allocation, in bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> memory[16:].ipc_handle().offset - handle.offset
+    /// 16
+    #[getter]
+    fn offset(&self) -> usize {
+        self.handle.offset()
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.usm_type
+    /// 'device'
+    #[getter]
+    fn usm_type(&self) -> &'static str {
+        self.handle.kind().name()
+    }
+
+    /// Level Zero's number of the allocation in the process that owns it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> handle.allocation_id == memory[16:].ipc_handle().allocation_id
+    /// True
+    #[getter]
+    fn allocation_id(&self) -> u64 {
+        self.handle.allocation_id()
+    }
+
+    /// The `uuid.UUID` of the device that the memory is on.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> type(handle.device_uuid)
+    /// <class 'uuid.UUID'>
+    #[getter]
+    fn device_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = PyBytes::new(py, &self.handle.device_uuid());
+        py.import("uuid")?
+            .getattr("UUID")?
+            .call1((py.None(), bytes))
+    }
+
+    /// The number of the process that owns the memory.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> import os
+    /// >>> handle.pid == os.getpid()
+    /// True
+    #[getter]
+    fn pid(&self) -> u32 {
+        self.handle.process()
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        slf.get().check_open()?;
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let rebuild = slf.get_type().getattr("from_bytes")?;
+        Ok((rebuild, (slf.get().to_bytes(slf.py())?,)))
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.closed() { "True" } else { "False" };
+        format!(
+            "IPCMemoryHandle(size={}, closed={closed})",
+            IpcHandle::LENGTH
+        )
+    }
+}
+
+/// The number of bytes to open.
+fn first(nbytes: isize, size: usize) -> PyResult<usize> {
+    match usize::try_from(nbytes) {
+        Ok(nbytes) if (1..=size).contains(&nbytes) => Ok(nbytes),
+        Ok(nbytes) if nbytes > 0 => Err(PyValueError::new_err(format!(
+            "nbytes is {nbytes}, and the handle names {size} bytes"
+        ))),
+        _ => Err(PyValueError::new_err(format!(
+            "nbytes must be > 0 for IPC open, not {nbytes}"
+        ))),
+    }
+}
+
+#[pymethods]
+impl PyMemory {
+    /// A handle of this memory for other processes; `IPCMemoryHandle(memory)` is the same.
+    ///
+    /// Returns
+    /// -------
+    /// IPCMemoryHandle
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+    /// ...     opened.nbytes
+    /// 64
+    fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcHandle> {
+        PyIpcHandle::of(py, self)
+    }
+}

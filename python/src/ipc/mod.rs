@@ -1,0 +1,9 @@
+//! Memory between processes: `IPCMemoryHandle` on the side that owns the memory, the `MemoryIPC` classes on the other.
+
+mod functions;
+mod handle;
+mod opened;
+
+pub(crate) use functions::{close_mem_handle, get_mem_handle, open_mem_handle};
+pub(crate) use handle::PyIpcHandle;
+pub(crate) use opened::{MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared};

@@ -1,0 +1,82 @@
+//! The Python extension module `zeusm._zeusm`: Python objects over the public API of the crate `zeusm`.
+//!
+//! It converts arguments and results, raises the exceptions that dpctl's users know, and releases the GIL around every call
+//! that may block. Its modules use each other in one direction, from the bottom up:
+//!
+//! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
+//! - `parse`: arguments as the caller gave them;
+//! - `resolve`: the context, the device and the SYCL queue that they name;
+//! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
+//! - `memory`, `pool`: the classes of memory objects and of pools;
+//! - `allocate`, `adopt`: new memory, and memory of other objects;
+//! - `array`, `copies`, `construct`, `ipc`, `c_api`: arrays, copies, constructors, and memory between processes and
+//!   packages.
+
+mod adopt;
+mod allocate;
+mod array;
+mod atomic;
+mod c_api;
+mod construct;
+mod copies;
+mod dpctl;
+mod errors;
+mod event;
+mod in_flight;
+mod ipc;
+mod memory;
+mod parse;
+mod pins;
+mod pool;
+mod resolve;
+mod runtime;
+mod transfer;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`. It requests the GIL, as it is not tested without one.
+#[pymodule(gil_used = true)]
+mod _zeusm {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::array::{
+        PyPointerAttributes, UsmArray, as_usm_array, asarray, empty, from_dlpack,
+        from_sycl_usm_array_interface, pointer_attributes,
+    };
+    #[pymodule_export]
+    use super::construct::as_usm_memory;
+    #[pymodule_export]
+    use super::event::PyEvent;
+    #[pymodule_export]
+    use super::ipc::{
+        MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle, close_mem_handle,
+        get_mem_handle, open_mem_handle,
+    };
+    #[pymodule_export]
+    use super::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, from_pickle};
+    #[pymodule_export]
+    use super::pool::{PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool};
+    #[pymodule_export]
+    use super::runtime::{PyRuntime, runtime, start};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        module.add(
+            "USMAllocationError",
+            py.get_type::<super::errors::USMAllocationError>(),
+        )?;
+        module.add("IPCError", py.get_type::<super::errors::IPCError>())?;
+        module.add(
+            "LevelZeroError",
+            py.get_type::<super::errors::LevelZeroError>(),
+        )?;
+        module.add(
+            "RuntimeSelectionWarning",
+            py.get_type::<super::errors::RuntimeSelectionWarning>(),
+        )?;
+        super::c_api::add(module)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,195 @@
+//! Memory objects: `_Memory`, the base class with what all kinds have in common, and the class of each kind.
+
+mod access;
+mod classes;
+mod export_state;
+mod lifetime;
+mod owner;
+mod pickling;
+mod pinned;
+mod properties;
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::parse::HostBuffer;
+use crate::pins::Pins;
+use crate::resolve::{ContextDevice, QueueBinding, ResolvedSyclObject};
+use zeusm::process::Mutex;
+use zeusm::usm::UsmKind;
+
+pub(crate) use access::Address;
+pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, is_exact_class, object};
+pub(crate) use export_state::ExportState;
+pub(crate) use owner::Owner;
+pub(crate) use pickling::from_pickle;
+pub(crate) use pinned::Pinned;
+
+/// Untyped USM. Use :class:`MemoryUSMShared`, :class:`MemoryUSMDevice` or :class:`MemoryUSMHost`.
+///
+/// Objects may be used from several threads at once: all but closing is fixed at construction. To order the accesses to the
+/// bytes is up to the users.
+#[pyclass(
+    name = "_Memory",
+    module = "zeusm.memory",
+    subclass,
+    weakref,
+    frozen,
+    mapping
+)]
+pub(crate) struct PyMemory {
+    pub(crate) address: Address,
+    pub(crate) nbytes: usize,
+    pub(crate) kind: UsmKind,
+    pub(crate) read_only: bool,
+    pub(crate) binding: Arc<QueueBinding>,
+    /// The requested alignment as a power of two; 0 for none.
+    pub(crate) alignment_bits: u8,
+    /// None once the object is closed.
+    pub(crate) owner: Mutex<Option<Owner>>,
+    pub(crate) pins: Pins,
+    /// Until the memory is shared, no SYCL queue has work on it. A memoryview does not share it, as only the host uses one.
+    pub(crate) export_state: ExportState,
+}
+
+impl PyMemory {
+    /// Memory that `owner` keeps alive.
+    pub(crate) fn new(
+        binding: Arc<QueueBinding>,
+        pointer: usize,
+        nbytes: usize,
+        kind: UsmKind,
+        read_only: bool,
+        owner: Owner,
+    ) -> Self {
+        Self {
+            address: match owner {
+                Owner::Mapping(_) => Address::of_mapping(pointer),
+                _ => Address::new(pointer),
+            },
+            nbytes,
+            kind,
+            read_only,
+            binding,
+            alignment_bits: 0,
+            export_state: match owner {
+                Owner::Allocation(_) => ExportState::default(),
+                _ => ExportState::shared(),
+            },
+            owner: Mutex::new(Some(owner)),
+            pins: Pins::default(),
+        }
+    }
+
+    /// Another object for the same memory.
+    ///
+    /// # Errors
+    /// `ValueError` once closed.
+    pub(crate) fn share(&self, py: Python<'_>) -> PyResult<Self> {
+        let _pin = self.pins.pin()?;
+        let owner = self.share_owner(py);
+        // Neither object knows of users that got the memory from the other one.
+        self.export_state.mark_shared();
+        Ok(Self {
+            address: self.address,
+            nbytes: self.nbytes,
+            kind: self.kind,
+            read_only: self.read_only,
+            binding: Arc::clone(&self.binding),
+            alignment_bits: self.alignment_bits,
+            owner: Mutex::new(owner),
+            pins: Pins::default(),
+            export_state: ExportState::shared(),
+        })
+    }
+
+    /// Another owner of the memory; None once closed.
+    pub(crate) fn share_owner(&self, py: Python<'_>) -> Option<Owner> {
+        let mut owner = self.owner.lock();
+        let (kept, shared) = owner.take()?.share(py);
+        *owner = Some(kept);
+        Some(shared)
+    }
+
+    /// The requested alignment in bytes; 0 for none.
+    fn alignment(&self) -> usize {
+        match self.alignment_bits {
+            0 => 0,
+            bits => 1 << bits,
+        }
+    }
+
+    /// Whether the host can access the memory.
+    pub(crate) fn is_host_accessible(&self) -> bool {
+        self.kind.is_host_accessible()
+    }
+
+    pub(crate) fn context_device(&self) -> &Arc<ContextDevice> {
+        self.binding.context_device()
+    }
+
+    pub(crate) fn check_writable(&self) -> PyResult<()> {
+        if self.read_only {
+            return Err(PyValueError::new_err(
+                "the memory is read-only: its exporter marked it so",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_fits(&self, what: &str, size: usize) -> PyResult<()> {
+        if size > self.nbytes {
+            return Err(PyValueError::new_err(format!(
+                "{what} of {size} bytes is too large for USM memory of {} bytes",
+                self.nbytes
+            )));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_holds(&self, destination: &HostBuffer) -> PyResult<()> {
+        if destination.size() < self.nbytes {
+            return Err(PyValueError::new_err(format!(
+                "destination of {} bytes is too small for USM memory of {} bytes",
+                destination.size(),
+                self.nbytes
+            )));
+        }
+        Ok(())
+    }
+
+    /// The kind as a SYCL object's context sees it; `None` when the memory is unknown there.
+    pub(crate) fn kind_in(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<Option<UsmKind>> {
+        let Some(syclobj) = syclobj.filter(|object| !object.is_none()) else {
+            return Ok(Some(self.kind));
+        };
+        let resolved = ResolvedSyclObject::read(syclobj, "syclobj")?;
+        resolved.accept(syclobj.py());
+        // Compared with the memory's own context, as some drivers know the pointers of all their contexts.
+        let is_own = self
+            .context_device()
+            .sycl()
+            .is_ok_and(|context| *context == resolved.context);
+        Ok(is_own.then_some(self.kind))
+    }
+    /// The kind that the memory has in the process that exported it, where it is a mapping.
+    pub(crate) fn exported_kind(&self) -> Option<UsmKind> {
+        match &*self.owner.lock() {
+            Some(Owner::Mapping(mapping)) => Some(mapping.exported_kind()),
+            _ => None,
+        }
+    }
+
+    /// The end of the message that the host cannot access the memory: the reason, for a mapping of memory of another kind.
+    pub(crate) fn host_access_hint(&self) -> String {
+        match self.exported_kind() {
+            Some(kind) if kind.is_host_accessible() => format!(
+                "; its owner has it as USM-{kind} memory, which the driver opens as USM-{} memory in other processes",
+                self.kind
+            ),
+            _ => String::new(),
+        }
+    }
+}

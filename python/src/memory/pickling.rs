@@ -1,0 +1,95 @@
+//! Pickling: the kind, the bytes, the alignment, and the device by its filter string.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::PyMemory;
+use super::classes::class;
+use crate::errors::passes;
+use zeusm::usm::UsmKind;
+
+/// From this protocol on, pickles may have out-of-band buffers.
+const OUT_OF_BAND_PROTOCOL: i32 = 5;
+
+#[pymethods]
+impl PyMemory {
+    fn __reduce_ex__<'py>(
+        slf: &Bound<'py, Self>,
+        protocol: i32,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let memory = slf.get();
+        let content = if protocol < OUT_OF_BAND_PROTOCOL {
+            slf.call_method0("tobytes")?
+        } else {
+            // The memory itself where the host can access it: with out-of-band buffers, no byte is copied.
+            let bytes = if memory.kind.is_host_accessible() {
+                slf.as_any().clone()
+            } else {
+                slf.call_method0("copy_to_host")?
+            };
+            py.import("pickle")?
+                .call_method1("PickleBuffer", (bytes,))?
+        };
+        let rebuild = py.import("zeusm.memory")?.getattr("_from_pickle")?;
+        // Without SYCL there is no filter string; a sub-device has none.
+        let device = slf
+            .getattr("sycl_device")
+            .and_then(|device| device.getattr("filter_string"))
+            .map(Some)
+            .or_else(|error| unless_it_passes(py, error, || Ok(None)))?;
+        let arguments = (content, memory.alignment(), device, memory.kind.name());
+        Ok((rebuild, arguments.into_pyobject(py)?))
+    }
+}
+
+/// Unpickles: new memory with these bytes, on the named device where there is one, else the default device.
+#[pyfunction(name = "_from_pickle")]
+pub(crate) fn from_pickle<'py>(
+    content: &Bound<'py, PyAny>,
+    alignment: usize,
+    device: Option<&Bound<'py, PyAny>>,
+    usm_type: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = content.py();
+    let kind = [UsmKind::Shared, UsmKind::Device, UsmKind::Host]
+        .into_iter()
+        .find(|kind| kind.name() == usm_type)
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "the pickle has the USM type {usm_type:?}, which is none of shared, device and host"
+            ))
+        })?;
+    let size = py
+        .import("builtins")?
+        .call_method1("memoryview", (content,))?
+        .getattr("nbytes")?;
+    let class = class(py, kind);
+    let make = |queue: Option<&Bound<'py, PyAny>>| {
+        let keywords = PyDict::new(py);
+        keywords.set_item("alignment", alignment)?;
+        keywords.set_item("queue", queue)?;
+        class.call((&size,), Some(&keywords))
+    };
+    let memory = match device {
+        // The device may not exist here. Any other error occurs again without it.
+        Some(_) => make(device).or_else(|error| unless_it_passes(py, error, || make(None))),
+        None => make(None),
+    }?;
+    memory.call_method1("copy_from_host", (content,))?;
+    Ok(memory)
+}
+
+/// The alternative after an error, unless the error [passes].
+fn unless_it_passes<T>(
+    py: Python<'_>,
+    error: PyErr,
+    otherwise: impl FnOnce() -> PyResult<T>,
+) -> PyResult<T> {
+    if passes(py, &error) {
+        Err(error)
+    } else {
+        otherwise()
+    }
+}

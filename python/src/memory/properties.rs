@@ -1,0 +1,209 @@
+//! The properties of a memory object.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use super::{Owner, PyMemory};
+use crate::{dpctl, parse};
+use zeusm::usm::UsmKind;
+
+#[pymethods]
+impl PyMemory {
+    /// Size of the memory in bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMDevice(1000).nbytes
+    /// 1000
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Size of the memory in bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMDevice(1000).size
+    /// 1000
+    #[getter]
+    fn size(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Address of the first byte; 0 when there is none.
+    #[getter]
+    fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
+        let _pin = self.pins.pin()?;
+        self.for_export(py)
+    }
+
+    /// The object that owns the memory; None when zeusm does.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> import dpctl.memory
+    /// >>> theirs = dpctl.memory.MemoryUSMShared(8)
+    /// >>> zm.MemoryUSMShared(8).reference_obj is None, zm.as_usm_memory(theirs).reference_obj is theirs
+    /// (True, True)
+    #[getter]
+    fn reference_obj(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &*self.owner.lock() {
+            Some(Owner::Object(object)) => Some(object.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    /// The `dpctl.SyclContext` that the memory is bound to.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> import dpctl
+    /// >>> isinstance(zm.MemoryUSMShared(8).sycl_context, dpctl.SyclContext)
+    /// True
+    #[getter]
+    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.binding.queue(py) {
+            Some(queue) => queue.object().bind(py).getattr("sycl_context"),
+            None => self.context_device().new_sycl_context(py),
+        }
+    }
+
+    /// The same as `sycl_context`.
+    #[getter]
+    fn _context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.sycl_context(py)
+    }
+
+    /// The `dpctl.SyclDevice` that the memory was allocated for.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(8).sycl_device.backend.name
+    /// 'level_zero'
+    #[getter]
+    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.binding.queue(py) {
+            Some(queue) => queue.object().bind(py).getattr("sycl_device"),
+            None => self.context_device().sycl_device(py),
+        }
+    }
+
+    /// A `dpctl.SyclQueue` of the memory's context and device: the one given when it was made, else a new one.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMShared(8)
+    /// >>> memory.sycl_queue.sycl_context == memory.sycl_context
+    /// True
+    #[getter]
+    fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        // Checked first: the reason why there is no SYCL context helps more than why dpctl cannot be imported.
+        self.context_device().sycl()?;
+        let queue = self.binding.queue_or_new(py)?;
+        Ok(queue.object().clone_ref(py))
+    }
+
+    /// The same as `sycl_queue`.
+    #[getter]
+    fn _queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.sycl_queue(py)
+    }
+
+    /// The interface for other packages to use the memory in place.
+    ///
+    /// `data` (address, read-only), `shape` in bytes, `strides` None, `offset` 0, `typestr` "|u1", `version` 1, and
+    /// `syclobj`, a `SyclContextRef` capsule made anew at each read.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     When the memory is in no SYCL context; the message says why and what to install.
+    #[getter]
+    fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let _pin = self.pins.pin()?;
+        let syclobj = dpctl::new_capsule(py, self.context_device().sycl()?)?;
+        let address = self.for_export(py)?;
+        self.export_state.mark_exported();
+        let dictionary = template(py)?.copy()?;
+        dictionary.set_item(intern!(py, "data"), (address, self.read_only))?;
+        dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;
+        dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
+        Ok(dictionary)
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'; 'unknown' in a context that does not know it.
+    ///
+    /// Parameters
+    /// ----------
+    /// syclobj : optional
+    ///     A SYCL object whose context is asked; by default the memory's own.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryUSMShared(8).get_usm_type()
+    /// 'shared'
+    #[pyo3(signature = (syclobj=None))]
+    fn get_usm_type(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<&'static str> {
+        Ok(self.kind_in(syclobj)?.map_or("unknown", UsmKind::name))
+    }
+
+    /// Kind of the memory as SYCL's number: 1 device, 2 shared, 3 host; 0 in a context that does not know it.
+    ///
+    /// Parameters
+    /// ----------
+    /// syclobj : optional
+    ///     A SYCL object whose context is asked; by default the memory's own.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> [kind(8).get_usm_type_enum() for kind in (zm.MemoryUSMDevice, zm.MemoryUSMShared, zm.MemoryUSMHost)]
+    /// [1, 2, 3]
+    #[pyo3(signature = (syclobj=None))]
+    fn get_usm_type_enum(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<i32> {
+        Ok(self.kind_in(syclobj)?.map_or(0, parse::kind_number))
+    }
+
+    fn __len__(&self) -> usize {
+        self.nbytes
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.pins.is_closed() {
+            ", closed"
+        } else {
+            ""
+        };
+        format!(
+            "<zeusm USM-{} memory of {} bytes at {:#x}{closed}>",
+            self.kind, self.nbytes, self.address
+        )
+    }
+}
+
+/// The interface of all memory objects, without the fields that differ: to copy it is cheaper than to make it anew.
+fn template(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static TEMPLATE: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let template = TEMPLATE.get_or_try_init(py, || -> PyResult<_> {
+        let dictionary = PyDict::new(py);
+        dictionary.set_item(intern!(py, "data"), py.None())?;
+        dictionary.set_item(intern!(py, "shape"), py.None())?;
+        dictionary.set_item(intern!(py, "strides"), py.None())?;
+        dictionary.set_item(intern!(py, "offset"), 0)?;
+        dictionary.set_item(intern!(py, "typestr"), "|u1")?;
+        dictionary.set_item(intern!(py, "version"), 1)?;
+        dictionary.set_item(intern!(py, "syclobj"), py.None())?;
+        Ok(dictionary.unbind())
+    })?;
+    Ok(template.bind(py))
+}

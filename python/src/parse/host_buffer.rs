@@ -1,0 +1,188 @@
+//! Host memory of other Python objects, by the buffer protocol (PEP 3118).
+
+use std::ffi::{CStr, c_int};
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::errors::{Explain, passes};
+
+/// A C-contiguous buffer of any item type, held until it is dropped; the exporter cannot resize it meanwhile.
+pub(crate) struct HostBuffer {
+    /// Boxed: exporters may point into the structure itself.
+    view: Box<ffi::Py_buffer>,
+}
+
+// SAFETY: the memory stays where it is until the release, which `Drop` does with the interpreter attached.
+unsafe impl Send for HostBuffer {}
+// SAFETY: shared references return the address and the length only.
+unsafe impl Sync for HostBuffer {}
+
+impl HostBuffer {
+    /// A buffer to read from.
+    pub(crate) fn readable(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::get(object, ffi::PyBUF_C_CONTIGUOUS, "source")
+    }
+
+    /// A buffer to write to.
+    pub(crate) fn writable(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_WRITABLE;
+        Self::get(object, flags, "destination")
+    }
+
+    fn get(object: &Bound<'_, PyAny>, flags: c_int, role: &str) -> PyResult<Self> {
+        let py = object.py();
+        let buffer = match Self::request(object, flags | ffi::PyBUF_FORMAT) {
+            // NumPy has no format for some of its types, dates for instance.
+            Err(error) if !passes(py, &error) && holds_no_objects(object)? => {
+                Self::request(object, flags)
+            }
+            answer => answer,
+        }
+        .explain(py, |cause| refusal(object, role, cause))?;
+        match buffer.format() {
+            Some(format) if holds_references(format.to_bytes()) => {
+                Err(PyValueError::new_err(format!(
+                    "{role} {} has items of the format {format:?}: references and pointers to other objects are not \
+                     copied as bytes",
+                    name(object)
+                )))
+            }
+            _ => Ok(buffer),
+        }
+    }
+
+    fn request(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: the interpreter is attached, and `view` is there for the exporter to fill in.
+        match unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, flags) } {
+            -1 => Err(PyErr::fetch(object.py())),
+            _ => Ok(Self { view }),
+        }
+    }
+
+    /// The items' format; none for unsigned bytes.
+    fn format(&self) -> Option<&CStr> {
+        let format = self.view.format;
+        // SAFETY: an exporter's format is a string that lives as long as the buffer.
+        (!format.is_null()).then(|| unsafe { CStr::from_ptr(format) })
+    }
+
+    /// The address of the first byte.
+    pub(crate) fn address(&self) -> usize {
+        self.view.buf.expose_provenance()
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.view.readonly != 0
+    }
+
+    /// Length in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.view.len.unsigned_abs()
+    }
+}
+
+/// The exporter's error as the exception that dpctl raises: `TypeError` for no buffer, and for an unsuitable one
+/// `BufferError` or `ValueError`, as the exporter raised.
+fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
+    let (py, name) = (object.py(), name(object));
+    let wrong = || {
+        format!(
+            "{role} {name} must be a C-contiguous{} buffer: {}",
+            if role == "source" { "" } else { ", writable" },
+            cause.value(py)
+        )
+    };
+    let error = if cause.is_instance_of::<PyTypeError>(py) {
+        PyTypeError::new_err(format!("{role} {name} does not have the buffer protocol"))
+    } else if cause.is_instance_of::<PyBufferError>(py) {
+        PyBufferError::new_err(wrong())
+    } else {
+        PyValueError::new_err(wrong())
+    };
+    error.set_cause(py, Some(cause));
+    error
+}
+
+/// The name of the object's class.
+fn name(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
+}
+
+/// Whether it is an array of NumPy's kind that says that there are no objects in it.
+fn holds_no_objects(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))? else {
+        return Ok(false);
+    };
+    match dtype.getattr_opt(intern!(py, "hasobject"))? {
+        Some(holds) => Ok(!holds.is_truthy()?),
+        None => Ok(false),
+    }
+}
+
+/// Whether items of a format hold references to Python objects or pointers.
+///
+/// Source: PEP 3118, "Additions to the struct string-syntax"; ctypes for `z`, `Z`. The names of fields stand between colons.
+fn holds_references(format: &[u8]) -> bool {
+    format.split(|&code| code == b':').step_by(2).any(|codes| {
+        codes.iter().enumerate().any(|(at, &code)| {
+            let next = codes.get(at + 1);
+            // The two letters together are a complex number.
+            let is_complex = || next.is_some_and(|next| b"fdg".contains(next));
+            b"OP&Xz".contains(&code) || code == b'Z' && !is_complex()
+        })
+    })
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        Python::attach(|_| {
+            // SAFETY: the interpreter is attached and the buffer is released once.
+            unsafe { ffi::PyBuffer_Release(&raw mut *self.view) };
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds_references;
+
+    #[test]
+    fn references_are_found_behind_names() {
+        let with = [
+            "O",
+            "<O",
+            "P",
+            "&<i",
+            "X{}",
+            "z",
+            "<Z",
+            "T{<i:Obj:<O:x:}",
+            "T{l:O:O:y:}",
+            "(2,3)O",
+            "T{<Z:x:i:y:}",
+        ];
+        let without = [
+            "B",
+            "<d",
+            "Zd",
+            "T{Zf:O:<i:P:}",
+            "?",
+            "10s",
+            "w",
+            "(2,3)<i",
+            "T{T{B:z:}:X:}",
+        ];
+        for format in with {
+            assert!(holds_references(format.as_bytes()), "{format}");
+        }
+        for format in without {
+            assert!(!holds_references(format.as_bytes()), "{format}");
+        }
+    }
+}

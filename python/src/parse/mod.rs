@@ -1,0 +1,15 @@
+//! Arguments as the caller gave them, in Rust's types: numbers, shapes, types, host buffers, and
+//! `__sycl_usm_array_interface__`. Nothing here knows of contexts, devices or memory objects.
+
+pub(crate) mod dtype;
+mod host_buffer;
+pub(crate) mod index;
+pub(crate) mod interface;
+mod numbers;
+mod record;
+pub(crate) mod shape;
+mod usm_kind;
+
+pub(crate) use host_buffer::HostBuffer;
+pub(crate) use numbers::{BoolOrInt, address, alignment, is_integral, number, offset, size};
+pub(crate) use usm_kind::{class_suffix, kind_number, usm_kind};

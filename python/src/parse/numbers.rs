@@ -1,0 +1,124 @@
+//! Numbers: sizes, alignments, counts and flags.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyInt;
+
+use crate::errors::{Explain, USMAllocationError};
+
+/// Whether the object is an integer of Python's or NumPy's; arrays are not, though they may serve as an index.
+pub(crate) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static INTEGRAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if object.is_exact_instance_of::<PyInt>() {
+        return Ok(true);
+    }
+    let py = object.py();
+    let integral = INTEGRAL.get_or_try_init(py, || -> PyResult<_> {
+        Ok(py.import("numbers")?.getattr("Integral")?.unbind())
+    })?;
+    object.is_instance(integral.bind(py))
+}
+
+/// A number of bytes to allocate.
+///
+/// # Errors
+/// `ValueError` for a negative one, `USMAllocationError` for one that no machine can address.
+pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    match object.extract::<isize>() {
+        Ok(size) => {
+            if let Ok(size) = usize::try_from(size) {
+                return Ok(size);
+            }
+        }
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {}
+        Err(error) => return Err(error),
+    }
+    if object.lt(0)? {
+        return Err(PyValueError::new_err(format!(
+            "the number of bytes must not be negative, as {object} is"
+        )));
+    }
+    Err(USMAllocationError::new_err(format!(
+        "cannot allocate {object} bytes: no machine can address more than {}",
+        isize::MAX
+    )))
+}
+
+/// An alignment in bytes; the allocation checks that it is a power of two.
+///
+/// # Errors
+/// `TypeError` for anything but an integer, `ValueError` for one out of range.
+pub(crate) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if !is_integral(object)? {
+        return Err(PyTypeError::new_err(format!(
+            "alignment must be an integer, not {}",
+            object.get_type().name()?
+        )));
+    }
+    object.extract::<usize>().explain(object.py(), |_| {
+        PyValueError::new_err(format!(
+            "alignment must be 0 or a power of two of at most {} bytes, not {object}",
+            zeusm::usm::LARGEST_ALIGNMENT
+        ))
+    })
+}
+
+/// A number of bytes.
+pub(crate) fn number(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
+    let Some(value) = value else { return Ok(None) };
+    if !is_integral(value)? {
+        return Err(PyTypeError::new_err(format!(
+            "{name} must be an integer, not {}",
+            value.get_type().name()?
+        )));
+    }
+    let wrong =
+        || PyValueError::new_err(format!("{name} must be 0 to {}, not {value}", isize::MAX));
+    let number = value.extract::<isize>().explain(value.py(), |_| wrong())?;
+    usize::try_from(number).map(Some).map_err(|_| wrong())
+}
+
+/// A bool, or as dpctl takes it an integer, of which 0 is false.
+pub(crate) struct BoolOrInt(pub(crate) bool);
+
+impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract() {
+            Ok(on) => Ok(Self(on)),
+            Err(_) => Ok(Self(value.extract::<i64>()? != 0)),
+        }
+    }
+}
+
+/// The place of an element, counted from the beginning of the memory.
+///
+/// # Errors
+/// `TypeError` for anything but an integer, `ValueError` for one out of range.
+pub(crate) fn offset(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    integer(value, "offset")
+}
+
+/// An address.
+///
+/// # Errors
+/// As of [`offset`].
+pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    integer(value, "ptr")
+}
+
+/// An integer of the type that the argument `name` has.
+fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    value.extract().explain(value.py(), |error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            PyValueError::new_err(format!("{name} is {value}, which is out of range"))
+        } else {
+            PyTypeError::new_err(format!("{name} must be an integer, not {value}"))
+        }
+    })
+}

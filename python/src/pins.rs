@@ -1,0 +1,128 @@
+//! Pin counts of memory objects: an object cannot be closed while it is pinned.
+
+use crate::atomic::{AtomicU32, Ordering};
+
+/// The count of a closed object.
+const CLOSED: u32 = u32::MAX;
+/// The count while one thread finds out whether the object can be closed.
+const CLOSING: u32 = CLOSED - 1;
+
+/// Counts the buffers and operations that use a memory object.
+#[derive(Debug, Default)]
+pub(crate) struct Pins(AtomicU32);
+
+/// A pin that is released when this is dropped.
+pub(crate) struct PinGuard<'a>(&'a Pins);
+
+/// The object is closed or being closed, so it cannot be pinned.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+/// The result of an attempt to close.
+pub(crate) enum Close<'a> {
+    /// The object is not pinned: this thread closes it, or leaves it open by dropping this.
+    Begun(Closing<'a>),
+    /// The object has that many pins, another thread's attempt to close among them.
+    Pinned(u32),
+    /// The object is closed already.
+    Closed,
+}
+
+/// An attempt to close, by one thread at a time.
+pub(crate) struct Closing<'a>(&'a Pins);
+
+impl Pins {
+    /// Pins the object for as long as the guard lives.
+    pub(crate) fn pin(&self) -> Result<PinGuard<'_>, Closed> {
+        self.acquire().map(|()| PinGuard(self))
+    }
+
+    /// Pins the object until [`release`](Self::release).
+    ///
+    /// # Errors
+    /// [`Closed`], once closed or being closed.
+    pub(crate) fn acquire(&self) -> Result<(), Closed> {
+        self.0
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |pins| {
+                (pins < CLOSING).then(|| pins + 1)
+            })
+            .map(drop)
+            .map_err(|_| Closed)
+    }
+
+    /// Releases a pin of [`acquire`](Self::acquire).
+    pub(crate) fn release(&self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Begins to close.
+    pub(crate) fn close(&self) -> Close<'_> {
+        let begun = self
+            .0
+            // Acquire in both cases: a thread that finds the object closed must see it freed.
+            .compare_exchange(0, CLOSING, Ordering::Acquire, Ordering::Acquire);
+        match begun {
+            Ok(_) => Close::Begun(Closing(self)),
+            Err(CLOSED) => Close::Closed,
+            Err(CLOSING) => Close::Pinned(1),
+            Err(pins) => Close::Pinned(pins),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.load(Ordering::Acquire) == CLOSED
+    }
+}
+
+impl Closing<'_> {
+    /// Closes for good.
+    pub(crate) fn finish(self) {
+        self.0.0.store(CLOSED, Ordering::Release);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(0, Ordering::Release);
+    }
+}
+
+impl Drop for PinGuard<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    use super::{Close, Pins};
+
+    #[test]
+    fn one_thread_closes_and_the_others_see_it_freed() {
+        for _ in 0..2000 {
+            let (pins, freed) = (Pins::default(), AtomicU32::new(0));
+            let close = |is_shared: bool| match pins.close() {
+                // The memory is shared: the object stays open.
+                Close::Begun(closing) if is_shared => drop(closing),
+                Close::Begun(closing) => {
+                    freed.fetch_add(1, Ordering::SeqCst);
+                    closing.finish();
+                }
+                Close::Closed => assert_eq!(freed.load(Ordering::SeqCst), 1),
+                Close::Pinned(_) => {}
+            };
+            thread::scope(|scope| {
+                scope.spawn(|| close(true));
+                scope.spawn(|| close(false));
+                scope.spawn(|| close(false));
+            });
+            close(false);
+            assert!(pins.is_closed());
+            assert_eq!(freed.into_inner(), 1);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! `MemoryPool`.
+
+use std::sync::Arc;
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+
+use super::{PyPoolScope, PyPoolStatistics};
+use crate::parse::{number, usm_kind};
+use crate::resolve::{QueueBinding, binding_or_default};
+use zeusm::Error;
+use zeusm::pool::{Growth, Options, Pool};
+use zeusm::process::Mutex;
+use zeusm::usm::LevelZeroProvider;
+use zeusm::usm::UsmKind;
+
+/// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
+/// --
+///
+/// A pool of USM of one kind, in one context, for one device. Its blocks return to it when they are freed, from any
+/// thread; the pool ends when it and all of its memory are gone.
+///
+/// Parameters
+/// ----------
+/// usm_type : str
+///     'device', 'shared' or 'host'.
+/// queue : optional
+///     Where the memory is, as for `MemoryUSMShared`.
+/// limit : int, optional
+///     The most bytes to hold, in use or not.
+/// largest_cache : int, optional
+///     The most bytes of unused large pieces to keep; by default 512 MiB.
+/// first_slab, largest_slab : int, optional
+///     Bounds in bytes of the pieces that small blocks are cut from; by default 64 KiB and 2 MiB.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+/// >>> memory = pool.malloc(1000)
+/// >>> pool.statistics().requested_bytes
+/// 1000
+/// >>> del memory
+/// >>> pool.used_bytes(), pool.free_all_blocks() > 0, pool.total_bytes()
+/// (0, True, 0)
+#[pyclass(name = "MemoryPool", module = "zeusm.memory", frozen, weakref)]
+pub(crate) struct PyMemoryPool {
+    binding: Arc<QueueBinding>,
+    pool: Pool<LevelZeroProvider>,
+    /// The failure callback of a pool that only this object has, where the garbage collector finds it. A default pool has
+    /// several Python objects and owns its callback itself.
+    callback: Option<Arc<Callback>>,
+}
+
+type Callback = Mutex<Option<Py<PyAny>>>;
+
+impl PyMemoryPool {
+    pub(crate) fn kind(&self) -> UsmKind {
+        self.pool.provider().kind()
+    }
+
+    pub(crate) fn pool(&self) -> &Pool<LevelZeroProvider> {
+        &self.pool
+    }
+
+    /// Where its memory is.
+    pub(crate) fn binding(&self) -> &Arc<QueueBinding> {
+        &self.binding
+    }
+}
+
+#[pymethods]
+impl PyMemoryPool {
+    #[new]
+    #[pyo3(signature = (
+        usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None
+    ))]
+    fn make(
+        py: Python<'_>,
+        usm_type: &str,
+        queue: Option<&Bound<'_, PyAny>>,
+        limit: Option<&Bound<'_, PyAny>>,
+        largest_cache: Option<&Bound<'_, PyAny>>,
+        first_slab: Option<&Bound<'_, PyAny>>,
+        largest_slab: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let kind = usm_kind(usm_type)?;
+        let usual = Options::default();
+        let options = Options {
+            limit: number("limit", limit)?,
+            largest_cache: number("largest_cache", largest_cache)?.unwrap_or(usual.largest_cache),
+            growth: Growth {
+                first_slab: number("first_slab", first_slab)?.unwrap_or(usual.growth.first_slab),
+                largest_slab: number("largest_slab", largest_slab)?
+                    .unwrap_or(usual.growth.largest_slab),
+                ..usual.growth
+            },
+        };
+        let binding = binding_or_default(py, queue, "queue")?;
+        let provider = LevelZeroProvider::new(
+            binding.context_device().context(),
+            binding.context_device().device(),
+            kind,
+        );
+        Ok(Self {
+            binding,
+            pool: Pool::new(provider, options),
+            callback: Some(Arc::default()),
+        })
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.usm_type
+    /// 'shared'
+    #[getter]
+    fn usm_type(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// Bytes of the blocks in use, rounded up as the pool does.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.used_bytes()
+    /// 1024
+    fn used_bytes(&self) -> usize {
+        self.pool.statistics().used_bytes
+    }
+
+    /// Bytes held from Level Zero that are in no block in use.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.free_bytes() == pool.total_bytes() - pool.used_bytes()
+    /// True
+    fn free_bytes(&self) -> usize {
+        self.pool.statistics().free_bytes
+    }
+
+    /// Bytes held from Level Zero, in use or not.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.total_bytes() >= 1024
+    /// True
+    fn total_bytes(&self) -> usize {
+        self.pool.statistics().total_bytes
+    }
+
+    /// All figures of this moment.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.statistics().requested_bytes
+    /// 1000
+    fn statistics(&self) -> PyPoolStatistics {
+        self.pool.statistics().into()
+    }
+
+    /// Resets the peak to the bytes in use.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> del memory
+    /// >>> pool.reset_peak()
+    /// >>> pool.statistics().peak_bytes
+    /// 0
+    fn reset_peak(&self) {
+        self.pool.reset_peak();
+    }
+
+    /// Counts the allocations within a `with` block.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> with pool.scope() as scope:
+    /// ...     more = pool.malloc(100)
+    /// >>> scope.report().used_count
+    /// 1
+    fn scope(&self) -> PyPoolScope {
+        PyPoolScope::new(&self.pool)
+    }
+
+    /// Frees unused memory until at most `keep` bytes are held; returns the number of bytes freed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> del memory
+    /// >>> pool.trim(0) > 0, pool.total_bytes()
+    /// (True, 0)
+    #[pyo3(signature = (keep=None))]
+    fn trim(&self, py: Python<'_>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        let keep = number("keep", keep)?.unwrap_or(0);
+        Ok(py.detach(|| self.pool.trim(keep)))
+    }
+
+    /// Frees all unused memory; returns the number of bytes freed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> del memory
+    /// >>> pool.free_all_blocks() > 0, pool.total_bytes()
+    /// (True, 0)
+    fn free_all_blocks(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.pool.free_all_blocks())
+    }
+
+    /// The most bytes to hold, in use or not; None for no limit.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> zm.MemoryPool("shared", limit=1 << 20).get_limit()
+    /// 1048576
+    fn get_limit(&self) -> Option<usize> {
+        self.pool.statistics().limit
+    }
+
+    /// Sets the most bytes to hold, None for no limit. Below what is in use, the pool does not grow until enough is
+    /// freed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> memory = pool.malloc(1000)
+    /// >>> pool.set_limit(1 << 30)
+    /// >>> pool.get_limit() == 1 << 30
+    /// True
+    #[pyo3(signature = (size=None))]
+    fn set_limit(&self, py: Python<'_>, size: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let limit = number("size", size)?;
+        py.detach(|| self.pool.set_limit(limit));
+        Ok(())
+    }
+
+    /// Sets a function that is called with the number of bytes before an allocation fails, or None. If it returns True, the
+    /// allocation is tried again; if it raises, the allocation fails with that as the cause. It may use the pool. The pool
+    /// holds it until it is replaced.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared", limit=1 << 20)
+    /// >>> hoard = [pool.malloc(1 << 20)]
+    /// >>> pool.set_failure_callback(lambda nbytes: bool(hoard) and hoard.pop() is not None)
+    /// >>> memory = pool.malloc(1 << 20)
+    /// >>> hoard
+    /// []
+    #[pyo3(signature = (callback))]
+    fn set_failure_callback(&self, callback: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let Some(callback) = callback else {
+            self.pool.clear_failure_callback();
+            self.__clear__();
+            return Ok(());
+        };
+        if !callback.is_callable() {
+            return Err(PyTypeError::new_err(format!(
+                "callback must be callable or None, not {}",
+                callback.get_type().name()?
+            )));
+        }
+        let callback = callback.unbind();
+        let Some(own) = &self.callback else {
+            self.pool
+                .set_failure_callback(move |failure| called(&callback, failure.size));
+            return Ok(());
+        };
+        let before = own.lock().replace(callback);
+        // The drop may run any code.
+        drop(before);
+        // Weak: without this object nothing allocates from the pool.
+        let known = Arc::downgrade(own);
+        self.pool.set_failure_callback(move |failure| {
+            let own = known.upgrade();
+            let callback =
+                own.and_then(|own| Python::attach(|py| Some(own.lock().as_ref()?.clone_ref(py))));
+            callback.map_or(Ok(false), |callback| called(&callback, failure.size))
+        });
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self
+            .callback
+            .as_ref()
+            .and_then(|own| own.try_lock())
+            .as_deref()
+        {
+            Some(Some(callback)) => visit.call(callback),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let callback = self.callback.as_ref().and_then(|own| own.lock().take());
+        // Outside of the lock: it may run any code.
+        drop(callback);
+    }
+
+    fn __repr__(&self) -> String {
+        let statistics = self.pool.statistics();
+        format!(
+            "<zeusm pool of USM-{} memory: {} bytes in use of {} held>",
+            self.kind(),
+            statistics.used_bytes,
+            statistics.total_bytes
+        )
+    }
+}
+
+/// Calls a failure callback.
+fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
+    Python::attach(|py| callback.call1(py, (size,))?.is_truthy(py))
+        .map_err(|error| Error::Callback(Box::new(error)))
+}
+
+/// The pool behind ordinary allocations.
+///
+/// Parameters
+/// ----------
+/// usm_type : str
+///     'device', 'shared' or 'host'.
+/// queue : optional
+///     Where the memory is, as for `MemoryUSMShared`.
+///
+/// Returns
+/// -------
+/// MemoryPool
+///     A handle of it: all handles have the same figures, limit and callback.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> zm.get_pool("device").usm_type
+/// 'device'
+#[pyfunction]
+#[pyo3(signature = (usm_type="device", queue=None))]
+pub(crate) fn get_pool(
+    py: Python<'_>,
+    usm_type: &str,
+    queue: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyMemoryPool> {
+    let kind = usm_kind(usm_type)?;
+    let binding = binding_or_default(py, queue, "queue")?;
+    let pool = binding.context_device().pool(kind)?;
+    Ok(PyMemoryPool {
+        binding,
+        pool,
+        callback: None,
+    })
+}

@@ -1,0 +1,385 @@
+//! The statistics of a pool, as Python objects.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use zeusm::pool::{Pool, Report, Scope, Statistics};
+use zeusm::process::Mutex;
+use zeusm::usm::LevelZeroProvider;
+
+/// The representation in Python.
+trait Shown {
+    fn shown(&self) -> String;
+}
+
+macro_rules! shown {
+    ($($type:ty)*) => {
+        $(impl Shown for $type {
+            fn shown(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+
+shown!(usize u64 i64);
+
+impl Shown for Option<usize> {
+    fn shown(&self) -> String {
+        self.map_or_else(|| "None".to_owned(), |value| value.to_string())
+    }
+}
+
+/// Makes a class of figures with a getter and an item in `repr` for each.
+macro_rules! figures {
+    (
+        $(#[$documentation:meta])*
+        $class:ident, $name:literal, $from:ident,
+        { $($(#[$about:meta])* $field:ident: $type:ty,)* }
+    ) => {
+        $(#[$documentation])*
+        #[pyclass(name = $name, module = "zeusm.memory", frozen, eq)]
+        #[derive(PartialEq)]
+        pub(crate) struct $class($from);
+
+        #[pymethods]
+        impl $class {
+            $(
+                $(#[$about])*
+                #[getter]
+                fn $field(&self) -> $type {
+                    self.0.$field
+                }
+            )*
+
+            fn __repr__(&self) -> String {
+                let figures = [$(
+                    format!("{}={}", stringify!($field), self.0.$field.shown()),
+                )*];
+                format!("{}({})", $name, figures.join(", "))
+            }
+        }
+
+        impl From<$from> for $class {
+            fn from(figures: $from) -> Self {
+                Self(figures)
+            }
+        }
+    };
+}
+
+figures! {
+    /// The figures of a pool at one moment. All but the peak are exact whenever no allocation is in progress; the peak is
+    /// exact as long as one thread allocates, and within 1 MiB for every further one.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> pool.statistics() == zm.MemoryPool("shared").statistics()
+    /// True
+    PyPoolStatistics, "PoolStatistics", Statistics,
+    {
+        /// Bytes of the blocks in use, rounded up as the pool does.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().used_bytes
+        /// 1024
+        used_bytes: usize,
+        /// Bytes that were asked for in the blocks in use.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().requested_bytes
+        /// 1000
+        requested_bytes: usize,
+        /// Blocks in use.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().used_count
+        /// 1
+        used_count: usize,
+        /// The most that `used_bytes` has been since the beginning or the last `reset_peak`.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().peak_bytes
+        /// 1024
+        peak_bytes: usize,
+        /// Bytes held from Level Zero, in use or not.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().total_bytes >= 1024
+        /// True
+        total_bytes: usize,
+        /// Bytes held from Level Zero that are in no block in use.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> figures = pool.statistics()
+        /// >>> figures.free_bytes == figures.total_bytes - figures.used_bytes
+        /// True
+        free_bytes: usize,
+        /// The most that `total_bytes` may be; None for no limit.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().limit
+        /// 1073741824
+        limit: Option<usize>,
+        /// Allocations so far.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().allocations
+        /// 1
+        allocations: u64,
+        /// Bytes of all allocations so far.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().allocated_bytes
+        /// 1024
+        allocated_bytes: u64,
+        /// Allocations for which Level Zero was not asked.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().hits
+        /// 0
+        hits: u64,
+        /// Allocations for which Level Zero was asked.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().misses
+        /// 1
+        misses: u64,
+        /// Allocations that failed.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
+        /// >>> memory = pool.malloc(1000)
+        /// >>> pool.statistics().failures
+        /// 0
+        failures: u64,
+    }
+}
+
+figures! {
+    /// The report on a pool over a scope.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> with pool.scope() as scope:
+    /// ...     memory = pool.malloc(1000)
+    /// >>> scope.report()
+    /// PoolReport(used_bytes=1024, used_count=1, peak_bytes=1024, allocations=1, allocated_bytes=1024, hits=0, misses=1, failures=0)
+    PyPoolReport, "PoolReport", Report,
+    {
+        /// Bytes of blocks allocated less those of blocks freed.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().used_bytes
+        /// 1024
+        used_bytes: i64,
+        /// Blocks allocated less blocks freed.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().used_count
+        /// 1
+        used_count: i64,
+        /// The most that `used_bytes` has been meanwhile.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().peak_bytes
+        /// 1024
+        peak_bytes: i64,
+        /// Allocations.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().allocations
+        /// 1
+        allocations: u64,
+        /// Bytes of all these allocations.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().allocated_bytes
+        /// 1024
+        allocated_bytes: u64,
+        /// Allocations for which Level Zero was not asked.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().hits
+        /// 0
+        hits: u64,
+        /// Allocations for which Level Zero was asked.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().misses
+        /// 1
+        misses: u64,
+        /// Allocations that failed.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import zeusm.memory as zm
+        /// >>> pool = zm.MemoryPool("shared")
+        /// >>> with pool.scope() as scope:
+        /// ...     memory = pool.malloc(1000)
+        /// >>> scope.report().failures
+        /// 0
+        failures: u64,
+    }
+}
+
+/// Counts the allocations of a pool within a `with` block.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> pool = zm.MemoryPool("shared")
+/// >>> with pool.scope() as scope:
+/// ...     memory = pool.malloc(1000)
+/// >>> scope.report().allocations
+/// 1
+#[pyclass(name = "PoolScope", module = "zeusm.memory", frozen)]
+pub(crate) struct PyPoolScope {
+    pool: Pool<LevelZeroProvider>,
+    state: Mutex<State>,
+}
+
+enum State {
+    Before,
+    Within(Scope<LevelZeroProvider>),
+    After(Report),
+}
+
+impl PyPoolScope {
+    pub(super) fn new(pool: &Pool<LevelZeroProvider>) -> Self {
+        Self {
+            pool: pool.clone(),
+            state: Mutex::new(State::Before),
+        }
+    }
+}
+
+#[pymethods]
+impl PyPoolScope {
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let scope = slf.get();
+        let mut state = scope.state.lock();
+        if !matches!(*state, State::Before) {
+            return Err(PyRuntimeError::new_err("a scope can be entered once only"));
+        }
+        *state = State::Within(scope.pool.scope());
+        drop(state);
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
+        let mut state = self.state.lock();
+        if let State::Within(scope) = &*state {
+            *state = State::After(scope.report());
+        }
+    }
+
+    /// The report: within the block so far, after it on the whole block.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     Before the block.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> pool = zm.MemoryPool("shared")
+    /// >>> with pool.scope() as scope:
+    /// ...     memory = pool.malloc(100)
+    /// >>> scope.report().allocations
+    /// 1
+    fn report(&self) -> PyResult<PyPoolReport> {
+        match &*self.state.lock() {
+            State::Before => Err(PyRuntimeError::new_err("the scope was not entered yet")),
+            State::Within(scope) => Ok(scope.report().into()),
+            State::After(report) => Ok((*report).into()),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Pools for Python: `MemoryPool`, and the keyword `pool` of the memory classes.
+
+mod class;
+mod figures;
+mod source;
+
+pub(crate) use class::{PyMemoryPool, get_pool};
+pub(crate) use figures::{PyPoolReport, PyPoolScope, PyPoolStatistics};
+pub(crate) use source::AllocationSource;

@@ -1,0 +1,274 @@
+//! A context and a device of it, with the queue that copies there and the SYCL context that they come from.
+
+use std::ptr;
+use std::sync::{Arc, Weak};
+
+use once_cell::race::OnceBox;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::dpctl::Dpctl;
+use crate::errors::{IntoException, OrRaise};
+use zeusm::pool::Pool;
+use zeusm::process::Mutex;
+use zeusm::sycl::{ContextRef, DeviceRef, RawRef};
+use zeusm::usm::{LevelZeroProvider, PointerAttributes, UsmKind};
+use zeusm::{Context, Device, Driver, Error, Queue, Runtime, sys};
+
+/// A context and a device of it, shared by all memory there.
+pub(crate) struct ContextDevice {
+    context: Context,
+    device: Device,
+    /// Whether it is the first device of the SYCL context, to which host memory is assigned.
+    is_first: bool,
+    /// The SYCL context that `context` belongs to, or the reason why there is none.
+    sycl: Result<ContextRef, String>,
+    /// Made when first needed.
+    queue: OnceBox<Queue>,
+    /// The device's DLPack number, found when first needed.
+    pub(super) root: PyOnceLock<RootDevice>,
+}
+
+/// The root device of a device, as DLPack numbers it.
+#[derive(Clone, Copy)]
+pub(crate) struct RootDevice {
+    pub(crate) number: i32,
+    /// Whether the context is the device's default one, the only one that DLPack has.
+    pub(crate) is_default_context: bool,
+}
+
+/// Those in SYCL contexts that some memory is in. Each SYCL context has its own, since SYCL runtimes of 2026 may use one
+/// Level Zero context for all of them (`zeDriverGetDefaultContext`).
+static KNOWN: Mutex<Vec<Weak<ContextDevice>>> = Mutex::new(Vec::new());
+
+impl ContextDevice {
+    /// A SYCL context with `device`, by default its first device.
+    pub(crate) fn in_sycl(context: &ContextRef, device: Option<&DeviceRef>) -> PyResult<Arc<Self>> {
+        let device = match device {
+            Some(device) => device.native().or_raise()?,
+            None => first_device(context)?,
+        };
+        Self::find(context, context.native().or_raise()?, device)
+    }
+
+    /// A SYCL context with the device of the memory at `pointer`, and the attributes of the pointer.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPointer`] when it is not USM of that context.
+    pub(crate) fn of_pointer(
+        context: &ContextRef,
+        pointer: usize,
+    ) -> PyResult<(Arc<Self>, PointerAttributes)> {
+        // Any known one of the context can be queried; a new handle for the context takes longer than the query.
+        let known = Self::known(|known| known.is_in(context));
+        let attributes = match &known {
+            Some(known) => known.context.pointer_attributes(pointer),
+            None => foreign(context, context.native().or_raise()?)?.pointer_attributes(pointer),
+        }
+        .or_raise()?;
+        let has_device = |known: &Arc<Self>| match &attributes.device {
+            Some(device) => *device == known.device,
+            None => known.is_first,
+        };
+        if let Some(known) = known.filter(has_device) {
+            return Ok((known, attributes));
+        }
+        let device = match &attributes.device {
+            Some(device) => {
+                check_is_of(context, device, pointer)?;
+                device.handle()
+            }
+            None => first_device(context)?,
+        };
+        let found = Self::find(context, context.native().or_raise()?, device)?;
+        Ok((found, attributes))
+    }
+
+    /// The SYCL context that a reference points to, if some memory is in it.
+    ///
+    /// # Safety
+    /// `raw` must point to a SYCL context of dpctl's SYCL runtime.
+    pub(super) unsafe fn known_context(raw: RawRef) -> Option<ContextRef> {
+        let is_same = |context: &ContextRef| {
+            // SAFETY: the caller vouches for the reference.
+            unsafe { context.is_same(raw) }
+        };
+        let known = Self::known(|known| known.sycl.as_ref().is_ok_and(is_same))?;
+        known.sycl.as_ref().ok().cloned()
+    }
+
+    fn known(matches: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
+        Self::alive().into_iter().find(|known| matches(known))
+    }
+
+    /// All known ones, to be dropped without the lock: each may be the last owner, and the drop waits for the queue.
+    fn alive() -> Vec<Arc<Self>> {
+        KNOWN.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Makes a new one known, unless another thread was first.
+    fn enter(new: Arc<Self>) -> Arc<Self> {
+        // Declared before the lock guard, so that it is dropped after it.
+        let mut alive = Vec::new();
+        let mut known = KNOWN.lock();
+        alive.extend(known.iter().filter_map(Weak::upgrade));
+        let is_same = |known: &&Arc<Self>| {
+            known.device == new.device && new.sycl.as_ref().is_ok_and(|sycl| known.is_in(sycl))
+        };
+        if let Some(known) = alive.iter().find(is_same) {
+            return Arc::clone(known);
+        }
+        known.retain(|known| known.strong_count() > 0);
+        known.push(Arc::downgrade(&new));
+        new
+    }
+
+    /// Whether memory of one is in the context of the other, for SYCL too.
+    pub(crate) fn shares_context(&self, other: &Self) -> bool {
+        match &other.sycl {
+            Ok(context) => self.is_in(context),
+            Err(_) => self.sycl.is_err() && self.context == other.context,
+        }
+    }
+
+    fn is_in(&self, context: &ContextRef) -> bool {
+        self.sycl.as_ref().is_ok_and(|known| known == context)
+    }
+
+    /// Checks that memory can be allocated in a SYCL context.
+    ///
+    /// # Errors
+    /// [`Error::OtherRuntime`] when the SYCL runtime uses another Level Zero library.
+    pub(super) fn check_usable(context: &ContextRef) -> PyResult<()> {
+        driver_of(context).map(drop)
+    }
+
+    /// A context of zeusm's own with the default device, in no SYCL context for that reason.
+    pub(super) fn without_sycl(reason: String) -> Result<Arc<Self>, Error> {
+        let device = Runtime::get()?.default_device()?;
+        Ok(Arc::new(Self {
+            context: Context::new(device.driver())?,
+            device,
+            is_first: false,
+            sycl: Err(reason),
+            queue: OnceBox::new(),
+            root: PyOnceLock::new(),
+        }))
+    }
+
+    fn find(
+        sycl: &ContextRef,
+        context: sys::ze_context_handle_t,
+        device: sys::ze_device_handle_t,
+    ) -> PyResult<Arc<Self>> {
+        let known =
+            Self::known(|known| ptr::eq(known.device.handle(), device) && known.is_in(sycl));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let context = foreign(sycl, context)?;
+        // SAFETY: the SYCL runtime gave the handle for a device of this context, whose driver this is.
+        let device = unsafe { context.driver().device(device) }.or_raise()?;
+        let new = Arc::new(Self {
+            is_first: ptr::eq(first_device(sycl)?, device.handle()),
+            context,
+            device,
+            sycl: Ok(sycl.clone()),
+            queue: OnceBox::new(),
+            root: PyOnceLock::new(),
+        });
+        Ok(Self::enter(new))
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The SYCL context, or an error with the reason why there is none.
+    pub(crate) fn sycl(&self) -> PyResult<&ContextRef> {
+        self.sycl.as_ref().map_err(|reason| {
+            PyRuntimeError::new_err(format!(
+                "this memory is in a Level Zero context of zeusm's own, of which no SYCL object can be made: {reason}"
+            ))
+        })
+    }
+
+    /// A new `dpctl.SyclContext`.
+    pub(crate) fn new_sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Dpctl::get(py)?.new_context(py, self.sycl()?)
+    }
+
+    /// The `dpctl.SyclDevice`.
+    pub(crate) fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Dpctl::get(py)?.find_device(py, self.sycl()?, &self.device)
+    }
+
+    /// A new `dpctl.SyclQueue`.
+    pub(crate) fn new_sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Dpctl::get(py)?.new_queue(py, self.sycl()?, &self.device)
+    }
+
+    /// The pool that ordinary allocations of `kind` here come from.
+    pub(crate) fn pool(&self, kind: UsmKind) -> PyResult<Pool<LevelZeroProvider>> {
+        // This owns the context, so the context's pools are alive.
+        self.context
+            .pool(&self.device, kind)
+            .ok_or_else(|| PyRuntimeError::new_err("the context's pools are gone"))
+    }
+
+    /// The queue that copies and fills here.
+    pub(crate) fn queue(&self) -> Result<&Queue, Error> {
+        // Of two that are made at once, one is dropped.
+        self.queue
+            .get_or_try_init(|| Queue::new(&self.context, &self.device).map(Box::new))
+    }
+
+    /// Whether nothing is in flight on that queue.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.queue.get().is_none_or(|queue| queue.is_idle())
+    }
+}
+
+/// The Level Zero context of a SYCL context, which it keeps alive.
+fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Context> {
+    let driver = driver_of(sycl)?;
+    // SAFETY: `native` is the handle of the SYCL context, which lives as long as the reference that goes along. It is of
+    // this driver of this library, which lists the context's device.
+    Ok(unsafe { Context::foreign(driver, native, sycl.clone()) })
+}
+
+/// The driver of a SYCL context: the one that lists its device.
+///
+/// # Errors
+/// [`Error::OtherRuntime`] when the SYCL runtime uses another Level Zero library.
+fn driver_of(sycl: &ContextRef) -> PyResult<&'static Driver> {
+    Runtime::get()
+        .or_raise()?
+        .driver_of(first_device(sycl)?)
+        .or_raise()
+}
+
+/// Refuses memory on a device that the context does not have; some drivers know it all the same.
+fn check_is_of(context: &ContextRef, device: &Device, pointer: usize) -> PyResult<()> {
+    for known in context.devices().or_raise()? {
+        // SAFETY: the SYCL runtime gave the handle for a device of the context, whose driver this is.
+        let known = unsafe { device.driver().device(known.native().or_raise()?) }.or_raise()?;
+        // A driver may report memory of a device as its sub-device's, and the other way round.
+        if known.contains(device).or_raise()? || device.contains(&known).or_raise()? {
+            return Ok(());
+        }
+    }
+    Err(Error::UnknownPointer { pointer }.into_exception())
+}
+
+fn first_device(context: &ContextRef) -> PyResult<sys::ze_device_handle_t> {
+    match context.devices().or_raise()?.first() {
+        Some(device) => device.native().or_raise(),
+        None => Err(PyRuntimeError::new_err("the SYCL context has no device")),
+    }
+}

@@ -1,0 +1,77 @@
+//! The queue binding of memory that is made without a `queue`.
+
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
+use pyo3::prelude::*;
+
+use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
+use crate::dpctl::{Dpctl, device_reference, show_level_zero};
+use crate::errors::{OrRaise, passes};
+use zeusm::sycl::Backend;
+use zeusm::usm::PointerAttributes;
+
+/// That of dpctl's cached queue when its default device is a Level Zero device, else a context of zeusm's own.
+pub(crate) fn default_binding(py: Python<'_>) -> PyResult<&'static Arc<QueueBinding>> {
+    // Without a lock, which another thread may hold at a fork. Of two that are made at once, one is dropped.
+    static DEFAULT: OnceBox<Arc<QueueBinding>> = OnceBox::new();
+    DEFAULT.get_or_try_init(|| {
+        let binding = match default_queue(py)? {
+            Ok(queue) => ResolvedSyclObject::of_queue(&queue)?.bind(py)?,
+            Err(reason) => {
+                let own = py.detach(|| ContextDevice::without_sycl(reason));
+                QueueBinding::new(py, own.or_raise()?, None)
+            }
+        };
+        Ok(Box::new(binding))
+    })
+}
+
+/// The context, the device and the attributes of a pointer in the default context.
+pub(crate) fn pointer_attributes(
+    py: Python<'_>,
+    pointer: usize,
+) -> PyResult<(Arc<ContextDevice>, PointerAttributes)> {
+    let context_device = default_binding(py)?.context_device();
+    match context_device.sycl() {
+        Ok(context) => ContextDevice::of_pointer(context, pointer),
+        Err(_) => {
+            let context = context_device.context();
+            let attributes = context.pointer_attributes(pointer).or_raise()?;
+            Ok((Arc::clone(context_device), attributes))
+        }
+    }
+}
+
+/// dpctl's cached queue of its default device, or the reason why there is none on Level Zero.
+fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
+    let dpctl = match Dpctl::get(py) {
+        Ok(dpctl) => dpctl,
+        Err(error) if passes(py, &error) => return Err(error),
+        Err(error) => return Ok(Err(error.value(py).to_string())),
+    };
+    let device = match dpctl.device.bind(py).call0() {
+        Ok(device) => device,
+        Err(error) if passes(py, &error) => return Err(error),
+        Err(error) => {
+            return Ok(Err(format!(
+                "dpctl has no default device ({error}): {}",
+                show_level_zero()
+            )));
+        }
+    };
+    let backend = device_reference(&device)?.backend();
+    if backend != Backend::LevelZero {
+        return Ok(Err(format!(
+            "dpctl's default device, {}, is of the {backend} backend; give a Level Zero queue, or {}",
+            device.getattr("filter_string")?,
+            show_level_zero()
+        )));
+    }
+    let queue = dpctl.cached_queue(&device)?;
+    let context = ResolvedSyclObject::of_queue(&queue)?.context;
+    Ok(match ContextDevice::check_usable(&context) {
+        Err(error) => Err(error.value(py).to_string()),
+        Ok(()) => Ok(queue),
+    })
+}

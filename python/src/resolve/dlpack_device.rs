@@ -1,0 +1,119 @@
+//! DLPack's device numbers: the position of a root device among all root devices of SYCL.
+//!
+//! Source: DLPack's header (`kDLOneAPI`: devices that are no part of another, and their default context); dpctl
+//! (`SyclDevice.get_device_id`) and PyTorch count in `sycl::device::get_devices()`.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::context_device::RootDevice;
+use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
+use crate::dpctl::Dpctl;
+use crate::errors::Explain;
+use zeusm::sycl::ContextRef;
+
+/// The root device of a context and device.
+///
+/// # Errors
+/// `RuntimeError` without a SYCL context, `BufferError` for a device that SYCL does not list.
+pub(crate) fn root_device(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDevice> {
+    let root = &context_device.root;
+    root.get_or_try_init(py, || find_root(py, context_device))
+        .copied()
+}
+
+fn find_root(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDevice> {
+    context_device.sycl()?;
+    let mut device = context_device.sycl_device(py)?;
+    loop {
+        let parent = device.getattr("parent_device")?;
+        if parent.is_none() {
+            break;
+        }
+        device = parent;
+    }
+    for (number, (root, _)) in (0..).zip(root_devices(py)?) {
+        if root.bind(py).eq(&device)? {
+            let default = DlpackDevice::get(py, number)?.binding.context_device();
+            return Ok(RootDevice {
+                number,
+                is_default_context: default.shares_context(context_device),
+            });
+        }
+    }
+    Err(PyBufferError::new_err(format!(
+        "{} is not among the devices that SYCL lists, so that it has no DLPack device number",
+        context_device.device().name()
+    )))
+}
+
+/// The device of a DLPack device number: a root device in its default context.
+pub(crate) struct DlpackDevice {
+    pub(crate) context: ContextRef,
+    /// With dpctl's own queue.
+    binding: Arc<QueueBinding>,
+    /// A queue that nothing else is submitted to. An exporter has it wait for the array's work, and the consumer waits for
+    /// the queue.
+    waiting: PyOnceLock<Py<PyAny>>,
+}
+
+impl DlpackDevice {
+    /// The device of that number.
+    ///
+    /// # Errors
+    /// `BufferError` when SYCL has no such device, or it is not one of Level Zero.
+    pub(crate) fn get(py: Python<'_>, number: i32) -> PyResult<&'static Self> {
+        let devices = root_devices(py)?;
+        let device = usize::try_from(number)
+            .ok()
+            .and_then(|number| devices.get(number));
+        let Some((device, resolved)) = device else {
+            return Err(PyBufferError::new_err(format!(
+                "there is no SYCL device {number}: dpctl lists {}",
+                devices.len()
+            )));
+        };
+        resolved.get_or_try_init(py, || {
+            let queue = Dpctl::get(py)?.cached_queue(device.bind(py))?;
+            let resolved = ResolvedSyclObject::of_queue(&queue).explain(py, |error| {
+                PyBufferError::new_err(format!("device {number}: {}", error.value(py)))
+            })?;
+            Ok(Self {
+                context: resolved.context.clone(),
+                binding: resolved.bind(py)?,
+                waiting: PyOnceLock::new(),
+            })
+        })
+    }
+
+    /// The binding with dpctl's own queue.
+    pub(crate) fn binding(&self) -> &Arc<QueueBinding> {
+        &self.binding
+    }
+
+    /// The queue that exporters have wait.
+    pub(crate) fn waiting<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let queue = self.waiting.get_or_try_init(py, || {
+            let queue = self.binding.context_device().new_sycl_queue(py)?;
+            Ok::<_, PyErr>(queue.unbind())
+        })?;
+        Ok(queue.bind(py).clone())
+    }
+}
+
+/// A root device, and what its number resolves to once it was needed.
+type Listed = (Py<PyAny>, PyOnceLock<DlpackDevice>);
+
+/// The root devices, which stay the same for the life of the process.
+fn root_devices(py: Python<'_>) -> PyResult<&'static [Listed]> {
+    static DEVICES: PyOnceLock<Vec<Listed>> = PyOnceLock::new();
+    let devices = DEVICES.get_or_try_init(py, || {
+        let devices = Dpctl::get(py)?.root_devices(py)?;
+        let unresolved = |device: Bound<'_, PyAny>| (device.unbind(), PyOnceLock::new());
+        Ok::<_, PyErr>(devices.into_iter().map(unresolved).collect())
+    })?;
+    Ok(devices)
+}

@@ -1,0 +1,47 @@
+//! From what names a SYCL object to the context, the device and the SYCL queue that memory belongs to.
+//!
+//! [`ResolvedSyclObject`] reads any of the kinds of objects; [`ContextDevice`] is a context and a device of it, and
+//! [`QueueBinding`] that with the SYCL queue that goes with it. Nothing here makes memory objects.
+
+mod context_device;
+mod default;
+mod dlpack_device;
+mod queue_binding;
+mod sycl_object;
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+pub(crate) use context_device::ContextDevice;
+pub(crate) use default::{default_binding, pointer_attributes};
+pub(crate) use dlpack_device::{DlpackDevice, root_device};
+pub(crate) use queue_binding::QueueBinding;
+pub(crate) use sycl_object::{ResolvedSyclObject, invalid_argument};
+
+/// The queue binding that a SYCL object names. `role` is the argument's name in messages.
+///
+/// # Errors
+/// As [`ResolvedSyclObject::read`], and `ValueError` for a SYCL object that is not of Level Zero.
+pub(crate) fn binding(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Arc<QueueBinding>> {
+    if let Some(known) = QueueBinding::remembered(object) {
+        return Ok(known);
+    }
+    let py = object.py();
+    let resolved = ResolvedSyclObject::read(object, role)?;
+    let context_device = resolved.context_device();
+    let context_device = context_device.map_err(|error| invalid_argument(role, py, error))?;
+    resolved.bind_at(py, &context_device)
+}
+
+/// The queue binding that an optional argument names, by default the [default one](default_binding).
+pub(crate) fn binding_or_default(
+    py: Python<'_>,
+    object: Option<&Bound<'_, PyAny>>,
+    role: &str,
+) -> PyResult<Arc<QueueBinding>> {
+    match object {
+        Some(object) => binding(object, role),
+        None => default_binding(py).cloned(),
+    }
+}

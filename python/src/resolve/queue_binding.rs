@@ -1,0 +1,103 @@
+//! A context and a device, bound to the SYCL queue that goes with them.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::ContextDevice;
+use crate::dpctl::SyclQueue;
+use zeusm::process::Mutex;
+
+/// A [`ContextDevice`] and its SYCL queue, if there is one. All memory that was made with one queue shares one.
+pub(crate) struct QueueBinding {
+    context_device: Arc<ContextDevice>,
+    queue: PyOnceLock<SyclQueue>,
+}
+
+/// How many bindings are remembered.
+const MOST_REMEMBERED: usize = 4;
+
+/// The bindings of the queues that were named last, the newest first. They keep their queues alive, so that no other object
+/// can have the address of one of them.
+static REMEMBERED: Mutex<Vec<Arc<QueueBinding>>> = Mutex::new(Vec::new());
+
+impl QueueBinding {
+    /// Binds a queue of the same context and device.
+    pub(crate) fn new(
+        py: Python<'_>,
+        context_device: Arc<ContextDevice>,
+        queue: Option<SyclQueue>,
+    ) -> Arc<Self> {
+        let cell = PyOnceLock::new();
+        if let Some(queue) = queue {
+            // A fresh cell is empty, so this succeeds.
+            let _ = cell.set(py, queue);
+        }
+        Arc::new(Self {
+            context_device,
+            queue: cell,
+        })
+    }
+
+    /// The binding of a `dpctl.SyclQueue` that was named recently.
+    pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
+        let mut remembered = REMEMBERED.lock();
+        let found = remembered
+            .iter()
+            .position(|binding| binding.is_of(object))?;
+        // Most programs name one queue, which is the first entry already.
+        remembered[..=found].rotate_right(1);
+        remembered.first().cloned()
+    }
+
+    /// Remembers the binding for the next time that the queue is named.
+    pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) {
+        let mut remembered = REMEMBERED.lock();
+        // Another thread may have remembered it.
+        let is_new = |queue: &SyclQueue| {
+            !remembered
+                .iter()
+                .any(|binding| binding.is_of(queue.object().bind(py)))
+        };
+        if !self.queue(py).is_some_and(is_new) {
+            return;
+        }
+        remembered.insert(0, Arc::clone(self));
+        let evicted = (remembered.len() > MOST_REMEMBERED).then(|| remembered.pop());
+        drop(remembered);
+        // Without the lock: the drop of a queue may run any code.
+        drop(evicted);
+    }
+
+    fn is_of(&self, object: &Bound<'_, PyAny>) -> bool {
+        let queue = self.queue.get(object.py());
+        queue.is_some_and(|queue| queue.object().is(object))
+    }
+
+    pub(crate) fn context_device(&self) -> &Arc<ContextDevice> {
+        &self.context_device
+    }
+
+    /// The SYCL queue, if there is one.
+    pub(crate) fn queue(&self, py: Python<'_>) -> Option<&SyclQueue> {
+        self.queue.get(py)
+    }
+
+    /// The SYCL queue, made if there is none yet.
+    pub(crate) fn queue_or_new(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
+        self.queue.get_or_try_init(py, || {
+            SyclQueue::new(&self.context_device.new_sycl_queue(py)?)
+        })
+    }
+
+    /// The same queue with another device of its context.
+    pub(crate) fn with_device(
+        &self,
+        py: Python<'_>,
+        context_device: &Arc<ContextDevice>,
+    ) -> Arc<Self> {
+        let queue = self.queue(py).map(|queue| queue.clone_ref(py));
+        Self::new(py, Arc::clone(context_device), queue)
+    }
+}

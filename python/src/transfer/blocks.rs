@@ -1,0 +1,142 @@
+//! Copies between strided and packed memory, block by block on the queue; gaps between elements are not touched.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::{finish, order, pointer, range};
+use crate::errors::OrRaise;
+use crate::resolve::ContextDevice;
+use zeusm::suai::{Layout, Region};
+use zeusm::{Completion, Error, Event, Queue, Rows};
+
+/// The addresses of the two sides of a strided copy, and which way it goes.
+#[derive(Clone, Copy)]
+pub(crate) struct StridedCopy {
+    /// Where the layout's offset counts from.
+    strided: usize,
+    packed: usize,
+    direction: Direction,
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    Gather,
+    Scatter,
+}
+
+impl StridedCopy {
+    /// From strided memory to packed memory.
+    pub(crate) fn gather(strided: usize, packed: usize) -> Self {
+        Self {
+            strided,
+            packed,
+            direction: Direction::Gather,
+        }
+    }
+
+    /// From packed memory to strided memory.
+    pub(crate) fn scatter(packed: usize, strided: usize) -> Self {
+        Self {
+            strided,
+            packed,
+            direction: Direction::Scatter,
+        }
+    }
+}
+
+/// Copies the elements of a layout from or to packed memory, where they are in the layout's row-major order; then waits,
+/// and returns the operands.
+///
+/// # Safety
+/// `operands` must keep valid all that the layout touches on the strided side, and `layout.nbytes()` bytes on the packed
+/// one, each USM of the context or host memory.
+pub(crate) unsafe fn copy_strided<T: Send + 'static>(
+    py: Python<'_>,
+    context_device: &Arc<ContextDevice>,
+    layout: &Layout,
+    sides: StridedCopy,
+    operands: T,
+) -> PyResult<T> {
+    let (extent, size) = (layout.extent(), layout.nbytes());
+    let first = sides.strided.wrapping_add_signed(extent.start());
+    let touched = [range(first, extent.len()), range(sides.packed, size)];
+    order(py, context_device, &touched)?;
+    let mut last = None;
+    let submitted = py.detach(|| -> Result<(), Error> {
+        let queue = context_device.queue()?;
+        for region in layout.regions() {
+            // SAFETY: the caller vouches for both sides.
+            last = unsafe { append(queue, &region, sides) }?;
+        }
+        Ok(())
+    });
+    // What was submitted before an error must be complete as well before the operands are returned.
+    let operands = finish(py, context_device, last, "copy", size, &touched, operands)?;
+    submitted.or_raise()?;
+    Ok(operands)
+}
+
+/// # Safety
+/// As for [`copy_strided`], and until the event is complete.
+unsafe fn append(
+    queue: &Queue,
+    region: &Region,
+    sides: StridedCopy,
+) -> Result<Option<Event>, Error> {
+    let Region {
+        width,
+        rows,
+        slices,
+        ..
+    } = *region;
+    let strided = Rows {
+        first: sides.strided.wrapping_add_signed(region.start),
+        pitch: region.pitch,
+        slice_pitch: region.slice_pitch,
+    };
+    let packed = Rows {
+        first: sides.packed + region.packed_start,
+        pitch: width,
+        slice_pitch: width * rows,
+    };
+    let (to, from) = match sides.direction {
+        Direction::Gather => (packed, strided),
+        Direction::Scatter => (strided, packed),
+    };
+    // SAFETY: the caller vouches for both sides; the rows of a region do not overlap.
+    unsafe {
+        if rows * slices == 1 {
+            queue.copy_raw(
+                pointer(to.first),
+                pointer(from.first),
+                width,
+                Completion::Event,
+            )
+        } else {
+            queue.copy_rows_raw(
+                writable(to),
+                readable(from),
+                [width, rows, slices],
+                Completion::Event,
+            )
+        }
+    }
+}
+
+fn writable(rows: Rows<usize>) -> Rows<*mut c_void> {
+    Rows {
+        first: pointer(rows.first),
+        pitch: rows.pitch,
+        slice_pitch: rows.slice_pitch,
+    }
+}
+
+fn readable(rows: Rows<usize>) -> Rows<*const c_void> {
+    Rows {
+        first: pointer(rows.first),
+        pitch: rows.pitch,
+        slice_pitch: rows.slice_pitch,
+    }
+}

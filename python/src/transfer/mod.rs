@@ -1,0 +1,181 @@
+//! Copies and fills that are complete when they return. The GIL is released while they are submitted and while they run,
+//! unless they are small.
+//!
+//! Each takes owners of its operands, and returns them once it is complete. If a signal, Ctrl-C for instance, ends the
+//! wait before, the operands are retained until the operation is complete.
+
+mod blocks;
+mod peer;
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::ptr;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use crate::errors::{IntoException, OrRaise};
+use crate::in_flight;
+use crate::resolve::ContextDevice;
+use zeusm::{Completion, Error, Event};
+
+pub(crate) use blocks::{StridedCopy, copy_strided};
+pub(crate) use peer::{copy_peer, submit_peer};
+
+/// Up to this many bytes are moved with the GIL held: to release it and acquire it again costs as much.
+const SMALL: usize = 64 << 10;
+
+/// Copies `size` bytes on the queue of `context_device`, and waits. The host copies a small size by itself where it can
+/// access both sides (`by_host`), if nothing is in flight that the copy has to come after.
+///
+/// # Safety
+/// `operands` must keep both ranges valid, each USM of the context or host memory; with `by_host`, memory that the host can
+/// access.
+pub(crate) unsafe fn copy<T: Send + 'static>(
+    py: Python<'_>,
+    context_device: &Arc<ContextDevice>,
+    destination: usize,
+    source: usize,
+    size: usize,
+    by_host: bool,
+    operands: T,
+) -> PyResult<T> {
+    let (to, from) = (pointer(destination), pointer(source));
+    let touched = [range(destination, size), range(source, size)];
+    let ordered = order(py, context_device, &touched)?;
+    if size <= SMALL && by_host && !ordered && context_device.is_settled() {
+        // SAFETY: the caller vouches for the ranges, which may overlap.
+        unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
+        return Ok(operands);
+    }
+    let queue = context_device.queue().or_raise()?;
+    let event = if size <= SMALL {
+        // SAFETY: the caller vouches for the ranges.
+        unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }
+    } else {
+        // SAFETY: the caller vouches for the ranges.
+        py.detach(|| unsafe {
+            queue.copy_raw(
+                pointer(destination),
+                pointer(source),
+                size,
+                Completion::Event,
+            )
+        })
+    }
+    .or_raise()?;
+    finish(py, context_device, event, "copy", size, &touched, operands)
+}
+
+/// Sets `size` bytes as [`copy`] copies them.
+///
+/// # Safety
+/// `operands` must keep the range valid, which must be USM of the context; with `by_host`, memory that the host can
+/// access.
+pub(crate) unsafe fn fill<T: Send + 'static>(
+    py: Python<'_>,
+    context_device: &Arc<ContextDevice>,
+    destination: usize,
+    value: u8,
+    size: usize,
+    by_host: bool,
+    operands: T,
+) -> PyResult<T> {
+    let to = pointer(destination);
+    let touched = [range(destination, size)];
+    let ordered = order(py, context_device, &touched)?;
+    if size <= SMALL && by_host && !ordered && context_device.is_settled() {
+        // SAFETY: the caller vouches for the range.
+        unsafe { ptr::write_bytes(to.cast::<u8>(), value, size) };
+        return Ok(operands);
+    }
+    let queue = context_device.queue().or_raise()?;
+    let event = if size <= SMALL {
+        // SAFETY: the caller vouches for the range.
+        unsafe { queue.fill_raw(to, value, size, Completion::SpinWait) }
+    } else {
+        // SAFETY: the caller vouches for the range.
+        py.detach(|| unsafe {
+            queue.fill_raw(pointer(destination), value, size, Completion::Event)
+        })
+    }
+    .or_raise()?;
+    finish(py, context_device, event, "fill", size, &touched, operands)
+}
+
+/// Orders what is submitted to the queue of `context_device` from here on after what other queues have in flight on the same
+/// bytes; returns whether there is such work.
+pub(crate) fn order(
+    py: Python<'_>,
+    context_device: &Arc<ContextDevice>,
+    touched: &[Range<usize>],
+) -> PyResult<bool> {
+    let before = in_flight::using(touched, Some(context_device));
+    if before.is_empty() {
+        return Ok(false);
+    }
+    py.detach(|| context_device.queue()?.barrier(&before))
+        .or_raise()?;
+    Ok(true)
+}
+
+/// Waits without the GIL for an operation that did not complete within the spin wait; returns the operands.
+///
+/// # Errors
+/// What a signal handler raises, or the operation's error. The operands are then retained until the operation is over.
+pub(crate) fn finish<T: Send + 'static>(
+    py: Python<'_>,
+    context_device: &Arc<ContextDevice>,
+    event: Option<Event>,
+    operation: &'static str,
+    size: usize,
+    touched: &[Range<usize>],
+    operands: T,
+) -> PyResult<T> {
+    let Some(event) = event else {
+        return Ok(operands);
+    };
+    let interrupted = loop {
+        match py.detach(|| event.wait(Some(in_flight::SLICE))) {
+            Ok(true) => return Ok(operands),
+            Ok(false) => {
+                if let Err(raised) = py.check_signals() {
+                    break raised;
+                }
+            }
+            // The queue waits once more, so that the operation is over if it can be.
+            Err(cause) => {
+                match py.detach(|| context_device.queue()?.finish(&event, operation, size)) {
+                    Ok(()) => {
+                        let device = context_device.device().name().to_owned();
+                        let cause = Box::new(cause);
+                        return Err(Error::Operation {
+                            operation,
+                            size,
+                            device,
+                            cause,
+                        }
+                        .into_exception());
+                    }
+                    Err(failed) => break failed.into_exception(),
+                }
+            }
+        }
+    };
+    in_flight::drain_at_exit(py)?;
+    drop(
+        py.detach(|| in_flight::retain(context_device, &event, touched.to_vec(), operands))
+            .or_raise()?,
+    );
+    Err(interrupted)
+}
+
+/// The addresses of `size` bytes.
+pub(crate) fn range(first: usize, size: usize) -> Range<usize> {
+    first..first.saturating_add(size)
+}
+
+/// The pointer of an address.
+pub(crate) fn pointer(address: usize) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(address)
+}

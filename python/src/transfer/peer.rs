@@ -1,0 +1,116 @@
+//! Copies between contexts or devices, in whichever way there is.
+
+use std::ptr;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::{SMALL, copy, finish, order, pointer, range};
+use crate::errors::OrRaise;
+use crate::in_flight::{self, HostError};
+use crate::resolve::ContextDevice;
+use zeusm::{Completion, Error, Event, Queue};
+
+/// Copies from one context and device to another, and waits.
+///
+/// # Safety
+/// `operands` must keep both ranges valid, each USM of its side's context; with `by_host`, memory that the host can access.
+#[allow(clippy::too_many_arguments)] // Two sides of a context-device and an address each.
+pub(crate) unsafe fn copy_peer<T: Send + 'static>(
+    py: Python<'_>,
+    to: &Arc<ContextDevice>,
+    destination: usize,
+    from: &Arc<ContextDevice>,
+    source: usize,
+    size: usize,
+    by_host: bool,
+    operands: T,
+) -> PyResult<T> {
+    if Arc::ptr_eq(to, from) {
+        // SAFETY: the caller vouches for the ranges.
+        return unsafe { copy(py, to, destination, source, size, by_host, operands) };
+    }
+    let touched = [range(destination, size), range(source, size)];
+    let ordered = order(py, to, &touched)?;
+    if size <= SMALL && by_host && !ordered && to.is_settled() && from.is_settled() {
+        let (to, from) = (pointer(destination), pointer(source));
+        // SAFETY: the caller vouches for the ranges, which may overlap.
+        unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
+        return Ok(operands);
+    }
+    let host_error = HostError::default();
+    // SAFETY: the caller vouches for the ranges.
+    let event = py
+        .detach(|| unsafe {
+            submit_peer(
+                to.queue()?,
+                destination,
+                from.queue()?,
+                source,
+                size,
+                &host_error,
+            )
+        })
+        .or_raise()?;
+    let operands = finish(py, to, event, "copy", size, &touched, operands)?;
+    in_flight::check(&host_error)?;
+    Ok(operands)
+}
+
+/// Submits a copy from the context and device of one queue to those of another, after what was submitted to either before
+/// and before what is submitted later. Where no direct copy is possible, a host task copies through staging memory, and
+/// `host_error` gets its error.
+///
+/// # Safety
+/// As for [`copy_peer`], until the event is complete.
+pub(crate) unsafe fn submit_peer(
+    to: &Queue,
+    destination: usize,
+    from: &Queue,
+    source: usize,
+    size: usize,
+    host_error: &HostError,
+) -> Result<Option<Event>, Error> {
+    if to == from {
+        // SAFETY: the caller vouches for the ranges.
+        return unsafe {
+            to.copy_raw(
+                pointer(destination),
+                pointer(source),
+                size,
+                Completion::Event,
+            )
+        };
+    }
+    let before = to.barrier(&[from.barrier(&[])?])?;
+    if size == 0 {
+        return Ok(None);
+    }
+    // SAFETY: as above.
+    let direct =
+        unsafe { to.peer_copy_async_raw(pointer(destination), from, pointer(source), size) }?;
+    let done = match &direct {
+        Some(done) => done.clone(),
+        None => {
+            // Queues of its own, as those two wait for it.
+            let into = Queue::new(to.context(), to.device())?;
+            let out_of = Queue::new(from.context(), from.device())?;
+            let host_error = Arc::clone(host_error);
+            to.host_task(move || {
+                before.drain();
+                let (destination, source) = (pointer(destination), pointer(source));
+                // SAFETY: as above.
+                let copied = unsafe { into.staged_copy_raw(destination, &out_of, source, size) };
+                if let Err(error) = copied {
+                    let _ = host_error.set(error.to_string());
+                }
+            })?
+        }
+    };
+    let after = [done];
+    let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
+    // Without an event to wait for later, wait now: the copy uses the caller's memory.
+    let end = ends.inspect_err(|_| after.iter().for_each(|event| _ = event.drain()))?;
+    // Only a copy by the device has timestamps.
+    Ok(Some(direct.unwrap_or(end)))
+}

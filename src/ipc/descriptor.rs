@@ -1,0 +1,147 @@
+//! Descriptor passing: gets the memory's file descriptor from the process that owns the memory, with the status of the
+//! export.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+
+use super::Error;
+use super::export_table::{self, RemoteTable};
+use super::handle::IpcHandle;
+use super::identity::{self, is_trusted};
+use super::server::{self, ExportStatus};
+
+/// The descriptor of a handle's memory, if its driver uses one. When this returns `Ok`, a trusted process has confirmed
+/// that it owns the memory and that it made the handle with this content.
+///
+/// # Errors
+/// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`], and
+/// [`Error::System`] when the system is short of a resource.
+pub fn receive(handle: &IpcHandle) -> Result<Option<OwnedFd>, Error> {
+    let process = handle.process;
+    let status = match in_this_process(handle)? {
+        Some(status) => status,
+        None => match duplicate(handle) {
+            Ok(status) => status,
+            Err(Failure::Gone) => return Err(Error::ExporterGone { process }),
+            Err(Failure::Shortage(cause)) => return Err(shortage(cause)),
+            Err(Failure::Forbidden(forbidden)) => {
+                server::request(handle).map_err(|socket| unreachable(process, forbidden, socket))?
+            }
+        },
+    };
+    match status {
+        ExportStatus::Forged => Err(Error::Forged { process }),
+        ExportStatus::Untrusted(user) => Err(Error::Untrusted { process, user }),
+        ExportStatus::Freed => Err(Error::Freed { process }),
+        ExportStatus::Live(descriptor) => Ok(descriptor),
+    }
+}
+
+fn shortage(cause: Errno) -> Error {
+    Error::System {
+        what: "cannot duplicate the descriptor of the memory from its owner",
+        cause: cause.into(),
+    }
+}
+
+fn unreachable(process: u32, forbidden: Errno, socket: io::Error) -> Error {
+    if let Some(cause) = Errno::from_io_error(&socket).filter(|cause| is_shortage(*cause)) {
+        return shortage(cause);
+    }
+    Error::Unreachable {
+        process,
+        forbidden: forbidden.into(),
+        socket,
+    }
+}
+
+/// The status of an export of this process; `None` when another process made the handle.
+fn in_this_process(handle: &IpcHandle) -> Result<Option<ExportStatus>, Error> {
+    let table = export_table::lock();
+    let Some(table) = table.as_ref().filter(|it| it.token == handle.entry.token) else {
+        return Ok(None);
+    };
+    if !handle.is_authenticated_by(&table.key) {
+        return Ok(Some(ExportStatus::Forged));
+    }
+    let Some(descriptor) = table.find(handle.entry.id) else {
+        return Ok(Some(ExportStatus::Freed));
+    };
+    let descriptor = descriptor.map(|number| {
+        // SAFETY: the driver keeps the descriptor of a live export open, and an export ends under the table's lock.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
+    });
+    let descriptor = descriptor.transpose().map_err(shortage)?;
+    Ok(Some(ExportStatus::Live(descriptor)))
+}
+
+/// Why a descriptor of another process could not be duplicated.
+enum Failure {
+    /// The process has exited; its number may be another process's.
+    Gone,
+    /// The system does not allow it, or lacks the system call.
+    Forbidden(Errno),
+    /// The system is short of a resource.
+    Shortage(Errno),
+}
+
+impl From<Errno> for Failure {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::SRCH => Self::Gone,
+            error if is_shortage(error) => Self::Shortage(error),
+            error => Self::Forbidden(error),
+        }
+    }
+}
+
+/// Whether the failure is temporary.
+fn is_shortage(error: Errno) -> bool {
+    matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+}
+
+/// Duplicates the descriptors of the export table and of the memory with `pidfd_getfd`.
+fn duplicate(handle: &IpcHandle) -> Result<ExportStatus, Failure> {
+    let process = Pid::from_raw(handle.process.cast_signed()).ok_or(Failure::Gone)?;
+    let process = match rustix::process::pidfd_open(process, PidfdFlags::empty()) {
+        Err(Errno::INVAL) => return Err(Failure::Gone),
+        process => process?,
+    };
+    // `None` when the descriptor names another file by now.
+    let get = |number, expected| match rustix::process::pidfd_getfd(
+        &process,
+        number,
+        PidfdGetfdFlags::empty(),
+    ) {
+        Err(Errno::BADF) => Ok(None),
+        file => Ok::<_, Failure>(
+            Some(file?).filter(|file| identity::FileId::of(file) == Some(expected)),
+        ),
+    };
+    let entry = &handle.entry;
+    let table = get(entry.descriptor, entry.file)?;
+    let table = table.and_then(RemoteTable::read).ok_or(Failure::Gone)?;
+    if !is_trusted(table.owner) {
+        return Ok(ExportStatus::Untrusted(table.owner));
+    }
+    if !handle.is_authenticated_by(&table.key) {
+        return Ok(ExportStatus::Forged);
+    }
+    let descriptor = match handle.file {
+        None => None,
+        Some(expected) => match get(handle.driver_handle.descriptor(), expected)? {
+            Some(file) => Some(file),
+            None => return Ok(ExportStatus::Freed),
+        },
+    };
+    // The last check: an export that is live now was live when its descriptor was duplicated.
+    if table.is_live(entry) {
+        Ok(ExportStatus::Live(descriptor))
+    } else {
+        Ok(ExportStatus::Freed)
+    }
+}

@@ -1,0 +1,62 @@
+//! A descriptor that is passed to the driver when it opens memory. Intel's driver closes it for host memory, and leaves it
+//! open for all other memory; the specification does not say which is right.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use rustix::io::fcntl_dupfd_cloexec;
+
+use super::identity::FileId;
+
+/// Compares two descriptors (Linux 6.10, `F_DUPFD_QUERY` of its `fcntl.h`).
+const F_DUPFD_QUERY: i32 = 1024 + 3;
+
+/// A descriptor for the driver, closed when dropped unless the driver has closed it.
+///
+/// The number alone does not tell: once the driver has closed it, another thread may get the number for a file of its own.
+/// A duplicate of the same open file tells the two apart, as long as no other thread can get a descriptor of this open
+/// file meanwhile; [`super::mapping`] receives and opens the descriptors of one allocation under one lock.
+pub struct DriverDescriptor {
+    duplicate: OwnedFd,
+    number: RawFd,
+}
+
+impl DriverDescriptor {
+    /// Duplicates a descriptor to `number` if that is free, else to another number.
+    pub fn new(descriptor: OwnedFd, number: RawFd) -> io::Result<Self> {
+        // The number may be beyond this process's limit.
+        let duplicated = fcntl_dupfd_cloexec(&descriptor, number)
+            .or_else(|_| fcntl_dupfd_cloexec(&descriptor, 3))?;
+        Ok(Self {
+            duplicate: descriptor,
+            number: duplicated.into_raw_fd(),
+        })
+    }
+
+    /// The number for the driver.
+    pub fn number(&self) -> RawFd {
+        self.number
+    }
+
+    fn is_open(&self) -> bool {
+        // SAFETY: the number is only compared; a number without an open file is an error, and not undefined behaviour.
+        let current = unsafe { BorrowedFd::borrow_raw(self.number) };
+        FileId::of(current).is_some_and(|file| FileId::of(&self.duplicate) == Some(file))
+            && is_same_open_file(self.duplicate.as_fd(), self.number)
+    }
+}
+
+impl Drop for DriverDescriptor {
+    fn drop(&mut self) {
+        if self.is_open() {
+            // SAFETY: the driver has not closed it, so this value still owns it.
+            drop(unsafe { OwnedFd::from_raw_fd(self.number) });
+        }
+    }
+}
+
+/// Whether `number` is a descriptor of the same open file; `true` where the kernel is too old to tell.
+fn is_same_open_file(file: BorrowedFd<'_>, number: RawFd) -> bool {
+    // SAFETY: compares two numbers; either may be no descriptor.
+    unsafe { libc::fcntl(file.as_raw_fd(), F_DUPFD_QUERY, number) != 0 }
+}

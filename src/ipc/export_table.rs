@@ -1,0 +1,201 @@
+//! The export table: a file with the exports of this process that other processes may read. A process that opens a handle
+//! sees there whether the export is live, whatever the driver, and also when the memory is only a part of the driver's
+//! allocation.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::process::Resource;
+use rustix::rand::GetRandomFlags;
+
+use super::authentication::Key;
+use super::{Error, identity};
+use crate::process::{Local, Mutex, MutexGuard};
+
+/// The exports of this process.
+pub struct ExportTable {
+    /// A secret of the process, which only handles contain. It identifies the process.
+    pub token: [u8; 16],
+    /// The key of the handles' authentication tags.
+    pub key: Key,
+    file: File,
+    /// For each live export, by its id: its index in the file, and the driver's descriptor.
+    live: HashMap<u64, (u32, Option<RawFd>)>,
+    free: Vec<u32>,
+    length: u32,
+}
+
+/// The entry of an export in the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The process's secret.
+    pub token: [u8; 16],
+    /// The table's descriptor in the process.
+    pub descriptor: i32,
+    /// The table's file.
+    pub file: identity::FileId,
+    /// The index in the file, in ids of eight bytes after the header.
+    pub index: u32,
+    /// The random id that the file has at the index while the export is live; never 0.
+    pub id: u64,
+}
+
+/// The beginning of the file, before the key.
+const MAGIC: [u8; 8] = *b"zeusmEXP";
+/// Bytes before the first id.
+const HEADER: usize = MAGIC.len() + Key::LENGTH;
+/// The file cannot shrink. Files of a file system cannot have these seals, so a file with them is a memory file.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::SEAL);
+
+static TABLE: Local<Mutex<Option<ExportTable>>> = Local::new();
+
+/// The table of this process, if it has one. A fork's child does not inherit its parent's.
+pub fn lock() -> MutexGuard<'static, Option<ExportTable>> {
+    TABLE.get_or_default().lock()
+}
+
+/// Adds an export with the driver's descriptor; returns the key to authenticate its handles with.
+///
+/// # Errors
+/// [`Error::System`] with the step that failed; the next export tries again.
+pub fn insert(descriptor: Option<RawFd>) -> Result<(Entry, Key), Error> {
+    let mut guard = lock();
+    let table = match &mut *guard {
+        Some(table) => table,
+        none => none.insert(ExportTable::new()?),
+    };
+    Ok((table.insert(descriptor)?, table.key))
+}
+
+/// Removes an export; its descriptor is not passed to other processes after this.
+pub fn remove(entry: &Entry) {
+    if let Some(table) = &mut *lock()
+        && table.token == entry.token
+        && let Some((index, _)) = table.live.remove(&entry.id)
+    {
+        // The file is long enough, so this cannot fail.
+        let _ = table.file.write_all_at(&[0; 8], offset(index));
+        table.free.push(index);
+    }
+}
+
+impl ExportTable {
+    fn new() -> Result<Self, Error> {
+        let step = |what| move |cause| Error::System { what, cause };
+        let secrets = || io::Result::Ok((random()?, Key(random()?)));
+        let (token, key) = secrets().map_err(step("cannot make a secret (getrandom)"))?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("zeusm-ipc", flags)
+            .map(File::from)
+            .map_err(io::Error::from)
+            .map_err(step(
+                "cannot make the table of this process's exports (memfd_create)",
+            ))?;
+        let header = [&MAGIC[..], &key.0].concat();
+        write(&file, &header, 0)?;
+        rustix::fs::fcntl_add_seals(&file, SEALS)
+            .map_err(io::Error::from)
+            .map_err(step(
+                "cannot seal the table of this process's exports (fcntl)",
+            ))?;
+        Ok(Self {
+            token,
+            key,
+            file,
+            live: HashMap::new(),
+            free: Vec::new(),
+            length: 0,
+        })
+    }
+
+    fn insert(&mut self, descriptor: Option<RawFd>) -> Result<Entry, Error> {
+        let id = random().map_err(|cause| Error::System {
+            what: "cannot make the id of an export (getrandom)",
+            cause,
+        })?;
+        let id = u64::from_ne_bytes(id) | 1;
+        let index = self.free.last().copied().unwrap_or(self.length);
+        write(&self.file, &id.to_ne_bytes(), offset(index))?;
+        if self.free.pop().is_none() {
+            self.length += 1;
+        }
+        self.live.insert(id, (index, descriptor));
+        Ok(Entry {
+            token: self.token,
+            descriptor: self.file.as_raw_fd(),
+            file: identity::FileId::of(&self.file).unwrap_or_default(),
+            index,
+            id,
+        })
+    }
+
+    /// The driver's descriptor of a live export.
+    pub fn find(&self, id: u64) -> Option<Option<RawFd>> {
+        self.live.get(&id).map(|(_, descriptor)| *descriptor)
+    }
+}
+
+/// The export table of another process.
+pub struct RemoteTable {
+    file: File,
+    /// The key of that process.
+    pub key: Key,
+    /// The user that owns the file.
+    pub owner: u32,
+}
+
+impl RemoteTable {
+    /// The table in `file`; `None` for any other file. Only the process that made a table, and processes that may trace
+    /// that one, can have a descriptor of it.
+    pub fn read(file: OwnedFd) -> Option<Self> {
+        let is_sealed = rustix::fs::fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS));
+        let file = File::from(file);
+        let mut header = [0; HEADER];
+        if !is_sealed
+            || file.read_exact_at(&mut header, 0).is_err()
+            || header[..MAGIC.len()] != MAGIC
+        {
+            return None;
+        }
+        let key = Key(header[MAGIC.len()..].try_into().ok()?);
+        let owner = file.metadata().ok()?.uid();
+        Some(Self { file, key, owner })
+    }
+
+    /// Whether the export is live.
+    pub fn is_live(&self, entry: &Entry) -> bool {
+        let mut id = [0; 8];
+        let read = self.file.read_exact_at(&mut id, offset(entry.index));
+        read.is_ok() && u64::from_ne_bytes(id) == entry.id
+    }
+}
+
+/// The offset of an index in the file.
+fn offset(index: u32) -> u64 {
+    HEADER as u64 + u64::from(index) * 8
+}
+
+/// Writes, unless the file would exceed the process's limit: the kernel would send a signal (SIGXFSZ) then.
+fn write(file: &File, bytes: &[u8], at: u64) -> Result<(), Error> {
+    let limit = rustix::process::getrlimit(Resource::Fsize).current;
+    let end = at + bytes.len() as u64;
+    let written = if limit.is_some_and(|limit| limit < end) {
+        Err(rustix::io::Errno::FBIG.into())
+    } else {
+        file.write_all_at(bytes, at)
+    };
+    let what = "cannot write the table of this process's exports";
+    written.map_err(|cause| Error::System { what, cause })
+}
+
+/// Random bytes that no other process can guess.
+fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
+    let mut bytes = [0; LENGTH];
+    // Requests of up to 256 bytes are answered whole (Linux, getrandom(2)).
+    rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty()))?;
+    Ok(bytes)
+}

@@ -1,0 +1,68 @@
+//! Maps an address to the block that contains it, for every pool of the process.
+//!
+//! Level Zero knows a pool's chunks, and only the pool knows the blocks in them. Addresses are unique in the process,
+//! whatever their context or kind, so one table is enough. The thread that forks holds the table's lock during the fork:
+//! a child gets a consistent table, with the slabs of its parent's pools, and adds its own.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+use super::provider::Chunk;
+use super::slab::Slab;
+use crate::process::{RwLock, held_at_fork};
+
+struct Registered {
+    end: usize,
+    /// Dead while the chunk is cached.
+    slab: Weak<Slab>,
+}
+
+type Table = BTreeMap<usize, Registered>;
+
+/// No thread calls out of this module while it holds the lock.
+static REGISTERED: RwLock<Table> = RwLock::new(Table::new());
+
+held_at_fork!(REGISTERED: Table);
+
+/// What the pools know of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The address belongs to no pool.
+    NotPooled,
+    /// The address belongs to a pool, and is not allocated.
+    Free,
+    /// The address is in an allocation with this range of addresses, or in the padding behind it.
+    Allocated(Range<usize>),
+}
+
+/// Looks `address` up in the pools of this process, and in those that its parent had at the fork.
+#[must_use]
+pub fn lookup(address: usize) -> Lookup {
+    let table = REGISTERED.read();
+    let Some((_, found)) = table.range(..=address).next_back() else {
+        return Lookup::NotPooled;
+    };
+    if address >= found.end {
+        return Lookup::NotPooled;
+    }
+    let slab = found.slab.upgrade();
+    slab.and_then(|slab| slab.allocated_range(address))
+        .map_or(Lookup::Free, Lookup::Allocated)
+}
+
+/// Registers the chunk of a slab.
+pub(super) fn register(slab: &Arc<Slab>) {
+    let Chunk { base, size } = slab.chunk();
+    let base = base.addr().get();
+    let registered = Registered {
+        end: base + size,
+        slab: Arc::downgrade(slab),
+    };
+    REGISTERED.write().insert(base, registered);
+}
+
+/// Unregisters a chunk that goes back to its provider.
+pub(super) fn unregister(chunk: Chunk) {
+    REGISTERED.write().remove(&chunk.base.addr().get());
+}

@@ -1,0 +1,91 @@
+//! Prefetch and memory advice.
+
+use std::ffi::c_void;
+
+use level_zero_sys as sys;
+
+use super::RawQueue;
+use super::copy::not_null;
+use crate::error::Result;
+use crate::event::Event;
+
+impl RawQueue {
+    /// Prefetches shared memory to the device; a hint, in order with the queue's operations.
+    ///
+    /// # Errors
+    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
+    ///
+    /// # Safety
+    /// The range must be USM of this context and valid until the event is complete.
+    pub unsafe fn prefetch_raw(&self, pointer: *const c_void, size: usize) -> Result<Event> {
+        self.hint("prefetch", pointer, size, |list| {
+            // SAFETY: the caller vouches for the range; `hint` passes a valid list.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemoryPrefetch(list, pointer, size)
+                )
+            }
+        })
+    }
+
+    /// Advises the driver how memory will be used; a hint, in order with the queue's operations.
+    ///
+    /// # Errors
+    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
+    ///
+    /// # Safety
+    /// As for [`prefetch_raw`](Self::prefetch_raw).
+    pub unsafe fn advise_raw(
+        &self,
+        pointer: *const c_void,
+        size: usize,
+        advice: sys::ze_memory_advice_t,
+    ) -> Result<Event> {
+        self.hint("advice", pointer, size, |list| {
+            // SAFETY: the caller vouches for the range; `hint` passes a valid list, and the device is alive.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemAdvise(
+                        list,
+                        self.device().handle(),
+                        pointer,
+                        size,
+                        advice
+                    )
+                )
+            }
+        })
+    }
+
+    /// Appends a hint between two barriers, as hints neither wait for events nor signal them.
+    fn hint(
+        &self,
+        operation: &'static str,
+        pointer: *const c_void,
+        size: usize,
+        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()>,
+    ) -> Result<Event> {
+        let barrier = |list, signal, count, waits| {
+            // SAFETY: `submit` passes valid handles.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendBarrier(list, signal, count, waits)
+                )
+            }
+        };
+        self.submit(&[], |list, signal, count, waits| {
+            if size > 0 {
+                not_null(pointer)?;
+            }
+            barrier(list, std::ptr::null_mut(), count, waits)?;
+            if size > 0 {
+                append(list)?;
+            }
+            barrier(list, signal, 0, std::ptr::null_mut())
+        })
+        .map_err(|cause| self.failed(operation, size, cause))
+    }
+}

@@ -1,0 +1,78 @@
+//! Order across queues and contexts: wait lists, and signals of foreign events.
+
+use level_zero_sys as sys;
+
+use super::RawQueue;
+use crate::error::Result;
+use crate::event::Event;
+
+impl RawQueue {
+    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, which
+    /// may belong to any queue. Returns an event that completes after the wait list and all operations before.
+    ///
+    /// The device waits for events of this queue's context. A host task waits for events of other contexts.
+    ///
+    /// ```
+    /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
+    /// # let device = Runtime::get()?.default_device()?;
+    /// # let context = Context::new(device.driver())?;
+    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?);
+    /// let memory = DeviceMemory::new(&context, &device, 64)?;
+    /// let filled = first.fill_async(memory, 3)?;
+    /// second.barrier(&[filled.event().clone()])?;
+    /// // Operations that `second` executes from now on start after the fill.
+    /// # second.wait()?;
+    /// # Ok::<(), zeusm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
+        let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list
+            .iter()
+            .filter(|event| !event.is_inherited())
+            .cloned()
+            .partition(|event| event.context() == self.context());
+        if !foreign.is_empty() {
+            let task = move || foreign.iter().for_each(|event| _ = event.drain());
+            local.push(self.host_task(task)?);
+        }
+        self.submit(&local, |list, signal, count, waits| {
+            // SAFETY: `submit` passes valid handles.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendBarrier(list, signal, count, waits)
+                )
+            }
+        })
+    }
+
+    /// Resets a foreign event now, and signals it after all operations submitted so far. The returned event completes after
+    /// the signal.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    ///
+    /// # Safety
+    /// `event` must be an event of this queue's context without a pending signal or wait, and stay valid until the returned
+    /// event is complete ([`retain`](Self::retain) can hold its owner).
+    pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Event> {
+        // SAFETY: the caller vouches for the event.
+        unsafe { call!(self.library(), zeEventHostReset(event)) }?;
+        self.submit(&[], |list, signal, count, waits| {
+            // SAFETY: the caller vouches for `event`, and `submit` passes valid handles. The second barrier waits for the
+            // first, as for all operations before it in the list.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendBarrier(list, event, count, waits)
+                )?;
+                call!(
+                    self.library(),
+                    zeCommandListAppendBarrier(list, signal, 0, std::ptr::null_mut())
+                )
+            }
+        })
+    }
+}

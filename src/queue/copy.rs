@@ -1,0 +1,175 @@
+//! Copies and fills.
+
+use std::ffi::c_void;
+
+use level_zero_sys as sys;
+
+use super::RawQueue;
+use super::submission::Completion;
+use crate::error::{Error, Result};
+use crate::event::Event;
+
+/// Rows in memory, for [`RawQueue::copy_rows_raw`].
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<P> {
+    /// The first byte of the first row.
+    pub first: P,
+    /// Bytes from row to row.
+    pub pitch: usize,
+    /// Bytes from slice to slice.
+    pub slice_pitch: usize,
+}
+
+/// The fill patterns of all byte values. They are static, as a pattern has to outlive the operation that reads it.
+static PATTERNS: [u8; 256] = {
+    let mut patterns = [0; 256];
+    let mut value = 0;
+    while value < patterns.len() {
+        patterns[value] = value as u8;
+        value += 1;
+    }
+    patterns
+};
+
+impl RawQueue {
+    /// Submits a copy; `None` when it is complete already.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer.
+    ///
+    /// # Safety
+    /// Both ranges must be USM of this context or host memory, and be valid and without conflicting accesses until the event
+    /// is complete ([`retain`](Self::retain) can hold their owners).
+    pub unsafe fn copy_raw(
+        &self,
+        destination: *mut c_void,
+        source: *const c_void,
+        size: usize,
+        completion: Completion,
+    ) -> Result<Option<Event>> {
+        self.run("copy", size, completion, |list, signal, count, waits| {
+            not_null(destination)?;
+            not_null(source)?;
+            // SAFETY: the caller vouches for both ranges, and `run` passes valid handles.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemoryCopy(
+                        list,
+                        destination,
+                        source,
+                        size,
+                        signal,
+                        count,
+                        waits
+                    )
+                )
+            }
+        })
+    }
+
+    /// Submits a copy of `slices` times `rows` rows of `width` bytes; `None` when it is complete already.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer; `ZE_RESULT_ERROR_INVALID_SIZE` for sizes beyond 32 bits.
+    ///
+    /// # Safety
+    /// As for [`copy_raw`](Self::copy_raw), of the rows; they must not overlap.
+    pub unsafe fn copy_rows_raw(
+        &self,
+        destination: Rows<*mut c_void>,
+        source: Rows<*const c_void>,
+        [width, rows, slices]: [usize; 3],
+        completion: Completion,
+    ) -> Result<Option<Event>> {
+        self.run(
+            "copy",
+            width * rows * slices,
+            completion,
+            |list, signal, count, waits| {
+                let region = sys::ze_copy_region_t {
+                    width: narrow(width)?,
+                    height: narrow(rows)?,
+                    // A depth of 0 means a two-dimensional copy, which ignores the slice pitch.
+                    depth: if slices == 1 { 0 } else { narrow(slices)? },
+                    ..Default::default()
+                };
+                not_null(destination.first)?;
+                not_null(source.first)?;
+                let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
+                // SAFETY: the caller vouches for the rows, `run` passes valid handles, and the region outlives the call.
+                unsafe {
+                    call!(
+                        self.library(),
+                        zeCommandListAppendMemoryCopyRegion(
+                            list,
+                            destination.first,
+                            &region,
+                            narrow(destination.pitch)?,
+                            slice_pitch(destination.slice_pitch)?,
+                            source.first,
+                            &region,
+                            narrow(source.pitch)?,
+                            slice_pitch(source.slice_pitch)?,
+                            signal,
+                            count,
+                            waits
+                        )
+                    )
+                }
+            },
+        )
+    }
+
+    /// Submits a fill with a byte; `None` when it is complete already.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's answer.
+    ///
+    /// # Safety
+    /// As for [`copy_raw`](Self::copy_raw), of the one range.
+    pub unsafe fn fill_raw(
+        &self,
+        destination: *mut c_void,
+        value: u8,
+        size: usize,
+        completion: Completion,
+    ) -> Result<Option<Event>> {
+        let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
+        self.run("fill", size, completion, |list, signal, count, waits| {
+            not_null(destination)?;
+            // SAFETY: the caller vouches for the range, `run` passes valid handles, and the pattern is static.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeCommandListAppendMemoryFill(
+                        list,
+                        destination,
+                        pattern,
+                        1,
+                        size,
+                        signal,
+                        count,
+                        waits
+                    )
+                )
+            }
+        })
+    }
+}
+
+/// Refuses a null pointer, which some drivers dereference.
+pub(super) fn not_null(pointer: *const c_void) -> Result<()> {
+    if pointer.is_null() {
+        return Err(Error::NullPointer);
+    }
+    Ok(())
+}
+
+/// Converts a size to the 32 bits of Level Zero's region copies.
+fn narrow(size: usize) -> Result<u32> {
+    u32::try_from(size).map_err(|_| Error::Call {
+        function: "zeCommandListAppendMemoryCopyRegion",
+        result: sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    })
+}

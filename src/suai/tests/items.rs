@@ -1,0 +1,95 @@
+//! Types of items.
+
+use super::*;
+
+#[test]
+fn a_typestr_has_a_format_and_a_dlpack_code() {
+    // The given string, NumPy's form, the buffer format, DLPack's code.
+    for (given, canonical, format, code) in [
+        ("|b1", "|b1", "?", Some(6)),
+        ("<b1", "|b1", "?", Some(6)),
+        ("i1", "|i1", "b", Some(0)),
+        ("|u1", "|u1", "B", Some(1)),
+        ("<i2", "<i2", "h", Some(0)),
+        ("=u2", "<u2", "H", Some(1)),
+        ("<i4", "<i4", "i", Some(0)),
+        ("|u4", "<u4", "I", Some(1)),
+        ("<f2", "<f2", "e", Some(2)),
+        ("f4", "<f4", "f", Some(2)),
+        ("<f8", "<f8", "d", Some(2)),
+        ("<c8", "<c8", "Zf", Some(5)),
+        ("<c16", "<c16", "Zd", Some(5)),
+        (">i8", ">i8", ">q", None),
+        (">c16", ">c16", ">Zd", None),
+        ("<V3", "|V3", "3x", None),
+    ] {
+        let item: ItemType = given.parse().unwrap();
+        assert_eq!(item.to_string(), canonical);
+        assert_eq!(item.format().unwrap(), format, "{given}");
+        assert_eq!(item.dlpack().map(|dlpack| dlpack.code), code, "{given}");
+        if let Some(dlpack) = item.dlpack() {
+            assert_eq!(
+                (usize::from(dlpack.bits), dlpack.lanes),
+                (item.size() * 8, 1)
+            );
+        }
+    }
+    assert_eq!("|u1".parse(), Ok(ItemType::BYTE));
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn native_formats_are_as_in_numpy_on_linux() {
+    for (typestr, format) in [("<i8", "l"), ("<u8", "L"), ("<f16", "g"), ("<c32", "Zg")] {
+        assert_eq!(
+            typestr.parse::<ItemType>().unwrap().format().unwrap(),
+            format
+        );
+    }
+    let foreign: ItemType = ">f16".parse().unwrap();
+    assert_eq!(
+        foreign.format(),
+        Err(Error::NoFormat {
+            typestr: ">f16".to_owned()
+        })
+    );
+}
+
+#[test]
+fn malformed_typestrs_are_quoted() {
+    for typestr in [
+        "",
+        "<",
+        "|",
+        "<<f4",
+        "f",
+        "<f",
+        "<f+4",
+        "<f-4",
+        "<f 4",
+        "<f4 ",
+        "<f3",
+        "<f0",
+        "<b4",
+        "<c4",
+        "<i16",
+        "<O8",
+        "<S4",
+        "<U4",
+        "<M8",
+        "<m8",
+        "<t8",
+        "<x4",
+        "f\u{664}",
+        "<f99999999999999999999",
+        "|V0",
+        "|V18446744073709551615",
+        "float32",
+        "\u{1f600}4",
+        "<f4\0",
+    ] {
+        let error = typestr.parse::<ItemType>().unwrap_err();
+        assert!(matches!(error, Error::Typestr { .. }), "{typestr:?}");
+        assert!(error.to_string().contains(typestr));
+    }
+}

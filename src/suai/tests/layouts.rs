@@ -1,0 +1,111 @@
+//! Layouts: shapes, strides and extents.
+
+use super::*;
+
+#[test]
+fn impossible_shapes_are_refused() {
+    assert_eq!(
+        Layout::new(&[2, -3], None, 0, 1),
+        Err(Error::NegativeDimension {
+            index: 1,
+            value: -3
+        })
+    );
+    assert_eq!(
+        Layout::new(&[1; 65], None, 0, 1),
+        Err(Error::TooManyDimensions { ndim: 65 })
+    );
+    assert_eq!(Layout::new(&[1; 64], None, 0, 1).unwrap().elements(), 1);
+    let refused = |shape: &[i64], itemsize| {
+        matches!(
+            Layout::new(shape, None, 0, itemsize),
+            Err(Error::ShapeOverflow { .. })
+        )
+    };
+    // Products that wrap around to 0, 1 and a negative number in 64 bits.
+    assert!(refused(&[1 << 32, 1 << 32], 1));
+    assert!(refused(&[274_177, 67_280_421_310_721], 1));
+    assert!(refused(&[1 << 32, 1 << 31], 1));
+    assert!(refused(&[1 << 62], 2));
+    assert!(refused(&[1 << 62, 2, 0], 1));
+    assert!(refused(&[], usize::MAX));
+    assert!(!refused(&[i64::MAX], 1));
+}
+
+#[test]
+fn impossible_strides_are_refused() {
+    assert_eq!(
+        Layout::new(&[2, 3], Some(&[1]), 0, 1),
+        Err(Error::StridesLength {
+            strides: 1,
+            shape: 2
+        })
+    );
+    let refused = |shape: &[i64], strides: &[i64], offset, itemsize| {
+        matches!(
+            Layout::new(shape, Some(strides), offset, itemsize),
+            Err(Error::ExtentOverflow { .. })
+        )
+    };
+    assert!(refused(&[3], &[i64::MAX], 0, 1));
+    assert!(refused(&[2, 2], &[i64::MAX, 1], 0, 1));
+    assert!(refused(&[2], &[i64::MIN], -1, 1));
+    assert!(refused(
+        &[2, 2],
+        &[i64::MAX / 2 + 1, i64::MIN / 2 - 1],
+        0,
+        1
+    ));
+    assert!(refused(&[], &[], i64::MAX, 1));
+    assert!(refused(&[0], &[1], i64::MAX, 8));
+    assert!(!refused(&[0], &[1], i64::MAX, 1));
+}
+
+#[test]
+fn unused_strides_that_overflow_are_replaced() {
+    let strides = |shape: &[i64], strides: &[i64], itemsize| {
+        let layout = Layout::new(shape, Some(strides), 0, itemsize);
+        layout.map(|layout| (layout.element_strides(), layout.extent().len()))
+    };
+    let far = 1 << 62;
+    assert_eq!(strides(&[1], &[far], 8), Ok((vec![1], 8)));
+    assert_eq!(strides(&[3, 1], &[5, far], 8), Ok((vec![5, 1], 88)));
+    assert_eq!(strides(&[0, 3], &[far, -far], 8), Ok((vec![3, 1], 0)));
+    // A stride without overflow stays as given.
+    assert_eq!(strides(&[1], &[far], 1), Ok((vec![far as isize], 1)));
+}
+
+#[test]
+fn contiguity_is_defined_as_in_numpy() {
+    let both = |shape: &[i64], strides: Option<&[i64]>| {
+        let layout = Layout::new(shape, strides, 0, 8).unwrap();
+        (layout.is_c_contiguous(), layout.is_f_contiguous())
+    };
+    assert_eq!(both(&[], None), (true, true));
+    assert_eq!(both(&[5], None), (true, true));
+    assert_eq!(both(&[5], Some(&[2])), (false, false));
+    assert_eq!(both(&[5], Some(&[-1])), (false, false));
+    assert_eq!(both(&[2, 3], None), (true, false));
+    assert_eq!(both(&[2, 3], Some(&[1, 2])), (false, true));
+    assert_eq!(both(&[2, 1], Some(&[1, 77])), (true, true));
+    assert_eq!(both(&[1, 1], Some(&[-9, 77])), (true, true));
+    assert_eq!(both(&[2, 0, 3], Some(&[5, 5, 5])), (true, true));
+    assert_eq!(both(&[2, 3], Some(&[0, 0])), (false, false));
+}
+
+#[test]
+fn the_extent_must_be_within_the_allocation() {
+    let array = read(&fields(&[4], Some(&[2]), 1));
+    let at = |base, size| array.check_within(Allocation { base, size });
+    assert_eq!(array.layout.extent().bytes(), 4..32);
+    assert_eq!(at(0x10_0000, 32), Ok(()));
+    assert_eq!(at(0x10_0004, 28), Ok(()));
+    assert_eq!(at(0, usize::MAX), Ok(()));
+    assert!(at(0x10_0005, 100).is_err());
+    let message = at(0x10_0000, 31).unwrap_err().to_string();
+    for number in ["4..32", "0x100000", "31 bytes", "0..31"] {
+        assert!(message.contains(number), "{number} is not in: {message}");
+    }
+    let empty = read(&fields(&[0], None, 1 << 40));
+    assert_eq!(empty.check_within(Allocation { base: 7, size: 0 }), Ok(()));
+}

@@ -1,0 +1,100 @@
+//! The context of each Level Zero allocation that zeusm made. Drivers may look pointers up in all their contexts, and return
+//! the attributes of another context's allocation.
+
+use std::collections::BTreeMap;
+
+use level_zero_sys as sys;
+
+use crate::process::{RwLock, held_at_fork};
+
+struct Registered {
+    end: usize,
+    /// The address of the context's handle, to compare.
+    context: usize,
+}
+
+type Table = BTreeMap<usize, Registered>;
+
+/// By base address; addresses are unique in the process, whatever their context. A fork's child inherits the table.
+static REGISTERED: RwLock<Table> = RwLock::new(Table::new());
+held_at_fork!(REGISTERED: Table);
+
+/// Registers an allocation.
+pub(crate) fn register(base: usize, size: usize, context: sys::ze_context_handle_t) {
+    let registered = Registered {
+        end: base + size,
+        context: context.addr(),
+    };
+    REGISTERED.write().insert(base, registered);
+}
+
+/// Unregisters an allocation, before its address can be allocated again.
+pub(crate) fn unregister(base: usize) {
+    REGISTERED.write().remove(&base);
+}
+
+/// Whether `address` is in an allocation of another context than `context`.
+pub(crate) fn is_in_another_context(address: usize, context: sys::ze_context_handle_t) -> bool {
+    let table = REGISTERED.read();
+    table
+        .range(..=address)
+        .next_back()
+        .is_some_and(|(_, found)| address < found.end && found.context != context.addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::{ptr, thread};
+
+    use super::*;
+    use crate::process::in_child;
+
+    #[test]
+    fn the_context_of_an_allocation_is_known_until_it_is_freed() {
+        let contexts = [1, 2].map(ptr::without_provenance_mut);
+        let base = 0x7000_0000_0000;
+        assert!(!is_in_another_context(base, contexts[0]));
+        register(base, 4096, contexts[0]);
+        for (address, elsewhere) in [
+            (base - 1, false),
+            (base, true),
+            (base + 4095, true),
+            (base + 4096, false),
+        ] {
+            assert!(!is_in_another_context(address, contexts[0]));
+            assert_eq!(is_in_another_context(address, contexts[1]), elsewhere);
+        }
+        in_child(|| {
+            assert!(is_in_another_context(base, contexts[1]));
+            register(base + 4096, 4096, contexts[1]);
+            assert!(is_in_another_context(base + 4096, contexts[0]));
+            unregister(base);
+            assert!(!is_in_another_context(base, contexts[1]));
+        });
+        assert!(is_in_another_context(base, contexts[1]));
+        unregister(base);
+        assert!(!is_in_another_context(base, contexts[1]));
+    }
+
+    #[test]
+    fn a_child_does_not_inherit_the_lock() {
+        let over = AtomicBool::new(false);
+        let context = || ptr::without_provenance_mut(1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for base in (0x7100_0000_0000..).step_by(4096) {
+                    register(base, 4096, context());
+                    unregister(base);
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            });
+            for _ in 0..100 {
+                in_child(|| assert!(!is_in_another_context(0x7200_0000_0000, context())));
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+}

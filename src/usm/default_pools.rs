@@ -1,0 +1,82 @@
+//! The default pools of allocations: one for each context, device and kind.
+
+use std::env;
+use std::sync::OnceLock;
+
+use super::LevelZeroProvider;
+use crate::context::Context;
+use crate::device::Device;
+use crate::kind::UsmKind;
+use crate::pool::{Options, Pool};
+use crate::process::Local;
+
+/// The environment variable that disables the default pools with the value `0`.
+pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
+
+/// Whether the default pools are enabled; read once in a process.
+#[must_use]
+pub fn pools_enabled() -> bool {
+    static ENABLED: OnceLock<bool> = OnceLock::new();
+    *ENABLED.get_or_init(|| env::var_os(POOL_VARIABLE).is_none_or(|value| value != "0"))
+}
+
+/// A context's pools in this process, by device and kind: a linked list that only grows, so that it is read without a lock.
+#[derive(Debug, Default)]
+struct DefaultPools(Local<Node>);
+
+/// The pools of one device, and the rest of the list.
+#[derive(Debug)]
+struct Node {
+    device: Device,
+    pools: [Local<Pool<LevelZeroProvider>>; 3],
+    next: DefaultPools,
+}
+
+impl DefaultPools {
+    /// The pool for `device` and `kind`, made on first use. `context` must not have a strong reference to these pools.
+    fn get(
+        &self,
+        context: impl FnOnce() -> Context,
+        device: &Device,
+        kind: UsmKind,
+    ) -> &Pool<LevelZeroProvider> {
+        let mut list = self;
+        loop {
+            let node = list.0.get_or_init(|| Node {
+                device: device.clone(),
+                pools: Default::default(),
+                next: Self::default(),
+            });
+            if node.device == *device {
+                return node.pools[kind as usize].get_or_init(|| {
+                    Pool::new(
+                        LevelZeroProvider::new(&context(), device, kind),
+                        Options::default(),
+                    )
+                });
+            }
+            list = &node.next;
+        }
+    }
+}
+
+impl Context {
+    /// Passes the context's default pool for `device` and `kind` to `then`; `None` when the pools were dropped with the
+    /// context's last owner, and only allocations refer to the context.
+    pub(crate) fn with_pool<T>(
+        &self,
+        device: &Device,
+        kind: UsmKind,
+        then: impl FnOnce(&Pool<LevelZeroProvider>) -> T,
+    ) -> Option<T> {
+        self.with_attachment(|pools: &DefaultPools, weak_clone| {
+            then(pools.get(weak_clone, device, kind))
+        })
+    }
+
+    /// The default pool for allocations of `kind` for `device`; `None` when only allocations refer to the context.
+    #[must_use]
+    pub fn pool(&self, device: &Device, kind: UsmKind) -> Option<Pool<LevelZeroProvider>> {
+        self.with_pool(device, kind, Pool::clone)
+    }
+}

@@ -1,0 +1,197 @@
+//! Extension entry points: what specifications newer than 1.4 added and zeusm speaks.
+//!
+//! The headers of Debian 12 (specification 1.4) do not declare it, so this is the one part of the crate that is written by
+//! hand. Names, numbers and layouts are those of `ze_api.h` 1.17, which are part of the ABI and never change; where the
+//! installed headers declare one of them as well, the build fails if the two differ.
+#![allow(non_camel_case_types, non_snake_case, missing_docs)]
+
+use std::ffi::{c_char, c_void};
+
+use crate::bindings::*;
+use crate::library::symbol;
+
+/// "Address not found within specified or current context" (1.9).
+pub const ZE_RESULT_ERROR_ADDRESS_NOT_FOUND: ze_result_t = ze_result_t(0x7800_0021);
+
+/// Commands of the list run in the order in which they were appended (1.8).
+pub const ZE_COMMAND_LIST_FLAG_IN_ORDER: u32 = 1 << 3;
+/// Commands of an immediate list run in the order in which they were appended (1.8).
+pub const ZE_COMMAND_QUEUE_FLAG_IN_ORDER: u32 = 1 << 1;
+/// Timestamps that the host may read where the device writes them (1.8).
+pub const ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP: u32 = 1 << 3;
+/// A counter-based event that can be sent to another process (1.15).
+pub const ZE_EVENT_COUNTER_BASED_FLAG_IPC: u32 = 1 << 3;
+/// A counter-based event with timestamps of the device's clock (1.15).
+pub const ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP: u32 = 1 << 4;
+/// A counter-based event with timestamps of the host's clock (1.15).
+pub const ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP: u32 = 1 << 5;
+/// `zeInitDrivers` is asked for GPU drivers (1.10).
+pub const ZE_INIT_DRIVER_TYPE_FLAG_GPU: u32 = 1 << 0;
+
+pub const ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES:
+    ze_structure_type_t = ze_structure_type_t(0x10012);
+pub const ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES: ze_structure_type_t =
+    ze_structure_type_t(0x10013);
+pub const ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x20014);
+pub const ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x20021);
+pub const ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT: ze_structure_type_t =
+    ze_structure_type_t(0x20029);
+pub const ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x20036);
+pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2003a);
+
+/// The drivers that `zeInitDrivers` is asked for (1.10).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_init_driver_type_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+}
+
+/// A counter-based event without a pool (1.15).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_event_counter_based_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+    pub signal: u32,
+    pub wait: u32,
+}
+
+/// Chained to a pool's descriptor, makes its events counter-based (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_event_pool_counter_based_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+}
+
+/// Where `zeEventQueryKernelTimestampsExt` writes (1.6).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_event_query_kernel_timestamps_results_ext_properties_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub pKernelTimestampsBuffer: *mut ze_kernel_timestamp_result_t,
+    pub pSynchronizedTimestampsBuffer: *mut ze_synchronized_timestamp_result_ext_t,
+}
+
+/// A kernel's start and end on the host's clock (1.6).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ze_synchronized_timestamp_data_ext_t {
+    pub kernelStart: u64,
+    pub kernelEnd: u64,
+}
+
+/// Both views of a kernel's time on the host's clock (1.6).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ze_synchronized_timestamp_result_ext_t {
+    pub global: ze_synchronized_timestamp_data_ext_t,
+    pub context: ze_synchronized_timestamp_data_ext_t,
+}
+
+/// The SIMD widths of `zeDeviceGetVectorWidthPropertiesExt` (1.13), in elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_device_vector_width_properties_ext_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub vector_width_size: u32,
+    pub preferred_vector_width_char: u32,
+    pub preferred_vector_width_short: u32,
+    pub preferred_vector_width_int: u32,
+    pub preferred_vector_width_long: u32,
+    pub preferred_vector_width_float: u32,
+    pub preferred_vector_width_double: u32,
+    pub preferred_vector_width_half: u32,
+    pub native_vector_width_char: u32,
+    pub native_vector_width_short: u32,
+    pub native_vector_width_int: u32,
+    pub native_vector_width_long: u32,
+    pub native_vector_width_float: u32,
+    pub native_vector_width_double: u32,
+    pub native_vector_width_half: u32,
+}
+
+/// The largest group that a kernel allows (extension `ZE_extension_kernel_max_group_size_properties`), chained to its
+/// properties.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_kernel_max_group_size_properties_ext_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub maxGroupSize: u32,
+}
+
+/// Chained to the parameters of a launch, makes it cooperative (1.14).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_command_list_append_launch_kernel_param_cooperative_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub isCooperative: ze_bool_t,
+}
+
+/// The work-items of a group (1.14).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_group_size_t {
+    pub groupSizeX: u32,
+    pub groupSizeY: u32,
+    pub groupSizeZ: u32,
+}
+
+/// `zeCommandListHostSynchronize` (1.6).
+pub type ze_pfnCommandListHostSynchronize_t =
+    Option<unsafe extern "C" fn(ze_command_list_handle_t, u64) -> ze_result_t>;
+/// `zeMemPutIpcHandle` (1.6).
+pub type ze_pfnMemPutIpcHandle_t =
+    Option<unsafe extern "C" fn(ze_context_handle_t, ze_ipc_mem_handle_t) -> ze_result_t>;
+/// `zeDriverGetLastErrorDescription` (1.6).
+pub type ze_pfnDriverGetLastErrorDescription_t =
+    Option<unsafe extern "C" fn(ze_driver_handle_t, *mut *const c_char) -> ze_result_t>;
+
+/// The functions of newer specifications that zeusm calls, each one where the library has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExtensionFunctions {
+    /// Waits for an immediate list.
+    pub zeCommandListHostSynchronize: ze_pfnCommandListHostSynchronize_t,
+    /// Gives an IPC handle back.
+    pub zeMemPutIpcHandle: ze_pfnMemPutIpcHandle_t,
+    /// Describes the thread's last error.
+    pub zeDriverGetLastErrorDescription: ze_pfnDriverGetLastErrorDescription_t,
+}
+
+impl ExtensionFunctions {
+    pub(crate) fn of(library: &libloading::Library) -> Self {
+        // SAFETY: the specification gives the functions these types.
+        unsafe {
+            Self {
+                zeCommandListHostSynchronize: symbol(library, c"zeCommandListHostSynchronize"),
+                zeMemPutIpcHandle: symbol(library, c"zeMemPutIpcHandle"),
+                zeDriverGetLastErrorDescription: symbol(
+                    library,
+                    c"zeDriverGetLastErrorDescription",
+                ),
+            }
+        }
+    }
+}
+
+/// What the installed headers declare as well, compared; written by the build script.
+#[allow(unused_imports, reason = "older headers leave nothing to compare")]
+mod checks {
+    use std::mem::{align_of, offset_of, size_of};
+
+    use crate::{bindings, extensions};
+
+    include!(concat!(env!("OUT_DIR"), "/extension_checks.rs"));
+}

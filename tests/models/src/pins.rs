@@ -1,0 +1,81 @@
+//! Pins of a memory object, and its closing.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+use self::real::{Close, Pins};
+use crate::Model;
+
+#[path = "../../../python/src/pins.rs"]
+mod real;
+
+pub const MODELS: &[Model] = &[
+    (
+        "pins: memory is freed once, after its pins",
+        None,
+        freed_once,
+    ),
+    (
+        "pins: an object that stays open can be pinned",
+        None,
+        stays_open,
+    ),
+];
+
+/// Memory, used and freed under loom's eyes.
+#[derive(Default)]
+struct Object {
+    pins: Pins,
+    freed: UnsafeCell<bool>,
+}
+
+impl Object {
+    fn touch(&self) {
+        if let Ok(_pin) = self.pins.pin() {
+            // SAFETY: loom reports a change at the same time.
+            self.freed.with(|freed| assert!(unsafe { !*freed }));
+        }
+    }
+
+    fn close(&self) {
+        match self.pins.close() {
+            Close::Begun(closing) => {
+                // SAFETY: loom reports any other access at the same time.
+                self.freed.with_mut(|freed| unsafe {
+                    assert!(!*freed);
+                    *freed = true;
+                });
+                closing.finish();
+            }
+            // SAFETY: as in `touch`; a thread that finds it closed sees it freed.
+            Close::Closed => self.freed.with(|freed| assert!(unsafe { *freed })),
+            Close::Pinned(pins) => assert!(pins > 0),
+        }
+    }
+}
+
+fn freed_once() {
+    let object = Arc::new(Object::default());
+    let [user, closer] = [Object::touch, Object::close].map(|act| {
+        let object = Arc::clone(&object);
+        thread::spawn(move || act(&object))
+    });
+    object.close();
+    user.join().expect("no panic");
+    closer.join().expect("no panic");
+    object.close();
+    assert!(object.pins.is_closed() && object.pins.pin().is_err());
+}
+
+fn stays_open() {
+    let object = Arc::new(Object::default());
+    let other = Arc::clone(&object);
+    let closer = thread::spawn(move || {
+        // It is shared otherwise, so it stays.
+        drop(other.pins.close());
+    });
+    object.touch();
+    closer.join().expect("no panic");
+    assert!(object.pins.pin().is_ok());
+}

@@ -1,0 +1,4 @@
+//! The CPU runtime's clock.
+
+#[path = "../../../cpu/src/system/clock.rs"]
+pub mod clock;

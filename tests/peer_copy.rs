@@ -1,0 +1,97 @@
+//! Peer copies between contexts: direct ones, and staged ones as between devices without peer access.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use zeusm::{Completion, Context, Device, Queue, Runtime, SharedMemory};
+
+/// Not a multiple of the staging chunk.
+const SIZE: usize = (9 << 20) + 5;
+
+fn setup() -> (Context, Device, Queue) {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    (context, device, queue)
+}
+
+/// Memory with a byte pattern by index.
+fn with_pattern(context: &Context, device: &Device) -> SharedMemory {
+    let mut memory = SharedMemory::new(context, device, SIZE).unwrap();
+    for (index, byte) in memory.as_mut_slice().unwrap().iter_mut().enumerate() {
+        *byte = (index % 251) as u8;
+    }
+    memory
+}
+
+#[test]
+fn a_device_can_access_itself() {
+    let (_, device, _) = setup();
+    assert!(device.can_access(&device).unwrap());
+}
+
+#[test]
+fn memory_of_another_context_is_copied() {
+    let (there, device, from) = setup();
+    let (here, _, to) = setup();
+    let source = with_pattern(&there, &device);
+    let copy = |size, staged| {
+        let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
+        memory.as_mut_slice().unwrap().fill(255);
+        let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
+        // SAFETY: both are alive, and have at least `size` bytes.
+        unsafe {
+            if staged {
+                to.staged_copy_raw(into, &from, out, size)
+            } else {
+                to.peer_copy_raw(into, &from, out, size)
+            }
+        }
+        .unwrap();
+        let (memory, source) = (memory.as_slice().unwrap(), source.as_slice().unwrap());
+        assert_eq!(memory[..size], source[..size]);
+        assert!(memory[size..].iter().all(|&byte| byte == 255));
+    };
+    for size in [1, 4096, 4 << 20, SIZE] {
+        copy(size, false);
+        copy(size, true);
+    }
+    copy(0, false);
+}
+
+#[test]
+fn the_copy_is_direct_with_peer_access() {
+    let (there, device, from) = setup();
+    let (here, _, to) = setup();
+    let source = with_pattern(&there, &device);
+    let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
+    let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
+    // SAFETY: both are alive until the copy is complete, and have `SIZE` bytes.
+    let event = unsafe { to.peer_copy_async_raw(into, &from, out, SIZE) }
+        .unwrap()
+        .unwrap();
+    assert!(event.wait(None).unwrap());
+    assert_eq!(memory.as_slice().unwrap(), source.as_slice().unwrap());
+}
+
+#[test]
+fn the_copy_starts_after_operations_of_the_other_queue() {
+    let (there, device, from) = setup();
+    let (here, _, to) = setup();
+    let source = with_pattern(&there, &device);
+    let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
+    let delay = from
+        .host_task(|| std::thread::sleep(Duration::from_millis(30)))
+        .unwrap();
+    from.barrier(&[delay]).unwrap();
+    let (out, into) = (
+        source.as_ptr().cast_mut().cast(),
+        memory.as_ptr().cast_mut().cast(),
+    );
+    // SAFETY: both are alive until this returns, and have `SIZE` bytes.
+    unsafe {
+        from.fill_raw(out, 7, SIZE, Completion::Event).unwrap();
+        to.peer_copy_raw(into, &from, out, SIZE).unwrap();
+    }
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
+}

@@ -1,0 +1,288 @@
+"""The operands of asynchronous operations: what keeps them alive, and what has to wait for the operations."""
+
+import gc
+import itertools
+import threading
+import time
+import weakref
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory
+from conftest import CLASSES
+
+N = 1 << 16
+PATTERN = bytes(i % 251 for i in range(N))
+
+
+def soon(holds):
+    """Whether something comes true within seconds, without a call to zeusm."""
+    end = time.monotonic() + 5
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.002)
+        gc.collect()
+    return holds()
+
+
+def resizable(buffer):
+    """Whether a bytearray can be resized."""
+    try:
+        buffer.append(0)
+    except BufferError:
+        return False
+    buffer.pop()
+    return True
+
+
+@pytest.mark.parametrize("into_memory", [True, False], ids=["source", "destination"])
+def test_a_host_buffer_cannot_be_resized_meanwhile(memory_class, busy, into_memory):
+    x = memory_class(N)
+    buffer = bytearray(PATTERN)
+    busy()
+    event = x.copy_from_host_async(buffer) if into_memory else x.copy_to_host_async(buffer)
+    assert not resizable(buffer)
+    assert not event.is_complete
+    event.wait()
+    assert resizable(buffer)
+
+
+def test_waiting_for_the_last_releases_all_buffers(busy):
+    x = zeusm.memory.MemoryUSMShared(N)
+    buffers = [bytearray(N) for _ in range(10)]
+    busy()
+    events = [x.copy_to_host_async(buffer) for buffer in buffers]
+    events[-1].wait()
+    assert all(resizable(buffer) for buffer in buffers)
+
+
+def test_operands_are_reclaimed_without_a_call(busy):
+    x = zeusm.memory.MemoryUSMDevice(N)
+    buffer = bytearray(N)
+    watched = weakref.ref(x)
+    busy()
+    x.copy_to_host_async(buffer)
+    del x
+    assert watched() is not None
+    assert not resizable(buffer)
+    assert soon(lambda: watched() is None and resizable(buffer))
+
+
+def test_operands_of_a_dropped_event_are_unchanged(busy):
+    class Watched(np.ndarray):
+        """An array that can be watched."""
+
+    source = np.frombuffer(PATTERN, "u1").copy().view(Watched)
+    x, y = zeusm.memory.MemoryUSMDevice(N), zeusm.memory.MemoryUSMShared(N)
+    watched = [weakref.ref(source), weakref.ref(x)]
+    busy()
+    x.copy_from_host_async(source)
+    y.copy_from_device_async(x)
+    del source, x
+    # Whoever takes their place now must not show up in the copy.
+    others = [zeusm.memory.MemoryUSMDevice(N) for _ in range(8)]
+    arrays = [np.full(N, 9, "u1") for _ in range(8)]
+    assert all(reference() is not None for reference in watched)
+    assert bytes(y) == PATTERN
+    assert soon(lambda: all(reference() is None for reference in watched))
+    del others, arrays
+
+
+def test_a_pools_block_is_not_reused_meanwhile(busy, usm_type):
+    pool = zeusm.memory.MemoryPool(usm_type)
+    memory = pool.malloc(N)
+    pointer = memory._pointer
+    busy()
+    event = memory.memset_async(1)
+    del memory
+    others = [pool.malloc(N) for _ in range(8)]
+    assert pointer not in {other._pointer for other in others}
+    assert pool.statistics().used_count == 1 + len(others)
+    assert not event.is_complete
+    del event
+    assert soon(lambda: pool.statistics().used_count == len(others))
+
+
+def test_a_source_of_another_package_is_retained(busy):
+    theirs = dpctl.memory.MemoryUSMShared(N)
+    theirs.copy_from_host(PATTERN)
+    x = zeusm.memory.MemoryUSMShared(N)
+    busy()
+    x.copy_from_device_async(theirs)
+    del theirs
+    others = [dpctl.memory.MemoryUSMShared(N) for _ in range(8)]
+    for other in others:
+        memoryview(other)[:] = bytes(N)
+    assert bytes(x) == PATTERN
+
+
+def test_memory_is_not_closed_under_an_operation(memory_class, busy):
+    x = memory_class(N)
+    busy()
+    event = x.memset_async(1)
+    with pytest.raises(BufferError, match="operations"):
+        x.close()
+    event.wait()
+    x.close()
+    with pytest.raises(ValueError, match="closed"):
+        x.memset_async(1)
+
+
+SMALL = {
+    "out": lambda small, same: bytes(small.copy_to_host()),
+    "bytes": lambda small, same: small.tobytes(),
+    "to USM": lambda small, same: (same.copy_from_device(small), same.tobytes())[1],
+    "a copy": lambda small, same: zeusm.memory.MemoryUSMHost(small, copy=True).tobytes(),
+}
+
+
+@pytest.mark.parametrize("read", SMALL.values(), ids=SMALL)
+def test_small_copies_come_after_what_is_in_flight(memory_class, busy, read):
+    small, same = memory_class(64), memory_class(64)
+    end = busy()
+    small.memset_async(7)
+    assert read(small, same) == bytes([7]) * 64
+    assert end.is_complete
+
+
+def test_small_writes_come_after_what_is_in_flight(memory_class, busy):
+    small, back = memory_class(64), bytearray(64)
+    end = busy()
+    small.memset_async(7)
+    small.copy_from_host(b"abcd")
+    assert end.is_complete
+    busy()
+    small.memset_async(7)
+    small.memset(8)
+    small.copy_to_host(back)
+    assert back == bytes([8]) * 64
+
+
+def test_threads_go_on_while_a_small_copy_waits(memory_class, busy):
+    small = memory_class(64)
+    done = threading.Event()
+    turns = 0
+
+    def turn():
+        nonlocal turns
+        while not done.is_set():
+            turns += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    busy()
+    small.memset_async(7)
+    before = turns
+    assert small.tobytes() == bytes([7]) * 64
+    after = turns
+    done.set()
+    thread.join()
+    assert after > before
+
+
+def test_dropped_in_every_order(busy):
+    for order in itertools.permutations(range(5)):
+        x, y = zeusm.memory.MemoryUSMDevice(N), zeusm.memory.MemoryUSMShared(N)
+        held = [x, y, bytearray(PATTERN)]
+        held.append(x.copy_from_host_async(held[2]))
+        held.append(y.copy_from_device_async(x, depends=held[3]))
+        del x, y
+        if order[0] == 0:
+            busy()
+        for index in order:
+            held[index] = None
+            gc.collect(0)
+
+
+def test_buffers_are_released_by_threads_too():
+    def work(value):
+        x = CLASSES["device"](N)
+        for _ in range(100):
+            buffer = bytearray(N)
+            x.memset_async(value)
+            event = x.copy_to_host_async(buffer)
+            assert event.wait()
+            assert buffer == bytes([value]) * N
+            buffer.append(1)
+        done.append(value)
+
+    done = []
+    threads = [threading.Thread(target=work, args=(value,)) for value in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "del event",
+        "del event, x, buffer",
+        "threading.Thread(target=event.wait, daemon=True).start()",
+        "threading.Thread(target=event.wait).start()",
+        "raise SystemExit(0)",
+        "kept = event.sycl_event",
+        "import atexit; atexit.register(lambda: x.copy_to_host_async(bytearray(N)))",
+        "cycle = [x, event]; cycle.append(cycle); del event, x",
+    ],
+)
+def test_the_program_may_end_while_work_is_in_flight(fresh, end):
+    result = fresh(
+        f"""
+        import threading
+        import zeusm.memory
+        N = 64 << 20
+        x, large = zeusm.memory.MemoryUSMShared(N), zeusm.memory.MemoryUSMDevice(256 << 20)
+        buffer = bytearray(N)
+        for value in range(5):
+            event = large.memset_async(value)
+        event = x.copy_to_host_async(buffer, depends=event)
+        assert not event.is_complete
+        {end}
+        """
+    )
+    assert result.stderr == ""
+
+
+def test_a_child_has_nothing_of_its_parent_in_flight(fresh):
+    result = fresh(
+        """
+        import os, sys
+        import zeusm.memory
+        large = zeusm.memory.MemoryUSMDevice(256 << 20)
+        for value in range(5):
+            event = large.memset_async(value)
+        child = os.fork()
+        if child == 0:
+            sys.exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert event.wait()
+        """,
+    )
+    assert result.stderr == "" or "DeprecationWarning" in result.stderr
+
+
+def test_without_dpctl(fresh):
+    fresh(
+        """
+        import sys
+        sys.modules["dpctl"] = None
+        import zeusm.memory
+        x = zeusm.memory.MemoryUSMDevice(4)
+        event = x.copy_from_host_async(b"abcd")
+        assert event.wait() and x.tobytes() == b"abcd"
+        for name, error in [("sycl_event", RuntimeError), ("execution_status", ImportError)]:
+            try:
+                getattr(event, name)
+            except error as caught:
+                assert "dpctl" in str(caught), caught
+            else:
+                raise AssertionError(name)
+        """
+    )

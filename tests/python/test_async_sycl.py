@@ -1,0 +1,156 @@
+"""Asynchronous operations with SYCL's events and queues, and between contexts."""
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory
+
+N = 1 << 16
+# SYCL 2024 makes no event of its own for others to signal.
+OLD_SYCL = dpctl.__version__ < "0.19"
+
+
+@pytest.fixture
+def queue():
+    """A queue of dpctl's in the context that zeusm allocates in."""
+    x = zeusm.memory.MemoryUSMShared(1)
+    return dpctl.SyclQueue(x.sycl_context, x.sycl_device)
+
+
+@pytest.fixture
+def theirs(queue):
+    """Memory of dpctl's, large enough for copies to take a while."""
+    return [dpctl.memory.MemoryUSMShared(64 << 20, queue=queue) for _ in range(2)]
+
+
+def test_after_an_event_of_dpctl(queue, theirs):
+    source, destination = theirs
+    memoryview(source)[-1] = 5
+    memoryview(destination)[-1] = 0
+    x = zeusm.memory.MemoryUSMDevice(len(memoryview(source)))
+    copied = queue.memcpy_async(destination, source, source.nbytes)
+    x.copy_from_device_async(destination, depends=[copied, x.memset_async(1)]).wait()
+    assert copied.execution_status is dpctl.event_status_type.complete
+    assert x[-1:].tobytes() == b"\x05"
+
+
+def test_after_an_event_behind_a_host_task(queue, theirs):
+    """Whose command was not handed to the driver, and whose host task wants the GIL."""
+    source, destination = theirs
+    x = zeusm.memory.MemoryUSMHost(N)
+    for turn in range(10):
+        memoryview(source)[:N] = bytes([turn]) * N
+        copied = queue.memcpy_async(destination, source, source.nbytes)
+        kept = queue._submit_keep_args_alive((source, destination), [copied])
+        back = queue.memcpy_async(source, destination, source.nbytes, [kept])
+        part = dpctl.memory.MemoryUSMShared(source)
+        event = x.copy_from_device_async(zeusm.memory.as_usm_memory(part)[:N], depends=back)
+        if turn % 2:
+            # It all goes on without them, and without anybody who waits.
+            del event, copied, kept, back
+        assert bytes(x) == bytes([turn]) * N
+
+
+def test_complete_events_of_dpctl(queue):
+    x = zeusm.memory.MemoryUSMHost(N)
+    event = x.memset_async(1, depends=(dpctl.SyclEvent(), queue.submit_barrier()))
+    assert event.wait()
+
+
+def test_before_an_event_of_dpctl(queue, busy):
+    x = zeusm.memory.MemoryUSMShared(N)
+    seen = dpctl.memory.MemoryUSMShared(N, queue=queue)
+    for turn in range(5):
+        busy()
+        event = x.memset_async(turn)
+        theirs = event.sycl_event
+        assert isinstance(theirs, dpctl.SyclEvent)
+        assert event.sycl_event is theirs
+        assert (theirs.execution_status is dpctl.event_status_type.complete) == OLD_SYCL
+        copied = queue.memcpy_async(seen, dpctl.memory.as_usm_memory(x), N, [theirs])
+        if turn % 2:
+            del event, theirs
+        copied.wait()
+        assert bytes(memoryview(seen)) == bytes([turn]) * N
+
+
+def test_many_events_for_dpctl(queue):
+    x = zeusm.memory.MemoryUSMShared(N)
+    seen = dpctl.memory.MemoryUSMShared(x)
+    for turn in range(500):
+        event = x.memset_async(turn % 256)
+        queue.submit_barrier([event.sycl_event]).wait()
+        assert memoryview(seen)[-1] == turn % 256
+
+
+def test_a_complete_event_for_dpctl(queue):
+    event = zeusm.memory.MemoryUSMShared(N).memset_async(1)
+    event.wait()
+    assert event.sycl_event.execution_status is dpctl.event_status_type.complete
+    queue.submit_barrier([event.sycl_event]).wait()
+
+
+def test_what_is_in_an_in_order_queue_comes_first(queue, theirs):
+    ordered = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device, property="in_order")
+    source, destination = theirs
+    x = zeusm.memory.MemoryUSMShared(destination, queue=ordered)
+    memoryview(source)[-1] = 6
+    memoryview(destination)[-1] = 0
+    back = bytearray(x.nbytes)
+    copied = ordered.memcpy_async(destination, source, source.nbytes)
+    x.copy_to_host_async(back).wait()
+    assert copied.execution_status is dpctl.event_status_type.complete
+    assert back[-1] == 6
+
+
+@pytest.mark.parametrize("as_source", [False, True])
+def test_what_is_in_an_out_of_order_queue_comes_first(queue, theirs, as_source):
+    source, destination = theirs
+    assert not queue.is_in_order
+    end = zeusm.memory.MemoryUSMShared(destination, queue=queue)[-1:]
+    memoryview(source)[-1] = 6
+    memoryview(destination)[-1] = 0
+    copied = []
+    for _ in range(4):
+        copied = [queue.memcpy_async(destination, source, source.nbytes, copied)]
+    if as_source:
+        back = zeusm.memory.MemoryUSMShared(1)
+        back.copy_from_device_async(end).wait()
+    else:
+        back = bytearray(1)
+        end.copy_to_host_async(back).wait()
+    assert copied[0].execution_status is dpctl.event_status_type.complete
+    assert bytes(back) == b"\6"
+
+
+def test_between_contexts(memory_class, busy):
+    device = zeusm.memory.MemoryUSMShared(1).sycl_device
+    other = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    size = (9 << 20) + 5
+    x, y = memory_class(size), memory_class(size, queue=other)
+    assert x.sycl_context != y.sycl_context
+    content = np.arange(size, dtype="u4").view("u1")[:size].tobytes()
+    back = bytearray(size)
+    busy()
+    x.copy_from_host_async(content)
+    copied = y.copy_from_device_async(x)
+    # In its turn behind the copy, though of another place.
+    x.memset_async(0)
+    assert not copied.is_complete
+    y.copy_to_host_async(back, depends=copied).wait()
+    assert back == content
+    assert bytes(x) == bytes(size)
+
+
+def test_events_of_another_context(busy):
+    device = zeusm.memory.MemoryUSMShared(1).sycl_device
+    other = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    y = zeusm.memory.MemoryUSMShared(N, queue=other)
+    end = busy()
+    event = y.memset_async(3, depends=end)
+    assert not event.is_complete
+    event.wait()
+    assert end.is_complete
+    assert bytes(y) == b"\x03" * N

@@ -1,0 +1,129 @@
+"""Differences from dpctl in the arguments that are taken."""
+
+import ctypes
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory
+
+N = 4096
+
+
+@pytest.fixture
+def dpctl_class(memory_class):
+    return getattr(dpctl.memory, memory_class.__name__)
+
+
+def test_fills_with_what_is_no_integer(memory_class, dpctl_class):
+    theirs = dpctl_class(N)
+    theirs.memset(1.9)
+    assert theirs.tobytes() == b"\x01" * N
+    for val in (1.0, np.float32(1)):
+        with pytest.raises(TypeError, match="float"):
+            memory_class(N).memset(val)
+
+
+def test_a_size_that_no_machine_has(memory_class, dpctl_class):
+    with pytest.raises(OverflowError):
+        dpctl_class(1 << 63)
+    with pytest.raises(zeusm.memory.USMAllocationError, match=str(1 << 63)):
+        memory_class(1 << 63)
+
+
+def test_filter_strings_name_a_place(memory_class, dpctl_class):
+    with pytest.raises(TypeError):
+        dpctl_class(N, queue="level_zero:gpu")
+    memory = memory_class(N, queue="level_zero:gpu")
+    with pytest.raises(TypeError):
+        dpctl_class(N).get_usm_type("level_zero:gpu")
+    assert memory.get_usm_type("level_zero:gpu") == memory.get_usm_type()
+
+
+def test_no_alignment_is_none_too(memory_class, dpctl_class):
+    with pytest.raises(TypeError):
+        dpctl_class(N, alignment=None)
+    assert memory_class(N, alignment=None).nbytes == N
+
+
+def test_the_dictionary_has_an_offset(memory_class, dpctl_class):
+    ours = memory_class(N).__sycl_usm_array_interface__
+    theirs = dpctl_class(N).__sycl_usm_array_interface__
+    assert set(ours) - set(theirs) == {"offset"}
+    assert set(theirs) - set(ours) == set()
+    assert ours["offset"] == 0
+
+
+@pytest.mark.parametrize("package", [dpctl.memory, zeusm.memory], ids=["dpctl", "zeusm"])
+class TestTheSame:
+    """What is like dpctl's, where it is easily otherwise."""
+
+    @pytest.fixture
+    def made(self, package, memory_class):
+        return getattr(package, memory_class.__name__)
+
+    def test_a_destination_that_is_read_only(self, made):
+        with pytest.raises(BufferError, match="not writable"):
+            made(N).copy_to_host(bytes(N))
+        read_only = np.zeros(N, "u1")
+        read_only.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only|not writable|not writeable"):
+            made(N).copy_to_host(read_only)
+
+    def test_a_buffer_with_gaps(self, made):
+        with pytest.raises(BufferError, match="contiguous"):
+            made(N).copy_to_host(memoryview(bytearray(2 * N))[::2])
+        with pytest.raises(ValueError, match="contiguous"):
+            made(N).copy_from_host(np.zeros(2 * N, "u1")[::2])
+
+    def test_copy_is_an_integer(self, made):
+        memory = made(N)
+        assert made(memory, copy=0)._pointer == memory._pointer
+        assert made(memory, copy=1).nbytes == N
+        for copy in (None, "yes"):
+            with pytest.raises(TypeError, match="integer"):
+                made(memory, copy=copy)
+
+    def test_a_fill_with_nothing(self, made):
+        with pytest.raises(TypeError, match="integer"):
+            made(N).memset(None)
+
+    @pytest.mark.parametrize(
+        "items",
+        [
+            np.array([None] * N, object),
+            np.zeros(N, [("name", "i8"), ("y", "O")]),
+            (ctypes.py_object * N)(),
+            (ctypes.c_void_p * N)(),
+            (ctypes.c_char_p * N)(),
+            (ctypes.POINTER(ctypes.c_int) * N)(),
+            (ctypes.CFUNCTYPE(None) * N)(),
+        ],
+        ids=["objects", "records", "py_object", "void *", "char *", "int *", "function"],
+    )
+    def test_items_that_refer_to_others(self, made, items):
+        with pytest.raises(ValueError, match="(?i)buffer|format|references"):
+            made(N).copy_to_host(items)
+        with pytest.raises(ValueError, match="(?i)buffer|format|references"):
+            made(N).copy_from_host(items)
+
+
+def test_asynchronous_copies_refuse_references_too(memory_class):
+    objects = np.array([None] * N, object)
+    memory = memory_class(8 * N)
+    for copy in (memory.copy_to_host_async, memory.copy_from_host_async):
+        with pytest.raises(ValueError, match="references"):
+            copy(objects)
+    assert objects[0] is None
+
+
+def test_items_without_a_format_are_copied(memory_class):
+    """NumPy has no buffer format for dates."""
+    dates = np.array(["2026-01-01", "2027-01-01"], "M8[s]")
+    memory = memory_class(16)
+    memory.copy_from_host(dates)
+    assert memory.copy_to_host(np.zeros(2, "M8[s]")).tolist() == dates.tolist()
+    with pytest.raises(ValueError, match="buffer"):
+        memory.copy_from_host(np.zeros(1, [("when", "M8[s]"), ("what", "O")]))

@@ -1,0 +1,171 @@
+"""DLPack import: what is imported in place, and which capsules are refused."""
+
+import contextlib
+import ctypes
+import re
+
+import dpctl
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory
+from arrays import numbers
+from conftest import CLASSES
+from dlpack_abi import (
+    CPU,
+    CUDA,
+    IS_COPIED,
+    ONEAPI,
+    READ_ONLY,
+    DataType,
+    Device,
+    Exporter,
+    Unversioned,
+    api,
+)
+
+pytestmark = pytest.mark.usefixtures("forget_exporters")
+
+
+class TestImport:
+    def test_in_place(self, array):
+        taken = zeusm.from_dlpack(array[1:, ::2])
+        assert (taken.shape, taken.strides) == ((3, 3), (6, 2))
+        assert taken._pointer == array[1:]._pointer
+        assert (taken.usm_type, taken.sycl_context) == (array.usm_type, array.sycl_context)
+        assert type(taken.base) is CLASSES[array.usm_type]
+        assert not taken.readonly
+
+    def test_the_keywords_of_the_request(self, array):
+        for keywords in {}, {"copy": False}:
+            exporter = Exporter(array)
+            zeusm.from_dlpack(exporter, **keywords)
+            assert exporter.keywords.pop("stream").sycl_context == array.sycl_context
+            assert exporter.keywords == {"max_version": (1, 0)} | keywords
+            exporter = Exporter(numbers(3), dl_device=(CPU, 0))
+            with contextlib.suppress(BufferError):
+                zeusm.from_dlpack(exporter, **keywords)
+            assert exporter.keywords == {"max_version": (1, 0)} | keywords
+
+    def test_kernels_are_waited_for(self):
+        dpnp = pytest.importorskip("dpnp")
+        device = dpctl.SyclDevice("level_zero:gpu")
+        for queue in dpctl.SyclQueue(device), dpctl.SyclQueue(device, property="in_order"):
+            for size in 10, 10**6:
+                theirs = dpnp.full(size, 3, dtype="int32", sycl_queue=queue) * 5
+                assert (zeusm.from_dlpack(theirs).copy_to_host() == 15).all()
+                theirs = dpnp.full(size, 3, dtype="int32", sycl_queue=queue) * 7
+                assert (zeusm.as_usm_array(theirs).copy_to_host() == 21).all()
+                theirs = dpnp.full(size, 3, dtype="int32", sycl_queue=queue) * 9
+                taken = zeusm.memory.as_usm_memory(theirs)
+                assert (taken.copy_to_host().view("int32") == 27).all()
+
+    def test_read_only_is_kept(self, array):
+        assert zeusm.from_dlpack(Exporter(array, flags=READ_ONLY)).readonly
+        assert not zeusm.from_dlpack(Exporter(array, flags=IS_COPIED)).readonly
+
+    def test_exporters_from_before_versions(self, array):
+        class Old(Exporter):
+            def __dlpack__(self, stream=None):
+                return self.capsule
+
+        assert zeusm.from_dlpack(Old(array, Unversioned))._pointer == array._pointer
+
+    def test_offsets_and_missing_strides(self, array):
+        exporter = Exporter(array[1:], strides=None, byte_offset=8)
+        exporter.structure.tensor.data = array._pointer
+        exporter.structure.tensor.ndim = 1
+        taken = zeusm.from_dlpack(exporter)
+        assert taken.copy_to_host().tolist() == [3, 4, 5]
+        exporter = Exporter(array[:1, :2], dtype=DataType(1, 8, 1), byte_offset=5)
+        assert zeusm.from_dlpack(exporter)._pointer == array._pointer + 5
+        exporter = Exporter(array[:1, :2], dtype=DataType(1, 16, 1), byte_offset=5)
+        assert zeusm.from_dlpack(exporter)._pointer == array._pointer + 5
+
+    def test_no_elements(self, array):
+        for data in None, array._pointer:
+            taken = zeusm.from_dlpack(Exporter(array[:, :0], data=data))
+            assert taken.shape == (4, 0)
+            assert taken.copy_to_host().shape == (4, 0)
+        assert zeusm.from_dlpack(array[:0]).shape == (0, 6)
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"version": (2, 0)}, "DLPack 2.0"),
+            ({"data": None}, "null"),
+            ({"data": 4096}, "not in the default context"),
+            ({"ndim": -1}, "ndim"),
+            ({"ndim": 1000}, "ndim"),
+            ({"shape": None}, "null"),
+            ({"shape": (ctypes.c_int64 * 2)(-1, 6)}, "negative"),
+            ({"shape": (ctypes.c_int64 * 2)(4, 7)}, "touches"),
+            ({"shape": (ctypes.c_int64 * 2)(2**62, 4)}, "any memory"),
+            ({"strides": (ctypes.c_int64 * 2)(2**40, 1)}, "touches"),
+            ({"strides": (ctypes.c_int64 * 2)(-6, 1)}, "touches"),
+            ({"byte_offset": 4}, "touches"),
+            ({"byte_offset": 2**64 - 4}, "reach"),
+            ({"dtype": DataType(0, 32, 4)}, "4 lanes"),
+            ({"dtype": DataType(0, 32, 0)}, "0 lanes"),
+            ({"dtype": DataType(0, 4, 1)}, "4 bits"),
+            ({"dtype": DataType(4, 16, 1)}, "type code 4"),
+            ({"dtype": DataType(3, 64, 1)}, "type code 3"),
+            ({"dtype": DataType(2, 128, 1)}, "not supported"),
+            ({"device": Device(CUDA, 0)}, "kDLCUDA"),
+            ({"device": Device(99, 0)}, "(99, 0)"),
+            ({"device": Device(ONEAPI, 99)}, "no SYCL device 99"),
+            ({"device": Device(ONEAPI, -1)}, "no SYCL device -1"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+    )
+    def test_bad_tensors_stay_their_producers(self, array, fields, message):
+        exporter = Exporter(array, **fields)
+        with pytest.raises(BufferError, match=re.escape(message)):
+            zeusm.from_dlpack(exporter)
+        assert api.PyCapsule_GetName(exporter.capsule) == b"dltensor_versioned"
+        assert exporter.deleted == 0
+
+    def test_bad_capsules(self, array):
+        for name in b"tensor", b"dltensor2", None:
+            exporter = Exporter(array)
+            api.PyCapsule_SetName(exporter.capsule, name)
+            with pytest.raises(TypeError, match="capsule"):
+                zeusm.from_dlpack(exporter)
+        exporter.capsule = 5
+        with pytest.raises(TypeError, match="capsule"):
+            zeusm.from_dlpack(exporter)
+        for wrong in 5, "dltensor", exporter.structure:
+            with pytest.raises(TypeError, match="__dlpack__"):
+                zeusm.from_dlpack(wrong)
+
+    def test_an_exporters_own_error_propagates(self):
+        class Broken:
+            def __dlpack__(self, **_):
+                raise RuntimeError("out of ideas")
+
+            def __dlpack_device__(self):
+                return (ONEAPI, 0)
+
+        with pytest.raises(RuntimeError, match="out of ideas"):
+            zeusm.from_dlpack(Broken())
+
+    def test_other_devices_are_asked_for_the_host(self):
+        exporter = Exporter(numbers(4), dl_device=(CPU, 0))
+        exporter.dl_device = (CUDA, 0)
+        assert zeusm.from_dlpack(exporter).copy_to_host().tolist() == [1, 2, 3, 4]
+        assert exporter.keywords["dl_device"] == (CPU, 0)
+
+    def test_to_another_context(self, array):
+        queue = dpctl.SyclQueue(dpctl.SyclContext([array.sycl_device]), array.sycl_device)
+        moved = zeusm.from_dlpack(array.T, device=queue)
+        assert moved.sycl_context == queue.sycl_context != array.sycl_context
+        np.testing.assert_array_equal(moved.copy_to_host(), numbers((4, 6)).T)
+        with pytest.raises(BufferError, match="copy"):
+            zeusm.from_dlpack(array, device=queue, copy=False)
+        device = array.__dlpack_device__()
+        assert zeusm.from_dlpack(array, device=device, copy=False)._pointer == array._pointer
+        assert zeusm.from_dlpack(array, device=device, copy=True)._pointer != array._pointer
+        with pytest.raises(ValueError, match="kDLCPU"):
+            zeusm.from_dlpack(array, device=(CPU, 0))
+        with pytest.raises(BufferError, match="no SYCL device"):
+            zeusm.from_dlpack(array, device=(ONEAPI, 99))
