@@ -258,6 +258,14 @@ $(INTEL_VENV)/.zeusm: $(INTEL_VENV)/.requirements dist/.built
 test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over a simulated GPU (root; not in `test`)
 	tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
 
+.PHONY: bench-intel
+bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Costs on the host with Intel's own driver, over a simulated GPU
+	@for machine in $(INTEL_MACHINES); do \
+		$(XE_SIM) $(INTEL_ROOT) $$machine --bind $(CURDIR) -- env -i PATH=/usr/bin:/bin HOME=/root \
+			ZEUSM_BENCH_ROUNDS=5 $(INTEL_VENV:$(INTEL_ROOT)%=%)/bin/python $(CURDIR)/benches/run.py --processes 1 \
+			--output $(TARGET)/bench-intel/$$machine memory || exit 1; \
+	done
+
 .PHONY: bench bench-quick
 bench bench-quick: venvs $(VENV_FIGURE)/.requirements
 bench bench-quick: export ZEUSM_UMF_LIBRARY := $(CURDIR)/$(VENV)/lib/libumf.so.1

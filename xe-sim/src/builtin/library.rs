@@ -1,5 +1,6 @@
 //! The kernels in the driver's library: ELF files of their own ("zebin"), one for each module and each model of GPU.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use super::KernelError;
 use super::info::Info;
 use super::kernels::{self, Operation};
+use super::programs;
 use crate::memory::AddressSpace;
 
 /// The library's name starts with this.
@@ -38,7 +40,7 @@ pub(super) struct Kernel {
 }
 
 /// The code in the GPU's memory from one address on.
-struct Code<'a> {
+pub(super) struct Code<'a> {
     space: &'a AddressSpace,
     at: u64,
     /// Its first bytes, for a quick look.
@@ -66,8 +68,22 @@ pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, Kerne
     if let Some(kernel) = known.iter().find(|kernel| code.is(&kernel.code)) {
         return Ok(Arc::clone(kernel));
     }
+    // Looked for once: both searches take long.
+    static FOREIGN: Mutex<BTreeMap<[u8; BEGIN], String>> = Mutex::new(BTreeMap::new());
+    let mut foreign = FOREIGN.lock();
+    let unknown = |name: &String| {
+        let name = name.clone();
+        KernelError::Unknown { at, name }
+    };
+    if let Some(name) = foreign.get(&begin) {
+        return Err(unknown(name));
+    }
     let library = driver()?;
-    let kernel = Arc::new(find(&library, &code).unwrap_or(Err(KernelError::Unknown(at)))?);
+    let Some(found) = find(&library, &code) else {
+        let name = programs::name(&code).unwrap_or_else(|| "of no name".to_owned());
+        return Err(unknown(foreign.entry(begin).or_insert(name)));
+    };
+    let kernel = Arc::new(found?);
     known.push(Arc::clone(&kernel));
     Ok(kernel)
 }
@@ -89,15 +105,30 @@ fn driver() -> io::Result<Vec<u8>> {
 
 /// Goes through the library's modules until one holds this code.
 fn find(library: &[u8], code: &Code<'_>) -> Option<Result<Kernel, KernelError>> {
-    memmem::find_iter(library, &elf::ELFMAG)
-        .skip(1)
-        .find_map(|at| find_in_module(&library[at..], code).ok().flatten())
+    modules(library).find_map(|module| {
+        let found = find_in_module(module, code).ok().flatten()?;
+        let table = String::from_utf8_lossy(found.table);
+        Some(describe(&found.name, found.code, &table))
+    })
 }
 
-fn find_in_module(
-    module: &[u8],
+/// What may be modules in these bytes: each place at which an ELF file begins.
+pub(super) fn modules(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    memmem::find_iter(bytes, &elf::ELFMAG).map(|at| &bytes[at..])
+}
+
+/// A kernel in a module.
+pub(super) struct Found<'a> {
+    pub(super) name: String,
+    /// From where the driver starts it.
+    code: &'a [u8],
+    table: &'a [u8],
+}
+
+pub(super) fn find_in_module<'a>(
+    module: &'a [u8],
     code: &Code<'_>,
-) -> object::read::Result<Option<Result<Kernel, KernelError>>> {
+) -> object::read::Result<Option<Found<'a>>> {
     let header = FileHeader64::<Endianness>::parse(module)?;
     let endian = header.endian()?;
     if header.e_machine(endian) != MACHINE {
@@ -120,8 +151,11 @@ fn find_in_module(
         let Some((_, table)) = sections.section_by_name(endian, TABLE.as_bytes()) else {
             continue;
         };
-        let table = String::from_utf8_lossy(table.data(endian, module)?);
-        return Ok(Some(describe(name, &text[start..], &table)));
+        return Ok(Some(Found {
+            name: name.to_owned(),
+            code: &text[start..],
+            table: table.data(endian, module)?,
+        }));
     }
     Ok(None)
 }

@@ -5,6 +5,7 @@
 mod info;
 mod kernels;
 mod library;
+mod programs;
 mod skipped;
 mod walker;
 
@@ -19,8 +20,10 @@ use crate::memory::PageFault;
 pub(crate) enum KernelError {
     #[error(transparent)]
     Fault(#[from] PageFault),
-    #[error("the kernel at {0:#x} is none of the driver's own: no execution unit is simulated")]
-    Unknown(u64),
+    #[error(
+        "the kernel {name} at {at:#x} is none of the driver's own: no execution unit is simulated"
+    )]
+    Unknown { at: u64, name: String },
     #[error("the driver's own kernel {0} is not simulated")]
     NotSimulated(String),
     #[error("the driver's library cannot be read: {0}")]

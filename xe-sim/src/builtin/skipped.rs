@@ -21,10 +21,10 @@ pub(super) fn skips() -> bool {
     })
 }
 
-pub(super) fn note(at: u64) {
-    say(format_args!("the kernel at {at:#x} is skipped"));
+pub(super) fn note(at: u64, name: &str) {
+    say(format_args!("the kernel {name} at {at:#x} is skipped"));
     let file = OpenOptions::new().append(true).create(true).open(FILE);
-    let noted = file.and_then(|mut file| writeln!(file, "{} {at:#x}", process::id()));
+    let noted = file.and_then(|mut file| writeln!(file, "{} {at:#x} {name}", process::id()));
     if let Err(error) = noted {
         not_simulated(format_args!("a note in {FILE}: {error}"));
     }

@@ -79,8 +79,8 @@ pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Resul
     // The interface descriptor begins at dword 19, with the address of the code.
     let code_at = bases.instruction + u64::from(dwords[19] & !63);
     let kernel = match library::kernel(space, code_at) {
-        Err(KernelError::Unknown(at)) if skipped::skips() => {
-            skipped::note(at);
+        Err(KernelError::Unknown { at, name }) if skipped::skips() => {
+            skipped::note(at, &name);
             return Ok(());
         }
         known => known?,

@@ -1,0 +1,53 @@
+//! The names of users' kernels: the driver keeps each module that it was given, or has compiled, in the process's memory,
+//! in the same format as its own.
+
+use std::fs;
+
+use super::library::{Code, find_in_module, modules};
+use crate::memory::read_user;
+
+/// Mappings beyond this size are data, not modules.
+const LARGEST: u64 = 256 << 20;
+
+/// The name of the kernel with this code, if its module is found in the process's own memory.
+pub(super) fn name(code: &Code<'_>) -> Option<String> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines()
+        .filter_map(private)
+        .find_map(|(start, length)| {
+            let mut bytes = vec![0; length];
+            // What is gone by now holds no module.
+            if !read_user(start, &mut bytes) {
+                return None;
+            }
+            modules(&bytes).find_map(|module| Some(find_in_module(module, code).ok()??.name))
+        })
+}
+
+/// Where a line's mapping begins and how long it is, if it is memory of the program's own that can be written to.
+fn private(line: &str) -> Option<(u64, usize)> {
+    let mut fields = line.split_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    if !fields.next()?.starts_with("rw-p") || fields.nth(2)? != "0" {
+        return None;
+    }
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let (start, end) = (number(start)?, number(end)?);
+    (end - start <= LARGEST).then_some((start, (end - start) as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::private;
+
+    #[test]
+    fn only_the_programs_own_memory_counts() {
+        let line = |rest| format!("7f0000000000-7f0000002000 {rest}");
+        assert_eq!(
+            private(&line("rw-p 00000000 00:00 0")),
+            Some((0x7f00_0000_0000, 0x2000))
+        );
+        assert_eq!(private(&line("r--p 00000000 00:00 0")), None);
+        assert_eq!(private(&line("rw-p 00000000 08:01 42 /usr/lib/a.so")), None);
+    }
+}
