@@ -126,7 +126,7 @@ def test_a_small_bar_is_named(program, tmp_path):
 # What the driver does not survive: a request that fails for good while it moves shared memory in a page fault or before a
 # copy. The process ends inside the driver, in the function named.
 DIES = "cpu_page_fault_memory_manager.cpp"
-FOR_GOOD = {"DRM_IOCTL_XE_VM_BIND", "DRM_IOCTL_XE_EXEC", "DRM_IOCTL_XE_WAIT_USER_FENCE"}
+FOR_GOOD = {"DRM_IOCTL_XE_VM_BIND", "DRM_IOCTL_XE_EXEC"}
 # The driver takes shared memory whose mapping failed for moved.
 LOSES = "DRM_IOCTL_XE_GEM_MMAP_OFFSET:ENOMEM:2:1"
 
