@@ -1,6 +1,6 @@
-"""Measures peers side by side: their rounds alternate, so that whatever the machine does hits all of them.
+"""Compares peers in alternating rounds, so that noise of the machine affects all of them alike.
 
-A program that measures prints a record for each figure, as a line of JSON; run.py reads them.
+A benchmark prints one JSON record per figure and line, which run.py reads.
 """
 
 import json
@@ -8,18 +8,18 @@ import os
 import statistics
 import time
 
-# A run to see whether it works needs few.
+# The tests set fewer rounds.
 ROUNDS = int(os.environ.get("ZEUSM_BENCH_ROUNDS", "11"))
 
 
 def report(group, name, unit, values):
-    """Prints the figure `name` of `group`: a value for each peer."""
+    """Prints the figure `name` of `group`, with a value for each peer."""
     record = {"group": group, "name": name, "unit": unit, "values": values}
     print(json.dumps(record, ensure_ascii=False), flush=True)
 
 
 def seconds(function, repeat):
-    """The time of one call, from `repeat` of them in a row."""
+    """The mean time of one call over `repeat` calls."""
     start = time.perf_counter()
     for _ in range(repeat):
         function()
@@ -27,18 +27,18 @@ def seconds(function, repeat):
 
 
 def compare(group, name, functions, budget=0.01):
-    """Reports the median time of each function, by its peer's name, from rounds of `budget` seconds or one call."""
+    """Reports the median time of each peer's function over rounds of `budget` seconds, or of one call if that is longer."""
     once, repeat = {}, {}
     for peer, function in functions.items():
         function()
         once[peer] = seconds(function, 3)
         repeat[peer] = max(1, int(budget / max(once[peer], 1e-9)))
     if min(once.values()) > budget / 20:
-        # What goes through much memory finds the caches as the peer before left them: as many calls of each, then.
+        # Functions over large memory depend on the caches that the previous peer left, so each gets as many calls.
         repeat = dict.fromkeys(repeat, max(repeat.values()))
     times = {peer: [] for peer in functions}
     order = list(functions)
-    # What takes much longer than its budget has few rounds.
+    # Functions that exceed the budget get fewer rounds.
     rounds = ROUNDS if max(repeat.values()) > 1 else (ROUNDS + 1) // 2
     for _ in range(rounds):
         for peer in order:
@@ -48,7 +48,7 @@ def compare(group, name, functions, budget=0.01):
 
 
 def size_name(size):
-    """As in "64 MiB"."""
+    """A size with its unit, such as "64 MiB"."""
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size} {unit}"

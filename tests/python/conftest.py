@@ -1,4 +1,4 @@
-"""What the Python tests share: the three classes, and new interpreters to run programs in."""
+"""Shared fixtures of the Python tests: the three classes, and new interpreters that run programs."""
 
 import gc
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-# zeusm comes first, as in a user's program: on a machine without a GPU it brings the runtime that
-# dpctl then finds.
+# zeusm is imported before dpctl, as in a user's program: on a machine without a GPU it loads the runtime
+# that dpctl uses.
 import zeusm.memory
 from arrays import numbers
 from dlpack_abi import Exporter
@@ -26,7 +26,7 @@ CLASSES = {
 
 @pytest.fixture(params=CLASSES)
 def usm_type(request):
-    """Each USM kind in turn, as dpctl spells it."""
+    """Each USM kind, by dpctl's name."""
     return request.param
 
 
@@ -38,16 +38,16 @@ def memory_class(usm_type):
 
 @pytest.fixture(params=["shared", "host"])
 def host_class(request):
-    """The classes whose memory the host may touch."""
+    """The classes of host-accessible memory."""
     return CLASSES[request.param]
 
 
-# Intel's OpenCL runtime of 2024.2 says so on processors that are newer than itself.
+# Intel's OpenCL runtime of 2024.2 prints this on processors that are newer than itself.
 UNKNOWN_PROCESSOR = "SYCL CPU RT Warning: Unknown host CPU.\n"
 
 
 class Fresh:
-    """Runs programs in new interpreters whose environment holds nothing but what is asked for."""
+    """Runs programs in new interpreters with an environment of only the given variables."""
 
     def __init__(self, prefix=()):
         self.prefix = list(prefix)
@@ -57,12 +57,12 @@ class Fresh:
         return self.run("-c", program, *arguments, env=env, fails=fails, crashes=crashes)
 
     def run(self, *arguments, env=None, fails=False, crashes=False):
-        # dpctl 0.17 cannot be imported at all without this one.
+        # dpctl 0.17 cannot be imported without this variable.
         needed = {name: os.environ[name] for name in ["LD_LIBRARY_PATH"] if name in os.environ}
         result = subprocess.run(
             [*self.prefix, sys.executable, *map(str, arguments)],
             env=needed | (env or {}),
-            cwd="/",  # Nothing may be found by a path into the source tree.
+            cwd="/",  # Relative paths must not find files of the source tree.
             capture_output=True,
             text=True,
             timeout=600,
@@ -70,7 +70,7 @@ class Fresh:
         )
         result.stderr = result.stderr.replace(UNKNOWN_PROCESSOR, "")
         told = f"exit {result.returncode}\n{result.stdout}\n{result.stderr}"
-        # A signal is a crash, never one of the ways to fail.
+        # A termination by a signal is a crash, not a failure.
         assert (result.returncode < 0) == crashes, told
         assert (result.returncode > 0) == fails, told
         return result
@@ -78,14 +78,14 @@ class Fresh:
 
 @pytest.fixture(scope="session")
 def fresh():
-    """Programs on this machine as it is."""
+    """Runs programs on this machine as it is."""
     return Fresh()
 
 
 @pytest.fixture(scope="session")
 def stand_in(tmp_path_factory):
-    """Builds a library of C functions that stands between the CPU runtime and all who call it, to be named in
-    ZEUSM_RUNTIME: its functions have the runtime's names, and find the runtime's by `RTLD_NEXT`."""
+    """Builds a library of C functions that is interposed between the CPU runtime and its callers by ZEUSM_RUNTIME. Its
+    functions have the names of the runtime's, and find those by `RTLD_NEXT`."""
     name, behind = b"libze_loader.so.1", b"libze_behind.so.1"
 
     def build(source):
@@ -111,23 +111,23 @@ def stand_in(tmp_path_factory):
 
 @pytest.fixture
 def fresh_without_level_zero(tmp_path):
-    """Programs on this machine as if it had no Level Zero package."""
+    """Runs programs on this machine with the Level Zero packages hidden."""
     hide = ["unshare", "--map-root-user", "--mount", "sh", ROOT / "tools/hide_level_zero.sh"]
     prefix = [*map(str, hide), str(tmp_path)]
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("mount namespaces are forbidden here, so the system's loader cannot be hidden")
+        pytest.skip("mount namespaces are not permitted, so the system's loader cannot be hidden")
     return Fresh(prefix)
 
 
 @pytest.fixture(scope="module")
 def large():
-    """Memory that takes a while to fill."""
+    """Memory large enough for a fill to stay in flight."""
     return zeusm.memory.MemoryUSMDevice(256 << 20)
 
 
 @pytest.fixture
 def busy(large):
-    """Submits long fills to the default queue, and returns the completion of the last."""
+    """Submits long fills to the default queue, and returns the event of the last one."""
 
     def submit():
         for value in range(5):
@@ -141,13 +141,13 @@ def busy(large):
 
 @pytest.fixture
 def array(usm_type):
-    """A matrix of each kind."""
+    """A matrix in memory of each kind."""
     return zeusm.asarray(numbers((4, 6)), usm_type=usm_type)
 
 
 @pytest.fixture
 def forget_exporters():
-    """Frees the structures of all exporters after the test, once nothing imported from them is left."""
+    """Frees the structures of all exporters after the test, when no import refers to them."""
     yield
     if Exporter.alive:
         gc.collect()

@@ -1,4 +1,4 @@
-"""The other process of test_model.py: it has memory, and opens handles."""
+"""The peer process of test_model.py, which exports its memory and opens handles."""
 
 import multiprocessing
 
@@ -8,7 +8,7 @@ CLASSES = {"device": zm.MemoryUSMDevice, "shared": zm.MemoryUSMShared, "host": z
 
 
 def serve(pipe):
-    """Answers one request after the other: a method's name and its arguments."""
+    """Serves requests one after another: the name of a method and its arguments."""
     side = Side()
     while True:
         name, arguments = pipe.recv()
@@ -16,24 +16,24 @@ def serve(pipe):
 
 
 class Side:
-    """What the other process does."""
+    """The methods of the peer process."""
 
     def __init__(self):
         self.memories = []
 
     def allocate(self, kind, size, val):
-        """Makes memory, and answers its number and handle."""
+        """Allocates memory; returns its number and its handle."""
         memory = CLASSES[kind](size)
         memory.memset(val)
         self.memories.append((memory, memory.ipc_handle()))
         return len(self.memories) - 1, bytes(self.memories[-1][1])
 
     def read(self, number, val):
-        """Answers what its own memory has, and then may fill it."""
+        """Reads its own memory, and may fill it after that."""
         return changed(self.memories[number][0], val)
 
     def use(self, handle, val):
-        """The same for memory by its handle."""
+        """Reads the memory of a handle, and may fill it after that."""
         with zm.IPCMemoryHandle.open(handle) as memory:
             return changed(memory, val)
 
@@ -46,7 +46,7 @@ def changed(memory, val):
 
 
 class Peer:
-    """That process as the model sees it, which ends with the interpreter."""
+    """The model's proxy of the peer process, which exits with the interpreter."""
 
     def __init__(self):
         context = multiprocessing.get_context("spawn")
@@ -60,5 +60,5 @@ class Peer:
 
     def ask(self, name, arguments):
         self.pipe.send((name, arguments))
-        assert self.pipe.poll(60), f"{name} takes the other process more than a minute"
+        assert self.pipe.poll(60), f"{name} took the peer process more than a minute"
         return self.pipe.recv()

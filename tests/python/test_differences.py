@@ -1,4 +1,4 @@
-"""Where zeusm does otherwise than dpctl: each row of docs/dpctl.md, on both packages."""
+"""Differences between zeusm and dpctl: each row of docs/dpctl.md, tested on both packages."""
 
 import array
 import ctypes
@@ -23,7 +23,7 @@ def dpctl_class(memory_class):
 
 
 class Described:
-    """Memory under another description."""
+    """Memory whose interface has some fields replaced."""
 
     def __init__(self, memory, **fields):
         self.memory, self.fields = memory, fields
@@ -64,7 +64,7 @@ class TestAlignment:
 
 
 class TestExtent:
-    """dpctl's object claims what is not there; nothing in this process must touch it."""
+    """dpctl's object has a size beyond its allocation, so the tests access it in new processes only."""
 
     @pytest.mark.parametrize(
         ("fields", "claimed", "told"),
@@ -88,7 +88,7 @@ class TestExtent:
             zeusm.memory.as_usm_memory(Described(memory_class(N), **fields))
 
     PROGRAM = """
-import zeusm  # First in either case, for its runtime.
+import zeusm  # Imported first for its runtime.
 import {package}.memory as package
 import numpy
 
@@ -127,8 +127,8 @@ except ValueError as error:
 
 
 def test_more_than_there_is_to_copy(fresh, usm_type):
-    """A 64-byte allocation that is described as 4096 bytes: zeusm does not take it, so nothing of it can be copied.
-    What becomes of a copy that fails all the same is in test_driver.py."""
+    """zeusm rejects a 64-byte allocation that is described as 4096 bytes, so no copy can exceed it.
+    test_driver.py tests copies that fail in the driver."""
     fresh(
         f"""
         import zeusm.memory, dpctl.memory
@@ -147,7 +147,7 @@ def test_more_than_there_is_to_copy(fresh, usm_type):
         host = bytearray(b"\\xff" * 4096)
         theirs.copy_to_host(host)
         theirs.copy_from_host(b"\\1" * 4096)
-        # Nothing was copied, and nothing said.
+        # Nothing was copied, and no error was raised.
         assert host == b"\\xff" * 4096 and bytes(small) == b"\\3" * 64
         for owner in small, zeusm.memory.MemoryUSM{usm_type.title()}(64):
             for take in (
@@ -160,9 +160,9 @@ def test_more_than_there_is_to_copy(fresh, usm_type):
                 except ValueError as error:
                     assert "4096" in str(error), error
                 else:
-                    raise AssertionError("taken")
+                    raise AssertionError("the wrong size was accepted")
         """,
-        # Else SYCL puts small allocations beside each other, and the copy finds their neighbours.
+        # SYCL's pool would place small allocations side by side, and the copy would reach a neighbour.
         env={"UR_L0_DISABLE_USM_ALLOCATOR": "1", "SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR": "1"},
     )
 
@@ -208,7 +208,7 @@ def test_memset(memory_class, dpctl_class, value, sets):
 
 
 def test_read_only(host_class):
-    """Which value says so is dpctl's documentation's; its objects forget either."""
+    """True means read-only, as dpctl documents it. dpctl's objects drop the flag."""
 
     def keeps(package, flag):
         memory = getattr(package, host_class.__name__)(N)
@@ -221,7 +221,7 @@ def test_read_only(host_class):
 
 def test_read_only_is_kept_everywhere(memory_class, usm_type):
     class ReadOnly:
-        """Somebody's memory, marked read-only."""
+        """An exporter of memory that is marked read-only."""
 
         def __init__(self, memory):
             self.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__ | {
@@ -245,11 +245,11 @@ def test_read_only_is_kept_everywhere(memory_class, usm_type):
         assert not np.asarray(array).flags.writeable
         assert array.__array_interface__["data"][1] is True
     copy = memory_class(view, copy=True)
-    copy.memset(1)  # What is new is writable.
+    copy.memset(1)  # A copy is a new allocation, which is writable.
 
 
 class Exporter:
-    """A capsule and the device that it is of."""
+    """An exporter of a given capsule, on the device of an array."""
 
     def __init__(self, capsule, array):
         self.capsule, self.array = capsule, array
@@ -348,7 +348,7 @@ def test_pickling(memory_class, dpctl_class):
 
 
 def test_out_of_band_pickles(host_class):
-    """dpctl's buffer is a NumPy copy, and has to be writable; zeusm's is the memory itself."""
+    """dpctl's buffer is a NumPy copy and has to be writable; zeusm exports the memory in place."""
     for package, in_place in (dpctl.memory, False), (zeusm.memory, True):
         memory = getattr(package, host_class.__name__)(N)
         buffers = []
@@ -365,7 +365,7 @@ def test_out_of_band_pickles(host_class):
 
 
 def test_copies_between_contexts(fresh):
-    """dpctl's go through a host array of the full size."""
+    """dpctl stages such a copy in a host array of the full size."""
     fresh(
         """
         import zeusm.memory, dpctl.memory, dpctl
@@ -383,7 +383,7 @@ def test_copies_between_contexts(fresh):
             y.memset(2)
             before = figure("VmRSS")
             with open("/proc/self/clear_refs", "w") as reset:
-                reset.write("5")  # The peak begins anew.
+                reset.write("5")  # Resets the peak.
             y.copy_from_device(x)
             peak = figure("VmHWM")
             assert y.copy_to_host()[-1] == 1

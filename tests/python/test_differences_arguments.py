@@ -1,4 +1,4 @@
-"""Differences from dpctl in the arguments that are taken."""
+"""Differences from dpctl in the accepted arguments."""
 
 import ctypes
 
@@ -58,7 +58,7 @@ def test_the_dictionary_has_an_offset(memory_class, dpctl_class):
 
 @pytest.mark.parametrize("package", [dpctl.memory, zeusm.memory], ids=["dpctl", "zeusm"])
 class TestTheSame:
-    """What is like dpctl's, where it is easily otherwise."""
+    """Cases in which zeusm equals dpctl although a difference would be easy to introduce."""
 
     @pytest.fixture
     def made(self, package, memory_class):

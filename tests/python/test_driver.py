@@ -1,4 +1,4 @@
-"""Drivers that refuse or take long: a library in the runtime's place that stands between it and everybody else."""
+"""Drivers that fail or are slow, simulated by a library that is interposed between the runtime and its callers."""
 
 import os
 import shlex
@@ -17,15 +17,15 @@ SOURCE = r"""
 #include <string.h>
 #include <unistd.h>
 
-/* What copies and fills answer, when that is not 0; how long they take to be submitted; a number for others to count
-   up, and by how much they did meanwhile. */
+/* The result of copies and fills, if not 0; the duration of a submission; a counter that another thread increments, and
+   by how much it grew during a submission. */
 int shim_answer;
-/* Whether the device is lost: what waits for it answers so. */
+/* Whether the device is lost, which each wait then returns. */
 int shim_lost;
 int shim_milliseconds;
 volatile int shim_counted;
 int shim_meanwhile;
-/* How many waits for an event are refused before one is not. */
+/* How many waits for an event fail before one succeeds. */
 int shim_refusals;
 
 typedef int copy(void *, void *, const void *, size_t, void *, uint32_t, void **);
@@ -68,7 +68,7 @@ int zeDeviceGetProperties(void *device, char *properties)
     return answer;
 }
 
-/* Whether pointers are looked up for the whole driver, in all contexts that there are. */
+/* Whether pointers are looked up in all contexts of the driver. */
 int shim_driver_wide;
 static void *contexts[64];
 static int context_count;
@@ -90,7 +90,7 @@ int zeContextCreateEx(void *driver, const void *description, uint32_t count, voi
     return answer;
 }
 
-/* The first of the contexts that knows the pointer. */
+/* The first context that has the pointer. */
 static void *context_of(void *context, const void *pointer)
 {
     typedef int range(void *, const void *, void **, size_t *);
@@ -115,7 +115,7 @@ int zeMemGetAddressRange(void *context, const void *pointer, void **base, size_t
         context_of(context, pointer), pointer, base, size);
 }
 
-/* Sizes beyond all memory are not checked. */
+/* Aborts for sizes beyond any memory, as a driver that does not check them. */
 #define ALLOCATING(name, parameters, ...)                                                      \
     int name parameters                                                                        \
     {                                                                                          \
@@ -138,7 +138,6 @@ ALLOCATING(zeMemAllocShared,
     {                                                                                          \
         return shim_lost ? LOST : ((int (*)(void *, uint64_t))behind(#name))(object, limit);   \
     }
-/* How many waits for an event are refused, the first time. */
 #define OUT_OF_HOST_MEMORY 0x70000002
 int zeEventHostSynchronize(void *event, uint64_t limit)
 {
@@ -168,19 +167,19 @@ TABLE(zeGetContextProcAddrTable, table[0] = zeContextCreate,
 TABLE(zeGetMemProcAddrTable, table[4] = zeMemGetAllocProperties, table[5] = zeMemGetAddressRange)
 TABLE(zeGetFenceProcAddrTable, table[2] = zeFenceHostSynchronize)
 
-/* SYCL takes the functions from a table. */
+/* SYCL gets the functions from a table. */
 TABLE(zeGetCommandListProcAddrTable, table[8] = zeCommandListAppendMemoryCopy,
       table[9] = zeCommandListAppendMemoryFill,
       version >= 0x10006 ? table[28] = zeCommandListHostSynchronize : 0)
 """
-# Smaller ones zeusm does not let go of the lock for, and the host does them by itself where it may look at the memory.
+# zeusm keeps the GIL during smaller operations, and performs them on the host where the memory is host-accessible.
 SIZE = 1 << 20
 NAME, BEHIND = b"libze_loader.so.1", b"libze_behind.so.1"
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
-    """The library, under the loader's name, with the CPU runtime behind it under another one."""
+    """The library under the loader's name; it links the CPU runtime under another name."""
     folder = tmp_path_factory.mktemp("shim")
     runtime = Path(zeusm.__file__).parent / "lib" / NAME.decode()
     (folder / BEHIND.decode()).write_bytes(runtime.read_bytes().replace(NAME, BEHIND))
@@ -195,7 +194,7 @@ def shim(tmp_path_factory):
 
 @pytest.fixture
 def run(fresh, shim):
-    """Runs a program that has the library as `shim`, and both packages."""
+    """Runs a program with the library as `shim` and both packages imported."""
 
     def run(program, env=None):
         start = f"""
@@ -220,7 +219,7 @@ answer, lost, driver_wide, milliseconds, counted, meanwhile, refusals = (
     ("usm_type", "size"), [("device", 4096), ("device", SIZE), ("shared", SIZE), ("host", SIZE)]
 )
 def test_a_failed_copy_raises(run, usm_type, size):
-    """dpctl's is lost without a word; its memset alone says something."""
+    """dpctl drops the errors of all copies, and reports those of memset only."""
     run(f"""
 def calls(package):
     x, y = (package.MemoryUSM{usm_type.title()}({size}) for _ in range(2))
@@ -258,7 +257,7 @@ for package in dpctl.memory, zeusm.memory:
 
 
 def test_the_gil_is_free_while_work_is_submitted(run, usm_type):
-    """Another thread counts on, which it cannot while dpctl submits."""
+    """Another Python thread runs during zeusm's submissions. dpctl holds the GIL during its own."""
     run(f"""
 def count():
     while True:
@@ -282,7 +281,7 @@ def calls(package):
         yield lambda: type(x)(y, copy=True)
 
 
-sys.setswitchinterval(100)  # The lock changes hands only when somebody lets go of it.
+sys.setswitchinterval(100)  # Threads switch only when the GIL is released.
 threading.Thread(target=count, daemon=True).start()
 for package in dpctl.memory, zeusm.memory:
     for turn, call in enumerate(calls(package)):
@@ -296,7 +295,7 @@ for package in dpctl.memory, zeusm.memory:
 
 @pytest.mark.parametrize("times", [1, 50])
 def test_a_wait_that_fails_ends_after_the_work(run, times):
-    """The host buffer is the caller's again, so the device may not write to it any more."""
+    """The host buffer belongs to the caller after the exception, so the copy must have completed."""
     run(f"""
 size = 64 << 20
 memory = zeusm.memory.MemoryUSMDevice(size)
@@ -304,7 +303,7 @@ memory.memset(3)
 host = bytearray(size)
 before = zeusm.memory.MemoryUSMDevice(256 << 20)
 for value in range(6):
-    before.memset_async(value)  # So that the copy begins late.
+    before.memset_async(value)  # Delays the copy.
 refusals.value = {times}
 try:
     memory.copy_to_host(host)
@@ -322,7 +321,7 @@ assert memory.tobytes() == b"\\4" * size
 
 
 def test_a_device_lost_under_sycls_work_is_an_error(run):
-    """SYCL throws while zeusm waits for its queue, which must not end the process."""
+    """SYCL throws while zeusm waits for its queue, which must not terminate the process."""
     run("""
 import numpy as np
 
@@ -330,7 +329,7 @@ memory = zeusm.memory.MemoryUSMShared(1 << 20)
 queue = dpctl.SyclQueue(memory.sycl_context, memory.sycl_device)
 memory = zeusm.memory.MemoryUSMShared(1 << 20, queue=queue)
 large, source = (dpctl.memory.MemoryUSMShared(1 << 28, queue=queue) for _ in range(2))
-dpctl.memory.as_usm_memory(memory)  # From here on SYCL's queue is waited for.
+dpctl.memory.as_usm_memory(memory)  # An export makes zeusm wait for SYCL's queue.
 for look in memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host, np.asarray:
     event = queue.memcpy_async(large, source, 1 << 28)
     lost.value = 1
@@ -339,7 +338,7 @@ for look in memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host, np.asa
     except RuntimeError as error:
         assert "LOST" in str(error) or "NOT_AVAILABLE" in str(error), error
     else:
-        # NumPy drops the errors of buffers, and takes the memory for an object without one.
+        # NumPy ignores errors of the buffer protocol, and makes an array of the object itself.
         assert look is np.asarray and seen.dtype == object, look
     lost.value = 0
     event.wait()
@@ -348,7 +347,7 @@ for look in memoryview, bytes, zeusm.memory.MemoryUSMShared.copy_to_host, np.asa
 
 @pytest.mark.parametrize("pool", ["1", "0"])
 def test_pointers_that_a_driver_knows_in_all_its_contexts(run, usm_type, pool):
-    """Intel's driver does; zeusm knows which context its own memory is in."""
+    """Intel's driver does; zeusm records the context of its own allocations."""
     run(
         f"""
 class Claim:
@@ -365,14 +364,14 @@ for size in 64, 1 << 24:
     x = zeusm.memory.MemoryUSM{usm_type.title()}(size, queue=queues[0])
     x.memset(7)
     assert zeusm.memory.as_usm_memory(Claim(x, here))._pointer == x._pointer
-    dpctl.memory.as_usm_memory(Claim(x, there))  # The driver knows it.
+    dpctl.memory.as_usm_memory(Claim(x, there))  # The driver accepts it.
     for take in zeusm.memory.as_usm_memory, zeusm.asarray:
         try:
             take(Claim(x, there))
         except ValueError as error:
             assert hex(x._pointer) in str(error) and "context" in str(error), error
         else:
-            raise AssertionError("memory of another context was taken")
+            raise AssertionError("memory of another context was accepted")
     assert x.get_usm_type(there) == "unknown"
     assert x.get_usm_type(here) == {usm_type!r}
     array = zeusm.asarray(x, queue=queues[0])
@@ -387,7 +386,7 @@ for size in 64, 1 << 24:
 
 @pytest.mark.parametrize("pool", ["1", "0"])
 def test_sizes_that_a_driver_does_not_check(run, usm_type, pool):
-    """Intel's driver ends the process where host memory is too large; no driver is asked for what nothing can hold."""
+    """Intel's driver aborts for such sizes of host memory, so zeusm rejects sizes beyond the memory without a call."""
     run(
         f"""
 for size in 1 << 44, 1 << 46, 1 << 62, sys.maxsize:
@@ -396,14 +395,14 @@ for size in 1 << 44, 1 << 46, 1 << 62, sys.maxsize:
     except zeusm.memory.USMAllocationError as error:
         assert str(size) in str(error) and "more than the memory" in str(error), error
     else:
-        raise AssertionError("more than there is")
+        raise AssertionError("a size beyond the memory was allocated")
 """,
         env={"ZEUSM_POOL": pool},
     )
 
 
 def test_a_driver_that_does_not_survive_a_fork_is_not_called_in_the_child(run, usm_type):
-    """Each call is an error there, for new objects and inherited ones; letting go of the latter is none."""
+    """Each call raises there, for new and inherited objects; releasing inherited objects does not."""
     run(
         f"""
 import os, signal, traceback

@@ -1,4 +1,4 @@
-"""Every Level Zero call that the package makes, made to fail once, with each code that a driver may answer."""
+"""Each Level Zero call of the package fails once, with each result code that a driver may return."""
 
 import os
 import subprocess
@@ -32,9 +32,9 @@ def driver():
 
 @pytest.mark.parametrize("packages", ["none", "dpctl"])
 def test_every_call_may_fail(fresh, driver, packages):
-    """The right exception, no crash, nothing lost: then the same program works, and leaves nothing behind.
+    """A failed call raises its exception, does not crash and leaks nothing; the same program works after it.
 
-    With ZEUSM_TEST_FAULTS=all every call is tried with every code; else the codes take turns.
+    With ZEUSM_TEST_FAULTS=all each call fails with each code; by default the codes alternate.
     """
     runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
     codes = [f"{name}={number}" for name, number in CODES.items()]

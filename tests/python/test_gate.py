@@ -1,4 +1,4 @@
-"""An address is given out only after the operations in flight on the memory: the host waits, and other packages find them complete."""
+"""An export of an address waits for the operations in flight on the memory, so other packages find them complete."""
 
 import gc
 import os
@@ -22,7 +22,7 @@ BEFORE, PENDING = 1, 7
 
 @pytest.fixture(scope="module")
 def turn(large):
-    """How long one fill of the large memory takes, in seconds."""
+    """The duration of one fill of the large memory, in seconds."""
     large.memset_async().wait()
     started = time.monotonic()
     large.memset_async().wait()
@@ -31,7 +31,7 @@ def turn(large):
 
 @pytest.fixture
 def busy(large, turn):
-    """Submits long fills to the default queue, and returns the completion of the last."""
+    """Submits long fills to the default queue, and returns the event of the last one."""
 
     def submit(turns=4, seconds=0):
         for value in range(max(turns, int(seconds / turn))):
@@ -66,7 +66,7 @@ def out_of_band(memory):
 
 
 def by_pointer(x):
-    """As a library in C would, which is told the address."""
+    """Reads by the address, as a library in C."""
     return np.ctypeslib.as_array((np.ctypeslib.ctypes.c_ubyte * N).from_address(x._pointer))
 
 
@@ -86,7 +86,7 @@ HOSTS = {
     "the address": by_pointer,
     "the array's address": lambda m: by_pointer(m.view("u1")),
 }
-if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # It knows the keywords since.
+if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # NumPy 2.1 added the keywords.
     HOSTS |= {
         "DLPack to the host": lambda m: np.from_dlpack(m.view("u1"), device="cpu"),
         "DLPack, a copy": lambda m: np.from_dlpack(m.view("u1"), device="cpu", copy=True),
@@ -105,7 +105,7 @@ ANY = {
     "dpnp": lambda m: np.asarray(pytest.importorskip("dpnp").asarray(m.view("u1")).asnumpy()),
     "another process's handle": lambda m: opened(m),
 }
-if dpctl.__version__ >= "0.19":  # dpnp 0.15 takes DLPack tensors of dpctl's arrays only.
+if dpctl.__version__ >= "0.19":  # dpnp 0.15 imports DLPack tensors of dpctl's arrays only.
     ANY["dpnp by DLPack"] = lambda m: np.asarray(dlpack_of_dpnp(m.view("u1")).asnumpy())
 
 
@@ -171,7 +171,7 @@ def test_what_is_written_is_not_overwritten_by_what_was_pending(memory_class, bu
 
 
 def test_a_host_buffer_in_usm_is_waited_for(host_class, busy):
-    """The destination of an asynchronous copy to the host is memory of zeusm's, too."""
+    """The host destination of an asynchronous copy is itself memory of zeusm."""
     source, target = zm.MemoryUSMDevice(N), host_class(N)
     target.memset(BEFORE)
     source.memset(PENDING)
@@ -207,7 +207,7 @@ def test_what_is_not_touched_is_not_waited_for(host_class, busy):
 
 
 def test_what_runs_in_another_context_is_waited_for(busy, host_class):
-    """The copy is submitted to the queue of its destination, in another context."""
+    """The copy is submitted to the queue of its destination, which belongs to another context."""
     context = dpctl.SyclContext(dpctl.SyclDevice("level_zero:gpu"))
     far = zm.MemoryUSMDevice(N, queue=dpctl.SyclQueue(context, context.get_devices()[0]))
     source = host_class(N)
@@ -219,7 +219,7 @@ def test_what_runs_in_another_context_is_waited_for(busy, host_class):
 
 
 def test_after_an_export_zeusms_own_ways_out_are_still_in_order(host_class, busy):
-    """An exported pointer is others' business; what zeusm does by itself is not."""
+    """zeusm orders its own operations and accesses after an export too; the users of the pointer order theirs."""
     m = host_class(N)
     theirs = dpctl.memory.as_usm_memory(m)
     busy()
@@ -235,12 +235,12 @@ def test_after_an_export_zeusms_own_ways_out_are_still_in_order(host_class, busy
 
 
 class Stop(Exception):
-    """What the handler of the tests' signal raises."""
+    """Raised by the signal handler of the tests."""
 
 
 @pytest.fixture
 def interrupt():
-    """Sends a signal to this process a moment later."""
+    """Sends a signal to this process after a delay."""
 
     def handler(*_):
         raise Stop
@@ -276,7 +276,7 @@ WAITS = {
 
 @pytest.mark.parametrize("way", WAITS)
 def test_a_wait_is_interrupted(busy, interrupt, way):
-    """The work goes on, and its operands are kept until it is done."""
+    """The operations stay in flight, and their operands are retained until completion."""
     m = zm.MemoryUSMShared(N)
     m.memset(BEFORE)
     end = busy(seconds=1)
@@ -286,14 +286,14 @@ def test_a_wait_is_interrupted(busy, interrupt, way):
     with pytest.raises(Stop):
         WAITS[way](m)
     taken = time.monotonic() - started
-    assert not end.is_complete, f"{taken} s were not cut short"
+    assert not end.is_complete, f"{taken} s passed without an interruption"
     del m
     end.wait()
 
 
 @pytest.mark.parametrize("way", [memoryview, np.asarray, lambda m: np.asarray(m.view("u1"))])
 def test_a_buffer_comes_before_an_interrupt(busy, interrupt, way):
-    """NumPy would take an error for an object without a buffer, and make an array of that object."""
+    """A buffer request defers the signal: NumPy ignores an error and makes an array of the object itself."""
     m = zm.MemoryUSMShared(N)
     end = busy(seconds=0.5)
     m.memset_async(PENDING)

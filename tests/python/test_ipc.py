@@ -1,4 +1,4 @@
-"""USM memory between processes: handles sent by queue, socket and file, and what they are refused for."""
+"""IPC of USM memory: handles sent by queue, socket and file, and the errors of opening them."""
 
 import ctypes
 import gc
@@ -35,7 +35,7 @@ def filled(memory_class, content=PATTERN):
 
 
 def edited(raw, place, change):
-    """The bytes with others at a place, and a checksum that says that they are right."""
+    """The handle with bytes replaced from the offset `place` on, and a valid checksum."""
     content = raw[:place] + change + raw[place + len(change) : -4]
     return content + struct.pack("<I", zlib.crc32(content))
 
@@ -44,11 +44,11 @@ def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
-# --- what runs in the other process --------------------------------------------------------------
+# --- programs of the other process ---------------------------------------------------------------
 
 
 def reverse(inbox, outbox):
-    """Reverses the bytes of every memory that it is sent a handle of."""
+    """Reverses the bytes of the memory of each handle that it receives."""
     for handle in iter(inbox.get, None):
         with zm.IPCMemoryHandle.open(handle) as memory:
             memory.copy_from_host(memory.tobytes()[::-1])
@@ -68,7 +68,7 @@ ANSWER = """
     except zm.IPCError as error:
         print(error)
 """
-# Version 3 of the capabilities' header, and none of them: the right to look into other processes is among them.
+# Drops all capabilities (header version 3), and with them the permission to trace other processes.
 FORBIDDEN = """
     import ctypes
     libc = ctypes.CDLL(None, use_errno=True)
@@ -78,7 +78,7 @@ FORBIDDEN = """
 
 @pytest.fixture
 def secluded():
-    """No other process of this user may look into this one."""
+    """Forbids other processes of this user to trace this one."""
     libc = ctypes.CDLL(None)
     dumpable = 4  # PR_SET_DUMPABLE
     assert libc.prctl(dumpable, 0) == 0
@@ -88,7 +88,7 @@ def secluded():
 
 @pytest.fixture
 def sent(tmp_path):
-    """Writes a handle to a file, and names the file."""
+    """Writes a handle to a file, and returns its path."""
 
     def send(raw):
         path = tmp_path / "handle"
@@ -98,7 +98,7 @@ def sent(tmp_path):
     return send
 
 
-# --- the ways to another process -----------------------------------------------------------------
+# --- transport between processes -----------------------------------------------------------------
 
 
 def test_queue(usm_type, memory_class):
@@ -180,7 +180,7 @@ def test_opened_memory_is_memory(usm_type, memory_class):
     other = memory_class(len(PATTERN))
     other.copy_from_device(opened)
     assert other.tobytes() == PATTERN
-    # A pickle of memory is a copy, wherever the memory is.
+    # A pickle of memory is a copy, of opened memory too.
     assert pickle.loads(pickle.dumps(opened)).tobytes() == PATTERN
     theirs = dpctl.memory.as_usm_memory(opened)
     assert theirs.get_usm_type() == usm_type
@@ -210,7 +210,7 @@ def test_twice_is_one_mapping(memory_class):
     first.close()
     assert second.tobytes() == PATTERN
     assert second.get_usm_type(context) != "unknown"
-    # A slice keeps the mapping, too.
+    # A slice also retains the mapping.
     part = second[:10]
     del second
     gc.collect()
@@ -265,7 +265,7 @@ def test_closing_under_a_view_is_refused(host_class):
 
 
 def test_closing_under_a_slice_is_refused(memory_class):
-    """As for any memory that other objects share; another object of the same mapping does not count."""
+    """As for all memory that other objects share. Another object that was opened from the handle does not prevent it."""
     handle = filled(memory_class).ipc_handle()
     opened, other = zm.IPCMemoryHandle.open(handle), zm.IPCMemoryHandle.open(handle)
     part = opened[5:9]
@@ -298,7 +298,7 @@ def test_nothing_leaks_over_many_openings():
         other = zm.MemoryUSMDevice(300_000)
         zm.IPCMemoryHandle.open(other.ipc_handle()).close()
 
-    # What stays for good, a pool's memory too, is there after the first time.
+    # Resources that stay allocated, such as a pool's memory, exist after the first round.
     zm.IPCMemoryHandle.open(raw).close()
     open_another()
     gc.collect()
@@ -356,7 +356,7 @@ def test_what_cannot_be_exported():
         opened.ipc_handle()
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- rejected handles ----------------------------------------------------------------------------
 
 
 def test_freed_memory(fresh, sent, memory_class):
@@ -368,7 +368,7 @@ def test_freed_memory(fresh, sent, memory_class):
     with pytest.raises(zm.IPCError, match=told):
         zm.IPCMemoryHandle.open(raw)
     assert told in fresh(ANSWER, sent(raw)).stdout
-    # What was opened before is there still.
+    # Memory that was opened before stays mapped.
     assert opened.tobytes() == PATTERN
 
 
@@ -457,7 +457,7 @@ def test_errors_of_dpctl():
 
 
 def test_a_child_exports_what_it_inherited_as_its_own(fresh, usm_type):
-    """The parent's token is the parent's secret, and by it the parent answers."""
+    """The parent serves requests with its own token, so the child exports with another one."""
     fresh(f"""
     import os, subprocess, sys
     import zeusm.memory as zm

@@ -1,8 +1,8 @@
-"""What Intel's driver does with IPC handles otherwise than the CPU runtime, by a library that does so in front of it."""
+"""IPC behaviour in which Intel's driver differs from the CPU runtime, simulated by an interposed library."""
 
 import pytest
 
-# Behind the functions is the CPU runtime, which closes no descriptor and opens memory as what it is.
+# The functions call the CPU runtime, which closes no descriptor and opens memory with the kind of the export.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,9 +14,9 @@ SOURCE = r"""
 typedef struct { char data[64]; } handle;
 typedef struct { int stype; void *next; int type; uint64_t id, page; } properties;
 
-/* Whether the descriptor of a handle is closed once it is open, and whether another thread has the number then. */
+/* Whether opening a handle closes its descriptor, and whether another thread then reuses the number. */
 int closes, reused, number;
-/* Whether opened memory is device memory, and its address. */
+/* Whether opened memory is reported as device memory, and its address. */
 int is_devices;
 static void *opened;
 
@@ -70,7 +70,7 @@ def run(fresh, library):
 
 @pytest.mark.parametrize("own", [True, False], ids=["of this process", "of another process"])
 def test_a_descriptor_is_closed_once(run, usm_type, own):
-    """By the driver or by zeusm; never when it is somebody else's by then."""
+    """The driver or zeusm closes it; zeusm does not close a number that is reused for another file."""
     run(f"""
 import subprocess
 
@@ -116,7 +116,7 @@ if not {own}:
 
 
 def test_shared_memory_that_is_opened_as_device_memory(run):
-    """It is what the driver says, and tells the host why it may not look."""
+    """It has the kind that the driver reports, and an access by the host raises an error with the reason."""
     run("""
 import numpy as np
 import zeusm
@@ -139,5 +139,5 @@ for it in opened, opened[10:20]:
             assert "cannot be accessed by the host" in told, told
             assert "USM-shared" in told and "the driver opens as USM-device" in told, told
         else:
-            raise AssertionError("the host looks at device memory")
+            raise AssertionError("the host accessed device memory")
 """)

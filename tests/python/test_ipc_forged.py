@@ -1,4 +1,4 @@
-"""Handles that were made up or changed, with a checksum that says that they are right; and those of other users."""
+"""Forged and modified handles with valid checksums, and handles of other users."""
 
 import os
 import struct
@@ -10,7 +10,7 @@ import zeusm.memory as zm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-# The size of the allocation and of the range in the bytes of a handle.
+# The fields of a handle for the sizes of the allocation and of the range.
 WHOLE, SIZE = slice(188, 196), slice(204, 212)
 N = 100_000
 
@@ -39,7 +39,7 @@ def test_a_larger_range_while_the_memory_is_open(memory):
 @pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
 def test_no_changed_handle_opens(memory, is_open):
     raw = memory.ipc_handle().to_bytes()
-    # What is held keeps the mapping, which another handle must not lead to.
+    # The opened object retains the mapping, which a modified handle must not reach.
     opened = zm.IPCMemoryHandle.open(raw) if is_open else None
     content = st.binary(min_size=1, max_size=64) | st.integers(0, 2**64 - 1).map(
         lambda value: struct.pack("<Q", value)
@@ -63,8 +63,8 @@ def test_no_changed_handle_opens(memory, is_open):
         assert opened is None or opened._pointer == again._pointer
 
 
-# Imported first, as another user may not read the interpreter's files; who changes the user must say that it may be
-# looked into still.
+# zeusm is imported first, as another user may not read the interpreter's files. A change of the user clears the dumpable
+# flag, which other processes need to trace this one.
 BECOME = """
     import ctypes, os, subprocess, sys, zeusm.memory as zm
 
@@ -84,7 +84,7 @@ EXPORT = """
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
 def test_another_users_memory(fresh):
-    """Root may look into anybody's process, and still does not believe what it finds there; others may not look."""
+    """Root may trace processes of other users, but zeusm rejects their exports; other users may not trace at all."""
     other = 65534
     fresh(
         BECOME

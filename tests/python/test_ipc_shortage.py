@@ -1,4 +1,4 @@
-"""What the system refuses to IPC: said by its name, and tried again the next time."""
+"""System resources that IPC cannot get: the error names the resource, and the next call tries again."""
 
 import os
 
@@ -13,7 +13,7 @@ LIMITED = """
         return memory
 
     def limit_descriptors(spare):
-        # The lowest free number is the first that is missing.
+        # The lowest free number is the next one that the process would use.
         free = os.dup(0)
         os.close(free)
         resource.setrlimit(resource.RLIMIT_NOFILE, (free + spare, HARD))
@@ -26,10 +26,10 @@ LIMITED = """
 
     SOFT, HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
 """
-# Another process, which may not look into this one, so that it has to be answered.
+# A process that must not trace this one, so it requests the descriptor over the socket.
 ANSWERED = """
     dumpable = 4  # PR_SET_DUMPABLE
-    # Version 3 of the capabilities' header, and none of them.
+    # Drops all capabilities (header version 3).
     READ = '''
         import ctypes, sys, zeusm.memory as zm
         libc = ctypes.CDLL(None)
@@ -49,7 +49,7 @@ ANSWERED = """
 
 @pytest.mark.parametrize("spare", range(8))
 def test_descriptors_run_short_at_the_first_handle(fresh, spare):
-    """At each of its steps; the next handle is right all the same, and the process answers for it."""
+    """The shortage occurs at each step. The next handle is valid, and the process serves requests for it."""
     fresh(
         LIMITED
         + ANSWERED
@@ -60,7 +60,7 @@ def test_descriptors_run_short_at_the_first_handle(fresh, spare):
     opened = None
     if handle is not None:
         opened, told = refusal(lambda: zm.IPCMemoryHandle.open(handle))
-    assert opened is None or {spare} > 2, "an export alone needs three"
+    assert opened is None or {spare} > 2, "an export needs three descriptors"
     assert opened is not None or "Too many open files" in told and "RLIMIT_NOFILE" in told, told
     resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, HARD))
     for memory in first, second:
@@ -74,7 +74,7 @@ def test_descriptors_run_short_at_the_first_handle(fresh, spare):
 
 
 def test_an_exporter_short_of_descriptors_answers_later(fresh):
-    """And does not spend its time on trying."""
+    """It waits for free descriptors without polling."""
     fresh(
         LIMITED
         + ANSWERED
@@ -85,7 +85,7 @@ def test_an_exporter_short_of_descriptors_answers_later(fresh):
     for other in others:
         assert other.stdout.readline() == "ready\\n"
     assert ctypes.CDLL(None).prctl(dumpable, 0) == 0
-    # The thread that waits for the first of them has a descriptor for it already, the second gets none.
+    # The serving thread has a descriptor for the first process already; it gets none for the second one.
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, HARD))
     others[0].stdin.write(raw)
     others[0].stdin.close()
@@ -123,13 +123,13 @@ def test_a_limit_of_file_sizes(fresh):
     ("errno", "told"), [(1, "Operation not permitted"), (38, "not implemented")]
 )
 def test_a_filter_of_system_calls(fresh, errno, told):
-    """One that has no memory files, as some containers' have."""
+    """Some containers filter memfd_create."""
     fresh(
         LIMITED
         + f"""
     import struct
     memory = memory_of(3)
-    # The number of the call; if it is memfd_create (319), an error, else the call.
+    # Loads the number of the call: memfd_create (319) returns an error, others are allowed.
     code = [(0x20, 0, 0, 0), (0x15, 0, 1, 319), (0x06, 0, 0, 0x50000 | {errno}), (0x06, 0, 0, 0x7FFF0000)]
     code = b"".join(struct.pack("HBBI", *each) for each in code)
     keep = ctypes.create_string_buffer(code, len(code))
@@ -146,7 +146,7 @@ def test_a_filter_of_system_calls(fresh, errno, told):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide /proc")
 def test_no_proc(fresh):
-    """Hidden from the thread that asks, once SYCL, which cannot do without, has begun."""
+    """/proc is hidden after SYCL, which needs it, is initialised, and only from the calling thread."""
     fresh(
         LIMITED
         + """

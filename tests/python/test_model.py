@@ -1,10 +1,10 @@
-"""Random programs over all that a memory object can do, in forks and between processes too, compared with plain bytes.
+"""Random programs over all operations of memory objects, with forks and a peer process, compared with a model.
 
-Each allocation has a bytearray beside it that is changed at each call, as if nothing were asynchronous. What zeusm has
-in flight behind a large fill shows in whatever does not come after it.
+The model of each allocation is a bytearray that each call changes synchronously. zeusm's operations stay in flight behind a
+large fill, so an access that does not wait for them reads other bytes than the model.
 
-`ZEUSM_TEST_MODEL` is how many programs are tried, 25 by default; 3000 take an hour. More than usual are also made smaller
-when one of them fails, which takes a while.
+`ZEUSM_TEST_MODEL` is the number of programs, 25 by default; 3000 take an hour. With more than the default, a failing program
+is also shrunk, which takes longer.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ try:
 except ImportError:
     dpnp = None
 
-# Newer Pythons warn of every fork beside threads.
+# Python 3.12 and later warn of every fork in a process with several threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 USUAL = 25
@@ -51,11 +51,11 @@ TURNS = st.integers(0, 3)
 
 
 class Model:
-    """An allocation's bytes as they should be, and what was begun on them."""
+    """The expected bytes of an allocation, and the events of the operations on it."""
 
     def __init__(self, size, number=None):
         self.bytes, self.events = bytearray(size), []
-        self.number = number  # The peer's, for memory that is the peer's.
+        self.number = number  # The peer's number of the allocation, if the peer owns it.
         self.is_mapped = number is not None
 
     def is_settled(self):
@@ -67,23 +67,23 @@ class Model:
 
 
 class Piece:
-    """A memory object, and which bytes of which allocation it should have."""
+    """A memory object, with the model of its allocation and its range in it."""
 
     def __init__(self, memory, model, start=0, stop=None, where=0, is_mapping=False):
         self.memory, self.model, self.start = memory, model, start
         self.stop = len(model.bytes) if stop is None else stop
         self.where, self.is_mapping = where, is_mapping
-        self.is_exportable = not is_mapping  # By an object that shares zeusm's own allocation.
+        self.is_exportable = not is_mapping  # Only objects that share zeusm's own allocation are.
 
     def part(self, memory, first=0, last=None):
-        """Another object for some of its bytes."""
+        """A piece for another object over a range of these bytes."""
         stop = self.stop if last is None else self.start + last
         part = Piece(memory, self.model, self.start + first, stop, self.where, self.is_mapping)
         part.is_exportable = self.is_exportable
         return part
 
     def begun(self, event):
-        """Notes an event; only an event orders work on memory that is mapped at two addresses."""
+        """Records an event. zeusm does not order operations on two mappings of the same memory, so these are waited for."""
         self.model.events.append(event)
         if self.model.is_mapped:
             self.model.settle()
@@ -108,7 +108,7 @@ def check(piece, content):
 
 
 def run_child(known, settled, val):
-    """What a fork's child does, to its end."""
+    """The program of a forked child, which exits."""
     signal.alarm(60)
     try:
         for piece in settled:
@@ -124,7 +124,7 @@ def run_child(known, settled, val):
 
 
 class Programs(RuleBasedStateMachine):
-    """Whole programs; `pieces` are objects of memory, `arrays` views, `events` what was begun."""
+    """Random programs: `pieces` are memory objects, `arrays` their views, `events` those of submitted operations."""
 
     pieces = Bundle("pieces")
     arrays = Bundle("arrays")
@@ -138,11 +138,11 @@ class Programs(RuleBasedStateMachine):
     @initialize()
     def places(self):
         device = dpctl.SyclDevice("level_zero:gpu")
-        context = dpctl.SyclContext([device])  # Of a list a new one is made.
+        context = dpctl.SyclContext([device])  # A list creates a new context.
         self.queues = [None, dpctl.SyclQueue(context, device)]
         if Programs.large is None:
             Programs.large = [zm.MemoryUSMDevice(100 << 20, queue=queue) for queue in self.queues]
-            # It must outlive the programs, whose places come and go.
+            # These queues outlive the programs, as the large memory does.
             Programs.kept = self.queues
         self.queues = Programs.kept
         self.host = []
@@ -201,15 +201,15 @@ class Programs(RuleBasedStateMachine):
     def by_dlpack(self, array):
         piece, view, step = array
         if piece.where == 1:
-            with pytest.raises(BufferError, match="default"):  # DLPack has no other context.
+            with pytest.raises(BufferError, match="default"):  # DLPack implies the default context.
                 zeusm.from_dlpack(view)
             return multiple()
         return piece, zeusm.from_dlpack(view), step
 
-    # --- working -----------------------------------------------------------------------------------
+    # --- operations --------------------------------------------------------------------------------
 
     def keep_busy(self, piece, turns):
-        """What is begun next on the memory is not over before the program goes on."""
+        """Submits large fills, so that the next operation on the memory stays in flight."""
         for turn in range(turns):
             self.large[piece.where].memset_async(turn)
 
@@ -291,7 +291,7 @@ class Programs(RuleBasedStateMachine):
     def wait(self, event):
         assert event.wait(timeout=60)
 
-    # --- looking -----------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------
 
     @rule(piece=pieces)
     def read(self, piece):
@@ -315,7 +315,7 @@ class Programs(RuleBasedStateMachine):
     @rule(array=arrays)
     def read_array_by_others(self, array):
         piece, view, step = array
-        if dpnp is not None and step > 0:  # It refuses the dictionary of a reversed array.
+        if dpnp is not None and step > 0:  # dpnp rejects the dictionary of a reversed array.
             taken = dpnp.asarray(view)
             assert dpnp.asnumpy(taken).tobytes() == piece.expected[::step]
 
@@ -329,7 +329,7 @@ class Programs(RuleBasedStateMachine):
 
     @rule(look=looks)
     def look_again(self, look):
-        """What was begun since has to be waited for, by an event or as here by another look."""
+        """Operations submitted after the view was made need a wait: for an event, or by another access as here."""
         piece, view = look
         memoryview(piece.memory).release()
         check(piece, view)
@@ -356,7 +356,7 @@ class Programs(RuleBasedStateMachine):
 
     @rule(target=pieces, piece=pieces, where=st.integers(0, 1))
     def open_own(self, piece, where):
-        """Its own memory by a handle: the same bytes at another address."""
+        """Opens a handle of this process: the same memory at another address."""
         if not piece.is_exportable:
             with pytest.raises(ValueError, match="another process|does not own"):
                 piece.memory.ipc_handle()
@@ -382,7 +382,7 @@ class Programs(RuleBasedStateMachine):
 
     @rule(piece=pieces, val=st.none() | BYTES)
     def give(self, piece, val):
-        """The peer reads the memory by a handle, and may fill it."""
+        """The peer opens a handle of the memory, reads it, and may fill it."""
         if not piece.is_exportable:
             return
         piece.model.settle()
@@ -392,7 +392,7 @@ class Programs(RuleBasedStateMachine):
 
     @rule(piece=pieces, val=st.none() | BYTES)
     def compare_with_peer(self, piece, val):
-        """The peer's own object has what was written here."""
+        """The peer's own object reads the bytes that were written here."""
         model = piece.model
         if model.number is None:
             return
@@ -402,7 +402,7 @@ class Programs(RuleBasedStateMachine):
 
     @rule(val=BYTES, settles=st.booleans())
     def fork(self, val, settles):
-        """A child reads what it inherited, if it was not being written, and may write to all of it."""
+        """A child reads inherited memory that has no operation in flight, and may write to all inherited memory."""
         known = list(self.known)
         if settles:
             for piece in known:
@@ -413,10 +413,10 @@ class Programs(RuleBasedStateMachine):
             run_child(known, settled, val)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         for piece in known:
-            if piece.is_mapping:  # All else is the child's own.
+            if piece.is_mapping:  # Other memory is copied on write in the child.
                 piece.write(bytes([val]) * len(piece))
 
-    # --- letting go --------------------------------------------------------------------------------
+    # --- releasing ---------------------------------------------------------------------------------
 
     @rule(piece=consumes(pieces))
     def let_go(self, piece):
@@ -426,7 +426,7 @@ class Programs(RuleBasedStateMachine):
     def close(self, size, val):
         memory = zm.MemoryUSMShared(size)
         event = memory.memset_async(val)
-        with contextlib.suppress(BufferError):  # While the operation is in flight.
+        with contextlib.suppress(BufferError):  # Raised while an operation is in flight.
             memory.close()
         event.wait()
         memory.close()

@@ -1,4 +1,4 @@
-"""Accesses to memory wait for its own SYCL queue, and queues are told apart."""
+"""Accesses to memory wait for its own SYCL queue, and for no other one."""
 
 import gc
 
@@ -30,9 +30,9 @@ def queue(request):
 
 
 def slowly(queue, destination, source, elsewhere=None):
-    """Copies on the queue behind work that takes a while, and returns at once.
+    """Submits a copy behind long operations of the queue, and returns without a wait.
 
-    With `elsewhere`, that is behind a host task of another queue: SYCL itself has the copy wait, and no driver knows.
+    With `elsewhere`, the copy depends on a host task of another queue: SYCL defers its submission to the driver.
     """
     before = [dpctl_memory.MemoryUSMDevice(64 << 20, queue=queue) for _ in range(2)]
     first = (elsewhere or queue).memcpy_async(before[0], before[1], 64 << 20)
@@ -50,7 +50,7 @@ def memory(queue):
 
 @pytest.fixture
 def source(queue):
-    """dpctl's memory on the same queue, with what the tests read in the end."""
+    """dpctl's memory on the same queue, with the bytes that the tests finally read."""
     source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
     source.memset(7)
     return source
@@ -90,7 +90,7 @@ class TestResults:
 
 class TestQueues:
     def test_many_are_told_apart(self):
-        """More of them than zeusm remembers, in turns, and others where they were."""
+        """More queues than zeusm caches are used in turns, and new ones are created at the addresses of freed ones."""
         for _ in range(3):
             queues = [dpctl.SyclQueue("level_zero:gpu") for _ in range(9)]
             for queue in queues + queues[::-1]:
@@ -140,7 +140,7 @@ a, b = (dpctl.memory.MemoryUSMShared(64, queue=queue) for _ in range(2))
 queue.memcpy_async(a, b, 64).wait()
 for value in range(4):
     first = work.memset_async(value)
-# SYCL has the barrier wait for the host task, which needs the GIL to let go of what it keeps.
+# SYCL's barrier waits for the host task, which needs the GIL to release the objects that it keeps.
 kept = queue._submit_keep_args_alive((a, b), [first.sycl_event])
 barrier = queue.submit_barrier([kept])
 memory.__sycl_usm_array_interface__
@@ -153,7 +153,7 @@ thread = threading.Thread(target=ways[sys.argv[1]])
 thread.start()
 thread.join(0.02)
 for _ in range(50):
-    queue.memcpy_async(a, b, 64)  # With the GIL.
+    queue.memcpy_async(a, b, 64)  # Holds the GIL.
 thread.join()
 assert bytes(memory) == b"\\1" * 64
 """

@@ -1,7 +1,8 @@
-"""A program over the whole package, on a library whose n-th call fails: see test_faults.py, which runs it.
+"""Uses the whole package on a driver whose n-th call fails. test_faults.py runs this program.
 
-Arguments: the fault driver's path, which of dpctl's packages to use ("none" or "dpctl"), the first call that fails, by how
-much to go on, and the codes as name=number. Prints each finding, and at the end how many runs there were.
+Arguments: the path of the fault driver, the packages to use beside zeusm ("none" or "dpctl"), the index of the first call
+that fails, the stride between indices, and the result codes as name=number. The program prints each finding, and the number
+of runs at the end.
 """
 
 import ctypes
@@ -15,12 +16,12 @@ import numpy as np
 import zeusm
 import zeusm.memory as zm
 
-# A run takes some milliseconds.
+# A run takes milliseconds; the limit detects a deadlock.
 LIMIT_SECONDS = 60
 KINDS = {"device": zm.MemoryUSMDevice, "shared": zm.MemoryUSMShared, "host": zm.MemoryUSMHost}
-# A pool that is refused memory gives back what it does not use and asks once more; a drop has nobody to tell, and a wait
-# for a queue of another context does it again; whether something is done is asked before it is waited for; without the
-# answer about peers a copy goes through the host; whether a device is lost is asked of those that can tell.
+# A failure of these functions may pass without an exception: a pool that fails to allocate frees its cached memory and tries
+# again, a drop cannot report errors, an event whose query fails is waited for, a copy is staged through the host if peer
+# access cannot be queried, and the status of a device is an optional query.
 MAY_PASS = {
     "zeMemAllocHost",
     "zeMemAllocDevice",
@@ -36,12 +37,12 @@ MAY_PASS = {
     "zeDeviceCanAccessPeer",
     "zeDeviceGetStatus",
 }
-# The driver is older than this function: then an event is waited for.
+# An older driver lacks this function, and zeusm waits for an event instead.
 MAY_BE_MISSING = {
     ("zeCommandListHostSynchronize", "ZE_RESULT_ERROR_UNSUPPORTED_FEATURE"),
     ("zeCommandListHostSynchronize", "ZE_RESULT_ERROR_UNINITIALIZED"),
 }
-# What was to be given back by a call that failed stays.
+# A failed release leaks its object, so the counts of live objects may grow.
 GIVES_BACK = {
     "zeMemFree",
     "zeMemPutIpcHandle",
@@ -52,7 +53,7 @@ GIVES_BACK = {
 
 
 class Driver:
-    """The fault driver's own functions."""
+    """The control functions of the fault driver."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
@@ -67,7 +68,7 @@ class Driver:
         return name.decode() if name else None
 
     def live(self):
-        """What is live but for events, which queues keep to use them again."""
+        """Counts of live objects by kind, without events, which queues keep for reuse."""
         text = ctypes.create_string_buffer(200)
         self.library.zeusm_fault_live(text, len(text))
         kinds = re.findall(r"(\d+) ([^,]+)", text.value.decode())
@@ -232,35 +233,35 @@ STEPS_WITH_DPCTL = [exchange_with_dpctl, copy_between_contexts]
 
 
 def settle():
-    """Gives back what is kept for later."""
+    """Releases garbage and the cached memory of pools."""
     gc.collect()
     for kind in KINDS:
         zm.get_pool(kind).free_all_blocks()
 
 
 def judge(step, error, function, code):
-    """What is wrong with that outcome of a step in which `function` failed."""
-    where = f"{step.__name__}, {function} answering {code}"
+    """The findings about the outcome of a step in which `function` failed."""
+    where = f"{step.__name__}, {function} returning {code}"
     if error is None:
         told = function in MAY_PASS or (function, code) in MAY_BE_MISSING
-        return [] if told else [f"{where}: the failure was not told"]
+        return [] if told else [f"{where}: the failure was not reported"]
     if not isinstance(error, zeusm.LevelZeroError | zm.USMAllocationError | zm.IPCError):
         return [f"{where}: {type(error).__name__}: {error}"]
     if function not in str(error) or code not in str(error):
-        return [f"{where}: {error}, which tells of something else"]
+        return [f"{where}: {error}, which reports another failure"]
     return []
 
 
 def attempt(step):
     try:
         step()
-    except BaseException as error:  # A panic is none of Exception.
+    except BaseException as error:  # PanicException is not a subclass of Exception.
         return error
     return None
 
 
 def play(driver, steps, nth, name, code):
-    """Runs the steps, each once more after a failure; what was wrong, or None when no call failed."""
+    """Runs the steps and repeats a failed one; returns the findings and the failed call, or None if no call failed."""
     wrong, told = [], False
     driver.arm(nth, code)
     for step in steps:
@@ -271,9 +272,9 @@ def play(driver, steps, nth, name, code):
             error = attempt(step) if error is not None else None
         if error is not None:
             wrong.append(
-                f"{step.__name__}, after {function} answering {name}: {type(error).__name__}: {error}"
+                f"{step.__name__}, after {function} returned {name}: {type(error).__name__}: {error}"
             )
-        # What it was raised with holds the step's memory.
+        # The traceback refers to the step's memory.
         del error
     gc.collect()
     fired = driver.fired()
@@ -286,7 +287,7 @@ def main(path, packages, first, stride, *codes):
     driver = Driver(path)
     steps = STEPS
     if packages == "dpctl":
-        import dpctl.memory  # noqa: F401 - from here on contexts are SYCL's
+        import dpctl.memory  # noqa: F401 - zeusm uses SYCL's contexts after this import
 
         steps = STEPS + STEPS_WITH_DPCTL
     for step in steps:
@@ -305,7 +306,7 @@ def main(path, packages, first, stride, *codes):
             wrong, function = played
             live = driver.live()
             if live != before and function not in GIVES_BACK:
-                wrong.append(f"{function} answering {name}: {live} is live, before {before}")
+                wrong.append(f"{function} returning {name}: live objects {live}, before {before}")
             before = live
             for what in wrong:
                 print(f"call {nth}: {what}", flush=True)
