@@ -1,4 +1,4 @@
-"""What the tests of arrays share: element types, data, and the comparison with NumPy."""
+"""Helpers of the array tests: element types, data, and the comparison with NumPy."""
 
 import numpy as np
 from hypothesis.extra import numpy as hnp
@@ -10,12 +10,12 @@ DTYPES = [
 
 
 def numbers(shape, dtype="int32"):
-    """Elements of which no two are alike, as far as the type can tell."""
+    """Elements that are all different, as far as the type permits."""
     return np.arange(1, 1 + np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
 
 
 def mirrored(array, view):
-    """Whether a view of a UsmArray is the view of the NumPy array."""
+    """Whether a view of a UsmArray equals the view of the NumPy array."""
     assert view.shape == array.shape
     assert view.dtype == array.dtype
     if array.size:

@@ -1,4 +1,4 @@
-"""DLPack's structures, and exporters made of them."""
+"""DLPack's structures, and exporters that use them."""
 
 import ctypes
 import gc
@@ -62,11 +62,11 @@ api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def structure_in(capsule):
-    """The structure in a capsule."""
+    """The structure that a capsule points to."""
     name = api.PyCapsule_GetName(capsule)
     form = {form.name: form for form in (Versioned, Unversioned)}[name]
     structure = form.from_address(api.PyCapsule_GetPointer(capsule, name))
-    structure.capsule = capsule  # Which would free it.
+    structure.capsule = capsule  # The capsule's destructor would free the structure.
     return structure
 
 
@@ -77,9 +77,9 @@ def lost(reference):
 
 
 class Exporter:
-    """An object that exports a capsule of its own making, and counts the deleter's calls."""
+    """An exporter with its own structure, which counts the calls of the deleter."""
 
-    alive: ClassVar = []  # A structure has to live until its deleter is called.
+    alive: ClassVar = []  # Keeps the structures until their deleters are called.
 
     def __init__(self, array, form=Versioned, dl_device=(ONEAPI, 0), **fields):
         self.alive.append(self)

@@ -1,4 +1,4 @@
-"""UsmArray: views of memory, compared with NumPy's of the same bytes."""
+"""UsmArray: views of memory, compared with NumPy views of the same bytes."""
 
 import numpy as np
 import pytest
@@ -121,7 +121,7 @@ class TestMaking:
     def test_a_place_can_be_named(self, usm_type):
         dpctl = pytest.importorskip("dpctl")
         device = dpctl.SyclDevice("level_zero:gpu")
-        context = dpctl.SyclContext([device])  # Of a list a new one is made.
+        context = dpctl.SyclContext([device])  # A list creates a new context.
         queue = dpctl.SyclQueue(context, device)
         for name in "device", "queue":
             array = zeusm.empty(3, usm_type=usm_type, **{name: queue})

@@ -1,4 +1,4 @@
-"""Arrays in and out through the buffer protocol and the two array interfaces."""
+"""Export and import of arrays by the buffer protocol and the two array interfaces."""
 
 import ctypes
 import gc
@@ -30,13 +30,13 @@ from test_buffer import (
 
 try:
     import dpctl.tensor as tensor
-except ImportError:  # It moved to dpnp.
+except ImportError:  # dpctl's later releases moved it to dpnp.
     import dpnp.tensor as tensor
 
 
 @pytest.fixture(params=["shared", "host"])
 def host_type(request):
-    """The kinds that the host may look at."""
+    """The kinds of host-accessible memory."""
     return request.param
 
 
@@ -169,7 +169,7 @@ class TestArrayInterface:
 
 
 class Duck:
-    """An object that has nothing but the interface, with some of its fields replaced."""
+    """An object with only the interface, in which some fields are replaced."""
 
     def __init__(self, array, **fields):
         self.array, self.fields = array, fields
@@ -287,7 +287,7 @@ class TestSyclInterface:
             zeusm.from_sycl_usm_array_interface(array)
 
     def test_a_dictionary_keeps_alive_what_is_given_as_its_owner(self, usm_type):
-        """And nothing else: the dictionary names memory, it does not own it."""
+        """The import retains only the given owner: a dictionary refers to memory without owning it."""
 
         for is_owner in [True, False]:
             array = zeusm.asarray(numbers(6), usm_type=usm_type)
@@ -331,7 +331,7 @@ class TestPointerAttributes:
     def test_ids_are_of_allocations(self):
         one, other = zeusm.empty(100, "u1"), zeusm.empty(100, "u1")
         found = [zeusm.pointer_attributes(x._pointer + 1) for x in (one, one[50:], other)]
-        # Level Zero's allocation, and which part of it a pool has made one of.
+        # The id is that of the driver's allocation; the base tells the pool's blocks in it apart.
         ids = [(x.allocation_id, x.base) for x in found]
         assert ids[0] == ids[1] != ids[2]
 

@@ -1,4 +1,4 @@
-"""Views of arrays: indices, slices, transposition and reshaping, each as NumPy has it."""
+"""Views of arrays: indexing, slicing, transposition and reshaping, compared with NumPy."""
 
 import gc
 import weakref

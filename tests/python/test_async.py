@@ -1,4 +1,4 @@
-"""Asynchronous operations: their order, their events, and the arguments that are refused."""
+"""Asynchronous operations: their order, their events, and rejected arguments."""
 
 import asyncio
 import os
@@ -116,16 +116,16 @@ def test_times(large, busy):
     elapsed = time.perf_counter_ns() - started
     assert first.profiling_info_start < first.profiling_info_end <= second.profiling_info_start
     assert first.duration == first.profiling_info_end - first.profiling_info_start
-    # The second one had to wait for the first one, and was submitted before that was done.
+    # The second operation was submitted while the first one was in flight, and waited for it.
     assert first.profiling_info_submit <= second.profiling_info_submit < first.profiling_info_end
     waited = second.profiling_info_start - second.profiling_info_submit
-    # The host's and the device's clock are not read at the same moment.
+    # The clocks of host and device are not read at the same time.
     unsure = 50_000_000
     assert first.duration - unsure < waited < elapsed + unsure
     time.sleep(0.2)
     again = second.profiling_info_start - second.profiling_info_submit
     assert abs(waited - again) < unsure
-    # What 256 MiB take on any machine, and no more than went by.
+    # A lower bound for 256 MiB on any machine, and the elapsed time.
     assert 100_000 < second.duration < elapsed
 
 
@@ -160,7 +160,7 @@ def test_interrupts_end_a_wait(busy):
             busy().wait()
 
     timer = threading.Timer(0.02, lambda: os.kill(os.getpid(), signal.SIGINT))
-    # A shell that runs the tests in the background has them ignore the signal.
+    # Processes that a shell runs in the background ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         timer.start()
@@ -171,7 +171,7 @@ def test_interrupts_end_a_wait(busy):
         signal.signal(signal.SIGINT, before)
 
 
-# --- what is refused -------------------------------------------------------------------------------
+# --- rejected arguments ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -210,13 +210,13 @@ def test_arguments_are_checked_before_anything_begins(memory_class):
         with pytest.raises(error):
             call()
     assert x.tobytes() == b"12345678"
-    # Nothing is left behind that would count as a use.
+    # No pin remains that would prevent the close.
     x.close()
 
 
 def test_read_only_memory_is_not_written(memory_class):
     class ReadOnly:
-        """Somebody's memory, marked read-only."""
+        """An exporter of memory that is marked read-only."""
 
         def __init__(self, memory):
             interface = memory.__sycl_usm_array_interface__

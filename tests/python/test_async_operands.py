@@ -1,4 +1,4 @@
-"""The operands of asynchronous operations: what keeps them alive, and what has to wait for the operations."""
+"""The operands of asynchronous operations: how they are retained, and which calls wait for the operations."""
 
 import gc
 import itertools
@@ -19,7 +19,7 @@ PATTERN = bytes(i % 251 for i in range(N))
 
 
 def soon(holds):
-    """Whether something comes true within seconds, without a call to zeusm."""
+    """Whether a condition becomes true within seconds, without a call to zeusm."""
     end = time.monotonic() + 5
     while not holds() and time.monotonic() < end:
         time.sleep(0.002)
@@ -72,7 +72,7 @@ def test_operands_are_reclaimed_without_a_call(busy):
 
 def test_operands_of_a_dropped_event_are_unchanged(busy):
     class Watched(np.ndarray):
-        """An array that can be watched."""
+        """An array that supports weak references."""
 
     source = np.frombuffer(PATTERN, "u1").copy().view(Watched)
     x, y = zeusm.memory.MemoryUSMDevice(N), zeusm.memory.MemoryUSMShared(N)
@@ -81,7 +81,7 @@ def test_operands_of_a_dropped_event_are_unchanged(busy):
     x.copy_from_host_async(source)
     y.copy_from_device_async(x)
     del source, x
-    # Whoever takes their place now must not show up in the copy.
+    # New allocations must not reuse the operands, which are in flight.
     others = [zeusm.memory.MemoryUSMDevice(N) for _ in range(8)]
     arrays = [np.full(N, 9, "u1") for _ in range(8)]
     assert all(reference() is not None for reference in watched)

@@ -1,4 +1,4 @@
-"""Asynchronous operations with SYCL's events and queues, and between contexts."""
+"""Asynchronous operations with SYCL events and queues, and between contexts."""
 
 import dpctl
 import dpctl.memory
@@ -8,20 +8,20 @@ import zeusm
 import zeusm.memory
 
 N = 1 << 16
-# SYCL 2024 makes no event of its own for others to signal.
+# SYCL 2024 cannot create an event that Level Zero signals.
 OLD_SYCL = dpctl.__version__ < "0.19"
 
 
 @pytest.fixture
 def queue():
-    """A queue of dpctl's in the context that zeusm allocates in."""
+    """A dpctl queue in the context of zeusm's allocations."""
     x = zeusm.memory.MemoryUSMShared(1)
     return dpctl.SyclQueue(x.sycl_context, x.sycl_device)
 
 
 @pytest.fixture
 def theirs(queue):
-    """Memory of dpctl's, large enough for copies to take a while."""
+    """Two dpctl allocations, large enough for copies to stay in flight."""
     return [dpctl.memory.MemoryUSMShared(64 << 20, queue=queue) for _ in range(2)]
 
 
@@ -37,7 +37,7 @@ def test_after_an_event_of_dpctl(queue, theirs):
 
 
 def test_after_an_event_behind_a_host_task(queue, theirs):
-    """Whose command was not handed to the driver, and whose host task wants the GIL."""
+    """SYCL defers the command of the event behind a host task, which needs the GIL."""
     source, destination = theirs
     x = zeusm.memory.MemoryUSMHost(N)
     for turn in range(10):
@@ -48,7 +48,7 @@ def test_after_an_event_behind_a_host_task(queue, theirs):
         part = dpctl.memory.MemoryUSMShared(source)
         event = x.copy_from_device_async(zeusm.memory.as_usm_memory(part)[:N], depends=back)
         if turn % 2:
-            # It all goes on without them, and without anybody who waits.
+            # The operations complete without references to their events, and without a wait.
             del event, copied, kept, back
         assert bytes(x) == bytes([turn]) * N
 
@@ -136,7 +136,7 @@ def test_between_contexts(memory_class, busy):
     busy()
     x.copy_from_host_async(content)
     copied = y.copy_from_device_async(x)
-    # In its turn behind the copy, though of another place.
+    # Ordered behind the copy, which another context's queue executes.
     x.memset_async(0)
     assert not copied.is_complete
     y.copy_to_host_async(back, depends=copied).wait()

@@ -1,4 +1,4 @@
-"""Sizes, alignments and queues that cannot be: dpctl's exception classes, and what was wrong."""
+"""Invalid sizes, alignments and queues raise dpctl's exception classes, with a message that names the cause."""
 
 import os
 import sys
@@ -67,7 +67,7 @@ def test_a_used_capsule_is_no_queue(memory_class):
 
 
 def test_a_queue_of_another_backend(fresh, usm_type):
-    """Both backends are named. The OpenCL runtime comes with the environment."""
+    """The message names both backends. The environment contains the OpenCL runtime."""
     icd = os.path.join(sys.prefix, "lib", "libintelocl.so")
     fresh(
         f"""
@@ -82,7 +82,7 @@ def test_a_queue_of_another_backend(fresh, usm_type):
                 told = str(error).lower()
                 assert "opencl" in told and "level" in told and "zero" in told, told
             else:
-                raise AssertionError("an OpenCL queue was taken")
+                raise AssertionError("an OpenCL queue was accepted")
 
         class Described:
             def __init__(self, syclobj):

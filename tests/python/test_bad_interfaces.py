@@ -1,4 +1,4 @@
-"""Dictionaries that lie: refused by field and value, before anything is touched."""
+"""Invalid dictionaries: the error names field and value, and the memory is not accessed."""
 
 import ctypes
 
@@ -15,7 +15,7 @@ PATTERN = bytes(i % 251 for i in range(N))
 
 
 class Duck:
-    """An object that has nothing but the interface, whatever that is."""
+    """An object with only the interface, of any value."""
 
     def __init__(self, interface):
         self.interface = interface
@@ -26,7 +26,7 @@ class Duck:
 
 
 class Described:
-    """Memory with some fields of its interface replaced, and some left out."""
+    """Memory with some fields of its interface replaced or removed."""
 
     def __init__(self, memory, without=(), **fields):
         self.memory, self.without, self.fields = memory, without, fields
@@ -77,7 +77,7 @@ WRONG = [
     ("typestr", "|O8"),
     ("typestr", "<f"),
     ("typestr", "<f99999999999999999999"),
-    ("typestr", "<f8"),  # Eight times as many bytes as there are.
+    ("typestr", "<f8"),  # Eight times the bytes of the allocation.
     ("strides", ...),
     ("strides", 1),
     ("strides", (1, 1)),
@@ -128,7 +128,7 @@ def test_a_wrong_field(memory_class, field, value):
 
 
 def test_a_neighbour_is_not_reached(memory_class):
-    """An offset that leads from one allocation right into another one."""
+    """The offset leads from one allocation into another one."""
     x, y = sorted((memory_class(N) for _ in range(2)), key=lambda memory: memory._pointer)
     distance = y._pointer - x._pointer
     for memory, offset in ((x, distance), (y, -distance)):

@@ -1,4 +1,4 @@
-"""The programs of `make bench` report what is to be judged, and the judging is right."""
+"""The benchmarks of `make bench` report the figures that have goals, and the goals are judged correctly."""
 
 import json
 
@@ -11,7 +11,7 @@ RESULTS = json.loads((BENCHES / "results" / "results.json").read_text())
 
 @pytest.fixture
 def run(monkeypatch):
-    """The module that runs them."""
+    """The module `benches/run.py`."""
     monkeypatch.syspath_prepend(BENCHES)
     import run
 
@@ -31,7 +31,7 @@ def test_a_program_reports_figures(fresh, program):
 
 
 def test_the_figures_shown_are_complete(run):
-    """Every goal was measured, in as many processes as the median of them needs to mean something."""
+    """The results cover every goal, with medians over at least five processes."""
     assert RESULTS["processes"] >= 5
     assert [goal["group"] for goal in RESULTS["goals"]] == list(run.goals.GOALS)
     assert RESULTS["goals"] == list(run.goals.judge(RESULTS["figures"]))
@@ -53,7 +53,7 @@ def test_figures_are_spread_over_processes(run, monkeypatch):
 
 
 def of(group, **medians):
-    """Figures of a group: one of each value, as ratio to dpctl and as value."""
+    """Figures of a group: each median is both the value and the ratio to dpctl."""
     for name, value in medians.items():
         spread = {"median": value}
         yield {

@@ -1,4 +1,4 @@
-"""PEP 3118: each consumer gets what its flags ask for, and no more."""
+"""PEP 3118: a buffer has exactly the fields that its flags request."""
 
 import ctypes
 import hashlib
@@ -38,7 +38,7 @@ FLAGS = {
 
 
 class Buffer(ctypes.Structure):
-    """Py_buffer, as the stable ABI has it."""
+    """Py_buffer of the stable ABI."""
 
     _fields_ = (
         ("buf", ctypes.c_void_p),

@@ -1,4 +1,4 @@
-"""The C API, from an extension in C that is compiled here."""
+"""The C API, used by a C extension that the tests compile."""
 
 import gc
 import importlib.util
@@ -105,7 +105,7 @@ def test_memory_is_described(c, memory_class, usm_type):
     assert context
     assert device
     assert sycl_context
-    # Memory in the same place has the same handles.
+    # Memory of the same context and device has the same handles.
     assert c.describe(memory_class(64))[4:] == (context, device, sycl_context)
     assert c.describe(memory_class(0))[:2] == (0, 0)
 
@@ -126,7 +126,7 @@ def test_closed_memory_is_not_described(c, memory_class):
 
 
 class Owner:
-    """Holds dpctl's memory, as an extension would hold its own."""
+    """An owner of dpctl's memory, which stands for an extension's own memory."""
 
     def __init__(self, usm_type):
         self.memory = getattr(dpctl.memory, f"MemoryUSM{usm_type.title()}")(N)

@@ -1,4 +1,4 @@
-"""Copies to and from the host: any contiguous buffer, whole or not at all."""
+"""Copies to and from the host: any contiguous buffer, completely or not at all."""
 
 import array
 import ctypes
@@ -120,7 +120,7 @@ def test_usm_type_of_something_else(memory_class, syclobj):
         memory_class(N).get_usm_type(syclobj=syclobj)
 
 
-# --- from context to context -----------------------------------------------------------------------
+# --- between contexts ------------------------------------------------------------------------------
 
 
 def other_context():
@@ -153,7 +153,7 @@ def test_arrays_go_to_another_context(usm_type):
 
 
 def test_no_host_array_of_the_full_size_is_made(fresh):
-    """The most memory that the process ever had, beside what it has before and after."""
+    """Compares the peak of the resident memory with its size before and after the copy."""
     fresh("""
         import zeusm, zeusm.memory
         import dpctl
@@ -165,7 +165,7 @@ def test_no_host_array_of_the_full_size_is_made(fresh):
         def peak_of(call):
             before = figure("VmRSS")
             with open("/proc/self/clear_refs", "w") as reset:
-                reset.write("5")  # The peak begins anew.
+                reset.write("5")  # Resets the peak.
             call()
             return figure("VmHWM") - before
 
@@ -176,18 +176,18 @@ def test_no_host_array_of_the_full_size_is_made(fresh):
         y = zeusm.memory.MemoryUSMDevice(size, queue=other)
         x.memset(1)
         y.memset(2)
-        assert peak_of(lambda: b"x" * size) > size // 2  # What such an array looks like.
+        assert peak_of(lambda: b"x" * size) > size // 2  # The measurement detects a host array.
         assert peak_of(lambda: y.copy_from_device(x)) < 16 << 20
         assert peak_of(lambda: y.copy_from_device_async(x).wait()) < 16 << 20
         assert y[-1:].tobytes() == b"\1"
         array = x.view("u1", size)
-        # That one array is the copy.
+        # The copy itself is one such array.
         assert peak_of(lambda: zeusm.asarray(array, queue=other)) < size + (16 << 20)
     """)
 
 
 def test_a_source_stays_its_owners_alone(memory_class):
-    """A copy makes nobody else know the memory, so that it can still be closed; while one is closed, none is made."""
+    """A copy does not export its operands, so they can be closed after it. A copy with a closed operand is rejected."""
     source, target = memory_class(64), memory_class(64)
     source.memset(7)
     target.copy_from_device(source)
@@ -202,7 +202,7 @@ def test_a_source_stays_its_owners_alone(memory_class):
     target.close()
 
 
-# The runtime with another answer to copies between contexts.
+# Copies between contexts return another result.
 ANSWER = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -225,7 +225,7 @@ int zeCommandListAppendMemoryCopyFromContext(void *list, void *to, void *context
 def test_a_direct_copy_that_fails_is_told_and_one_that_the_driver_lacks_goes_another_way(
     fresh, stand_in
 ):
-    """Out of memory or a lost device is no reason to try something else."""
+    """Only an unsupported function selects the staged copy; other failures, such as a lost device, raise."""
     program = """
         import ctypes, os, zeusm, zeusm.memory as zm
         import dpctl

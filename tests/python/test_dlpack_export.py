@@ -1,4 +1,4 @@
-"""DLPack export: what the structure says, and what is refused."""
+"""DLPack export: the fields of the structure, and rejected requests."""
 
 import ctypes
 
@@ -23,7 +23,7 @@ from dlpack_abi import (
 
 try:
     import dpctl.tensor as tensor
-except ImportError:  # It moved to dpnp.
+except ImportError:  # dpctl's later releases moved it to dpnp.
     import dpnp.tensor as tensor
 
 
@@ -125,7 +125,7 @@ class TestExport:
         capsule = frozen.__dlpack__(max_version=(1, 0), copy=True)
         assert structure_in(capsule).flags == IS_COPIED
         theirs = tensor.from_dlpack(frozen)
-        if NUMPY_2:  # dpctl 0.17 asks for a capsule without a version; see below.
+        if NUMPY_2:  # dpctl 0.17 requests an unversioned capsule; see below.
             assert not theirs.flags.writable
 
     @pytest.mark.parametrize(

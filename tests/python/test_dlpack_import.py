@@ -1,4 +1,4 @@
-"""DLPack import: what is imported in place, and which capsules are refused."""
+"""DLPack import: in-place imports, and rejected capsules."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Who frees the memory of a DLPack capsule, and when."""
+"""DLPack capsules: who calls the deleter, and when the memory is freed."""
 
 import ctypes
 import gc
@@ -59,7 +59,7 @@ class TestLifetime:
         structure = structure_in(capsule)
         api.PyCapsule_SetName(capsule, b"used_dltensor")
         del array
-        # ctypes lets go of the GIL around the call, so the deleter has to see to that itself.
+        # ctypes releases the GIL around the call, so the deleter has to acquire it.
         thread = threading.Thread(
             target=lambda: structure.deleter(ctypes.addressof(structure)), daemon=True
         )

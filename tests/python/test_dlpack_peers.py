@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 try:
     import dpctl.tensor as tensor
-except ImportError:  # It moved to dpnp.
+except ImportError:  # dpctl's later releases moved it to dpnp.
     import dpnp.tensor as tensor
 
 
@@ -35,7 +35,7 @@ class TestNumpy:
         source.flags.writeable = False
         if NUMPY_2:
             assert zeusm.from_dlpack(source).copy_to_host().tolist() == [1, 2, 3, 4]
-        else:  # NumPy 1 knows no way to say so.
+        else:  # NumPy 1 cannot export read-only tensors.
             with pytest.raises(BufferError, match="readonly"):
                 zeusm.from_dlpack(source)
 
@@ -45,7 +45,7 @@ class TestNumpy:
         assert (back._pointer, back.strides) == (array._pointer, (2,))
         assert back.usm_type == array.usm_type
 
-    @pytest.mark.skipif(not NUMPY_2, reason="NumPy 1 cannot ask for the host")
+    @pytest.mark.skipif(not NUMPY_2, reason="NumPy 1 cannot request the host device")
     def test_to_numpy(self, array, usm_type):
         for view, wanted in (array, numbers((4, 6))), (array[::-1, 1:], numbers((4, 6))[::-1, 1:]):
             host = np.from_dlpack(view, device="cpu")
@@ -71,7 +71,7 @@ class TestNumpy:
 
 
 class TestPeers:
-    """dpctl.tensor or dpnp.tensor, and dpnp."""
+    """DLPack with dpctl.tensor or dpnp.tensor, and with dpnp."""
 
     @pytest.mark.parametrize("key", [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[2, 3], np.s_[:0]])
     def test_there(self, array, key):
@@ -124,13 +124,13 @@ class TestPeers:
 
 
 class TestPyTorch:
-    """PyTorch for the CPU: shared and host memory goes there in place, its own memory comes as a copy."""
+    """PyTorch for the CPU imports shared and host memory in place; zeusm copies its tensors."""
 
     @pytest.fixture
     def torch(self):
         return pytest.importorskip(
             "torch",
-            reason="PyTorch is not here: its wheels for Linux bring a gigabyte and more, mostly for other GPUs",
+            reason="PyTorch is not installed: its wheels for Linux exceed a gigabyte, mostly for other GPUs",
         )
 
     @pytest.mark.parametrize("key", [np.s_[:], np.s_[1:, ::2], np.s_[2, 3], np.s_[:0]])
@@ -204,7 +204,7 @@ def test_without_sycl_arrays_are_on_the_host(fresh):
     fresh("""
         import sys
 
-        sys.modules["dpctl"] = None  # As if it were not installed.
+        sys.modules["dpctl"] = None  # Simulates an environment without dpctl.
         import numpy as np
         import zeusm
 
@@ -240,10 +240,10 @@ def test_without_sycl_arrays_are_on_the_host(fresh):
 
 
 @pytest.mark.skipif(
-    dpctl.__version__ < "0.19", reason="dpnp 0.15 takes DLPack of dpctl's arrays only"
+    dpctl.__version__ < "0.19", reason="dpnp 0.15 imports DLPack tensors of dpctl's arrays only"
 )
 def test_wide_numbers_without_a_compiler(fresh):
-    """dpnp asks the device whether it has float64 before it takes an array of it."""
+    """dpnp queries the device's support of float64 before it imports an array of it."""
     program = """
     import zeusm
     import dpnp

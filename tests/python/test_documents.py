@@ -1,4 +1,4 @@
-"""Every example and every piece of Python in the documents runs, in an interpreter of its own."""
+"""Each example and each Python snippet of the documents runs in a new interpreter."""
 
 import doctest
 import importlib.util
@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import layers
 
 HAS_NUMBA_DPEX = importlib.util.find_spec("numba_dpex") is not None
-# What needs numba-dpex runs in the environment that has it.
+# Examples that need numba-dpex run in its environment.
 EXAMPLES = [
     path
     for path in sorted((ROOT / "examples").glob("*.py"))
@@ -24,7 +24,7 @@ FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def snippets():
-    """Each fenced piece of Python, named by its document and line."""
+    """Each fenced Python block, with its document and line as ID."""
     for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         text = document.read_text()
         for match in FENCE.finditer(text):
@@ -33,7 +33,7 @@ def snippets():
 
 
 def test_architecture_names_what_there_is():
-    """Each file and folder that the page names exists. Its table of layers has each module, behind all that it uses."""
+    """Each file and folder that the page names exists. Its table of layers lists each module after all that it uses."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     roots = "src|python|cpu|sys|tests|tools|benches|requirements|xe-sim"
     paths = set(re.findall(rf"`((?:{roots})(?:/[\w.-]+)*)/?`", text))
@@ -61,8 +61,8 @@ def test_snippet(fresh, code):
 
 
 def public():
-    """What `import zeusm` and `import zeusm.memory` offer, and what their classes do. The version and the capsule of the
-    C API are values of Python's own types, which have no docstrings of theirs."""
+    """The public names of `zeusm` and `zeusm.memory`, and the members of their classes. The version and the capsule of the
+    C API are omitted: they are values of built-in types, which have no docstrings."""
     for module in (zeusm, zeusm.memory):
         for name in module.__all__:
             if name in ("__version__", "_C_API"):
@@ -79,7 +79,7 @@ def public():
 
 @pytest.mark.parametrize("text", list(public()))
 def test_docstrings(text):
-    """There is one, with an example, and that holds."""
+    """Each docstring exists, and its example runs."""
     text = inspect.cleandoc(text or "")
     assert "\nExamples\n--------\n" in text
     example = doctest.DocTestParser().get_doctest(text, {}, "example", None, None)

@@ -1,25 +1,25 @@
-"""dpctl's own tests of USM memory, from its wheel, with the import swapped."""
+"""The tests of USM memory in dpctl's wheel, run on zeusm's classes."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import dpctl
 
-# Each test that cannot apply, and why.
+# Tests that do not apply, with the reason.
 CANNOT_APPLY = {
-    "test_memory_create[": "wants sys.getsizeof() to count the device's bytes too",
+    "test_memory_create[": "requires sys.getsizeof() to count the device's bytes too",
     "test_cpython_api[": "calls the functions that Cython exports from dpctl's own extension module",
 }
 if dpctl.__version__.startswith("0.17"):
     CANNOT_APPLY["test_zero_copy"] = (
-        "wants reference_obj to be what dpctl 0.22 has as None, and zeusm"
+        "requires a reference_obj that is None in dpctl 0.22 and in zeusm"
     )
 
 
 def test_dpctl_passes_its_own_tests_with_zeusm(fresh, tmp_path):
     suite = Path(dpctl.__file__).parent / "tests" / "test_sycl_usm.py"
     report = tmp_path / "report.xml"
-    node = f"{suite.relative_to('/')}::"  # As pytest names it below the root that it is given.
+    node = f"{suite.relative_to('/')}::"  # The test ID relative to pytest's root directory.
     deselect = [f"--deselect={node}{name}" for name in CANNOT_APPLY]
     options = ["-c", "/dev/null", "--rootdir=/", "-q", "-ra", "-p", "no:cacheprovider"]
     fresh.run(
@@ -32,5 +32,5 @@ def test_dpctl_passes_its_own_tests_with_zeusm(fresh, tmp_path):
     skipped = {case.get("name"): case.find("skipped").get("message") for case in cases if len(case)}
     print(f"dpctl {dpctl.__version__}: {len(passed)} passed, {len(skipped)} skipped: {skipped}")
     assert len(passed) >= 30
-    # dpctl skips what asks for a device that this machine does not have, and nothing else.
+    # dpctl skips only tests of devices that this machine does not have.
     assert all("could not be created" in why or "failed" in why for why in skipped.values())

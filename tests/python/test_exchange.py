@@ -1,4 +1,4 @@
-"""Handing memory over: to dpctl and from dpctl, without a copy."""
+"""Exchange of memory with dpctl in both directions without a copy."""
 
 import ctypes
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ import zeusm.memory
 
 try:
     from dpnp.tensor import usm_ndarray
-except ImportError:  # Where the array came from before dpnp 0.19.
+except ImportError:  # dpctl provided the array before dpnp 0.19.
     from dpctl.tensor import usm_ndarray
 
 N = 4096
@@ -25,7 +25,7 @@ def dpctl_class(memory_class):
 
 
 def same(one, other):
-    """Whether both objects speak of the same memory in the same way."""
+    """Whether both objects describe the same memory alike."""
     assert one._pointer == other._pointer
     assert one.nbytes == other.nbytes
     assert one.get_usm_type() == other.get_usm_type()
@@ -114,7 +114,7 @@ def test_memory_is_in_the_default_context(memory_class):
 @pytest.mark.parametrize("what", ["queue", "context", "device", "queue capsule", "context capsule"])
 def test_memory_goes_where_it_is_asked_to(memory_class, usm_type, what):
     device = dpctl.SyclDevice("level_zero:gpu")
-    context = dpctl.SyclContext([device])  # Of a list a new one is made.
+    context = dpctl.SyclContext([device])  # A list creates a new context.
     queue = dpctl.SyclQueue(context, device)
     assert context != dpctl.SyclQueue(device).sycl_context
     place = {
@@ -164,7 +164,7 @@ def test_properties(memory_class, usm_type):
 
 
 def test_read_only_is_kept(memory_class):
-    """dpctl.memory writes True for writable; everybody else, arrays too, for read-only."""
+    """dpctl.memory sets True for writable memory; all other exporters, including arrays, set it for read-only memory."""
     theirs = getattr(dpctl.memory, memory_class.__name__)(N)
     array = usm_ndarray((N,), dtype="u1", buffer=theirs)
     zeusm.memory.as_usm_memory(theirs).memset(1)
@@ -183,7 +183,7 @@ def test_any_integer_is_a_size(memory_class, number):
 
 
 class TestInterface:
-    """The dictionary that goes out."""
+    """The exported dictionary."""
 
     def test_fields(self, memory_class):
         x = memory_class(N)
@@ -201,7 +201,7 @@ class TestInterface:
         name = ctypes.pythonapi.PyCapsule_GetName
         name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
         assert [name(capsule) for capsule in capsules] == [b"SyclContextRef"] * 3
-        for capsule in capsules:  # A capsule serves once, so each of them must.
+        for capsule in capsules:  # A capsule can be used once.
             assert dpctl.SyclContext(capsule) == x.sycl_context
         assert [name(capsule) for capsule in capsules] == [b"used_SyclContextRef"] * 3
 
@@ -214,7 +214,7 @@ class TestInterface:
 
 
 class Duck:
-    """An object that has nothing but the interface, with some of its fields replaced."""
+    """An object with only the interface, in which some fields are replaced."""
 
     def __init__(self, memory, **fields):
         self.memory, self.fields = memory, fields
@@ -286,10 +286,10 @@ def test_wrong_class_for_the_kind(usm_type, memory_class):
 
 
 class TestFurtherFields:
-    """What numba-dpex's page and Numba's say of the dictionary."""
+    """Fields of the dictionary in the specifications of numba-dpex and Numba."""
 
     class Own(np.ndarray):
-        """An array over somebody's memory that describes itself and leaves `data` to its buffer."""
+        """An array over USM memory whose interface has no `data`, which its buffer provides."""
 
         @property
         def __sycl_usm_array_interface__(self):
@@ -340,7 +340,7 @@ class TestFurtherFields:
         ):
             with pytest.raises(NotImplementedError, match="mask"):
                 take(Duck(x, mask=np.ones(N, "?")))
-        # dpctl takes all elements.
+        # dpctl ignores the mask.
         assert same(x, dpctl.memory.as_usm_memory(Duck(x, mask=np.ones(N, "?"))))
 
     @pytest.mark.parametrize("key", ["descr", "typedescr"])

@@ -1,4 +1,4 @@
-"""Each row of the table in docs/exchange.md: which call copies, and on which queue its result is."""
+"""Each row of the table in docs/exchange.md: whether the call copies, and the queue of its result."""
 
 import dpctl
 import dpctl.memory
@@ -11,7 +11,7 @@ try:
     import dpnp.tensor as tensor
 
     HAS_DPNP_TENSOR = True
-except ImportError:  # It came from dpctl before dpnp 0.19.
+except ImportError:  # dpctl provided the array before dpnp 0.19.
     import dpctl.tensor as tensor
 
     HAS_DPNP_TENSOR = False
@@ -44,7 +44,7 @@ def by_buffer(array):
 
 
 def dpnp_by_buffer(array):
-    """dpnp's own strides are bytes, as NumPy's; its offset counts elements."""
+    """The strides of dpnp arrays are in bytes, as NumPy's; the offset is in elements."""
     return dpnp.ndarray(
         array.shape,
         dtype=array.dtype,
@@ -71,7 +71,7 @@ def array(usm_type, layout):
 
 @pytest.fixture
 def array_elsewhere(usm_type):
-    """An array in a context of its own."""
+    """An array in a new context."""
     source = np.arange(12, dtype="f4").reshape(3, 4)
     return zeusm.asarray(source, usm_type=usm_type, queue=other_context())
 
@@ -131,7 +131,7 @@ def test_usm_ndarray_wants_memory_of_dpctl(array):
             tensor.usm_ndarray(array.shape, dtype=array.dtype, buffer=buffer)
 
 
-@pytest.mark.skipif(not HAS_DPNP_TENSOR, reason="dpnp.ndarray takes memory from dpnp 0.19 on")
+@pytest.mark.skipif(not HAS_DPNP_TENSOR, reason="dpnp.ndarray accepts memory from dpnp 0.19 on")
 def test_dpnp_ndarray_of_a_buffer_is_a_view_on_a_queue_of_its_own(array):
     result = dpnp_by_buffer(array)
     assert holds(array, result)

@@ -1,10 +1,10 @@
-"""Forks: a child does everything with new objects and reads what it inherited, whatever the parent was doing."""
+"""Forks: a child uses new objects without restrictions and reads inherited ones, at any state of the parent."""
 
 import os
 
 import pytest
 
-# The alarm ends a child that waits for ever, and its status tells that.
+# The alarm terminates a child that deadlocks; its exit status shows the signal.
 START = """
 import os, signal, sys, threading, time, traceback
 import numpy as np
@@ -149,7 +149,7 @@ def once():
     x = dpnp.sin(dpnp.ones(100_000)) + 1
     x.sycl_queue.wait()
 
-once()  # Two threads that use dpnp for the first time at once may wait for each other for ever, with no fork and no zeusm.
+once()  # The concurrent first use of dpnp in two threads may deadlock, without a fork and without zeusm.
 
 def work():
     while True:
@@ -187,7 +187,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("load", LOADS)
 def test_forks_beside_threads_that_work(run, load):
-    """Of 8 forks for each load; ZEUSM_TEST_FORKS=100 makes 500 in all."""
+    """Forks 8 times for each load; ZEUSM_TEST_FORKS=100 results in 500 forks in total."""
     run(LOADS[load] + FORKS, os.environ.get("ZEUSM_TEST_FORKS", "8"))
 
 
@@ -196,7 +196,7 @@ def test_multiprocessing_beside_a_thread_pool(run):
         LOADS["threads"]
         + """
 import multiprocessing
-once(0)  # A child cannot import what another thread was just importing, by Python's own lock.
+once(0)  # Completes the imports: a child inherits the import lock of a module that another thread is importing.
 threading.Thread(target=work, daemon=True).start()
 
 
@@ -215,10 +215,10 @@ os._exit(0)
 
 
 def test_a_dictionary_that_claims_too_much_is_refused_in_a_child(run, usm_type):
-    """Blocks of a pool are known in the child: its own, and those that it inherited."""
+    """The child finds the extent of pool blocks, of its own and of inherited ones."""
     run(f"""
 def take(memory, **claim):
-    # A capsule of the context serves once, so the interface is read anew.
+    # A capsule of the context can be used once, so the interface is read again.
     interface = memory.__sycl_usm_array_interface__ | claim
     return zm.as_usm_memory(type("Array", (), {{"__sycl_usm_array_interface__": interface}}))
 

@@ -1,4 +1,4 @@
-"""What has nothing to do with an argument passes unchanged, wherever Python code is asked for one."""
+"""KeyboardInterrupt and other unrelated exceptions propagate unchanged from Python code that provides an argument."""
 
 import ctypes
 import gc
@@ -23,7 +23,7 @@ def error(request):
 
 
 def raising(error):
-    """An object each of whose ways to be read raises."""
+    """An object that raises the error at each access."""
 
     def fail(*_, **__):
         raise error("passes")
@@ -44,7 +44,7 @@ def raising(error):
 
 
 class Sequence:
-    """With one such item."""
+    """A sequence whose items are all the given object."""
 
     def __init__(self, item):
         self.item = item
@@ -153,11 +153,11 @@ except KeyboardInterrupt:
         assert child.wait(timeout=120) == 0
 
 
-# --- what is left behind -----------------------------------------------------------------------------
+# --- leaks -------------------------------------------------------------------------------------------
 
 
 def test_a_pool_and_its_callback_are_collected():
-    """The callback refers to the pool, as one that frees something does."""
+    """The callback refers to the pool, as a callback that frees memory may do."""
 
     class Callback:
         def __init__(self, pool):
@@ -208,7 +208,7 @@ def heap_in_use():
 
 @pytest.mark.parametrize("package", ["zeusm", "dpctl"])
 def test_importing_a_tensor_leaves_nothing(package):
-    """A barrier, which dpctl's exporter makes for another queue than its own, would leave 64 bytes each time."""
+    """An import requests the exporter's own queue: for another one, dpctl submits a barrier, which leaks 64 bytes."""
     if package == "zeusm":
         array = zeusm.empty(10, dtype="int32", usm_type="shared")
     else:
@@ -247,7 +247,7 @@ def test_memory_that_outlives_its_pool():
 
 
 def test_an_interrupt_at_the_import_of_dpctl_passes(fresh):
-    """The next use finds dpctl, as if nothing had been."""
+    """The exception propagates, and the next use imports dpctl."""
     fresh("""
         import sys, zeusm.memory as zm
 

@@ -1,4 +1,4 @@
-"""Kernels of dpnp and numba-dpex on memory that zeusm allocated; NumPy says what is right."""
+"""Kernels of dpnp and numba-dpex on zeusm's memory, compared with NumPy."""
 
 import threading
 
@@ -12,16 +12,16 @@ import dpnp
 
 try:
     from dpnp.tensor import usm_ndarray
-except ImportError:  # Where the array came from before dpnp 0.19.
+except ImportError:  # dpctl provided the array before dpnp 0.19.
     from dpctl.tensor import usm_ndarray
 
-# dpnp 0.15 and numba-dpex have deprecations of their own.
+# dpnp 0.15 and numba-dpex raise deprecation warnings of their own.
 pytestmark = pytest.mark.filterwarnings("default")
 RANDOM = np.random.default_rng(7)
 
 
 def in_usm(numbers, usm_type="shared"):
-    """The numbers in zeusm's memory, and that memory as an array of dpnp's, without a copy."""
+    """Memory of zeusm with the numbers, and a dpnp array over it without a copy."""
     numbers = np.ascontiguousarray(numbers)
     memory = getattr(zeusm.memory, f"MemoryUSM{usm_type.title()}")(numbers.nbytes)
     memory.copy_from_host(numbers)
@@ -33,7 +33,7 @@ def in_usm(numbers, usm_type="shared"):
 
 
 def seen(memory, like):
-    """What the memory holds, through zeusm's own eyes."""
+    """The content of the memory, read by zeusm."""
     content = memory.tobytes() if memory.get_usm_type() == "device" else memoryview(memory)
     return np.frombuffer(content, dtype=like.dtype).reshape(like.shape)
 
@@ -79,7 +79,7 @@ def test_dpnp_writes_what_zeusm_sees(dtype, usm_type):
 
 
 def product_or_refusal(x, y):
-    """The product, or what oneMKL says: it has kernels for the GPUs that it knows by name."""
+    """The product, or the message of oneMKL, which has kernels for known GPUs only."""
     try:
         return dpnp.asnumpy(dpnp.matmul(x, y))
     except RuntimeError as error:
@@ -90,11 +90,11 @@ def product_or_refusal(x, y):
 def test_a_matrix_product_is_right_or_refused_in_words(dtype):
     left, right = np.arange(12).reshape(3, 4).astype(dtype), np.eye(4, dtype=dtype)[::-1]
     (_, x), (_, y) = in_usm(left), in_usm(right)
-    # oneMKL refuses its first product of a process, and does later ones where it has SPIR-V for them.
+    # oneMKL rejects the first product of a process, and computes later ones for which it has SPIR-V.
     for product in [product_or_refusal(x, y) for _ in range(3)]:
         if isinstance(product, str):
             assert "oneapi::mkl" in product
-            # Which one depends on the processor: a version that does not know it finds no kernels to build.
+            # The error depends on the processor: a version of oneMKL that does not support it has no kernels to build.
             assert any(why in product for why in ["unknown GPU architecture", "Level-Zero error"])
         else:
             assert np.array_equal(product, left @ right)
@@ -125,7 +125,7 @@ def test_threads_launch_at_once():
 class TestNumbaDpex:
     @pytest.fixture(autouse=True)
     def numba_dpex(self):
-        """Only where numba-dpex is: it needs dpctl 0.17."""
+        """Skips without numba-dpex, which needs dpctl 0.17."""
         reason = "numba-dpex is not in this environment; .venv-numba-dpex has it"
         self.dpex = pytest.importorskip("numba_dpex", reason=reason)
         self.api = self.dpex.kernel_api

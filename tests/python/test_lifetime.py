@@ -1,4 +1,4 @@
-"""Memory lives as long as anything that looks at it, in whatever order things go."""
+"""Memory lives until its last reference is released, in any order of release."""
 
 import gc
 import itertools
@@ -15,7 +15,7 @@ PATTERN = bytes(i % 251 for i in range(N))
 
 
 def holders(memory_class):
-    """One allocation and everything that can hold on to it, with a way to read through each."""
+    """Objects of each type that can retain one allocation."""
     x = memory_class(N)
     x.copy_from_host(PATTERN)
     twin = dpctl.memory.as_usm_memory(x)
@@ -27,7 +27,7 @@ def holders(memory_class):
 
 
 def content(holder):
-    """The bytes that a holder shows."""
+    """The bytes of a holder's memory."""
     return holder.tobytes()
 
 
@@ -45,7 +45,7 @@ def test_memoryview_outlives_the_object(host_class):
     view = memoryview(host_class(N))
     view[:] = PATTERN
     gc.collect()
-    others = [host_class(N) for _ in range(64)]  # Would be given the memory, were it free.
+    others = [host_class(N) for _ in range(64)]  # They would reuse the memory if it were free.
     for other in others:
         other.memset(0)
     assert view.tobytes() == PATTERN
@@ -73,7 +73,7 @@ def test_zeusm_object_outlives_the_dpctl_object(memory_class):
 
 
 def test_memory_is_free_when_its_last_holder_is_gone(memory_class):
-    """Several times the machine's memory goes by, a large piece at a time."""
+    """The allocations, one at a time, exceed the machine's memory several times in total."""
     device = dpctl.SyclDevice("level_zero:gpu")
     piece = min(device.global_mem_size // 4, device.max_mem_alloc_size)
     for _ in range(12):
@@ -102,7 +102,7 @@ def test_a_cycle_is_collected(memory_class):
 @pytest.mark.parametrize(
     "ending",
     [
-        "",  # Everything is alive when the interpreter ends.
+        "",  # All objects are alive when the interpreter exits.
         "del x",
         "del x, y",
         "del y, z",
@@ -167,7 +167,7 @@ USES = {
 
 @pytest.fixture(scope="module")
 def growth(fresh):
-    """How many bytes a process grows by from its tenth to its hundredth thousand objects."""
+    """By how many bytes a process grows from its 10 000th to its 100 000th object."""
 
     def measure(make, use):
         return int(
@@ -211,11 +211,11 @@ def growth(fresh):
 @pytest.mark.parametrize("use", ["alone", "copy", "interface", "dpctl", "view"])
 def test_resident_memory_stays_flat_over_100000_objects(growth, usm_type, use):
     if (usm_type, use) == ("device", "view"):
-        return  # Device memory shows no buffer.
+        return  # Device memory does not support the buffer protocol.
     name = f"MemoryUSM{usm_type.title()}(64)"
     grown = growth(f"zeusm.memory.{name}", USES[use])
     if use == "dpctl":
-        # dpctl loses a device reference at each import by context, of its own memory too.
+        # dpctl leaks a device reference at each import by context, also of its own memory.
         grown -= growth(f"InContext(dpctl.memory.{name})", USES[use])
     assert grown < 1 << 20
 
@@ -266,7 +266,7 @@ described = InContext(dpctl.memory.MemoryUSMShared(64))
 
 @pytest.fixture
 def grown(fresh):
-    """By how many bytes a process grows in some rounds of making and dropping objects, after two more."""
+    """By how many bytes a process grows in rounds of creating and dropping objects, after two rounds of warm-up."""
 
     def measure(make, rounds, drop="make_and_drop", count=50_000):
         program = (
@@ -287,12 +287,12 @@ print(resident() - before)
 
 
 def test_a_million_objects_leave_resident_memory_flat(grown, usm_type):
-    """A byte of each 4 would show. ZEUSM_TEST_ROUNDS=100 makes 5 million."""
+    """The limit detects a leak of one byte per 4 objects. ZEUSM_TEST_ROUNDS=100 creates 5 million."""
     assert grown(f"zeusm.memory.MemoryUSM{usm_type.title()}(64)", MANY) < 1 << 18
 
 
 def test_50000_objects_at_once_many_times_over_leave_resident_memory_flat(grown):
-    """Python's own heap comes and goes by as much as a megabyte when there are that many at once."""
+    """Python's own heap varies by up to a megabyte with that many live objects."""
     assert grown("zeusm.memory.MemoryUSMShared(64)", MANY, "hoard_and_drop") < 2 << 20
 
 
@@ -305,7 +305,7 @@ def test_dpctl_grows_with_each_50000_imports_by_context(grown, name):
 
 @pytest.mark.parametrize("kind", ["Device", "Shared"])
 def test_copies_leave_resident_memory_flat(grown, kind):
-    """dpctl 0.22 loses something with each copy to another kind; copies to the same one are none."""
+    """dpctl 0.22 leaks at each copy to another kind; to the same kind it does not copy."""
     if kind == "Device" and not dpctl.__version__.startswith("0.17"):
         theirs = grown(f"dpctl.memory.MemoryUSM{kind}(shared, copy=True)", 5, count=4000)
         assert theirs > 300_000

@@ -1,4 +1,4 @@
-"""numba-dpex's kernels take a `UsmArray` as it is."""
+"""Kernels of numba-dpex accept a `UsmArray` without a conversion."""
 
 import gc
 import weakref
@@ -17,7 +17,7 @@ import dpctl.tensor  # noqa: E402
 import numba  # noqa: E402
 
 N = 12
-pytestmark = pytest.mark.filterwarnings("default")  # numba-dpex has some of its own.
+pytestmark = pytest.mark.filterwarnings("default")  # numba-dpex raises warnings of its own.
 
 
 @numba_dpex.kernel
@@ -99,7 +99,7 @@ def test_each_context_has_its_queue():
 
 
 def test_an_array_taken_for_one_of_another_context_is_refused():
-    """What Numba's memory of types can come to: the type names the queue of another array."""
+    """Numba caches types, so a type may hold the queue of another array."""
     array = zeusm.asarray(np.zeros(N, "f4"), usm_type="host")
     elsewhere = zeusm.asarray(np.zeros(N, "f4"), usm_type="host", queue=other_context())
     key = hash(_numba_dpex._shared_queue(array))
@@ -224,14 +224,14 @@ def test_numba_imports_no_zeusm(fresh):
         """
         import sys, numba
         numba.njit(lambda x: x + 1)(1)
-        assert "zeusm_numba" in sys.modules, "Numba has not called it"
+        assert "zeusm_numba" in sys.modules, "Numba has not loaded the extension"
         assert not {"zeusm", "dpctl", "numba_dpex"} & set(sys.modules)
         """
     )
 
 
 def test_zeusm_beside_numba_imports_no_numba_dpex(fresh):
-    """And Numba takes what the host sees as any other buffer."""
+    """Numba accepts host-accessible memory by the buffer protocol."""
     fresh(
         """
         import sys, numba, zeusm
@@ -255,7 +255,7 @@ def test_zeusm_beside_numba_imports_no_numba_dpex(fresh):
     ],
 )
 def test_any_order_of_imports(fresh, tmp_path, imports, host_first):
-    program = tmp_path / "program.py"  # A file, since Numba reads the source.
+    program = tmp_path / "program.py"  # Numba reads the source from a file.
     program.write_text(f"""
 def abs_of(x):
     return abs(x)
@@ -277,5 +277,5 @@ def add(item, x):
 numba_dpex.call_kernel(add, numba_dpex.Range(2), array)
 assert array.copy_to_host().tolist() == [2, 3]
 """)
-    # numba-dpex's import looks for devices, so the runtime has to be there, as a GPU's driver would be.
+    # The import of numba-dpex looks for devices, so the runtime is preloaded, as a GPU's driver would be installed.
     fresh.run(program, env={"LD_PRELOAD": str(zeusm.runtime().path)})

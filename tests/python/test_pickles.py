@@ -1,6 +1,6 @@
-"""Pickles that another program made, or that were changed on the way: what they call gets any arguments at all.
+"""Forged and modified pickles, which call zeusm's function with arbitrary arguments.
 
-ZEUSM_FUZZ is how many of each kind are tried.
+ZEUSM_FUZZ is the number of examples of each test.
 """
 
 import io
@@ -39,7 +39,7 @@ devices = st.one_of(
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(contents, numbers, devices, kinds)
 def test_any_arguments_are_memory_or_an_error(content, alignment, device, usm_type):
-    """Never a crash, and never other bytes than those of the pickle."""
+    """The call does not crash, and memory has exactly the bytes of the pickle."""
     rebuild, _ = CLASSES["shared"](1).__reduce_ex__(4)
     try:
         memory = rebuild(content, alignment, device, usm_type)
@@ -52,8 +52,8 @@ def test_any_arguments_are_memory_or_an_error(content, alignment, device, usm_ty
 
 
 class Careful(pickle._Unpickler):
-    """Calls nothing but what zeusm's pickles call: another function in a pickle is the pickle's own danger. In Python, as
-    the one in C makes room for any number of things that a pickle claims to have."""
+    """Permits only the functions that zeusm's pickles call, as any other function is outside these tests. It is written in
+    Python because the C unpickler allocates for any count that a pickle claims."""
 
     def find_class(self, module, name):
         if (module, name) not in [
@@ -68,7 +68,7 @@ class Careful(pickle._Unpickler):
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(sorted(CLASSES)), st.integers(2, pickle.HIGHEST_PROTOCOL), st.data())
 def test_a_changed_pickle_is_memory_or_an_error(usm_type, protocol, data):
-    """What is left of it is memory with as many bytes as it says, or an error of Python's."""
+    """A modified pickle results in memory of a consistent size, or in a Python exception."""
     memory = CLASSES[usm_type](40)
     memory.copy_from_host(bytes(range(100, 140)))
     whole = bytearray(pickle.dumps(memory, protocol))

@@ -1,4 +1,4 @@
-"""Pools: figures, limits, callbacks, scopes, and that pooled memory is like any other."""
+"""Pools: statistics, limits, callbacks, scopes, and operations on pooled memory."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def pool(usm_type):
-    """A pool of each kind in turn."""
+    """A pool of each kind."""
     return zm.MemoryPool(usm_type)
 
 
@@ -110,7 +110,7 @@ def test_a_limit(pool):
     for part in (2 * MIB, 3 * MIB, 4 * MIB):
         assert str(part) in str(failure.value)
     assert pool.statistics().failures == 1
-    # Below what is in use: nothing more, and all is well when that is freed.
+    # A limit below the bytes in use: allocations fail until enough is freed.
     pool.set_limit(MIB)
     with pytest.raises(zm.USMAllocationError):
         pool.malloc(64)
@@ -292,7 +292,7 @@ def test_after_a_fork(fresh):
             other = pool.malloc(100)
             memoryview(other)[0] = 1
             del other
-            # The pool is the child's own: it holds what it was given here.
+            # The child's pool holds only memory that the child allocated.
             assert pool.used_bytes() == 0 < pool.total_bytes()
             assert pool.free_all_blocks() > 0 == pool.total_bytes()
             os._exit(0)

@@ -1,4 +1,4 @@
-"""Which Level Zero runtime serves, and that SYCL finds it without any help from the environment."""
+"""The selection of the Level Zero runtime, which SYCL finds without environment variables."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ LOADERS = """
 
 @pytest.fixture(params=["fresh", "fresh_without_level_zero"])
 def machine(request):
-    """This machine as it is, and as if it had no Level Zero package."""
+    """Runs programs on this machine as it is, and with its Level Zero packages hidden."""
     return request.getfixturevalue(request.param)
 
 
@@ -65,7 +65,7 @@ def test_memory_needs_no_dpctl(machine):
     machine("""
         import sys
 
-        sys.modules["dpctl"] = None  # As if it were not installed.
+        sys.modules["dpctl"] = None  # Simulates an environment without dpctl.
         import zeusm.memory
 
         x = zeusm.memory.MemoryUSMShared(4096)
@@ -105,7 +105,7 @@ def test_a_library_can_be_named(fresh):
 
 @pytest.mark.parametrize("value", ["/nowhere/libze_loader.so.1", "gpuu", ""])
 def test_a_wrong_choice_is_named(fresh, value):
-    if value == "":  # Set but empty is as good as not set.
+    if value == "":  # An empty variable counts as unset.
         fresh("import zeusm; zeusm.runtime()", env={"ZEUSM_RUNTIME": value})
         return
     result = fresh(
@@ -136,7 +136,7 @@ def test_import_after_dpctl_has_looked_warns(machine):
 
 
 def test_import_after_dpctl_alone_is_quiet(fresh):
-    """SYCL looks for its platforms when it is first asked, not when dpctl is imported."""
+    """SYCL enumerates its platforms at the first query, not at the import of dpctl."""
     fresh("""
         import warnings
 
@@ -156,14 +156,14 @@ LIBRARIES = Path(sys.prefix) / "lib"
 
 @pytest.fixture
 def copied_runtime(tmp_path):
-    """Another file with the same library in it."""
+    """A copy of the runtime's library in another file."""
     copy = tmp_path / "libze_loader.so.1"
     copy.write_bytes((Path(zeusm.__file__).parent / "lib" / copy.name).read_bytes())
     return copy
 
 
 def test_two_level_zero_libraries_are_named(fresh, copied_runtime):
-    """No handle of one goes to the other: what needs that says so, and everything else works."""
+    """A handle of one library never reaches the other: operations that need it raise, all others work."""
     fresh(
         f"""
         import ctypes, os, warnings
@@ -188,7 +188,7 @@ def test_two_level_zero_libraries_are_named(fresh, copied_runtime):
             except (RuntimeError, ValueError) as error:
                 told(str(error))
             else:
-                raise AssertionError("a handle of another library was taken")
+                raise AssertionError("a handle of another library was accepted")
 
         def told(text):
             assert all(part in text for part in (*both, "import zeusm before dpctl", "ZEUSM_RUNTIME")), text
@@ -231,7 +231,7 @@ def test_a_selector_that_hides_level_zero_is_named(fresh):
 WITHOUT = """
 import ctypes
 
-ctypes.CDLL({library!r}, mode=ctypes.RTLD_GLOBAL)  # Its name is taken from here on.
+ctypes.CDLL({library!r}, mode=ctypes.RTLD_GLOBAL)  # Later loads of this name get this library.
 import warnings
 
 import zeusm.memory as m
@@ -275,7 +275,7 @@ def told(call):
 
 @pytest.fixture
 def sycl_copy(tmp_path):
-    """Makes a folder with the SYCL runtime whose library is another one, of that name."""
+    """Makes a folder with the SYCL runtime in which the library of the given name has other content."""
 
     def make(name, content):
         for library in LIBRARIES.glob("lib*.so*"):
@@ -300,7 +300,8 @@ def test_a_missing_function_of_sycl_turns_off_what_needs_it(fresh, sycl_copy, na
     content = original.read_bytes()
     assert name.encode() in content
     if original.name == "libsycl.so.7":
-        # SYCL 2024 makes no events, which is nothing to warn of, and needs its own make_event.
+        # zeusm creates no events with SYCL 2024, and does not warn of that. SYCL 2024 itself needs make_event, so the test
+        # renames another function.
         function = None
         name = "_ZNK4sycl3_V15queue16ext_oneapi_emptyEv"
     library = sycl_copy(original.name, content.replace(name.encode(), name.encode()[:-1] + b"_"))
@@ -316,7 +317,7 @@ assert text is None if {function!r} is None else {function!r} in text, text
 
 
 def test_an_unknown_sycl_makes_no_events(fresh, sycl_copy):
-    """Of a version whose events are not known, everything but these is used."""
+    """zeusm uses all of an unknown SYCL version but its events, whose layout is unknown."""
     copy = sycl_copy("libsycl.so.77", next(LIBRARIES.glob("libsycl.so.[0-9]")).read_bytes())
     fresh(
         WITHOUT.format(library=str(copy))

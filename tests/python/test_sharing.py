@@ -1,4 +1,4 @@
-"""Slices, closing, pickles: what shares the memory, what lets go of it, what takes its bytes along."""
+"""Slices share the memory, `close` releases it, and pickles copy its bytes."""
 
 import gc
 import pickle
@@ -186,7 +186,7 @@ def test_out_of_band_buffers_copy_nothing(host_class):
     (buffer,) = buffers
     assert np.frombuffer(buffer.raw(), "u1").ctypes.data == x._pointer
     assert bytes(pickle.loads(data, buffers=buffers)) == PATTERN
-    # Read-only ones, too.
+    # Read-only buffers are accepted too.
     assert bytes(pickle.loads(data, buffers=[bytes(buffer.raw())])) == PATTERN
 
 

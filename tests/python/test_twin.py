@@ -1,4 +1,4 @@
-"""`zeusm.memory` has what `dpctl.memory` has: each public name, with its arguments, results and exceptions."""
+"""`zeusm.memory` has each public name of `dpctl.memory`, with its arguments, results and exceptions."""
 
 import inspect
 
@@ -8,7 +8,8 @@ import pytest
 import zeusm
 import zeusm.memory
 
-# What dpctl.memory 0.22 has and 0.17 has not, or has under no name of its own, and what its development head adds.
+# The IPC names, which only the development head of dpctl has. MEMORY lists the members of memory objects in dpctl 0.22;
+# dpctl 0.17 lacks some of them.
 DEVELOPMENT_HEAD = {
     "IPCMemoryHandle": {
         "is_available": [],
@@ -48,7 +49,7 @@ CLASSES = ["MemoryUSMDevice", "MemoryUSMHost", "MemoryUSMShared"]
 
 
 def parameters(function):
-    """Names, and which of them may be left out."""
+    """The names of the parameters, and whether each is optional."""
     return [
         (parameter.name, parameter.default is not parameter.empty)
         for parameter in inspect.signature(function).parameters.values()
@@ -56,7 +57,7 @@ def parameters(function):
 
 
 def public_members(thing):
-    """What dpctl wrote in a class: the inherited and the special ones say nothing of USM."""
+    """The members of a class. Special ones do not concern USM, except the interface."""
     return [
         name
         for name in dir(thing)
@@ -85,7 +86,7 @@ def test_each_name_of_dpctls_is_there(name):
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("member", MEMORY)
 def test_each_member_of_a_memory_object(name, member):
-    """Also those that a walk over dpctl's compiled classes might not show."""
+    """The list includes members that introspection of dpctl's compiled classes may not find."""
     for package in dpctl.memory, zeusm.memory:
         found = inspect.getattr_static(getattr(package, name), member)
         assert inspect.isdatadescriptor(found) == (MEMORY[member] is None)
@@ -144,7 +145,7 @@ def test_properties_and_results_are_of_the_same_types(name):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_reference_obj(name):
-    """Of memory that is the package's own there is none, whoever shares it; else it is the object that was given."""
+    """Objects over the package's own allocation have none; those over foreign memory refer to the imported object."""
 
     def owners(package, other):
         kind = getattr(package, name)
@@ -161,12 +162,13 @@ def test_reference_obj(name):
 
     ours = owners(zeusm.memory, dpctl.memory)
     assert all(ours)
-    if not dpctl.__version__.startswith("0.17"):  # Which names the other of two that share.
+    # dpctl 0.17 refers to the other object that shares the allocation.
+    if not dpctl.__version__.startswith("0.17"):
         assert owners(dpctl.memory, zeusm.memory) == ours
 
 
 def raised(call, *arguments):
-    """What a call raises."""
+    """The exception that a call raises."""
     try:
         call(*arguments)
     except Exception as error:
@@ -200,7 +202,7 @@ FAILURES = {
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("failure", FAILURES)
 def test_failures_are_of_the_same_classes(name, failure):
-    """A handler that was written for dpctl catches zeusm's."""
+    """A handler of dpctl's exceptions catches zeusm's."""
     theirs, ours = (
         raised(FAILURES[failure], getattr(package, name))
         for package in (dpctl.memory, zeusm.memory)

@@ -1,4 +1,4 @@
-"""A pytest plugin: what dpctl.memory offers is replaced by what zeusm.memory offers."""
+"""A pytest plugin that replaces the public names of dpctl.memory by those of zeusm.memory."""
 
 import zeusm.memory
 
