@@ -1,4 +1,4 @@
-"""Copies and fills beside dpctl's, on the same runtime and on OpenCL's own CPU device, and the C library's."""
+"""Copies and fills, compared with dpctl on the same runtime and on OpenCL's CPU device, and with the C library."""
 
 import ctypes
 import itertools
@@ -14,7 +14,7 @@ import dpctl.memory
 
 KINDS = ("Device", "Shared", "Host")
 SIZES = (64, 1 << 20, 64 << 20, 512 << 20)
-# From this on dpctl is only asked for OpenCL's, the faster one.
+# From this size on only OpenCL's dpctl peer, the faster one, is measured.
 LARGE = 64 << 20
 
 LIBC = ctypes.CDLL(None)
@@ -23,7 +23,7 @@ LIBC.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
 
 
 class Peer:
-    """One library's memory on one device: two pieces of each kind, and some of the host's."""
+    """Memory of one library on one device: two allocations of each kind, and a host array."""
 
     def __init__(self, module, size, **place):
         self.host = bytearray(size)
@@ -31,7 +31,7 @@ class Peer:
             kind: [getattr(module, f"MemoryUSM{kind}")(size, **place) for _ in range(2)]
             for kind in KINDS
         }
-        # Pages that were never written are all the same one, and fast to read.
+        # Unwritten pages map to one zero page, which is fast to read.
         for memory in itertools.chain(*self.memory.values()):
             memory.memset(1)
         memory.copy_to_host(self.host)
@@ -50,7 +50,7 @@ class Peer:
 
 
 class Library:
-    """The C library's part, on the host's memory, whatever the kind."""
+    """The C library on host memory, for every kind."""
 
     def __init__(self, size):
         self.blocks = [bytearray(b"\1") * size for _ in range(2)]

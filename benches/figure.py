@@ -1,8 +1,8 @@
-"""Draws the results of run.py: how much of its peers' time and memory zeusm takes.
+"""Draws the results of run.py: zeusm's time and memory relative to its peers'.
 
     python benches/figure.py [DIRECTORY]
 
-Reads results.json there, and writes comparison.svg and comparison.png beside it.
+Reads results.json in the directory, and writes comparison.svg and comparison.png to it.
 """
 
 import json
@@ -21,7 +21,7 @@ NAMES = {"dpctl": "dpctl, on the same runtime", "OpenCL": "dpctl on opencl:cpu"}
 
 
 def groups(result):
-    """Each group with a goal against a peer: its name, the goal, and the figures' ratios, all of them in order."""
+    """Each group with a goal against a peer: its name, the goal, and the sorted ratios of the figures."""
     for goal in result["goals"]:
         if goal["peer"]:
             of = [figure for figure in result["figures"] if figure["group"] == goal["group"]]

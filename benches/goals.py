@@ -1,18 +1,18 @@
-"""What zeusm is to reach, by group of figures."""
+"""The goals of zeusm by group of figures."""
 
 import operator
 from typing import NamedTuple
 
 
 class Goal(NamedTuple):
-    """A bound for zeusm's value, divided by a peer's if there is one."""
+    """A bound of zeusm's value, or of its ratio to a peer's value."""
 
     bound: float
     peer: str | None = None
     sense: str = "at most"
 
     def value(self, figure):
-        """The median that is to keep to the bound."""
+        """The median that the bound applies to."""
         return (figure["ratios"][self.peer] if self.peer else figure["values"]["zeusm"])["median"]
 
     def keeps(self, value):
@@ -46,7 +46,7 @@ GOALS = {
 
 
 def judge(figures):
-    """Of each group that was measured and has a goal: its figures from the best to the worst, and whether all keep it."""
+    """The best and the worst figure of each measured group with a goal, and whether all its figures reach the goal."""
     for group, goal in GOALS.items():
         of = {figure["name"]: goal.value(figure) for figure in figures if figure["group"] == group}
         if of:

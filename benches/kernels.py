@@ -1,4 +1,4 @@
-"""What a kernel costs on zeusm's CPU runtime, beside the same on OpenCL's own CPU device, in one process."""
+"""The time of kernels on zeusm's CPU runtime, compared with OpenCL's CPU device in the same process."""
 
 import struct
 
@@ -15,7 +15,7 @@ N = 10_000_000
 
 
 def empty_module():
-    """SPIR-V of `kernel void empty() {}`, word by word."""
+    """The SPIR-V of `kernel void empty() {}`."""
     name = b"empty\0\0\0"
     words = [0x07230203, 0x00010000, 0, 5, 0]  # Magic, version 1.0, generator, bound, schema.
 
@@ -37,7 +37,7 @@ def empty_module():
 
 
 def launches(queue):
-    """One empty kernel submitted and waited for; ten submitted one after another and waited for."""
+    """The time of one empty kernel with a wait, and of ten empty kernels with one wait."""
     kernel = dpctl.program.create_program_from_spirv(queue, empty_module()).get_sycl_kernel("empty")
 
     def one():

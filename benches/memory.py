@@ -1,4 +1,4 @@
-"""What objects of zeusm.memory cost beside those of dpctl.memory, on the same device in the same process."""
+"""The time of operations on zeusm.memory and dpctl.memory objects, on the same device in the same process."""
 
 from functools import partial
 from operator import attrgetter
@@ -23,7 +23,7 @@ def classes(kind):
 
 
 def allocation():
-    """Beside NumPy's, which only asks the C library."""
+    """Allocation, compared also with NumPy, which calls only the C library."""
     queue = dpctl.SyclQueue("level_zero:gpu")
     places = {"": {}, ", queue=": {"queue": queue}}
     for group, sizes in {
@@ -43,7 +43,7 @@ def allocation():
 
 
 class Foreign:
-    """An object of a third library, which shows dpctl's memory with a context capsule."""
+    """An object of a third library, which exports dpctl's memory with a context capsule."""
 
     def __init__(self, memory):
         self.memory = memory
@@ -52,12 +52,12 @@ class Foreign:
 
     @property
     def __sycl_usm_array_interface__(self):
-        # A capsule serves once.
+        # A capsule can be used once.
         return {**self.interface, "syclobj": self.capsule()}
 
 
 def exchange():
-    """Showing memory, and taking in that of others. Where an object of theirs is taken, making what it shows counts."""
+    """Export and import of memory. The time of an import includes the export by the other library."""
     ours, theirs = (make(4096) for make in classes("Shared"))
     foreign = Foreign(theirs)
     interface = attrgetter("__sycl_usm_array_interface__")

@@ -1,4 +1,4 @@
-"""To be imported before SYCL is: shows it the OpenCL runtime that dpctl's environment brings, as `opencl:cpu`."""
+"""Makes the OpenCL runtime of dpctl's environment available to SYCL as `opencl:cpu`, if imported before SYCL."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What a process pays: time to import, and resident memory for live objects. Each in interpreters of its own."""
+"""The costs of a process: import time, and resident memory of live objects. Each is measured in new interpreters."""
 
 import gc
 import os
@@ -16,20 +16,20 @@ COUNT = 100_000
 
 
 def fresh(*arguments):
-    """What this program prints, asked so in another interpreter."""
+    """The number that this program prints for the arguments, in a new interpreter."""
     command = [sys.executable, __file__, *arguments]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def import_time(peer):
-    """Seconds."""
+    """The import time of a peer in seconds."""
     start = time.perf_counter()
     __import__(f"{peer}.memory")
     return time.perf_counter() - start
 
 
 def resident(peer, kind):
-    """Bytes of this process for each live allocation, beyond those asked for."""
+    """The resident bytes of this process per live allocation, beyond the requested ones."""
     import zeusm.memory  # noqa: F401 (before SYCL)
 
     # isort: split
@@ -41,7 +41,7 @@ def resident(peer, kind):
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     make = getattr(sys.modules[f"{peer}.memory"], f"MemoryUSM{kind}")
-    first = make(SIZE)  # With all that is made once.
+    first = make(SIZE)  # Includes one-time initialisation.
     live = [first] * COUNT
     before = now()
     for index in range(COUNT):

@@ -1,4 +1,4 @@
-"""Runs what measures, several processes of each in turn; prints medians, ratios and their spread, and writes them down.
+"""Runs each benchmark in several processes; prints medians, ratios and their spread, and writes them to a file.
 
 python benches/run.py [--processes N] [--output DIRECTORY] [program ...]
 """
@@ -30,7 +30,7 @@ PACKAGES = ("zeusm", "dpctl", "dpnp", "numpy", "umf")
 
 
 def machine():
-    """Where and when this is."""
+    """The machine, the versions and the time of the run."""
     with open("/proc/cpuinfo") as file:
         names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
     return {
@@ -41,13 +41,13 @@ def machine():
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
-        # More than a little says that others used the machine, and that the figures are to be doubted.
+        # A high load shows that other processes used the machine, and that the figures are unreliable.
         "load_before": round(os.getloadavg()[0], 2),
     }
 
 
 def records(program):
-    """What one process of it reports."""
+    """The records of one process of the benchmark."""
     command = subprocess.run(
         PROGRAMS[program], cwd=HERE.parent, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -59,7 +59,7 @@ def spread(values):
 
 
 def gather(programs, processes):
-    """Each figure with its peers' values and zeusm's ratios to them, spread over the processes."""
+    """Each figure with the values of the peers and zeusm's ratios to them, summarised over the processes."""
     found = collections.defaultdict(list)
     for number in range(processes):
         for program in programs:
@@ -73,7 +73,7 @@ def gather(programs, processes):
 
 
 def summary(each):
-    """Of the values that each process measured."""
+    """Median, minimum and maximum over the processes."""
     peers = each[0].keys()
     ratios = {peer: [values["zeusm"] / values[peer] for values in each] for peer in peers}
     del ratios["zeusm"]

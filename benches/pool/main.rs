@@ -1,6 +1,6 @@
-//! One allocation and free: the pool beside the Level Zero calls below it, and beside UMF's pool on the same memory.
+//! The time of one allocation and free: the pool, compared with the Level Zero calls below it and with UMF's pool.
 //!
-//! `cargo bench --bench pool`; UMF takes part where `ZEUSM_UMF_LIBRARY` names its library.
+//! `cargo bench --bench pool`; UMF is measured if `ZEUSM_UMF_LIBRARY` names its library.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod umf;

@@ -17,7 +17,7 @@ const SMALLEST_BLOCK: usize = 512;
 const SMALLEST_SLAB: usize = 64 << 10;
 const SLABS_KEPT: usize = 4;
 
-/// Every handle of UMF is an opaque pointer.
+/// An opaque handle of UMF.
 type Handle = *mut c_void;
 /// `umf_result_t`; 0 is success.
 type Status = i32;
@@ -50,7 +50,7 @@ fn check(status: Status) {
 /// # Safety
 /// `T` must be the type that UMF's headers give the function.
 unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> T {
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: the caller guarantees the type.
     unsafe { *library.get::<T>(name).unwrap() }
 }
 

@@ -1,6 +1,6 @@
 //! How the pool scales: with threads, with live blocks, with mixed sizes. Prints a JSON record for each figure.
 //!
-//! `cargo bench --bench scale`; UMF takes part where `ZEUSM_UMF_LIBRARY` names its library.
+//! `cargo bench --bench scale`; UMF is measured if `ZEUSM_UMF_LIBRARY` names its library.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 #[path = "../../tests/pool/mixes.rs"]

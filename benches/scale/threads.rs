@@ -50,7 +50,7 @@ fn ratios(peers: &[(&str, &(dyn Fn() + Sync))]) -> Vec<f64> {
     measured.into_iter().map(ratio).collect()
 }
 
-/// The pool beside UMF's pool, and beside threads that only count, which show the machine's own limit.
+/// Compares the pool with UMF's pool, and with threads that only count, which show the limit of the machine.
 pub fn throughput(pool: &Pool<LevelZeroProvider>, umf: Option<&Umf>) {
     for (size, name, group) in [
         (64, "64 B", "two threads"),
