@@ -1,8 +1,7 @@
-"""The PEP 517 backend: maturin, after the CPU runtime has been put into the package.
+"""The PEP 517 backend: copies the CPU runtime into the package and calls maturin.
 
-The wheel carries two libraries. maturin builds one, the extension module. The other is the
-Level Zero runtime on the CPU (crate zeusm-cpu), which the package holds under the name that the
-Level Zero loader has, since it serves in the loader's place.
+A wheel contains two libraries. maturin builds the extension module. The other one is the Level Zero
+runtime on the CPU (crate zeusm-cpu). Its file has the name of the Level Zero loader, which it replaces.
 """
 
 import json

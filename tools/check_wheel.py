@@ -1,4 +1,4 @@
-"""Checks what a wheel of zeusm carries: python check_wheel.py <wheel>..."""
+"""Checks the contents of zeusm's wheels: python check_wheel.py <wheel>..."""
 
 import struct
 import sys

@@ -1,7 +1,7 @@
 #!/bin/sh
 # hide_level_zero.sh <scratch folder> <command>...
-# Runs the command where no Level Zero loader is installed: an overlay over each folder that holds one,
-# from which it is removed. To be called in a mount namespace of its own (unshare --map-root-user --mount).
+# Runs the command with the Level Zero loaders hidden: an overlay is mounted over each folder that contains one, and the
+# loader is removed from it. Needs a new mount namespace (unshare --map-root-user --mount).
 set -eu
 scratch=$1
 shift

@@ -1,8 +1,8 @@
 """Checks that the modules of crates use each other in one direction only: layers.py FOLDER...
 
-A module is a file or folder directly under a crate's `src`. An arrow goes from a module to each module that it names
-with `crate::` or `super::`, tests left out. Two modules on one cycle cannot be understood, tested or replaced one by
-one, so a cycle is an error, and so is the use of a name that only the crate's root re-exports.
+A module is a file or folder directly under a crate's `src`. An arrow leads from a module to each module that it names
+with `crate::` or `super::`; tests are ignored. Modules of a cycle cannot be understood, tested or replaced separately, so
+a cycle is an error. The use of a name that only the crate's root re-exports is an error too.
 """
 
 import re
@@ -21,7 +21,7 @@ GROUP = re.compile(r"[{},]|[^{},]+")
 
 
 def without_tests(text):
-    """The source without comments, strings and the modules that only tests have."""
+    """The source without comments, strings and test modules."""
     text = STRING.sub('""', COMMENT.sub("", text))
     while found := TEST_MODULE.search(text):
         depth, end = 1, found.end()
@@ -33,7 +33,7 @@ def without_tests(text):
 
 
 def first_names(text, start):
-    """The names that may follow `crate::` or `super::`: one, or those of a group."""
+    """The first names after `crate::` or `super::`: one, or those of a group."""
     if text[start] != "{":
         name = re.match(r"\w+", text[start:])
         return [name[0]] if name else []
@@ -55,7 +55,7 @@ def first_names(text, start):
 
 
 def modules(crate):
-    """Each module's files."""
+    """The files of each module."""
     found = {}
     for path in sorted(crate.iterdir()):
         if path.name in DOORS or path.name in TESTS:
@@ -74,7 +74,7 @@ def modules(crate):
 
 
 def arrows(crate, found):
-    """What each module uses, with one place for each, and the uses of what only the root re-exports."""
+    """The modules that each module uses, with one location each, and the uses of names that only the root re-exports."""
     uses, doors = {name: {} for name in found}, []
     macros = {}
     for name, files in found.items():

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Looks for what the build needs and installs what is missing; touches nothing when all is there.
+# Installs missing dependencies of the build; changes nothing if none is missing.
 set -eu
 
 packages=

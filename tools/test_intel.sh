@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs zeusm's tests on Intel's own driver over a simulated GPU: test_intel.sh LAUNCHER ROOT MACHINE...
 #
-# Each file of Python tests has a process of its own: where the driver ends it, the others go on. The Rust tests have been
-# built on this machine and run in the root. What each one wrote is in target/intel; the end tells the sums.
+# Each file of Python tests runs in its own process, so that an abort of the driver does not affect the others. The Rust tests
+# were built on this machine and run in the root. The outputs are in target/intel; the totals are printed at the end.
 set -u
 launcher=$1 root=$2
 shift 2
@@ -11,7 +11,7 @@ python=/opt/venv/bin/python
 logs=$here/target/intel
 failed=
 
-# A driver that waits for ever is a failure, too.
+# A deadlock of the driver is a failure too.
 in_root() { # in_root <machine> <command>...
 	machine=$1
 	shift
@@ -26,7 +26,7 @@ run() { # run <machine> <name> <pattern of the line that sums up> <command>...
 	in_root "$machine" "$@" > "$log" 2>&1
 	code=$?
 	printf '%s: %s: %s\n' "$machine" "$name" "$(grep "$sum" "$log" | tail -n 1)"
-	# 5: no test in it can run here.
+	# 5: no test of the file can run on this machine.
 	[ $code = 0 ] || [ $code = 5 ] && return
 	cat "$log"
 	failed="$failed $machine:$(basename "$name")($code)"
@@ -37,7 +37,7 @@ python_tests() { # python_tests <machine> <file>
 		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 120 "$here/$2"
 }
 
-# The listed tests run alone after the others, and are to fail.
+# The listed tests run alone after the others, and are expected to fail.
 known=$here/tests/intel/known_in_rust.txt
 known_names() { awk '!/^#/ { print $1 }' "$known"; }
 
@@ -53,7 +53,7 @@ rust_tests() { # rust_tests <machine> <program>
 	echo "$1: $(known_names | wc -l) known failures in Rust"
 }
 
-# The same without the loader, and with its validation layer on: what asks the driver most.
+# The tests with the most driver calls run also without the loader, and with its validation layer.
 driver=/usr/lib/x86_64-linux-gnu/libze_intel_gpu.so.1
 rust_modes() { # rust_modes <machine> <program>
 	case $2 in */memory-* | */queue-* | */asynchronous-* | */between-*) ;; *) return ;; esac
