@@ -1,4 +1,4 @@
-# zeusm: `make demo` shows what it does, `make test` proves it, `make help` lists the rest.
+# zeusm: `make demo` runs the examples, `make test` runs the tests, `make help` lists all targets.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -10,10 +10,10 @@ export PYTHON ?= python3.11
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# The Python module is built for the Python that it is tested with.
+# The Python module is built for the Python version of the tests.
 export PYO3_PYTHON ?= $(PYTHON)
 
-# A full run builds everything once, so incremental state has no use.
+# A full run builds everything once, so incremental state would not be used.
 export CARGO_INCREMENTAL ?= 0
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -34,12 +34,12 @@ SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/bui
 	build.rs src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
 
 .PHONY: help
-help: ## This list
+help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; \
 		do printf '  make %-14s %s\n' "$$target" "$$text"; done
 
 .PHONY: setup
-setup: ## Look for what the build needs and install what is missing (apt)
+setup: ## Installs missing dependencies of the build (apt)
 	@tools/setup.sh
 
 .PHONY: build
@@ -76,10 +76,10 @@ wheel: dist/.built ## The wheel, in dist/
 .PHONY: venvs
 venvs: $(VENV)/.zeusm $(VENV_NUMBA_DPEX)/.zeusm ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
 
-# --- showing and proving -------------------------------------------------------------------------
+# --- examples and tests --------------------------------------------------------------------------
 
 .PHONY: demo
-demo: venvs ## Real data through every handoff, in both environments
+demo: venvs ## Runs the examples in both environments
 	$(PY) examples/demo.py
 	@echo
 	$(PY_NUMBA_DPEX) examples/demo.py
@@ -126,7 +126,7 @@ test-validated: build $(VENV)/.requirements
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
 RUNNER := CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
 .PHONY: test-sycl
-test-sycl: build venvs ## The Rust tests of SYCL's side, with both SYCL runtimes
+test-sycl: build venvs ## The Rust tests of the SYCL layer, with both SYCL runtimes
 	ZEUSM_TEST_DPCTL=$(CURDIR)/$(VENV)/lib/python3.11/site-packages/dpctl $(TEST_SYCL)
 	ZEUSM_TEST_DPCTL=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib/python3.11/site-packages/dpctl \
 		$(RUNNER)="env LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib" $(TEST_SYCL)
@@ -144,16 +144,16 @@ test-python: venvs ## The Python tests, in both environments
 	$(PY) -m pytest
 	$(PY_NUMBA_DPEX) -m pytest
 
-# --- what takes longer than CI should ------------------------------------------------------------
+# --- tests that take too long for CI -------------------------------------------------------------
 
 # The number of cases of each fuzzing test. Fast tests have more cases, with optimisation.
 FUZZ := 100000
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
 .PHONY: test-long test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads mutants
-test-long: test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads ## The nets whole: hours
+test-long: test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads ## All long tests; takes hours
 
-test-faults: build venvs ## Every Level Zero call made to fail, with each code
+test-faults: build venvs ## Fault injection: each Level Zero call fails with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults
 	ZEUSM_TEST_FAULTS=all $(PY) -m pytest tests/python/test_faults.py
 	ZEUSM_TEST_FAULTS=all $(PY_NUMBA_DPEX) -m pytest tests/python/test_faults.py
@@ -169,24 +169,24 @@ test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and random programs
 	ZEUSM_TEST_MODEL=300 $(PY) -m pytest tests/python/test_model.py
 	ZEUSM_TEST_MODEL=300 $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py
 
-# The long launch takes half a minute, and a process of its own.
+# The long launch takes half a minute, and runs in a separate process.
 LONG_LAUNCH := kernels::a_child_of_a_fork_during_a_long_launch_has_no_kernels
 test-forks: export ZEUSM_TEST_FORKS := 100
 test-forks: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
-test-forks: build venvs ## 500 forks beside threads that work, in each environment
+test-forks: build venvs ## 500 forks in processes with busy threads, in each environment
 	cargo test --locked -p zeusm-cpu --test forks
 	cargo test --locked -p zeusm-cpu --test forks -- --ignored --exact $(LONG_LAUNCH)
 	$(PY) -m pytest tests/python/test_fork.py
 	$(PY_NUMBA_DPEX) -m pytest tests/python/test_fork.py
 
 test-lifetime: export ZEUSM_TEST_ROUNDS := 100
-test-lifetime: venvs ## Millions of objects, which leave no memory behind
+test-lifetime: venvs ## Leak tests with millions of objects
 	$(PY) -m pytest tests/python/test_lifetime.py
 	$(PY_NUMBA_DPEX) -m pytest tests/python/test_lifetime.py
 
 # With optimisation, and with overflow checks. MODEL selects models by their names.
 LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
-test-loom: ## Models of the synchronisation, in every interleaving of a few threads
+test-loom: ## Loom models of the synchronisation, in every interleaving of a few threads
 	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
 	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
 
@@ -219,7 +219,7 @@ MUTANT_TESTS_pool := pool
 MUTANT_TESTS_queue := queue asynchronous peer_copy faults
 MUTANT_TESTS_ipc := ipc
 MUTANT_TESTS_usm := memory capabilities pool
-mutants: build ## Mutants of src/ that no test catches; hours
+mutants: build ## Mutation tests of src/; takes hours
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true --timeout 120 \
 		--build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) $(MUTANTS:%=-f 'src/%/*.rs') \
 		-o $(TARGET) -- --locked --lib \
@@ -239,7 +239,7 @@ $(INTEL_ROOT)/.complete: tools/intel_root.sh
 
 .PHONY: xe-sim
 xe-sim: export XE_DRM_INCLUDE_DIR := $(INTEL_ROOT)/usr/include
-xe-sim: $(INTEL_ROOT)/.complete ## The simulated GPU: builds it, and lints and tests it alone
+xe-sim: $(INTEL_ROOT)/.complete ## Builds, lints and tests the simulated GPU
 	CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo build --locked -p xe-sim
 	cargo clippy --locked -p xe-sim --all-targets -- -D warnings
 	cargo test --locked -p xe-sim --lib
@@ -259,7 +259,7 @@ test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over 
 	tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
 
 .PHONY: bench-intel
-bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Costs on the host with Intel's own driver, over a simulated GPU
+bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driver over a simulated GPU
 	@for machine in $(INTEL_MACHINES); do \
 		$(XE_SIM) $(INTEL_ROOT) $$machine --bind $(CURDIR) -- env -i PATH=/usr/bin:/bin HOME=/root \
 			ZEUSM_BENCH_ROUNDS=5 $(INTEL_VENV:$(INTEL_ROOT)%=%)/bin/python $(CURDIR)/benches/run.py --processes 1 \
@@ -270,19 +270,19 @@ bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Costs on the host with Intel's own d
 bench bench-quick: venvs $(VENV_FIGURE)/.requirements
 bench bench-quick: export ZEUSM_UMF_LIBRARY := $(CURDIR)/$(VENV)/lib/libumf.so.1
 
-bench: ## How fast it is, beside its peers in the same run; writes benches/results
+bench: ## Benchmarks against the peers; writes benches/results
 	cargo bench --locked --bench pool
 	cargo bench --locked -p zeusm-cpu --bench ratios
 	$(PY) benches/run.py
 	$(VENV_FIGURE)/bin/python benches/figure.py
 
 bench-quick: export ZEUSM_BENCH_ROUNDS := 3
-bench-quick: ## A glance at that, for development; writes target/bench
+bench-quick: ## Short benchmarks for development; writes target/bench
 	$(PY) benches/run.py --processes 1 --output $(TARGET)/bench
 	$(VENV_FIGURE)/bin/python benches/figure.py $(TARGET)/bench
 
 .PHONY: clean
-clean: ## Remove what was built; the download cache stays
+clean: ## Removes all build results; keeps the download cache
 	cargo clean
 	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -8,7 +8,7 @@ shift
 count=0
 for folder in $(PATH=/usr/sbin:/sbin:/usr/bin:/bin ldconfig -p | sed -n 's|.*libze_.* => \(/.*\)/libze_[^/]*$|\1|p' | sort -u); do
     folder=$(readlink -f "$folder")
-    ls "$folder"/libze_* >/dev/null 2>&1 || continue # The same folder by another name, done already.
+    ls "$folder"/libze_* >/dev/null 2>&1 || continue # Another path of a folder that is done.
     count=$((count + 1))
     mkdir -p "$scratch/up$count" "$scratch/work$count"
     mount -t overlay overlay \

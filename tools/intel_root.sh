@@ -29,6 +29,6 @@ chroot "$root" apt-get update -q
 # Python for zeusm's tests, and a C compiler for the tests of the C API.
 chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigc2 libigdfcl2 linux-libc-dev python3-venv python3-dev g++
 chroot "$root" apt-get clean
-trust_as_here # The package ca-certificates has replaced them.
+trust_as_here # The package ca-certificates has replaced the certificates.
 rm -rf "$root"/var/lib/apt/lists/*
 touch "$root/.complete"

@@ -3,7 +3,7 @@
 set -eu
 
 packages=
-need() { # need <package> <command that succeeds when it is there>
+need() { # need <package> <command that succeeds if it is installed>
     package=$1
     shift
     "$@" >/dev/null 2>&1 || packages="$packages $package"
@@ -14,11 +14,11 @@ level_zero_headers() {
     [ -n "${LEVEL_ZERO_INCLUDE_DIR:-}" ] || pkg-config --exists level-zero ||
         exists /usr/include/level_zero/ze_api.h /usr/local/include/level_zero/ze_api.h
 }
-libclang() { # With the headers of the compiler, which are a package of their own.
+libclang() { # With the compiler's headers, which are in another package.
     [ -n "${LIBCLANG_PATH:-}" ] || library libclang || exists /usr/lib/llvm-*/lib/libclang*.so* &&
         exists /usr/lib/llvm-*/lib/clang/*/include/stddef.h /usr/lib*/clang/*/include/stddef.h
 }
-python_headers() { # For the extension in C that the tests compile.
+python_headers() { # For the C extension that the tests compile.
     exists "$("${PYTHON:-python3.11}" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 }
 python() { "${PYTHON:-python3.11}" -c 'import ensurepip, venv'; }
@@ -29,7 +29,7 @@ if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 
 fi
 
 need gcc cc --version
-need g++ cc -x c++ -fsyntax-only /dev/null # The C API's header is for C++, too.
+need g++ cc -x c++ -fsyntax-only /dev/null # The C API's header supports C++.
 need libc6-dev exists /usr/include/stdio.h
 need libze-dev level_zero_headers
 need libze1 library libze_loader.so.1
@@ -47,7 +47,7 @@ if ! command -v apt-get >/dev/null; then
 fi
 root=
 [ "$(id -u)" = 0 ] || root=sudo
-$root apt-get update -qq || true # The lists may be recent enough when the network is away.
+$root apt-get update -qq || true # Without a network the present lists may suffice.
 # shellcheck disable=SC2086 # one word for each package
 $root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends $packages || failed=yes

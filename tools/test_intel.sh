@@ -19,7 +19,7 @@ in_root() { # in_root <machine> <command>...
 		env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root XDG_CACHE_HOME=/run/xe-sim/cache "$@"
 }
 
-run() { # run <machine> <name> <pattern of the line that sums up> <command>...
+run() { # run <machine> <name> <pattern of the summary line> <command>...
 	machine=$1 name=$2 sum=$3
 	shift 3
 	log=$logs/$machine/$(basename "$name").log
@@ -63,7 +63,7 @@ rust_modes() { # rust_modes <machine> <program>
 		ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 "$2"
 }
 
-sums() { # sums <machine>: of the lines that sum up, pytest's and cargo's
+sums() { # sums <machine>: the totals of the summary lines of pytest and cargo
 	grep -hE ' in [0-9.]+s|^test result' "$logs/$1"/*.log | tr -c 'a-z0-9\n' ' ' | awk -v machine="$1" '
 		{ for (i = 2; i <= NF; i++) if ($(i - 1) ~ /^[0-9]+$/) count[$i] += $(i - 1) }
 		END { printf "%s: %d passed, %d failed, %d xfailed, %d skipped\n", machine, count["passed"],
