@@ -331,7 +331,7 @@ class TestPointerAttributes:
     def test_ids_are_of_allocations(self):
         one, other = zeusm.empty(100, "u1"), zeusm.empty(100, "u1")
         found = [zeusm.pointer_attributes(x._pointer + 1) for x in (one, one[50:], other)]
-        # The id is that of the driver's allocation; the base tells the pool's blocks in it apart.
+        # The ID is that of the driver's allocation, which may contain several pool blocks; the base identifies the block.
         ids = [(x.allocation_id, x.base) for x in found]
         assert ids[0] == ids[1] != ids[2]
 

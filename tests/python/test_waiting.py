@@ -1,4 +1,4 @@
-"""Accesses to memory wait for its own SYCL queue, and for no other one."""
+"""Accesses to memory wait for its own SYCL queue, and different queues are never confused."""
 
 import gc
 
