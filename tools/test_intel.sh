@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs zeusm's tests on Intel's own driver over a simulated GPU: test_intel.sh LAUNCHER ROOT MACHINE...
 #
-# Each file of Python tests runs in its own process, so that an abort of the driver does not affect the others. The Rust tests
-# were built on this machine and run in the root. The outputs are in target/intel; the totals are printed at the end.
+# Each file of Python tests runs in its own process, so that an abort of the driver does not affect the others. The Rust
+# tests were built on this machine and run in the root. The outputs are in target/intel; the totals are printed at the end.
 set -u
 launcher=$1 root=$2
 shift 2

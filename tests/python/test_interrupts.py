@@ -208,7 +208,7 @@ def heap_in_use():
 
 @pytest.mark.parametrize("package", ["zeusm", "dpctl"])
 def test_importing_a_tensor_leaves_nothing(package):
-    """An import requests the exporter's own queue: for another one, dpctl submits a barrier, which leaks 64 bytes."""
+    """An import avoids the barrier that dpctl's exporter submits for other queues than its own, and that leaks 64 bytes."""
     if package == "zeusm":
         array = zeusm.empty(10, dtype="int32", usm_type="shared")
     else:

@@ -74,7 +74,7 @@ def test_descriptors_run_short_at_the_first_handle(fresh, spare):
 
 
 def test_an_exporter_short_of_descriptors_answers_later(fresh):
-    """It waits for free descriptors without polling."""
+    """It waits for a free descriptor without busy polling."""
     fresh(
         LIMITED
         + ANSWERED
