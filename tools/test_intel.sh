@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs zeusm's tests on Intel's own driver over a simulated GPU: test_intel.sh LAUNCHER ROOT MACHINE...
+# Runs zeusm's tests on Intel's driver over a simulated GPU: test_intel.sh LAUNCHER ROOT MACHINE...
 #
-# Each file of Python tests has a process of its own: where the driver ends it, the others go on. The Rust tests have been
-# built on this machine and run in the root. What each one wrote is in target/intel; the end tells the sums.
+# Each Python test file runs in its own process, so that an abort in the driver does not stop the other files. The Rust
+# tests are built on this machine and run in the root. Logs are written to target/intel; a summary is printed at the end.
 set -u
 launcher=$1 root=$2
 shift 2
@@ -11,7 +11,7 @@ python=/opt/venv/bin/python
 logs=$here/target/intel
 failed=
 
-# A driver that waits for ever is a failure, too.
+# The timeout turns a hang in the driver into a failure.
 in_root() { # in_root <machine> <command>...
 	machine=$1
 	shift
@@ -19,14 +19,14 @@ in_root() { # in_root <machine> <command>...
 		env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root XDG_CACHE_HOME=/run/xe-sim/cache "$@"
 }
 
-run() { # run <machine> <name> <pattern of the line that sums up> <command>...
+run() { # run <machine> <name> <pattern of the summary line> <command>...
 	machine=$1 name=$2 sum=$3
 	shift 3
 	log=$logs/$machine/$(basename "$name").log
 	in_root "$machine" "$@" > "$log" 2>&1
 	code=$?
 	printf '%s: %s: %s\n' "$machine" "$name" "$(grep "$sum" "$log" | tail -n 1)"
-	# 5: no test in it can run here.
+	# 5: pytest has collected no tests, because none in the file can run here.
 	[ $code = 0 ] || [ $code = 5 ] && return
 	cat "$log"
 	failed="$failed $machine:$(basename "$name")($code)"
@@ -37,13 +37,13 @@ python_tests() { # python_tests <machine> <file>
 		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 120 "$here/$2"
 }
 
-# The listed tests run alone after the others, and are to fail.
+# The listed tests are skipped in the main run. Each one then runs alone and must fail.
 known=$here/tests/intel/known_in_rust.txt
 known_names() { awk '!/^#/ { print $1 }' "$known"; }
 
 rust_tests() { # rust_tests <machine> <program>
 	skips=$(known_names | sed 's/^/--skip /')
-	# shellcheck disable=SC2086 # One word each.
+	# shellcheck disable=SC2086 # The word splitting is intended.
 	run "$1" "$2" '^test result' ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=system "$2" $skips
 	case $2 in */ipc-*) ;; *) return ;; esac
 	for name in $(known_names); do
@@ -53,7 +53,7 @@ rust_tests() { # rust_tests <machine> <program>
 	echo "$1: $(known_names | wc -l) known failures in Rust"
 }
 
-# The same without the loader, and with its validation layer on: what asks the driver most.
+# The tests with the widest API coverage also run without the loader, and with its validation layer.
 driver=/usr/lib/x86_64-linux-gnu/libze_intel_gpu.so.1
 rust_modes() { # rust_modes <machine> <program>
 	case $2 in */memory-* | */queue-* | */asynchronous-* | */between-*) ;; *) return ;; esac
@@ -63,7 +63,7 @@ rust_modes() { # rust_modes <machine> <program>
 		ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 "$2"
 }
 
-sums() { # sums <machine>: of the lines that sum up, pytest's and cargo's
+sums() { # sums <machine>: adds up the summary lines of pytest and cargo
 	grep -hE ' in [0-9.]+s|^test result' "$logs/$1"/*.log | tr -c 'a-z0-9\n' ' ' | awk -v machine="$1" '
 		{ for (i = 2; i <= NF; i++) if ($(i - 1) ~ /^[0-9]+$/) count[$i] += $(i - 1) }
 		END { printf "%s: %d passed, %d failed, %d xfailed, %d skipped\n", machine, count["passed"],
