@@ -240,7 +240,7 @@ impl AddressSpace {
     ) -> Result<(), PageFault> {
         let ranges = self.ranges.read();
         let word: *mut u32 = atomic_place(&ranges, address)?;
-        // SAFETY: `atomic_place` gives aligned memory that is bound while the lock is held.
+        // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
         let word = unsafe { AtomicU32::from_ptr(word) };
         let change = |old| Some(change(old));
         let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
@@ -255,7 +255,7 @@ impl AddressSpace {
     ) -> Result<(), PageFault> {
         let ranges = self.ranges.read();
         let word: *mut u64 = atomic_place(&ranges, address)?;
-        // SAFETY: `atomic_place` gives aligned memory that is bound while the lock is held.
+        // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
         let word = unsafe { AtomicU64::from_ptr(word) };
         let change = |old| Some(change(old));
         let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
