@@ -1,4 +1,4 @@
-//! Generates the bindings from the Level Zero headers of this machine.
+//! Generates the bindings from the installed Level Zero headers.
 //!
 //! One bindgen pass over `ze_api.h` and `ze_ddi.h` generates four files: the types, the table of functions to look up at run
 //! time, the names of the result codes, and compile-time checks of the declarations in `src/extensions.rs`. The last three
@@ -134,7 +134,10 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
     });
     for name in names {
         let (function, pointer) = (format!("ze{name}"), format!("ze_pfn{name}_t"));
-        writeln!(fields, "    /// `{function}`, where the library has it.")?;
+        writeln!(
+            fields,
+            "    /// `{function}`; `None` if the library lacks it."
+        )?;
         writeln!(fields, "    pub {function}: {pointer},")?;
         writeln!(
             lookups,
@@ -146,7 +149,7 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
         )?;
     }
     Ok(format!(
-        "/// The functions that the headers declare, each one optional: a library may be older than they are.\n\
+        "/// The functions that the headers declare. Each one is optional, because the library may be older than the headers.\n\
          #[derive(Clone, Copy, Debug, Default)]\n\
          pub struct Functions {{\n{fields}}}\n\n\
          impl Functions {{\n    \
@@ -211,7 +214,7 @@ fn result_names(results: &[(String, i64)]) -> Result<String, Box<dyn Error>> {
     }
     Ok(format!(
         "impl ze_result_t {{\n    \
-             /// The specification's name of this result, or `None` when the headers do not know the code.\n    \
+             /// The specification's name of this result, or `None` for a code that the headers do not define.\n    \
              #[must_use]\n    \
              pub fn name(self) -> Option<&'static str> {{\n        \
                  match self.0 {{\n{arms}            _ => None,\n        }}\n    }}\n}}\n"

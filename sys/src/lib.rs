@@ -9,7 +9,7 @@
 //!
 //! let library = sys::load()?;
 //! let init = library.zeInit.ok_or_else(|| library.missing("zeInit"))?;
-//! // SAFETY: zeInit takes flags only, and 0 stands for every driver.
+//! // SAFETY: zeInit only takes flags; 0 selects all drivers.
 //! let result = unsafe { init(0) };
 //! assert_eq!(result, sys::ZE_RESULT_SUCCESS, "{:?}", result.name());
 //! # Ok::<(), sys::LoadError>(())

@@ -80,7 +80,7 @@ impl Library {
         &self.path
     }
 
-    /// The error that says this library lacks `name`.
+    /// The error for a library that lacks `name`.
     #[must_use]
     pub fn missing(&self, name: &str) -> LoadError {
         LoadError::Symbol {
@@ -101,7 +101,7 @@ impl Library {
     /// [`LoadError::Symbol`] when the library does not export `name`.
     ///
     /// # Safety
-    /// `F` must be the function pointer type (`unsafe extern "C" fn ...`) that the library gives `name`.
+    /// `F` must be the function pointer type (`unsafe extern "C" fn ...`) of `name` in the library.
     pub unsafe fn symbol<F: Copy>(&self, name: &CStr) -> Result<F, LoadError> {
         // SAFETY: the caller guarantees the type.
         unsafe { symbol(&self.handle, name) }.ok_or_else(|| self.missing(&name.to_string_lossy()))
@@ -156,7 +156,7 @@ fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
 /// Looks up `name`; `None` if the library does not export it.
 ///
 /// # Safety
-/// `F` must be the function pointer type that the library gives `name`.
+/// `F` must be the function pointer type of `name` in the library.
 pub(crate) unsafe fn symbol<F: Copy>(library: &libloading::Library, name: &CStr) -> Option<F> {
     // SAFETY: the caller guarantees the type, and the library is never closed.
     unsafe { library.get::<F>(name) }.ok().map(|found| *found)
