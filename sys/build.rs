@@ -1,8 +1,8 @@
-//! Generates the bindings from the Level Zero headers of this machine.
+//! Generates the bindings from the installed Level Zero headers.
 //!
-//! Four things come out of one pass over `ze_api.h` and `ze_ddi.h`: the types (bindgen), the table of
-//! functions to look up at run time, the names of the result codes, and checks of what `src/extensions.rs` declares by
-//! hand. The last three come from what bindgen finds, so newer headers give longer ones without a change here.
+//! One bindgen pass over `ze_api.h` and `ze_ddi.h` generates four files: the types, the table of functions to look up at run
+//! time, the names of the result codes, and compile-time checks of the declarations in `src/extensions.rs`. The last three
+//! are derived from bindgen's output, so newer headers extend them without a change here.
 
 use std::cell::RefCell;
 use std::env;
@@ -14,13 +14,13 @@ use std::rc::Rc;
 
 use bindgen::callbacks::{EnumVariantValue, ParseCallbacks};
 
-/// Names a folder that holds `level_zero/ze_api.h` (or `ze_api.h` itself).
+/// Environment variable with the folder that holds `level_zero/ze_api.h` (or `ze_api.h` itself).
 const INCLUDE_VARIABLE: &str = "LEVEL_ZERO_INCLUDE_DIR";
 
-/// What is declared by hand.
+/// The handwritten declarations.
 const EXTENSIONS: &str = "src/extensions.rs";
 
-/// Notes every variant of `ze_result_t` while bindgen reads it: the name and the number.
+/// Collects the name and value of every variant of `ze_result_t` during the bindgen pass.
 #[derive(Debug, Clone, Default)]
 struct Results(Rc<RefCell<Vec<(String, i64)>>>);
 
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .prepend_enum_name(false)
         .derive_default(true)
         .layout_tests(true)
-        // No extern block: nothing is linked, so a call by name would only fail at link time.
+        // No extern blocks: the crate links no Level Zero library, so a direct call would fail at link time.
         .with_codegen_config(bindgen::CodegenConfig::TYPES | bindgen::CodegenConfig::VARS)
         .parse_callbacks(Box::new(bindgen::CargoCallbacks::new()))
         .parse_callbacks(Box::new(results.clone()))
@@ -84,7 +84,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The folder with `ze_api.h`: the environment variable, then pkg-config, then the system's include path.
+/// The folder with `ze_api.h`, from the environment variable if it is set, otherwise from pkg-config or the system's include
+/// path.
 fn find_headers() -> Result<PathBuf, Box<dyn Error>> {
     let mut candidates = Vec::new();
     if let Some(folder) = env::var_os(INCLUDE_VARIABLE) {
@@ -117,12 +118,12 @@ fn is_header_folder(folder: &Path) -> bool {
     folder.join("ze_api.h").is_file() && folder.join("ze_ddi.h").is_file()
 }
 
-/// A struct with one optional pointer for each function that the headers declare, and its loader.
+/// Generates a struct with an optional pointer for each function in the headers, and its constructor.
 fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
     let mut fields = String::new();
     let mut lookups = String::new();
-    // ze_ddi.h names the type of zeMemFree ze_pfnMemFree_t; ze_api.h adds ...Cb_t for tracing. What a driver
-    // exports for the loader (ze_pfnGet*ProcAddrTable_t) is not for callers.
+    // ze_ddi.h names the type of zeMemFree ze_pfnMemFree_t. The tracing callbacks of ze_api.h (..Cb_t) and the functions that
+    // drivers export for the loader (ze_pfnGet*ProcAddrTable_t) are not part of the API for callers.
     let names = bindings.lines().filter_map(|line| {
         let name = line
             .trim()
@@ -133,7 +134,10 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
     });
     for name in names {
         let (function, pointer) = (format!("ze{name}"), format!("ze_pfn{name}_t"));
-        writeln!(fields, "    /// `{function}`, where the library has it.")?;
+        writeln!(
+            fields,
+            "    /// `{function}`; `None` if the library lacks it."
+        )?;
         writeln!(fields, "    pub {function}: {pointer},")?;
         writeln!(
             lookups,
@@ -145,7 +149,7 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
         )?;
     }
     Ok(format!(
-        "/// The functions that the headers declare, each one optional: a library may be older than they are.\n\
+        "/// The functions that the headers declare. Each one is optional, because the library may be older than the headers.\n\
          #[derive(Clone, Copy, Debug, Default)]\n\
          pub struct Functions {{\n{fields}}}\n\n\
          impl Functions {{\n    \
@@ -154,8 +158,8 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// Assertions that what is declared by hand is what the headers declare, for all that they declare: constants are equal,
-/// structures have the same layout, and functions the same type.
+/// Generates assertions that the handwritten declarations agree with those headers that have them: constants are equal,
+/// structures have the same layout, and functions have the same type.
 fn extension_checks(declared: &str, bindings: &str) -> Result<String, Box<dyn Error>> {
     let mut checks = String::new();
     let known = |what: String| bindings.lines().any(|line| line.trim().starts_with(&what));
@@ -197,12 +201,12 @@ fn extension_checks(declared: &str, bindings: &str) -> Result<String, Box<dyn Er
     Ok(checks)
 }
 
-/// The name that a line declares with `keyword`, up to `end`, and the rest of the line.
+/// Splits a line that starts with `keyword` into the declared name, up to `end`, and the rest of the line.
 fn declaration<'a>(line: &'a str, keyword: &str, end: char) -> Option<(&'a str, &'a str)> {
     line.strip_prefix(keyword)?.split_once(end)
 }
 
-/// The spelling of every result code.
+/// Generates the function that returns the name of a result code.
 fn result_names(results: &[(String, i64)]) -> Result<String, Box<dyn Error>> {
     let mut arms = String::new();
     for (name, number) in results {
@@ -210,7 +214,7 @@ fn result_names(results: &[(String, i64)]) -> Result<String, Box<dyn Error>> {
     }
     Ok(format!(
         "impl ze_result_t {{\n    \
-             /// The specification's name of this result, or `None` when the headers do not know the code.\n    \
+             /// The specification's name of this result, or `None` for a code that the headers do not define.\n    \
              #[must_use]\n    \
              pub fn name(self) -> Option<&'static str> {{\n        \
                  match self.0 {{\n{arms}            _ => None,\n        }}\n    }}\n}}\n"

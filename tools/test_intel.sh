@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs zeusm's tests on Intel's own driver over a simulated GPU: test_intel.sh LAUNCHER ROOT MACHINE...
+# Runs zeusm's tests on Intel's driver over a simulated GPU: test_intel.sh LAUNCHER ROOT MACHINE...
 #
-# Each file of Python tests runs in its own process, so that an abort of the driver does not affect the others. The Rust
-# tests were built on this machine and run in the root. The outputs are in target/intel; the totals are printed at the end.
+# Each Python test file runs in its own process, so that an abort in the driver does not stop the other files. The Rust
+# tests are built on this machine and run in the root. Logs are written to target/intel; a summary is printed at the end.
 set -u
 launcher=$1 root=$2
 shift 2
@@ -11,7 +11,7 @@ python=/opt/venv/bin/python
 logs=$here/target/intel
 failed=
 
-# A deadlock of the driver is a failure too.
+# The timeout turns a hang in the driver into a failure.
 in_root() { # in_root <machine> <command>...
 	machine=$1
 	shift
@@ -26,7 +26,7 @@ run() { # run <machine> <name> <pattern of the summary line> <command>...
 	in_root "$machine" "$@" > "$log" 2>&1
 	code=$?
 	printf '%s: %s: %s\n' "$machine" "$name" "$(grep "$sum" "$log" | tail -n 1)"
-	# 5: no test of the file can run on this machine.
+	# 5: pytest has collected no tests, because none in the file can run here.
 	[ $code = 0 ] || [ $code = 5 ] && return
 	cat "$log"
 	failed="$failed $machine:$(basename "$name")($code)"
@@ -37,13 +37,13 @@ python_tests() { # python_tests <machine> <file>
 		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 120 "$here/$2"
 }
 
-# The listed tests run alone after the others, and are expected to fail.
+# The listed tests are skipped in the main run. Each one then runs alone and must fail.
 known=$here/tests/intel/known_in_rust.txt
 known_names() { awk '!/^#/ { print $1 }' "$known"; }
 
 rust_tests() { # rust_tests <machine> <program>
 	skips=$(known_names | sed 's/^/--skip /')
-	# shellcheck disable=SC2086 # One word each.
+	# shellcheck disable=SC2086 # The word splitting is intended.
 	run "$1" "$2" '^test result' ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=system "$2" $skips
 	case $2 in */ipc-*) ;; *) return ;; esac
 	for name in $(known_names); do
@@ -53,7 +53,7 @@ rust_tests() { # rust_tests <machine> <program>
 	echo "$1: $(known_names | wc -l) known failures in Rust"
 }
 
-# The tests with the most driver calls run also without the loader, and with its validation layer.
+# The tests with the widest API coverage also run without the loader, and with its validation layer.
 driver=/usr/lib/x86_64-linux-gnu/libze_intel_gpu.so.1
 rust_modes() { # rust_modes <machine> <program>
 	case $2 in */memory-* | */queue-* | */asynchronous-* | */between-*) ;; *) return ;; esac
@@ -63,7 +63,7 @@ rust_modes() { # rust_modes <machine> <program>
 		ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 "$2"
 }
 
-sums() { # sums <machine>: the totals of the summary lines of pytest and cargo
+sums() { # sums <machine>: adds up the summary lines of pytest and cargo
 	grep -hE ' in [0-9.]+s|^test result' "$logs/$1"/*.log | tr -c 'a-z0-9\n' ' ' | awk -v machine="$1" '
 		{ for (i = 2; i <= NF; i++) if ($(i - 1) ~ /^[0-9]+$/) count[$i] += $(i - 1) }
 		END { printf "%s: %d passed, %d failed, %d xfailed, %d skipped\n", machine, count["passed"],

@@ -4,10 +4,10 @@ use std::env;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// Names a folder that holds `drm/xe_drm.h`.
+/// Environment variable with the folder that holds `drm/xe_drm.h`.
 const INCLUDE_VARIABLE: &str = "XE_DRM_INCLUDE_DIR";
 
-/// The requests as constants: the macros of the headers hold `sizeof`, which only the compiler can tell.
+/// The ioctl requests to generate as constants: bindgen cannot evaluate the `sizeof` in their macros.
 const REQUESTS: [&str; 19] = [
     "DRM_IOCTL_VERSION",
     "DRM_IOCTL_GEM_CLOSE",
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Debian keeps `asm/types.h` of the same kernel in a folder of the architecture.
+/// The multiarch include folder, in which Debian installs `asm/types.h`.
 fn multiarch(folder: &Path) -> PathBuf {
     folder.join("x86_64-linux-gnu")
 }

@@ -1,8 +1,8 @@
-//! Extension entry points: what specifications newer than 1.4 added and zeusm speaks.
+//! Extension entry points: the declarations of specifications newer than 1.4 that zeusm uses.
 //!
-//! The headers of Debian 12 (specification 1.4) do not declare it, so this is the one part of the crate that is written by
-//! hand. Names, numbers and layouts are those of `ze_api.h` 1.17, which are part of the ABI and never change; where the
-//! installed headers declare one of them as well, the build fails if the two differ.
+//! The headers of Debian 12 (specification 1.4) do not contain them, so this is the only handwritten part of the bindings.
+//! Names, values and layouts follow `ze_api.h` 1.17; they are part of the ABI and never change. The build fails if a
+//! declaration differs from that of the installed headers.
 #![allow(non_camel_case_types, non_snake_case, missing_docs)]
 
 use std::ffi::{c_char, c_void};
@@ -17,7 +17,7 @@ pub const ZE_RESULT_ERROR_ADDRESS_NOT_FOUND: ze_result_t = ze_result_t(0x7800_00
 pub const ZE_COMMAND_LIST_FLAG_IN_ORDER: u32 = 1 << 3;
 /// Commands of an immediate list run in the order in which they were appended (1.8).
 pub const ZE_COMMAND_QUEUE_FLAG_IN_ORDER: u32 = 1 << 1;
-/// Timestamps that the host may read where the device writes them (1.8).
+/// Events whose timestamps the device writes to host-readable memory (1.8).
 pub const ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP: u32 = 1 << 3;
 /// A counter-based event that can be sent to another process (1.15).
 pub const ZE_EVENT_COUNTER_BASED_FLAG_IPC: u32 = 1 << 3;
@@ -25,7 +25,7 @@ pub const ZE_EVENT_COUNTER_BASED_FLAG_IPC: u32 = 1 << 3;
 pub const ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP: u32 = 1 << 4;
 /// A counter-based event with timestamps of the host's clock (1.15).
 pub const ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP: u32 = 1 << 5;
-/// `zeInitDrivers` is asked for GPU drivers (1.10).
+/// `zeInitDrivers` returns GPU drivers (1.10).
 pub const ZE_INIT_DRIVER_TYPE_FLAG_GPU: u32 = 1 << 0;
 
 pub const ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES:
@@ -43,7 +43,7 @@ pub const ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC: ze_struc
 pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003a);
 
-/// The drivers that `zeInitDrivers` is asked for (1.10).
+/// The driver types that `zeInitDrivers` returns (1.10).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ze_init_driver_type_desc_t {
@@ -63,7 +63,7 @@ pub struct ze_event_counter_based_desc_t {
     pub wait: u32,
 }
 
-/// Chained to a pool's descriptor, makes its events counter-based (1.9).
+/// Extends an event pool's descriptor so that its events are counter-based (1.9).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ze_event_pool_counter_based_exp_desc_t {
@@ -72,7 +72,7 @@ pub struct ze_event_pool_counter_based_exp_desc_t {
     pub flags: u32,
 }
 
-/// Where `zeEventQueryKernelTimestampsExt` writes (1.6).
+/// The output buffers of `zeEventQueryKernelTimestampsExt` (1.6).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ze_event_query_kernel_timestamps_results_ext_properties_t {
@@ -90,7 +90,7 @@ pub struct ze_synchronized_timestamp_data_ext_t {
     pub kernelEnd: u64,
 }
 
-/// Both views of a kernel's time on the host's clock (1.6).
+/// A kernel's global and context timestamps on the host's clock (1.6).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ze_synchronized_timestamp_result_ext_t {
@@ -121,8 +121,7 @@ pub struct ze_device_vector_width_properties_ext_t {
     pub native_vector_width_half: u32,
 }
 
-/// The largest group that a kernel allows (extension `ZE_extension_kernel_max_group_size_properties`), chained to its
-/// properties.
+/// Extends the properties of a kernel by its maximum group size (extension `ZE_extension_kernel_max_group_size_properties`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ze_kernel_max_group_size_properties_ext_t {
@@ -131,7 +130,7 @@ pub struct ze_kernel_max_group_size_properties_ext_t {
     pub maxGroupSize: u32,
 }
 
-/// Chained to the parameters of a launch, makes it cooperative (1.14).
+/// Extends the parameters of a launch to make it cooperative (1.14).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ze_command_list_append_launch_kernel_param_cooperative_desc_t {
@@ -159,12 +158,12 @@ pub type ze_pfnMemPutIpcHandle_t =
 pub type ze_pfnDriverGetLastErrorDescription_t =
     Option<unsafe extern "C" fn(ze_driver_handle_t, *mut *const c_char) -> ze_result_t>;
 
-/// The functions of newer specifications that zeusm calls, each one where the library has it.
+/// The functions of newer specifications that zeusm calls; `None` for those that the library lacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtensionFunctions {
     /// Waits for an immediate list.
     pub zeCommandListHostSynchronize: ze_pfnCommandListHostSynchronize_t,
-    /// Gives an IPC handle back.
+    /// Releases an IPC handle.
     pub zeMemPutIpcHandle: ze_pfnMemPutIpcHandle_t,
     /// Describes the thread's last error.
     pub zeDriverGetLastErrorDescription: ze_pfnDriverGetLastErrorDescription_t,
@@ -172,7 +171,7 @@ pub struct ExtensionFunctions {
 
 impl ExtensionFunctions {
     pub(crate) fn of(library: &libloading::Library) -> Self {
-        // SAFETY: the specification gives the functions these types.
+        // SAFETY: these are the function types of the specification.
         unsafe {
             Self {
                 zeCommandListHostSynchronize: symbol(library, c"zeCommandListHostSynchronize"),
@@ -186,8 +185,11 @@ impl ExtensionFunctions {
     }
 }
 
-/// What the installed headers declare as well, compared; written by the build script.
-#[allow(unused_imports, reason = "older headers leave nothing to compare")]
+/// Compile-time comparison with the declarations of the installed headers, generated by the build script.
+#[allow(
+    unused_imports,
+    reason = "older headers have no declaration to compare"
+)]
 mod checks {
     use std::mem::{align_of, offset_of, size_of};
 

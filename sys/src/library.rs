@@ -1,4 +1,4 @@
-//! Opening a Level Zero library and finding its functions.
+//! Loading of a Level Zero library and lookup of its functions.
 
 use std::error::Error as _;
 use std::ffi::{CStr, OsString};
@@ -15,14 +15,14 @@ const LOADER_NAMES: &[&str] = &["libze_loader.so.1", "libze_loader.so"];
 #[cfg(windows)]
 const LOADER_NAMES: &[&str] = &["ze_loader.dll"];
 
-/// Why a Level Zero library cannot be opened, or lacks a function.
+/// A Level Zero library cannot be opened, or lacks a function.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// None of the candidates could be opened.
     #[error("no Level Zero library could be opened; tried {}", describe(.tried))]
     Library {
-        /// Each name or path that was tried, with its error.
+        /// Each candidate name or path with its error.
         tried: Vec<(OsString, libloading::Error)>,
     },
     /// The library lacks the function.
@@ -80,7 +80,7 @@ impl Library {
         &self.path
     }
 
-    /// The error that says this library lacks `name`.
+    /// The error for a library that lacks `name`.
     #[must_use]
     pub fn missing(&self, name: &str) -> LoadError {
         LoadError::Symbol {
@@ -89,7 +89,7 @@ impl Library {
         }
     }
 
-    /// The functions of newer specifications than the headers may be of.
+    /// The functions of specifications that may be newer than the headers.
     #[must_use]
     pub fn extensions(&self) -> &ExtensionFunctions {
         &self.extensions
@@ -101,9 +101,9 @@ impl Library {
     /// [`LoadError::Symbol`] when the library does not export `name`.
     ///
     /// # Safety
-    /// `F` must be the function pointer type (`unsafe extern "C" fn ...`) that the library gives `name`.
+    /// `F` must be the function pointer type (`unsafe extern "C" fn ...`) of `name` in the library.
     pub unsafe fn symbol<F: Copy>(&self, name: &CStr) -> Result<F, LoadError> {
-        // SAFETY: the caller vouches for the type.
+        // SAFETY: the caller guarantees the type.
         unsafe { symbol(&self.handle, name) }.ok_or_else(|| self.missing(&name.to_string_lossy()))
     }
 }
@@ -134,7 +134,7 @@ pub fn load() -> Result<&'static Library, LoadError> {
 /// Opens the Level Zero library at `path`: a loader, or a driver that exports the API by name.
 ///
 /// # Errors
-/// [`LoadError::Library`] with the path and the system's answer.
+/// [`LoadError::Library`] with the path and the dynamic linker's message.
 pub fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> {
     let path = path.as_ref();
     open(path).map_err(|error| LoadError::Library {
@@ -153,11 +153,11 @@ fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
     })))
 }
 
-/// Looks `name` up.
+/// Looks up `name`; `None` if the library does not export it.
 ///
 /// # Safety
-/// `F` must be the function pointer type that the library gives `name`.
+/// `F` must be the function pointer type of `name` in the library.
 pub(crate) unsafe fn symbol<F: Copy>(library: &libloading::Library, name: &CStr) -> Option<F> {
-    // SAFETY: the caller vouches for the type, and the library is never closed.
+    // SAFETY: the caller guarantees the type, and the library is never closed.
     unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }

@@ -1,4 +1,4 @@
-//! Opening libraries, and the errors. The tests need no Level Zero, as any library lacks its functions.
+//! Loading of libraries, and the errors. The tests use the C library, so they do not need a Level Zero loader.
 #![allow(clippy::unwrap_used)]
 
 use level_zero_sys as sys;

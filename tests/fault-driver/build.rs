@@ -1,11 +1,11 @@
-//! How the shared library is linked.
+//! Sets the linker flags of the shared library.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     for argument in [
-        // The name under which SYCL asks for the loader: zeusm and SYCL use one library, as they must.
+        // SYCL loads the loader by this name. zeusm and SYCL must share one library, because they exchange handles.
         "-Wl,-soname,libze_loader.so.1",
-        // The CPU runtime exports the same names.
+        // The CPU runtime exports the same symbols, which must not preempt those of this library.
         "-Wl,-Bsymbolic",
         "-Wl,-z,nodelete",
     ] {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use zeusm::runtime::Choice;
 use zeusm::{Runtime, sys};
 
-/// The library's own functions beside those of Level Zero.
+/// The control functions that the library exports in addition to those of Level Zero.
 pub struct FaultDriver {
     path: PathBuf,
     arm: unsafe extern "C" fn(u64, u32),
@@ -16,7 +16,7 @@ pub struct FaultDriver {
 }
 
 impl FaultDriver {
-    /// Opens it from the folder of the tests, where cargo puts it.
+    /// Opens the library in the folder of the test program or its parent, where cargo puts it.
     pub fn open() -> Self {
         let program = env::current_exe().unwrap();
         let path = program
@@ -38,25 +38,25 @@ impl FaultDriver {
         }
     }
 
-    /// Chooses it as the runtime of this process.
+    /// Selects the library as the runtime of this process.
     pub fn try_serve(&self) -> zeusm::Result<&'static Runtime> {
         Runtime::choose(&Choice::Path(self.path.clone()))
     }
 
-    /// Chooses it as the runtime of this process, which must succeed.
+    /// Selects the library as the runtime of this process, which must succeed.
     pub fn serve(&self) -> &'static Runtime {
         self.try_serve().unwrap()
     }
 
-    /// Resets the count of calls; the `nth` call from here, from 1, returns `code`.
+    /// Resets the count of calls and arms a failure: the `nth` call from now on, from 1, returns `code`.
     pub fn arm(&self, nth: u64, code: sys::ze_result_t) {
-        // SAFETY: the function takes numbers.
+        // SAFETY: the function has no preconditions.
         unsafe { (self.arm)(nth, code.0) }
     }
 
     /// The function whose call has failed.
     pub fn fired(&self) -> Option<String> {
-        // SAFETY: the function takes nothing.
+        // SAFETY: the function has no preconditions.
         let name = unsafe { (self.fired)() };
         if name.is_null() {
             return None;
@@ -71,7 +71,7 @@ impl FaultDriver {
         let mut text: [c_char; 200] = [0; 200];
         // SAFETY: the buffer has the given length.
         let count = unsafe { (self.live)(text.as_mut_ptr(), text.len()) };
-        // SAFETY: the function terminates it with NUL.
+        // SAFETY: the function terminates the string with NUL.
         let text = unsafe { CStr::from_ptr(text.as_ptr()) };
         (count, text.to_string_lossy().into_owned())
     }

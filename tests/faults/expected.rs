@@ -1,11 +1,11 @@
-//! The failures that need not be reported, and those that may leak an object; with the reason for each.
+//! The failures that an operation may hide, and those that may leak an object, with the reasons.
 
 use zeusm::sys;
 
 /// Whether an operation may succeed although this call failed.
 pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
     match function {
-        // Objects are released by drops, which cannot report failures.
+        // Objects are released in `drop`, which cannot report failures.
         "zeContextDestroy"
         | "zeCommandListDestroy"
         | "zeEventPoolDestroy"
@@ -13,7 +13,7 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
         | "zeMemFree"
         | "zeMemPutIpcHandle"
         | "zeMemCloseIpcHandle" => true,
-        // Queried before a wait, which reports the same failure.
+        // The query precedes a wait, which reports a persistent failure.
         "zeEventQueryStatus" => true,
         // Old drivers without this function return these codes; an event is used instead.
         "zeCommandListHostSynchronize" => {
@@ -22,7 +22,7 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
         }
         // A pool returns its free memory and retries.
         "zeMemAllocHost" | "zeMemAllocDevice" | "zeMemAllocShared" => true,
-        // Asked only whether the device is lost.
+        // The status is only used to detect a lost device.
         "zeDeviceGetStatus" => code != sys::ZE_RESULT_ERROR_DEVICE_LOST,
         // Without the property, concurrent access to shared memory is assumed to be unsupported.
         "zeDeviceGetMemoryAccessProperties" => true,

@@ -1,8 +1,8 @@
-//! Fault injection: a script over the whole API runs on a library whose n-th call fails, for n from 1 until a run has no
+//! Fault injection: a script that uses the whole API runs on a library whose n-th call fails, for n from 1 until a run has no
 //! failure, with each result code that a driver may return.
 //!
-//! A failure must be reported by the right error, allow a retry, and leak nothing in the driver. `ZEUSM_TEST_FAULTS=all`
-//! tries every call with every code; by default the codes take turns.
+//! A failure must be reported by the right error, allow a retry, and not leak objects in the driver. `ZEUSM_TEST_FAULTS=all`
+//! tests every call with every code; by default each call is tested with one code, and consecutive calls use different codes.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../support/child.rs"]
@@ -50,7 +50,7 @@ impl Watchdog {
                     Ok(next) => run = next,
                     Err(mpsc::RecvTimeoutError::Disconnected) => return,
                     Err(mpsc::RecvTimeoutError::Timeout) => {
-                        // Directly to standard error, as the captured output is lost with the process.
+                        // Written directly to standard error, because the captured output is lost when the process aborts.
                         let message = format!("{run}, {:?}, hangs\n", driver.fired());
                         let _ = io::stderr().lock().write_all(message.as_bytes());
                         process::abort();
@@ -66,7 +66,7 @@ fn name(code: sys::ze_result_t) -> &'static str {
     code.name().unwrap()
 }
 
-/// Runs the script with the `nth` call failing. `None` when there was no such call, else the findings.
+/// Runs the script with the `nth` call failing. Returns the findings, or `None` if the script has fewer calls.
 fn run(
     driver: &FaultDriver,
     device: &Device,
@@ -79,14 +79,14 @@ fn run(
     let fired = driver.fired();
     driver.arm(0, code);
     let fired = fired?;
-    // The thread of a queue's host tasks may own the last event for a moment longer than the queue.
+    // The thread of a queue's host tasks may release the last event shortly after the queue is dropped.
     let begin = Instant::now();
     let (mut live, mut kinds) = driver.live();
     while live > before.0 && !expected::may_leak(&fired) && begin.elapsed() < RELEASE_TIMEOUT {
         thread::sleep(Duration::from_millis(1));
         (live, kinds) = driver.live();
     }
-    // There may be fewer, as the objects of the run before may be released during this one.
+    // The count may decrease, because objects of the previous run may be released during this one.
     if live > before.0 && !expected::may_leak(&fired) {
         findings.push(format!("leaked: {kinds}, before: {}", before.1));
     }
@@ -103,7 +103,7 @@ fn every_call_may_fail() {
     let driver = FaultDriver::open();
     let device = driver.serve().default_device().unwrap();
     let watchdog = Watchdog::new();
-    // The first run, without a failure, makes the objects that live as long as the process.
+    // The first run, without a failure, creates the objects that live as long as the process.
     let findings = script::play(&driver, &device, sys::ZE_RESULT_SUCCESS);
     assert_eq!(findings, Vec::<String>::new());
     assert_eq!(driver.live().1, "");
@@ -116,7 +116,7 @@ fn every_call_may_fail() {
         for nth in (first as u64..).step_by(step) {
             watchdog
                 .0
-                .send(format!("call {nth} answering {}", name(code)))
+                .send(format!("call {nth} returning {}", name(code)))
                 .unwrap();
             match run(&driver, &device, nth, code) {
                 Some(found) => {
@@ -130,7 +130,7 @@ fn every_call_may_fail() {
     println!("{runs} runs");
     assert!(
         runs > 100,
-        "{runs} runs are too few for a script over the whole API"
+        "{runs} runs are too few for a script that uses the whole API"
     );
     assert!(
         findings.is_empty(),
@@ -140,7 +140,7 @@ fn every_call_may_fail() {
     );
 }
 
-/// The operation is complete when the error of its spin wait is returned, so the queue has to be idle again.
+/// When the spin wait of an operation fails, the operation is already complete, so the queue must be idle again.
 #[test]
 fn a_failed_spin_wait_leaves_the_queue_idle() {
     child::run(child::command("failed_spin_wait"));
@@ -177,7 +177,7 @@ fn every_call_of_the_start_may_fail() {
             let mut command = child::command("start");
             command.env("ZEUSM_TEST_FAULT", format!("{nth} {}", code.0));
             if child::run(command).contains("no call failed") {
-                assert!(nth > 3, "a start takes more than {nth} calls");
+                assert!(nth > 3, "initialisation makes more than {nth} calls");
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! A program over the whole API, in steps. Each step checks its results, and can be repeated.
+//! A script that uses the whole API, in steps. Each step checks its results and can be repeated.
 
 use std::error::Error;
 use std::time::Duration;
@@ -22,7 +22,7 @@ struct Setup {
     context: Context,
     device: Device,
     queue: Queue,
-    /// Another queue of the context, and one of another context.
+    /// Another queue of the same context, and a queue of another context.
     near: Queue,
     far: Queue,
 }
@@ -35,7 +35,7 @@ const STEPS: [Step; 13] = [
     ("copy", copy),
     ("copy much", copy_much),
     ("work asynchronously", work_asynchronously),
-    ("let go of operations", let_go),
+    ("drop operations in flight", drop_operations),
     (QUEUES, order_queues),
     (CONTEXTS, order_contexts),
     (PEERS, copy_between_contexts),
@@ -46,15 +46,15 @@ const STEPS: [Step; 13] = [
     ("ask devices", ask_devices),
 ];
 
-/// The steps in which a queue's thread, or a drop, waits and signals, which cannot report failures.
+/// The steps in which a queue's thread or `drop` waits and signals; these cannot report failures.
 const UNREPORTED: [&str; 3] = [QUEUES, CONTEXTS, LAST];
 const QUEUES: &str = "order queues";
 const CONTEXTS: &str = "order contexts";
-/// The step whose copies are staged when a direct one fails.
+/// The step whose copies are staged through the host when a direct copy fails.
 const PEERS: &str = "copy between contexts";
 const LAST: &str = "drop everything";
 
-/// Runs every step on new objects, and repeats one that reported a failure. Returns the findings.
+/// Runs all steps on new objects, and retries a step that reported a failure. Returns the findings.
 pub fn play(driver: &FaultDriver, device: &Device, code: sys::ze_result_t) -> Vec<String> {
     let mut watch = Watch {
         driver,
@@ -115,7 +115,8 @@ impl Watch<'_> {
                 return Some(value);
             }
             (Err(error), None) => {
-                self.wrong.push(format!("{name}: {error}, without a cause"));
+                self.wrong
+                    .push(format!("{name}: {error}, without an injected failure"));
                 return None;
             }
             (Err(error), Some(function)) => self.compare(name, &*error, &function),
@@ -124,7 +125,7 @@ impl Watch<'_> {
         match step() {
             Ok(value) => Some(value),
             Err(error) => {
-                self.wrong.push(format!("{name}, done again: {error}"));
+                self.wrong.push(format!("{name}, retried: {error}"));
                 None
             }
         }
@@ -136,14 +137,14 @@ impl Watch<'_> {
             _ => error.downcast_ref::<zeusm::Error>(),
         };
         let Some(cause) = cause else {
-            self.wrong.push(format!(
-                "{name}: {error}, which is not an error of Level Zero"
-            ));
+            self.wrong
+                .push(format!("{name}: {error}, which is not a Level Zero error"));
             return;
         };
         if cause.result() != Some(self.code) || !cause.to_string().contains(function) {
-            self.wrong
-                .push(format!("{name}: {cause}, which is another failure"));
+            self.wrong.push(format!(
+                "{name}: {cause}, which is not the injected failure"
+            ));
         }
     }
 }
@@ -233,7 +234,7 @@ fn work_asynchronously(setup: &Setup) -> Outcome {
     same(&back, &bytes)
 }
 
-fn let_go(setup: &Setup) -> Outcome {
+fn drop_operations(setup: &Setup) -> Outcome {
     let queue = &setup.queue;
     for value in 0..3 {
         let memory = DeviceMemory::new(&setup.context, &setup.device, 1 << 20)?;
@@ -260,7 +261,7 @@ fn order_queues(setup: &Setup) -> Outcome {
 
 fn order_contexts(setup: &Setup) -> Outcome {
     let other = &setup.far;
-    // Long enough in flight to detect a barrier that does not wait for it.
+    // The fill is large enough to be still in flight if the barrier does not wait for it.
     let memory = SharedMemory::new(&setup.context, &setup.device, 4 << 20)?;
     let filled = setup.queue.fill_async(memory, 6)?;
     other.barrier(&[filled.event().clone()])?.wait(None)?;

@@ -1,4 +1,4 @@
-"""What the tests on the simulated GPU share: programs in new interpreters, with faults by variables."""
+"""Fixtures of the tests on the simulated GPU: programs in new interpreters, with faults injected by variables."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def program():
-    """Runs a program with more variables; gives its output. What it says on standard error is in the failure."""
+    """Runs a program with additional variables and returns its output. A failure includes the program's standard error."""
 
     def run(code, **variables):
         result = subprocess.run(

@@ -1,8 +1,8 @@
-"""A pytest plugin for the simulated GPU (xe-sim/README.md): what cannot pass there, and what is known not to.
+"""A pytest plugin for the simulated GPU (xe-sim/README.md): it skips or marks the tests that cannot pass there.
 
-No execution unit is simulated. The simulator skips kernels of users' and notes each one in a file, so a test that fails
-after it has launched one is skipped. The other differences are listed below by name and reason: a listed test that
-passes is a failure, and a test that is not listed is to pass.
+Execution units are not simulated. The simulator skips user kernels and appends the name of each one to a file; a failed
+test that has launched a user kernel is reported as skipped. All other known failures are listed below by name, with the
+reason. A listed test that passes counts as a failure, and every test that is not listed must pass.
 """
 
 from pathlib import Path
@@ -12,32 +12,34 @@ import pytest
 NOTES = Path("/run/xe-sim/kernels")
 ENVIRONMENT = Path("/run/xe-sim/environment").read_text().splitlines()
 MACHINE = dict(line.split("=", 1) for line in ENVIRONMENT)["XE_SIM_MACHINE"]
-# Machines whose driver moves shared memory between the host and the device.
+# Machines whose driver migrates shared memory between the host and the device.
 MOVING = {"bmg", "bmg2"}
 ONE_GPU = {"lnl", "bmg"}
 
-DIES = "dpctl hands the driver a host size from 2**44 on, at which the driver ends the process"
-ONE_CONTEXT = "SYCL's contexts of all the driver's devices share one of Level Zero, so that the pointer is of both"
+DIES = "dpctl passes host sizes of 2**44 and more to the driver, which then aborts the process"
+ONE_CONTEXT = "SYCL contexts with all devices of the driver share one Level Zero context, so the pointer belongs to both"
 IPC_SHARED = "the driver opens shared memory as device memory"
-DPCTL = "dpctl does something else with this driver, and it is its part that fails"
-HOST_EVENT = "work that waits for an event of the host's, and SYCL's work after it, now and then wait for ever"
-FORK = "the driver does not work in a fork's child, and zeusm's errors there say so"
-ALONE = "each block of shared memory is an allocation of its own"
-CPU_RUNTIME = "it is about the CPU runtime"
-SIMULATED = "what the simulator's memory files look like from outside"
-SLOW = "SYCL allocates without a pool, and each allocation is a memory file here"
+DPCTL = "dpctl behaves differently with this driver, and the dpctl part of the test fails"
+HOST_EVENT = (
+    "an operation that waits for a host event, and later SYCL work, sometimes never complete"
+)
+FORK = "the driver does not support forked children, and zeusm reports that as an error"
+ALONE = "each block of shared memory is a separate allocation"
+CPU_RUNTIME = "the test is specific to the CPU runtime"
+SIMULATED = "the simulator's memfds are visible in the process, unlike the kernel's buffers"
+SLOW = "SYCL allocates without a pool, and each allocation creates a memfd in the simulator"
 
-# Tests that are not to be started, by a part of their name.
+# Tests that are not run, by a part of their name.
 NOT_RUN = {
     "test_differences.py::test_allocation_error[host]": DIES,
     "test_differences.py::test_a_size_that_no_machine_has[host]": DIES,
     "test_twin.py::test_failures_are_of_the_same_classes[too large-MemoryUSMHost]": DIES,
-    "test_ipc.py::test_queue[shared]": f"{IPC_SHARED}; the child then waits for ever",
-    "test_faults.py::test_every_call_may_fail": f"{CPU_RUNTIME}: a library stands before it",
-    "test_kernels.py": "kernels of users'",
+    "test_ipc.py::test_queue[shared]": f"{IPC_SHARED}; the child then never exits",
+    "test_faults.py::test_every_call_may_fail": f"{CPU_RUNTIME}: the fault driver forwards to it",
+    "test_kernels.py": "it launches user kernels",
     "test_lifetime.py": SLOW,
     "test_benches.py": SLOW,
-    "test_documents.py::test_example[demo.py]": "scikit-learn is not installed here",
+    "test_documents.py::test_example[demo.py]": "scikit-learn is not installed in this root",
 }
 
 # Tests that fail, by a part of their name.
@@ -78,20 +80,20 @@ FAILS_ON = {
     "test_freed_memory[shared]": (MOVING, IPC_SHARED),
     "test_closing_under_a_slice_is_refused[shared]": (
         MOVING,
-        "what the host wrote to shared memory is not moved to the device by an export",
+        "an export does not migrate the host's writes to shared memory to the device",
     ),
 }
 
-# Tests whose outcome is another one from time to time: the only ones that may do either.
+# Tests with a nondeterministic outcome, which may pass or fail.
 SOMETIMES = {
     "test_where_dpctl_ends_the_process[freed pointer]": DPCTL,
     "test_more_than_there_is_to_copy": DPCTL,
     "test_copies_between_contexts": SIMULATED,
-    "test_bad_tensors_stay_their_producers[device-strides-touches0]": "device pointers may end near 2**64: then the other message comes",
+    "test_bad_tensors_stay_their_producers[device-strides-touches0]": "a device pointer near 2**64 produces another message",
     "test_snippet[async.md:": HOST_EVENT,
     "test_after_an_event_behind_a_host_task": HOST_EVENT,
-    "test_buffers_are_released_by_threads_too": "a wait comes back while another thread still holds the operands",
-    "test_import_after_dpctl_has_looked_warns": "there is a GPU here, and the warning speaks of its driver first",
+    "test_buffers_are_released_by_threads_too": "a wait can return while another thread still holds the operands",
+    "test_import_after_dpctl_has_looked_warns": "a GPU is present, so the warning names its driver first",
 }
 
 
@@ -117,7 +119,7 @@ def pytest_collection_modifyitems(items):
 
 
 def skipped():
-    """How much has been noted."""
+    """The size of the file of skipped kernels, which grows with each one."""
     return NOTES.stat().st_size if NOTES.exists() else 0
 
 
@@ -133,5 +135,5 @@ def pytest_runtest_makereport(item):
     if report.failed and skipped() > item.kernels_before:
         report.outcome = "skipped"
         path, line, _ = item.location
-        report.longrepr = (path, line, "a kernel of a user's was launched")
+        report.longrepr = (path, line, "a user kernel was launched")
     return report

@@ -1,4 +1,4 @@
-"""What goes wrong below the driver is an error in the program, and the program goes on."""
+"""Failures below the driver are reported as errors, and the program can continue."""
 
 import subprocess
 import sys
@@ -36,7 +36,9 @@ LOST = """
 
 @pytest.mark.parametrize("stop", ["hang", "fault", "lost"])
 def test_a_device_lost_in_the_middle_of_a_copy(program, stop):
-    """Each later operation is told so, too; host memory stays; shared memory that may be on the device is refused."""
+    """Later operations report the lost device. Host memory stays valid; access to shared memory that may reside on the
+    device is an error.
+    """
     wait, operations, host, shared = program(LOST, XE_SIM_STOP=f"{stop}:1").splitlines()
     assert (wait, operations, host) == ("True", "True True", repr(bytes([7]) * 4))
     assert shared == ("lost" if MACHINE in MOVING else repr(bytes(4)))
@@ -79,7 +81,8 @@ def test_a_slow_engine_changes_nothing(program, seed):
     )
 
 
-# Both end the driver: the one as a failure that is taken for impossible, the other by an abort of the driver's own.
+# Both terminate the process during the driver's initialisation: the first is an injected abort, in the second the driver
+# aborts on the failed request.
 @pytest.mark.parametrize(
     "request_", ["DRM_IOCTL_XE_VM_CREATE:abort", "DRM_IOCTL_XE_VM_BIND:ENOMEM"]
 )
@@ -104,7 +107,7 @@ def test_a_driver_that_aborts_at_its_start_leaves_the_cpu(program, request_, tmp
 
 @pytest.mark.skipif(MACHINE not in MOVING, reason="an integrated GPU has no BAR for memory")
 def test_a_small_bar_is_named(program, tmp_path):
-    """The driver refuses such a device, and says why on standard error only."""
+    """The driver rejects such a device, and reports the reason on standard error only."""
     out = program(
         """
         import warnings
@@ -123,16 +126,18 @@ def test_a_small_bar_is_named(program, tmp_path):
     assert "Resizable BAR not detected" in why
 
 
-# What the driver does not survive: a request that fails for good while it moves shared memory in a page fault or before a
-# copy. The process ends inside the driver, in the function named.
+# The driver aborts the process if a request fails permanently while it migrates shared memory in a page fault or before a
+# copy. The abort message names this source file.
 DIES = "cpu_page_fault_memory_manager.cpp"
 FOR_GOOD = {"DRM_IOCTL_XE_VM_BIND", "DRM_IOCTL_XE_EXEC"}
-# The driver takes shared memory whose mapping failed for moved.
+# The driver treats shared memory as migrated although its mapping failed.
 LOSES = "DRM_IOCTL_XE_GEM_MMAP_OFFSET:ENOMEM:2:1"
 
 
 def test_each_request_may_fail():
-    """The right class of error or none, and the program goes on; what the driver does not survive is known by name."""
+    """Each failure raises the right class of error or none, and the program continues. The cases in which the driver aborts
+    are listed above.
+    """
     first, found = 0, []
     while True:
         run = subprocess.run(
@@ -151,7 +156,7 @@ def test_each_request_may_fail():
         if run.stdout.endswith("done\n"):
             break
         assert case is not None, run.stderr
-        if run.returncode != 3:  # 3: the device is lost, and the next case wants a new process.
+        if run.returncode != 3:  # 3: the device is lost, and the next case needs a new process.
             request, *rest = case.split(":")
             known = DIES in run.stdout + run.stderr and request in FOR_GOOD and len(rest) == 1
             found += (

@@ -1,4 +1,4 @@
-"""Intel's driver does not work in a fork's child: zeusm says so there, and the parent goes on."""
+"""Intel's driver does not support forked children: zeusm reports an error in the child, and the parent continues."""
 
 
 def test_a_child_is_told_and_the_parent_goes_on(program):

@@ -1,4 +1,4 @@
-"""Intel's own driver serves, and what it says of the machine is what is simulated."""
+"""zeusm uses Intel's driver, and the driver reports the properties of the simulated machine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Shared memory on devices whose driver moves it as a whole from host to device and back."""
+"""Shared memory on devices whose driver migrates whole allocations between host and device."""
 
 import os
 
@@ -8,8 +8,8 @@ from on_the_simulator import MACHINE, MOVING
 
 
 def test_a_neighbour_may_be_looked_at_while_a_block_is_filled(program):
-    # The engine is slow, so the host looks at the neighbour before the fill has begun. Where both are of one allocation
-    # of the driver's, it moves to the host with the neighbour, and the fill goes to the place that it has left.
+    # The engine is delayed, so the host reads the neighbour before the fill starts. If both blocks shared a driver
+    # allocation, that read would migrate the whole allocation to the host, and the fill would write to the stale device copy.
     lost = program(
         """
         from zeusm.memory import MemoryUSMShared
@@ -31,7 +31,7 @@ def test_a_neighbour_may_be_looked_at_while_a_block_is_filled(program):
 
 @pytest.fixture
 def used():
-    """Shared memory that the device used last."""
+    """Shared memory that resides on the device, if the driver migrates."""
     memory = zeusm.memory.MemoryUSMShared(1 << 16)
     memory.memset_async(7).wait()
     return memory
@@ -47,20 +47,20 @@ def calls(memory, file):
 
 @pytest.mark.parametrize("number", range(4), ids=["write", "writev", "readv", "preadv"])
 def test_a_system_call_on_what_the_device_used_last(used, number, tmp_path):
-    """The kernel does not serve the page fault by which the driver would move the memory: EFAULT."""
+    """The driver migrates memory in a SIGSEGV handler, which does not run for an access by the kernel: EFAULT."""
     (tmp_path / "file").write_bytes(bytes(1 << 16))
     file = os.open(tmp_path / "file", os.O_RDWR)
     call = list(calls(used, file))[number]
     if MACHINE in MOVING:
         with pytest.raises(OSError, match="Bad address"):
             call()
-        assert memoryview(used)[0] == 7  # The host's own access moves it.
+        assert memoryview(used)[0] == 7  # An access by the process itself migrates the memory.
     assert call() > 0
     os.close(file)
 
 
 def test_copy_to_host_reads_what_the_device_wrote_last(used, tmp_path):
-    """What to do instead: a copy does not meet the fault."""
+    """The workaround: a copy by the queue does not access the memory from the host."""
     file = tmp_path / "bytes"
     file.write_bytes(bytes(used.copy_to_host()))
     assert file.read_bytes() == bytes([7]) * (1 << 16)
@@ -74,7 +74,7 @@ def test_from_a_file_by_way_of_the_host(used, tmp_path):
 
 
 def test_a_handler_of_faults_that_came_later_is_no_loss(program):
-    """`faulthandler` writes a traceback at the first fault, and hands it on to the driver."""
+    """`faulthandler` writes a traceback at the first fault, and then calls the driver's handler."""
     out = program(
         """
         import faulthandler

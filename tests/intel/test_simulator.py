@@ -1,4 +1,4 @@
-"""What the simulator cannot do, it tells by name."""
+"""The simulator reports unsupported kernels by name."""
 
 from on_the_simulator import NOTES
 

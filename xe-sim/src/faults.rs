@@ -1,14 +1,13 @@
-//! What goes wrong on purpose, by variables.
+//! Fault injection, controlled by environment variables.
 //!
-//! - `XE_SIM_FAIL=DRM_IOCTL_XE_VM_BIND:ENOMEM:10:1`: the tenth such request of the process fails, and with `:2` the
-//!   eleventh, too (from the first one on, and all later ones, where the numbers are left out); the word `abort` in the
-//!   place of the error ends the process there, as a driver does that takes a failure for impossible. A program may call
-//!   [`xe_sim_fail`] with the same text.
-//! - `XE_SIM_STOP=hang:5`: the fifth copy or fill never ends, after its first bytes, and the kernel bans its queue; with
-//!   `fault:5` it accesses an address at which nothing is bound; with `lost:5` the device is gone.
-//! - `XE_SIM_SLOW=7`: each copy, fill and signal comes late by up to a millisecond, chosen by this seed.
-//! - `XE_SIM_VRAM=268435456`: the device's own memory has this size.
-//! - `XE_SIM_BAR=268435456`: the host sees so much of it (a small BAR).
+//! - `XE_SIM_FAIL=DRM_IOCTL_XE_VM_BIND:ENOMEM:10:1`: the tenth request of this name in the process fails; with `:2` the
+//!   eleventh fails as well. The defaults are the first request and all later ones. The error `abort` terminates the
+//!   process, like a driver that asserts on an unexpected failure. A program can call [`xe_sim_fail`] with the same text.
+//! - `XE_SIM_STOP=hang:5`: the fifth copy or fill hangs after its first bytes, and the kernel bans the queue; with `fault:5`
+//!   it accesses an unbound address; with `lost:5` the device is lost.
+//! - `XE_SIM_SLOW=7`: each copy, fill and post-sync write is delayed by up to a millisecond; the value is the random seed.
+//! - `XE_SIM_VRAM=268435456`: the size of the device-local memory (VRAM).
+//! - `XE_SIM_BAR=268435456`: the size of the host-visible part of VRAM (small BAR).
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem;
@@ -44,12 +43,12 @@ const ERRORS: [(&str, i32); 9] = [
 ];
 const LONGEST_DELAY_US: u64 = 1000;
 
-/// Requests that fail.
+/// An injected failure of requests.
 struct Failure {
     request: String,
-    /// None ends the process.
+    /// The `errno`; `None` aborts the process.
     error: Option<i32>,
-    /// The numbers of those that fail, counted from zero.
+    /// The indices of the failing requests, from zero.
     which: Range<u64>,
     seen: u64,
 }
@@ -82,7 +81,7 @@ impl FromStr for Failure {
     }
 }
 
-/// What is to fail. Held for the time of a look.
+/// The active failure. The lock is only held to check or replace it.
 fn failure() -> &'static Mutex<Option<Failure>> {
     static FAILURE: OnceLock<Mutex<Option<Failure>>> = OnceLock::new();
     FAILURE.get_or_init(|| {
@@ -94,8 +93,8 @@ fn failure() -> &'static Mutex<Option<Failure>> {
     })
 }
 
-/// Has requests fail from now on, and no others; the text is that of `XE_SIM_FAIL`, and none for null. Answers how many
-/// requests of the last such name were made since the last call, or -1 for a text that means nothing.
+/// Replaces the injected failure. `text` has the format of `XE_SIM_FAIL`; null disables the injection. Returns the number of
+/// requests that the previous failure has counted, or -1 if the text is malformed.
 ///
 /// # Safety
 /// `text` is null or a C string.
@@ -104,7 +103,7 @@ pub unsafe extern "C" fn xe_sim_fail(text: *const c_char) -> c_int {
     let new = if text.is_null() {
         None
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a C string.
         match unsafe { CStr::from_ptr(text) }.to_string_lossy().parse() {
             Ok(failure) => Some(failure),
             Err(_) => return -1,
@@ -114,7 +113,7 @@ pub unsafe extern "C" fn xe_sim_fail(text: *const c_char) -> c_int {
     last.map_or(0, |last| last.seen as c_int)
 }
 
-/// The error with which a request is to fail, if it is.
+/// Counts a request. Returns the error with which it must fail, if any.
 pub(crate) fn fails(request: &str) -> Option<i32> {
     let mut failure = failure().lock();
     let failure = failure
@@ -128,10 +127,10 @@ pub(crate) fn fails(request: &str) -> Option<i32> {
     Some(failure.error.unwrap_or_else(|| std::process::abort()))
 }
 
-/// How many bytes a copy or fill moves before it stops.
+/// The number of bytes that a copy or fill transfers before an injected stop.
 pub(crate) const BEFORE_STOP: u64 = 4096;
 
-/// How an operation of an engine stops.
+/// The kind of an injected stop of an engine operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Hang,
@@ -139,7 +138,7 @@ pub(crate) enum Stop {
     Lost,
 }
 
-/// Counts one copy or fill, and tells whether it is the one that stops.
+/// Counts a copy or fill. Returns the injected stop if this is the chosen operation.
 pub(crate) fn stops() -> Option<Stop> {
     static CHOICE: OnceLock<Option<(Stop, u64)>> = OnceLock::new();
     static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -163,7 +162,7 @@ pub(crate) fn stops() -> Option<Stop> {
     (SEEN.fetch_add(1, Ordering::Relaxed) + 1 == number).then_some(how)
 }
 
-/// Waits before an operation of an engine, where engines are slow.
+/// Delays an engine operation if `XE_SIM_SLOW` is set.
 pub(crate) fn delay() {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
     static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -173,17 +172,17 @@ pub(crate) fn delay() {
     }
 }
 
-/// The size of the device's own memory, where it is not the model's.
+/// The size of VRAM, if it overrides that of the model.
 pub(crate) fn vram() -> Option<u64> {
     settings::number(VRAM)
 }
 
-/// How much of the device's own memory the host sees, where that is not all of it.
+/// The size of the host-visible part of VRAM, if it is limited.
 pub(crate) fn bar() -> Option<u64> {
     settings::number(BAR)
 }
 
-/// A number that looks random, from one that counts up (the finalizer of SplitMix64).
+/// Maps a counter to a pseudo-random number (the finalizer of SplitMix64).
 fn scatter(number: u64) -> u64 {
     let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

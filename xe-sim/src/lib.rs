@@ -1,14 +1,14 @@
-//! A library to preload that stands in for the Linux **xe** driver and for the engines of an Intel GPU, so that Intel's
-//! own Level Zero driver (NEO, `libze_intel_gpu`) comes up, allocates, copies and fills on a machine without a GPU.
+//! A preloaded library that simulates the Linux **xe** driver and the engines of an Intel GPU, so that Intel's own Level
+//! Zero driver (NEO, `libze_intel_gpu`) can allocate, copy and fill on a machine without a GPU.
 //!
-//! The driver talks to the kernel by `ioctl` and `mmap` on the device nodes. [`preload`] takes these calls, [`kernel`]
-//! answers them as the kernel does, [`memory`] holds buffers and the address spaces of the GPU, [`engine`] runs the
-//! command streams that the driver writes, and [`builtin`] knows the driver's own copy and fill kernels by their machine
-//! code. Which GPUs there are is data, in [`machine`]; what goes wrong on purpose is in [`faults`]. [`launch`] runs programs
-//! with it.
+//! The user-mode driver calls the kernel through `ioctl` and `mmap` on the device nodes. [`preload`] intercepts these calls,
+//! [`kernel`] implements them, [`memory`] holds buffer objects and GPU address spaces, [`engine`] executes the command
+//! streams, and [`builtin`] emulates the driver's built-in copy and fill kernels, which it recognises by their machine code.
+//! [`machine`] describes the simulated GPUs as data, [`faults`] injects failures, and [`launch`] runs programs with the
+//! library.
 //!
-//! No execution unit is emulated: a kernel of a user's stops the run of its queue, and the driver reports a lost device.
-//! There are no caches either, so what passes here is right against the driver's logic, not against silicon.
+//! Execution units are not emulated: a user kernel bans its exec queue, and the driver reports a lost device. Caches are
+//! not emulated either, so a passing test shows that the driver is used correctly, not that the hardware behaves the same.
 
 mod builtin;
 mod engine;

@@ -1,20 +1,20 @@
-//! The functions that take the place of the C library's: what goes to a device node is answered here, all else goes to
-//! the kernel.
+//! The functions that replace those of the C library: calls on a simulated device node are handled by the simulator, all
+//! others are forwarded to the kernel.
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 
 use crate::kernel::{self, Errno};
 use crate::machine::{self, Slot};
 
-/// The type of the requests of graphics drivers.
+/// The ioctl type of DRM drivers.
 const DRM_TYPE: c_ulong = b'd' as c_ulong;
 
-/// The GPU behind a descriptor.
+/// The simulated GPU whose device node a descriptor refers to.
 fn gpu(descriptor: c_int) -> Option<&'static Slot> {
     let machine = kernel::machine()?;
-    // SAFETY: all zeroes is a value of this plain structure.
+    // SAFETY: all zeroes is a valid value of this C structure.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `stat` is written.
+    // SAFETY: `stat` is valid for writing.
     let failed = unsafe { libc::fstat(descriptor, &raw mut stat) } != 0;
     if failed || libc::major(stat.st_rdev) != machine::MAJOR {
         return None;
@@ -24,14 +24,14 @@ fn gpu(descriptor: c_int) -> Option<&'static Slot> {
 }
 
 fn refuse(error: Errno) {
-    // SAFETY: this is where the thread's errno is.
+    // SAFETY: the function returns the address of the thread's errno.
     unsafe { *libc::__errno_location() = error.0 };
 }
 
 /// `ioctl` of the C library.
 ///
 /// # Safety
-/// `argument` is what the request takes.
+/// `argument` is valid for the request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(
     descriptor: c_int,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn mmap(
             return libc::MAP_FAILED;
         }
     };
-    // SAFETY: as for this function; a buffer's descriptor is open while its table holds it.
+    // SAFETY: as for this function; a buffer's descriptor is open while its handle is in the table.
     unsafe {
         libc::syscall(
             libc::SYS_mmap,
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn mmap(
     }
 }
 
-/// `mmap64` of the C library, the same here.
+/// `mmap64` of the C library, identical to `mmap` on 64-bit systems.
 ///
 /// # Safety
 /// As `mmap`.

@@ -1,4 +1,4 @@
-//! The variables `XE_SIM_*`. The launcher leaves its own ones in a file, for programs that are started with an emptied
+//! The variables `XE_SIM_*`. The launcher also stores them in a file, for programs that are started with a cleared
 //! environment.
 
 use std::env;
@@ -6,14 +6,14 @@ use std::fs;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Where the launcher leaves them, one `NAME=VALUE` a line.
+/// The launcher's file, with one `NAME=VALUE` per line.
 pub(crate) const FILE: &str = "/run/xe-sim/environment";
 /// The machine's name, see [`crate::machine`].
 pub(crate) const MACHINE: &str = "XE_SIM_MACHINE";
-/// Anything: each request, batch and kernel is told on standard error.
+/// With any value, each request, batch, command and kernel is logged on standard error.
 const LOG: &str = "XE_SIM_LOG";
 
-/// The value of a variable, or of the line with its name in the launcher's file.
+/// The value of a variable from the environment, otherwise from the launcher's file.
 pub(crate) fn get(name: &str) -> Option<String> {
     env::var(name).ok().or_else(|| {
         static LINES: OnceLock<String> = OnceLock::new();
@@ -25,7 +25,8 @@ pub(crate) fn get(name: &str) -> Option<String> {
     })
 }
 
-/// A variable with a number in it; anything else in it ends the process, since a fault that is not made proves nothing.
+/// The value of a numeric variable. A malformed value aborts the process, because a run without the requested fault would
+/// prove nothing.
 pub(crate) fn number<T: FromStr>(name: &str) -> Option<T> {
     let text = get(name)?;
     let Ok(number) = text.parse() else {

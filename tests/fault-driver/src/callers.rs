@@ -1,9 +1,9 @@
-//! The library that a call comes from.
+//! Identification of the library that a call comes from.
 
 use std::ffi::c_void;
 
 /// The module of the library under test.
-#[allow(dead_code, reason = "the driver uses a part of it")]
+#[allow(dead_code, reason = "the fault driver uses a part of the module")]
 #[path = "../../../src/shared_library.rs"]
 pub(crate) mod shared_library;
 

@@ -1,4 +1,4 @@
-//! The call that fails, and its result.
+//! The armed failure: which call fails, and with which result code.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 
 #[derive(Debug)]
 struct Plan {
-    /// The number of calls since it was armed.
+    /// The number of calls since the failure was armed.
     calls: u64,
-    /// The number of the call that fails, from 1; 0 for none.
+    /// The index of the failing call, from 1; 0 for none.
     nth: u64,
     code: u32,
-    /// The function that failed, once it has.
+    /// The function whose call has failed.
     fired: Option<CString>,
 }
 
@@ -24,7 +24,7 @@ static PLAN: Mutex<Plan> = Mutex::new(Plan {
     fired: None,
 });
 
-/// Functions that return "not ready" also without a failure.
+/// Functions that return `ZE_RESULT_NOT_READY` without a failure.
 const MAY_BE_UNREADY: [&str; 8] = [
     "zeEventQueryStatus",
     "zeEventHostSynchronize",
@@ -36,7 +36,7 @@ const MAY_BE_UNREADY: [&str; 8] = [
     "zeDeviceSynchronize",
 ];
 
-/// Counts a call; the result code when it is the one that fails. Calls for which the code is no failure are not counted.
+/// Counts a call. Returns the result code if this call must fail. Calls for which the code is not an error are not counted.
 pub(crate) fn fails(name: &'static str) -> Option<u32> {
     let mut plan = PLAN.lock();
     if plan.code == sys::ZE_RESULT_NOT_READY.0 && MAY_BE_UNREADY.contains(&name) {
@@ -50,7 +50,7 @@ pub(crate) fn fails(name: &'static str) -> Option<u32> {
     Some(plan.code)
 }
 
-/// Resets the count of calls; the `nth` call from here, from 1, returns `code`. With 0 no call fails.
+/// Resets the count of calls and arms a failure: the `nth` call from now on, from 1, returns `code`. With 0 no call fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeusm_fault_arm(nth: u64, code: u32) {
     *PLAN.lock() = Plan {

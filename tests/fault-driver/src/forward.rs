@@ -1,4 +1,4 @@
-//! The functions that are forwarded with any arguments.
+//! Forwarding of the exported functions, independent of their signatures.
 
 use std::arch::naked_asm;
 use std::ffi::c_void;
@@ -10,11 +10,11 @@ use crate::{callers, faults, owned};
 struct Decision {
     /// The function to jump to; 0 to return.
     target: usize,
-    /// The result to return.
+    /// The result code to return.
     answer: usize,
 }
 
-/// Decides about a call of the function with this index in [`NAMES`].
+/// Decides whether a call of the function with this index in [`NAMES`] is forwarded or fails.
 extern "C" fn decide(index: usize, caller: *const c_void) -> Decision {
     let name = NAMES[index];
     let ours = index >= FIRST_THAT_FAILS && !callers::is_sycl(caller);
@@ -45,7 +45,7 @@ extern "C" fn decide(index: usize, caller: *const c_void) -> Decision {
 #[unsafe(naked)]
 unsafe extern "C" fn enter() {
     naked_asm!(
-        // The argument registers, and 8 bytes that keep the stack aligned to 16.
+        // Saves the argument registers, and rax to keep the stack aligned to 16 bytes.
         "push rdi",
         "push rsi",
         "push rdx",
@@ -54,7 +54,7 @@ unsafe extern "C" fn enter() {
         "push r9",
         "push rax",
         "mov edi, eax",
-        // The caller's address, above what was just pushed.
+        // The return address, above the seven saved registers.
         "mov rsi, [rsp + 56]",
         "call {decide}",
         "mov r11, rax",
@@ -76,7 +76,7 @@ unsafe extern "C" fn enter() {
     )
 }
 
-/// Exports functions that [`enter`] forwards. Those of the second list are counted, and can fail.
+/// Exports functions that [`enter`] forwards. Those of the second list are counted and can fail.
 macro_rules! forward {
     (pass { $($passed:ident)* } count { $($counted:ident)* }) => {
         #[allow(non_camel_case_types)]
@@ -94,7 +94,7 @@ macro_rules! forward {
         $(forward!($counted);)*
     };
     ($name:ident) => {
-        /// Forwarded, or failed.
+        /// Forwards the call, or returns the injected result code.
         ///
         /// # Safety
         /// As for the function of this name.

@@ -1,10 +1,10 @@
 //! A Level Zero library for fault injection: it forwards every call to the CPU runtime, except one, which fails.
 //!
-//! `ZEUSM_RUNTIME=/path/libzeusm_fault_driver.so` has zeusm use it. The CPU runtime behind it is the library that
-//! `ZEUSM_CPU_LIBRARY` names, else `libzeusm_cpu.so` beside this one. A test arms the failure with `zeusm_fault_arm`, and
-//! gets the live objects from `zeusm_fault_live`.
+//! `ZEUSM_RUNTIME=/path/libzeusm_fault_driver.so` selects it as zeusm's runtime. It forwards to the library in
+//! `ZEUSM_CPU_LIBRARY`, by default to `libzeusm_cpu.so` in its own folder. A test arms the failure with `zeusm_fault_arm`
+//! and reads the live objects from `zeusm_fault_live`.
 //!
-//! Calls of SYCL, which may be in the process, neither count nor fail.
+//! Calls by SYCL in the same process are forwarded, but not counted, and never fail.
 #![deny(missing_docs)]
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
 
-/// The function of that name in the CPU runtime, if it has one.
+/// The function of this name in the CPU runtime, if it exports one.
 fn behind(name: &str) -> Option<*const c_void> {
     static CPU: OnceLock<Library> = OnceLock::new();
     let library = CPU.get_or_init(|| {
@@ -29,12 +29,12 @@ fn behind(name: &str) -> Option<*const c_void> {
         unsafe { Library::open(Some(&path), libc::RTLD_NOW | libc::RTLD_LOCAL) }
             .unwrap_or_else(|error| panic!("the CPU runtime behind the fault driver: {error}"))
     });
-    // SAFETY: the address is not called here; the callers give it the function's type.
+    // SAFETY: any symbol can be read as an address; the callers cast it to the function's type.
     let found = unsafe { library.get::<*const c_void>(name.as_bytes()) }.ok()?;
     Some(*found)
 }
 
-/// The CPU runtime with cargo's file name, in the folder of this library.
+/// The path of the CPU runtime in the folder of this library, where cargo puts both.
 fn beside() -> PathBuf {
     callers::shared_library::path_of(beside as *const c_void)
         .expect("this library has a file")

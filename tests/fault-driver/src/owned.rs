@@ -8,7 +8,7 @@ use std::{mem, slice};
 use level_zero_sys as sys;
 use parking_lot::Mutex;
 
-/// How often each object was made and not released, by kind and handle or address.
+/// The number of creations minus releases of each object, by kind and handle or address.
 static LIVE: Mutex<BTreeMap<(&str, u64), i64>> = Mutex::new(BTreeMap::new());
 
 fn count(kind: &'static str, thing: u64, change: i64) {
@@ -29,7 +29,7 @@ fn count(kind: &'static str, thing: u64, change: i64) {
 pub unsafe extern "C" fn zeusm_fault_live(text: *mut c_char, size: usize) -> u64 {
     let mut kinds = BTreeMap::<&str, i64>::new();
     for ((kind, _), times) in LIVE.lock().iter() {
-        // An object that was released twice is an error, too, and must not compensate a leak.
+        // A negative count is a double release, which must not compensate a leak of another object.
         *kinds.entry(kind).or_default() += times.abs();
     }
     let told: Vec<String> = kinds
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn zeusm_fault_live(text: *mut c_char, size: usize) -> u64
         .map(|(kind, times)| format!("{times} {kind}"))
         .collect();
     let told = told.join(", ");
-    // SAFETY: the caller vouches for the room.
+    // SAFETY: the caller guarantees `size` writable bytes.
     let text = unsafe { slice::from_raw_parts_mut(text.cast::<u8>(), size) };
     let length = told.len().min(size - 1);
     text[..length].copy_from_slice(&told.as_bytes()[..length]);
@@ -64,11 +64,11 @@ impl Identity for sys::ze_ipc_mem_handle_t {
     }
 }
 
-/// Defines functions that forward to the CPU runtime, and count the objects that they make or end; [`function`] finds them.
-/// Handles, numbers and pointers are all passed as words.
+/// Defines functions that forward to the CPU runtime and count the objects that they create (`makes`) or release (`ends`);
+/// [`function`] looks them up. Handles, integers and pointers are declared as `usize`, which has the same ABI.
 macro_rules! owned {
     ($($name:ident($($argument:ident: $type:ty),*) $does:ident $kind:literal $thing:ident;)*) => {
-        /// The counting function of that name, if there is one.
+        /// The counting function for this name, if there is one.
         pub(crate) fn function(name: &str) -> Option<*const c_void> {
             match name {
                 $(stringify!($name) => Some($name as *const c_void),)*
@@ -82,7 +82,8 @@ macro_rules! owned {
                 let Some(function) = crate::behind(stringify!($name)) else {
                     return sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
                 };
-                // SAFETY: the function has this type in the specification, where pointers and numbers are words.
+                // SAFETY: the type is ABI-compatible with that of the specification, where handles and pointers are
+                // word-sized.
                 let function = unsafe {
                     mem::transmute::<
                         *const c_void,
@@ -94,7 +95,7 @@ macro_rules! owned {
         )*
     };
     (makes $kind:literal $thing:ident, $function:ident($($argument:ident),*)) => {{
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: the caller guarantees valid arguments.
         let answer = unsafe { $function($($argument),*) };
         if answer == sys::ZE_RESULT_SUCCESS {
             // SAFETY: a successful call has written the handle.
@@ -102,11 +103,11 @@ macro_rules! owned {
         }
         answer
     }};
-    // Counted before the call, as another thread may get the same handle at once.
+    // Counted before the call, because another thread can get the same handle as soon as it is released.
     (ends $kind:literal $thing:ident, $function:ident($($argument:ident),*)) => {{
         let identity = $thing.identity();
         count($kind, identity, -1);
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: the caller guarantees valid arguments.
         let answer = unsafe { $function($($argument),*) };
         if answer != sys::ZE_RESULT_SUCCESS {
             count($kind, identity, 1);

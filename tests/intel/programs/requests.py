@@ -1,6 +1,6 @@
-"""Runs steps on the simulated GPU while single requests to the kernel fail: requests.py FIRST, from that case on.
+"""Runs steps on the simulated GPU while single kernel requests fail: requests.py FIRST, with the number of the first case.
 
-Each case is announced before it begins, so that one which ends the process is known.
+Each case is printed before it starts, so that a case which terminates the process can be identified.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import zeusm
 import zeusm.memory as zm
 
 SIZE = 1 << 20
-# What the kernel may answer, by request.
+# The errors that the kernel can return, by request.
 ERRORS = {
     "DRM_IOCTL_XE_GEM_CREATE": ["ENOMEM", "ENOSPC"],
     "DRM_IOCTL_XE_GEM_MMAP_OFFSET": ["ENOMEM"],
@@ -24,7 +24,7 @@ ERRORS = {
     "DRM_IOCTL_PRIME_FD_TO_HANDLE": ["ENOMEM", "EINVAL"],
     "DRM_IOCTL_GEM_CLOSE": ["EINVAL"],
 }
-# How many of the requests of one name are made to fail, one in each case; then all of them.
+# The maximum number of requests of one name that fail individually, one per case. A further case fails all of them.
 MOST = 4
 
 fail = ctypes.CDLL(None).xe_sim_fail
@@ -69,7 +69,7 @@ STEPS = {
 
 
 def run():
-    """The errors of the steps that failed, each told at once."""
+    """Runs the steps and returns the errors of those that failed, which are also printed immediately."""
     errors = {}
     for name, step in STEPS.items():
         try:
@@ -77,8 +77,8 @@ def run():
         except Exception as error:
             errors[name] = error
             known = isinstance(error, zeusm.LevelZeroError | zm.USMAllocationError | zm.IPCError)
-            told = "told" if known else "WRONG"
-            print(f"{told}: {name}: {type(error).__name__}: {error}", flush=True)
+            verdict = "reported" if known else "WRONG"
+            print(f"{verdict}: {name}: {type(error).__name__}: {error}", flush=True)
         gc.collect()
     return errors
 
@@ -90,13 +90,13 @@ def cases():
         made = fail(None)
         for number, error in itertools.product(range(1, min(made, MOST) + 1), errors):
             yield f"{request}:{error}:{number}:1"
-        # A kernel that never waits for a fence again has banned the queue, which XE_SIM_STOP simulates; with the failure
-        # alone the driver waits for ever, or aborts.
+        # On a real kernel, waits for fences only fail permanently after a ban of the queue, which XE_SIM_STOP simulates.
+        # Failing the waits without a ban makes the driver hang or abort.
         if made and request != "DRM_IOCTL_XE_WAIT_USER_FENCE":
             yield from (f"{request}:{error}" for error in errors)
 
 
-assert not run()  # What is made once is made now.
+assert not run()  # Creates the objects that are only created once per process.
 for index, case in enumerate(cases()):
     if index < int(sys.argv[1]):
         continue
@@ -105,7 +105,7 @@ for index, case in enumerate(cases()):
     errors = run()
     fail(None)
     errors |= {f"{step}, afterwards": error for step, error in run().items()}
-    # A kernel that has banned the queue does not take that back.
+    # A ban of the queue is permanent, so the next case needs a new process.
     if any("DEVICE_LOST" in str(error) for error in errors.values()):
         sys.exit(3)
     after = [step for step in errors if "afterwards" in step]

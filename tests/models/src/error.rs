@@ -1,4 +1,4 @@
-//! The errors of a pool.
+//! Replaces the crate's errors by those that a pool uses.
 
 use std::error::Error as Cause;
 

@@ -1,4 +1,4 @@
-//! In the place of the CPU runtime's `fork_safe`: forks are not modelled, so a value stays as it is.
+//! Replaces the CPU runtime's `fork_safe`: forks are not modelled, so a value is never reinitialised.
 
 pub trait Reinit {
     fn reinit(&self) -> Self;

@@ -1,4 +1,4 @@
-//! The process-local value.
+//! A model of the process-local value.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,14 +38,14 @@ fn share_one() {
         let value = local.get_or_init(|| {
             made.fetch_add(1, Ordering::Relaxed);
             let content = UnsafeCell::new(0);
-            // SAFETY: no other thread has it. Loom reports reads that are not ordered after this write.
+            // SAFETY: the value is not shared yet. Loom reports reads that are not ordered after this write.
             content.with_mut(|content| unsafe { *content = 7 });
             Made {
                 content,
                 dropped: std::sync::Arc::clone(dropped),
             }
         });
-        // SAFETY: it is not written any more.
+        // SAFETY: the content is not written after the initialisation.
         value
             .content
             .with(|content| assert_eq!(unsafe { *content }, 7));
@@ -61,7 +61,7 @@ fn share_one() {
     for other in others {
         assert_eq!(other.join().expect("no panic"), found);
     }
-    // The values that were not stored are dropped, and the stored one with the process-local value.
+    // All values that were not stored are dropped. The stored value is dropped with the process-local value.
     assert_eq!(
         dropped.load(Ordering::Relaxed) + 1,
         made.load(Ordering::Relaxed)

@@ -1,14 +1,14 @@
-//! Models of the synchronisation in zeusm and its CPU runtime. Each runs a few threads in every interleaving, with every value
-//! that the memory model allows them to read.
+//! Models of the synchronisation in zeusm and its CPU runtime. Each model runs a few threads in every interleaving, with every
+//! value that the memory model allows them to read.
 //!
-//! The code is that of the crates, file by file, compiled with loom's types in the place of the standard library's:
-//! those of `crate::process`, of the Python module's `crate::atomic` and of the engine's `primitives`. What a file calls
-//! beyond that is replaced by a few lines.
+//! The models include the source files of the crates, compiled with loom's types instead of the standard library's:
+//! those of `crate::process`, of the Python module's `crate::atomic` and of the engine's `primitives`. Small stubs replace
+//! the other dependencies of a file.
 //!
-//! Timeouts are not modelled, nor is the engine's helper thread, which never ends: loom would report that as a deadlock.
-//! The pool's sums of bytes are the standard library's atomics: they change at the pool's locks, not between them.
+//! Timeouts are not modelled. The engine's helper thread is not modelled either: it never exits, which loom would report as a
+//! deadlock. The pool's byte counters remain atomics of the standard library, because they only change under the pool's locks.
 
-#![allow(dead_code, reason = "a model uses a part of each file")]
+#![allow(dead_code, reason = "the models use a part of each file")]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ mod system;
 use error::Result;
 use process::atomic;
 
-/// A model: its name, the most preemptions in an interleaving (all of them, without a number), and the model itself.
+/// A model: its name, the bound on preemptions per interleaving (`None` for no bound), and its function.
 type Model = (&'static str, Option<usize>, fn());
 
 const MODELS: &[&[Model]] = &[pins::MODELS, local::MODELS, engine::MODELS, pool::MODELS];

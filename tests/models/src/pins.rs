@@ -1,4 +1,4 @@
-//! Pins of a memory object, and its closing.
+//! Models of pinning and closing a memory object.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -23,7 +23,7 @@ pub const MODELS: &[Model] = &[
     ),
 ];
 
-/// Memory, used and freed under loom's eyes.
+/// A memory object. Loom checks the ordering of accesses to `freed`.
 #[derive(Default)]
 struct Object {
     pins: Pins,
@@ -33,7 +33,7 @@ struct Object {
 impl Object {
     fn touch(&self) {
         if let Ok(_pin) = self.pins.pin() {
-            // SAFETY: loom reports a change at the same time.
+            // SAFETY: the pin prevents the free. Loom reports a concurrent write.
             self.freed.with(|freed| assert!(unsafe { !*freed }));
         }
     }
@@ -41,14 +41,14 @@ impl Object {
     fn close(&self) {
         match self.pins.close() {
             Close::Begun(closing) => {
-                // SAFETY: loom reports any other access at the same time.
+                // SAFETY: closing succeeds once, without pins. Loom reports a concurrent access.
                 self.freed.with_mut(|freed| unsafe {
                     assert!(!*freed);
                     *freed = true;
                 });
                 closing.finish();
             }
-            // SAFETY: as in `touch`; a thread that finds it closed sees it freed.
+            // SAFETY: the free happens before a thread observes the closed state. Loom reports a concurrent write.
             Close::Closed => self.freed.with(|freed| assert!(unsafe { *freed })),
             Close::Pinned(pins) => assert!(pins > 0),
         }
@@ -72,7 +72,7 @@ fn stays_open() {
     let object = Arc::new(Object::default());
     let other = Arc::clone(&object);
     let closer = thread::spawn(move || {
-        // It is shared otherwise, so it stays.
+        // The close is not finished, so the object stays open.
         drop(other.pins.close());
     });
     object.touch();

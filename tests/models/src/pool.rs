@@ -1,4 +1,4 @@
-//! The pool: its shards, size classes, shard cache and chunk cache, over a provider that only counts.
+//! Models of the pool: its shards, size classes, shard cache and chunk cache, with a provider that only counts bytes.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -61,19 +61,19 @@ pub const MODELS: &[Model] = &[
     ("pool: a limit of one block", Some(4), one_at_a_time),
 ];
 
-/// Two blocks of this size make a slab. A shard takes one at a time, so that the other is left for another thread.
+/// A slab holds two blocks of this size. A shard takes one at a time, so the other is available to another thread.
 const SMALL: usize = 64 << 10;
 const SLAB: usize = 2 * SMALL;
 const LARGE: usize = 2 << 20;
 
-/// Provides addresses without memory, each of them once.
+/// A provider of unique addresses without memory.
 #[derive(Debug, Default)]
 struct Addresses {
     given: AtomicUsize,
     out: AtomicUsize,
 }
 
-// SAFETY: the addresses of chunks ascend.
+// SAFETY: the addresses ascend by at least the size, so that chunks never overlap.
 unsafe impl Provider for Addresses {
     fn allocate(&self, size: usize, _alignment: usize) -> Result<NonNull<c_void>> {
         let before = self
@@ -193,7 +193,7 @@ fn beside_a_trim() {
     });
 }
 
-/// The limit allows one block: a thread may be refused while the other one has it, and not afterwards.
+/// The limit allows one block: an allocation may fail while the other thread holds the block, but not after its release.
 fn one_at_a_time() {
     let try_it = |shard| {
         move |world: &World| {

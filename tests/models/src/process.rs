@@ -1,4 +1,4 @@
-//! In the place of `crate::process`: its locks and atomics, made of loom's; and what a child renews in the CPU runtime.
+//! Replaces `crate::process`: its locks and atomics, implemented with loom's, and its fork-safe values.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -31,13 +31,13 @@ pub mod atomic {
     use loom::sync::atomic::AtomicPtr as Pointer;
     pub use loom::sync::atomic::{AtomicU32, Ordering};
 
-    /// A pointer with a constant constructor, which loom's has not.
+    /// An atomic pointer with a `const` constructor, which loom's type lacks.
     pub struct AtomicPtr<T> {
         first: *mut T,
         shared: OnceLock<Pointer<T>>,
     }
 
-    // SAFETY: all accesses are those of an atomic pointer.
+    // SAFETY: shared accesses only use the atomic pointer; `first` is only written through `&mut self`.
     unsafe impl<T> Sync for AtomicPtr<T> {}
 
     impl<T> AtomicPtr<T> {
@@ -96,13 +96,13 @@ impl<T> fmt::Debug for Mutex<T> {
 }
 
 loom::lazy_static! {
-    /// The lock that loom sees in the place of the static lock.
+    /// The lock that loom tracks on behalf of the static locks, because loom's locks have no `const` constructor.
     static ref GATE: loom::sync::RwLock<()> = loom::sync::RwLock::new(());
 }
 
 pub struct RwLock<T>(StdRwLock<T>);
 
-/// The guard of the lock itself, and that of the lock that loom sees.
+/// The guards of the static lock and of the lock that loom tracks.
 pub struct Guarded<G, H>(G, H);
 
 pub type RwLockReadGuard<'a, T> =

@@ -1,4 +1,4 @@
-//! `.ze_info`: the table, in YAML, of a module's kernels and of where their arguments lie.
+//! Parses `.ze_info`, the YAML table of a module's kernels and their argument layouts.
 //!
 //! Format: "ZEBIN" in the documentation of Intel's graphics compiler.
 
@@ -26,23 +26,23 @@ struct Piece {
     arg_index: Option<u32>,
 }
 
-/// A stretch of the payload.
+/// A byte range of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) offset: usize,
     pub(super) size: usize,
 }
 
-/// Where one kernel's arguments lie.
+/// The argument layout of one kernel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Info {
-    /// The number of work items in a group, three numbers, where the kernel asks for them.
+    /// The work-group size in three dimensions, if the kernel takes it as an implicit argument.
     pub(super) local_size: Option<Slot>,
     arguments: BTreeMap<u32, Slot>,
 }
 
 impl Info {
-    /// The table of the kernel with this name.
+    /// Parses the layout of the kernel with this name.
     pub(super) fn of(kernel: &str, yaml: &str) -> Result<Self, String> {
         let module: Module = serde_yaml_ng::from_str(yaml).map_err(|error| error.to_string())?;
         let entry = module
@@ -55,7 +55,7 @@ impl Info {
             let (offset, size) = (piece.offset, piece.size);
             match (piece.arg_type.as_str(), piece.arg_index) {
                 ("arg_bypointer" | "arg_byvalue", Some(index)) => {
-                    // A vector comes in several pieces, one after the other.
+                    // A vector argument has several consecutive entries with the same index.
                     let slot = info.arguments.entry(index).or_insert(Slot { offset, size });
                     slot.size = offset + size - slot.offset;
                 }

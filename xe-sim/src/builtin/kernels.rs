@@ -1,18 +1,18 @@
-//! What the driver's kernels do to memory. Their sources are public: `shared/source/built_ins/kernels` of Intel's compute
-//! runtime; the names and the order of the arguments are those.
+//! Emulation of the driver's built-in kernels. Kernel names and argument order follow the public sources in
+//! `shared/source/built_ins/kernels` of Intel's compute runtime.
 
 use super::walker::Launch;
 use crate::memory::PageFault;
 
-/// A kernel's effect, over all of its work items.
+/// Executes a kernel for all of its work items.
 pub(super) type Operation = fn(&Launch<'_>) -> Result<(), PageFault>;
 
-/// Work items of the wide kernels move four words each.
+/// Bytes per work item of the wide kernels (four dwords).
 const WIDE: u64 = 16;
-/// Patterns are at most as long as Level Zero allows.
+/// The maximum length of a fill pattern in bytes.
 const LONGEST_PATTERN: u64 = 4096;
 
-/// The operation of a kernel.
+/// The emulation of the kernel with this name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name {
         "CopyBufferToBufferSideRegion" => |launch| copy_region(launch, 1),
@@ -35,7 +35,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// Arguments: destination, source, number of elements, offset of the one, of the other.
+/// Arguments: destination, source, number of elements, destination offset, source offset.
 fn copy_region(launch: &Launch<'_>, unit: u64) -> Result<(), PageFault> {
     let items = launch.argument(2).min(launch.global[0]);
     let (to, from) = (
@@ -52,7 +52,7 @@ fn copy_single(launch: &Launch<'_>) -> Result<(), PageFault> {
         .copy(launch.argument(0), launch.argument(1), launch.global[0])
 }
 
-/// Arguments: source, destination, offset in the one, in the other.
+/// Arguments: source, destination, source offset, destination offset.
 fn copy_from_offsets(launch: &Launch<'_>, unit: u64) -> Result<(), PageFault> {
     let (from, to) = (
         launch.argument(0) + launch.argument(2),
@@ -70,7 +70,7 @@ fn fill_value(launch: &Launch<'_>, size: usize, unit: u64) -> Result<(), PageFau
         .fill(to, &value[..size], launch.global[0] * unit)
 }
 
-/// Arguments: destination, offset, pattern, its length in elements.
+/// Arguments: destination, offset, pattern, pattern length in elements.
 fn fill_pattern(launch: &Launch<'_>, element: u64) -> Result<(), PageFault> {
     let length = (launch.argument(3) * element).clamp(1, LONGEST_PATTERN);
     let mut pattern = vec![0; length as usize];
@@ -79,7 +79,7 @@ fn fill_pattern(launch: &Launch<'_>, element: u64) -> Result<(), PageFault> {
     launch.space.fill(to, &pattern, launch.global[0] * element)
 }
 
-/// Arguments: destination, offset, pattern, offset of that; the pattern is as long as a group has work items.
+/// Arguments: destination, offset, pattern, pattern offset. The pattern length in bytes equals the work-group size.
 fn fill_group(launch: &Launch<'_>) -> Result<(), PageFault> {
     let mut pattern = vec![0; launch.local[0] as usize];
     launch
@@ -89,9 +89,9 @@ fn fill_group(launch: &Launch<'_>) -> Result<(), PageFault> {
     launch.space.fill(to, &pattern, launch.global[0])
 }
 
-/// Arguments: source, destination, origin in the one, in the other, pitches of the one, of the other.
+/// Arguments: source, destination, source origin, destination origin, source pitches, destination pitches.
 fn copy_rectangles(launch: &Launch<'_>, dimensions: usize, unit: u64) -> Result<(), PageFault> {
-    // Origins are vectors of two, or of four in three dimensions; pitches are numbers, or vectors of two.
+    // In two dimensions an origin is a vector of two and a pitch a scalar; in three, vectors of four and of two.
     let (origins, pitches) = if dimensions == 3 { (4, 2) } else { (2, 1) };
     let start = |origin: u32, pitch: u32, row: u64, plane: u64| {
         let mut at = launch.part(origin, 0, origins);

@@ -1,4 +1,4 @@
-//! The kernels in the driver's library: ELF files of their own ("zebin"), one for each module and each model of GPU.
+//! Finds built-in kernels in the driver's library, which embeds an ELF file ("zebin") per module and GPU model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,37 +18,37 @@ use super::kernels::{self, Operation};
 use super::programs;
 use crate::memory::AddressSpace;
 
-/// The library's name starts with this.
+/// Prefix of the library's file name.
 const DRIVER: &str = "libze_intel_gpu.so";
-/// `EM_INTELGT`.
+/// The ELF machine `EM_INTELGT`.
 const MACHINE: u16 = 205;
 const CODE: &str = ".text.";
 const TABLE: &str = ".ze_info";
-/// Where code may start in its section: the loading of the local ids takes this many bytes
-/// (`offset_to_skip_per_thread_data_load`), and is left out where the walker makes them.
+/// Possible entry points in a code section: its start, or the instruction after the loading of the local ids
+/// (`offset_to_skip_per_thread_data_load`), which the driver skips if the walker generates the ids.
 const STARTS: [usize; 2] = [0, 128];
-/// No kernel is shorter: two cache lines.
+/// The number of bytes compared first. Every kernel is at least this long (two cache lines).
 const BEGIN: usize = 128;
-/// A kernel that is known.
+/// A recognised built-in kernel.
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) name: String,
     pub(super) operation: Operation,
     pub(super) info: Info,
-    /// The code, from where the driver starts it.
+    /// The machine code from the entry point.
     code: Vec<u8>,
 }
 
-/// The code in the GPU's memory from one address on.
+/// Machine code in GPU memory, starting at an address.
 pub(super) struct Code<'a> {
     space: &'a AddressSpace,
     at: u64,
-    /// Its first bytes, for a quick look.
+    /// The first bytes, for a fast comparison.
     begin: [u8; BEGIN],
 }
 
 impl Code<'_> {
-    /// Whether all of this lies there. Kernels often begin alike, so the whole counts.
+    /// Whether GPU memory holds exactly `text`. All bytes are compared, because different kernels can share a prefix.
     fn is(&self, text: &[u8]) -> bool {
         if !text.starts_with(&self.begin) {
             return false;
@@ -58,7 +58,7 @@ impl Code<'_> {
     }
 }
 
-/// The kernel whose code lies at this address; searched for once.
+/// The built-in kernel whose code is at this address. Results are cached.
 pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, KernelError> {
     static KNOWN: Mutex<Vec<Arc<Kernel>>> = Mutex::new(Vec::new());
     let mut begin = [0; BEGIN];
@@ -68,7 +68,7 @@ pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, Kerne
     if let Some(kernel) = known.iter().find(|kernel| code.is(&kernel.code)) {
         return Ok(Arc::clone(kernel));
     }
-    // Looked for once: both searches take long.
+    // Misses are cached as well, because both searches are slow.
     static FOREIGN: Mutex<BTreeMap<[u8; BEGIN], String>> = Mutex::new(BTreeMap::new());
     let mut foreign = FOREIGN.lock();
     let unknown = |name: &String| {
@@ -88,7 +88,7 @@ pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, Kerne
     Ok(kernel)
 }
 
-/// The bytes of the driver's library, by the path from which it was loaded.
+/// Reads the file of the driver's library that is loaded in this process.
 fn driver() -> io::Result<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     let path = maps
@@ -103,7 +103,7 @@ fn driver() -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Goes through the library's modules until one holds this code.
+/// Searches the library's modules for this code.
 fn find(library: &[u8], code: &Code<'_>) -> Option<Result<Kernel, KernelError>> {
     modules(library).find_map(|module| {
         let found = find_in_module(module, code).ok().flatten()?;
@@ -112,15 +112,15 @@ fn find(library: &[u8], code: &Code<'_>) -> Option<Result<Kernel, KernelError>> 
     })
 }
 
-/// What may be modules in these bytes: each place at which an ELF file begins.
+/// Candidate modules in these bytes: every position with the ELF magic number.
 pub(super) fn modules(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     memmem::find_iter(bytes, &elf::ELFMAG).map(|at| &bytes[at..])
 }
 
-/// A kernel in a module.
+/// A kernel that was found in a module.
 pub(super) struct Found<'a> {
     pub(super) name: String,
-    /// From where the driver starts it.
+    /// The machine code from the entry point.
     code: &'a [u8],
     table: &'a [u8],
 }
@@ -141,7 +141,6 @@ pub(super) fn find_in_module<'a>(
             continue;
         };
         let text = section.data(endian, module)?;
-        // The driver starts a kernel at its first instruction, or behind the loading of the local ids.
         let Some(start) = STARTS
             .into_iter()
             .find(|&start| text.get(start..).is_some_and(|text| code.is(text)))

@@ -1,6 +1,6 @@
-//! The driver's own copy and fill kernels, run without execution units: a kernel is recognised by its machine code, its
-//! arguments are read by the table that lies beside the code in the driver's library, and what it does to memory is done
-//! here.
+//! Emulation of the driver's built-in copy and fill kernels without execution units. A kernel is recognised by its machine
+//! code, its arguments are decoded with the `.ze_info` table of its module, and its memory operations are executed on the
+//! address space.
 
 mod info;
 mod kernels;
@@ -15,7 +15,7 @@ pub(crate) use walker::{Bases, walk};
 
 use crate::memory::PageFault;
 
-/// Why a walker's kernel did not run.
+/// The reason why a walker's kernel was not executed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KernelError {
     #[error(transparent)]

@@ -1,22 +1,22 @@
-//! The names of users' kernels: the driver keeps each module that it was given, or has compiled, in the process's memory,
-//! in the same format as its own.
+//! The names of user kernels. The driver keeps the binary of each user module in the process's memory, in the same format
+//! as its built-in modules.
 
 use std::fs;
 
 use super::library::{Code, find_in_module, modules};
 use crate::memory::read_user;
 
-/// Mappings beyond this size are data, not modules.
+/// Larger mappings are not searched, because they hold data and not modules.
 const LARGEST: u64 = 256 << 20;
 
-/// The name of the kernel with this code, if its module is found in the process's own memory.
+/// The name of the kernel with this code, if its module is in the process's memory.
 pub(super) fn name(code: &Code<'_>) -> Option<String> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines()
         .filter_map(private)
         .find_map(|(start, length)| {
             let mut bytes = vec![0; length];
-            // What is gone by now holds no module.
+            // The mapping may have been removed since the list was read.
             if !read_user(start, &mut bytes) {
                 return None;
             }
@@ -24,7 +24,7 @@ pub(super) fn name(code: &Code<'_>) -> Option<String> {
         })
 }
 
-/// Where a line's mapping begins and how long it is, if it is memory of the program's own that can be written to.
+/// The start and length of the mapping in a line of `/proc/self/maps`, if it is private, anonymous and writable.
 fn private(line: &str) -> Option<(u64, usize)> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;

@@ -1,5 +1,5 @@
-//! Kernels of users', where they are to do nothing instead of stopping their queue: `XE_SIM_KERNELS=skip`. Each one that
-//! is skipped is noted in a file, by which a test run tells the tests that cannot pass.
+//! With `XE_SIM_KERNELS=skip`, user kernels are skipped and do not ban their exec queue. Each skipped kernel is appended to
+//! a file, from which a test run identifies the tests that cannot pass.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! COMPUTE_WALKER: which kernel, over how many work items, with which arguments.
+//! Decodes COMPUTE_WALKER: the kernel, its work items and its arguments.
 //!
 //! Fields: PRM for Lunar Lake, volume 2a, "COMPUTE_WALKER" and volume 2d, "INTERFACE_DESCRIPTOR_DATA"; the driver's
 //! public header `hw_cmds_generated_xe2_hpg_core.inl`.
@@ -10,11 +10,11 @@ use super::skipped;
 use crate::memory::AddressSpace;
 use crate::report::{log, not_simulated};
 
-/// The arguments that a walker carries itself, and how many can lie in memory.
+/// The size in bytes of the inline argument data in a walker, and the maximum size of the indirect data in memory.
 const INLINE: usize = 32;
 const INDIRECT: usize = 4096;
 
-/// Addresses that STATE_BASE_ADDRESS has set: of argument data, and of code.
+/// The base addresses of argument data and of code, set by STATE_BASE_ADDRESS.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bases {
     general: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Bases {
 }
 
 impl Bases {
-    /// Takes what a STATE_BASE_ADDRESS changes.
+    /// Applies the fields of a STATE_BASE_ADDRESS whose modify bit is set.
     pub(crate) fn set(&mut self, dwords: &[u32]) {
         let base = |at: usize| {
             let address = u64::from(dwords[at]) | u64::from(dwords[at + 1]) << 32;
@@ -36,7 +36,7 @@ impl Bases {
 /// A kernel's work items and arguments.
 pub(super) struct Launch<'a> {
     pub(super) space: &'a AddressSpace,
-    /// Work items in a group, and in all, by dimension.
+    /// Work items per group and in total, by dimension.
     pub(super) local: [u64; 3],
     pub(super) global: [u64; 3],
     info: &'a Info,
@@ -44,15 +44,15 @@ pub(super) struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// An argument, which may be a pointer.
+    /// An argument as a number or an address.
     pub(super) fn argument(&self, index: u32) -> u64 {
         self.part(index, 0, 1)
     }
 
-    /// One of the equal parts of an argument.
+    /// One component of a vector argument.
     pub(super) fn part(&self, index: u32, part: usize, parts: usize) -> u64 {
         let Some(slot) = self.info.argument(index) else {
-            return 0; // The compiler drops what a kernel does not use.
+            return 0; // The compiler removes unused arguments.
         };
         let size = slot.size / parts;
         number(&self.payload, slot.offset + part * size, size)
@@ -68,7 +68,7 @@ fn number(payload: &[u8], offset: usize, size: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Runs the kernel of a walker.
+/// Executes the kernel of a walker.
 pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Result<(), KernelError> {
     let (predicated, indirect) = (dwords[0] >> 8 & 1 == 1, dwords[0] >> 10 & 1 == 1);
     if predicated || indirect {
@@ -76,7 +76,7 @@ pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Resul
             "COMPUTE_WALKER, predicated: {predicated}, indirect: {indirect}"
         ));
     }
-    // The interface descriptor begins at dword 19, with the address of the code.
+    // The interface descriptor starts at dword 19; its first field is the offset of the code.
     let code_at = bases.instruction + u64::from(dwords[19] & !63);
     let kernel = match library::kernel(space, code_at) {
         Err(KernelError::Unknown { at, name }) if skipped::skips() => {
@@ -105,7 +105,7 @@ pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Resul
     Ok((kernel.operation)(&launch)?)
 }
 
-/// A kernel's argument data: in the walker, and then in memory.
+/// A kernel's argument data: the inline data of the walker, then the indirect data from memory.
 fn payload(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Result<Vec<u8>, KernelError> {
     let mut payload = Vec::with_capacity(INLINE);
     if dwords[4] >> 25 & 1 == 1 {
@@ -124,7 +124,8 @@ fn payload(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Result<Vec<u8
     Ok(payload)
 }
 
-/// The walker has it only where the hardware makes the local ids; kernels that make them get it as an argument.
+/// The work-group size from the implicit argument. The walker's own field is valid only if the hardware generates the local
+/// ids; kernels that compute the ids take the size as an argument.
 fn local_size(info: &Info, payload: &[u8]) -> Option<[u64; 3]> {
     let Slot { offset, size } = info.local_size?;
     let part = size / 3;

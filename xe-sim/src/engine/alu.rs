@@ -1,4 +1,4 @@
-//! MI_MATH: a small unit that computes with the general purpose registers.
+//! MI_MATH: the command streamer's ALU on the general purpose registers.
 //!
 //! Instructions and operands: PRM for Lunar Lake, volume 2a, "MI_MATH" and "MI_MATH_ALU_INST"; Linux,
 //! `drivers/gpu/drm/xe/instructions/xe_alu_commands.h`.
@@ -6,7 +6,7 @@
 use super::registers::Registers;
 use crate::report::not_simulated;
 
-/// The offset of the first general purpose register in an engine.
+/// The offset of the first general purpose register within an engine's register block.
 pub(super) const GENERAL: u32 = 0x600;
 
 const NOOP: u32 = 0x000;
@@ -75,7 +75,7 @@ impl Alu {
     }
 }
 
-/// Runs the instructions of one MI_MATH.
+/// Executes the ALU instructions of one MI_MATH.
 pub(super) fn run(instructions: &[u32], registers: &mut Registers) {
     let mut alu = Alu::default();
     for instruction in instructions {

@@ -6,10 +6,10 @@ use super::streamer::wide;
 use crate::memory::{AddressSpace, PageFault};
 use crate::report::not_simulated;
 
-/// Widths and heights are stored less one.
+/// Masks of the width and height fields, which hold the value minus one.
 const WIDTH: u32 = 0xff_ffff;
 const HEIGHT: u32 = 0x3_ffff;
-/// A width in page copy mode counts blocks of this many bytes.
+/// The unit of the width in page copy mode, in bytes.
 const PAGE_COPY_UNIT: u64 = 256;
 
 fn field(dword: u32, mask: u32) -> u64 {
@@ -52,7 +52,7 @@ pub(super) fn set(space: &AddressSpace, dwords: &[u32]) -> Result<(), PageFault>
     Ok(())
 }
 
-/// The bytes of a pixel, by the field "color depth".
+/// The bytes per pixel, from the field "color depth".
 fn pixel(header: u32) -> u64 {
     match header >> 19 & 7 {
         depth @ 0..=3 => 1 << depth,
@@ -62,12 +62,12 @@ fn pixel(header: u32) -> u64 {
     }
 }
 
-/// The two halves of a dword, x and y.
+/// Splits a dword into x (low half) and y (high half).
 fn point(dword: u32) -> (u64, u64) {
     (u64::from(dword & 0xffff), u64::from(dword >> 16))
 }
 
-/// Only linear surfaces; the field is in the same place in all of these commands.
+/// Aborts unless the surface is linear. The tiling field has the same position in all of these commands.
 fn check_linear(name: &str, dword: u32) {
     let tiling = dword >> 30;
     if tiling != 0 {

@@ -1,13 +1,13 @@
-//! The commands that Intel's driver writes for Xe2, by name.
+//! Decoding of the commands that Intel's driver emits for Xe2.
 //!
 //! Names, numbers and fields: Intel's Programmer's Reference Manual for Lunar Lake and Battlemage, volume 2a "Command
 //! Reference: Instructions", and the driver's public header `hw_cmds_generated_xe2_hpg_core.inl`. The memory interface
 //! commands (MI_*) are those of Linux, `drivers/gpu/drm/xe/instructions/xe_mi_commands.h`, as well.
 
-/// One command of a stream.
+/// A command of a command stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Nothing that memory shows: state of the pipelines, caches, preemption, interrupts.
+    /// A command without an effect on memory: pipeline state, caches, preemption, interrupts.
     Ignored,
     BatchBufferEnd,
     BatchBufferStart,
@@ -29,16 +29,16 @@ pub(super) enum Command {
     FastColor,
 }
 
-/// How long a command is.
+/// The length of a command.
 #[derive(Clone, Copy)]
 enum Length {
     /// One dword.
     One,
-    /// The field under this mask, and two.
+    /// The length field with this mask, plus two.
     Counted(u32),
 }
 
-/// A row of the table.
+/// An entry of the decoding table.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) command: Command,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
     length: Length,
 }
 
-/// The longest command, in dwords.
+/// The maximum length of a command in dwords.
 pub(super) const LONGEST: usize = 256 + 2;
 
 impl Entry {
@@ -137,7 +137,7 @@ static TABLE: [Entry; 33] = [
         ..gfx(0x6904, "PIPELINE_SELECT", Command::Ignored)
     },
     gfx(0x7200, "CFE_STATE", Command::Ignored),
-    // The variant in the two lowest bits is for a walker that goes on after preemption.
+    // The two lowest bits of the opcode distinguish a walker that is resumed after preemption.
     gfx(0x7208, "COMPUTE_WALKER", Command::ComputeWalker),
     gfx(0x7919, "3DSTATE_BINDING_TABLE_POOL_ALLOC", Command::Ignored),
     gfx(0x7a00, "PIPE_CONTROL", Command::PipeControl),
@@ -147,7 +147,7 @@ static TABLE: [Entry; 33] = [
     },
 ];
 
-/// The row of a header, if the command is known.
+/// The table entry for a command header, or `None` for an unknown command.
 pub(super) fn decode(header: u32) -> Option<&'static Entry> {
     TABLE.iter().find(|row| header & row.mask == row.bits)
 }

@@ -1,4 +1,4 @@
-//! The engines: one thread for each exec queue, which runs the command streams that are given to it.
+//! The engines: one thread per exec queue, which executes the batches submitted to it.
 
 mod alu;
 mod blitter;

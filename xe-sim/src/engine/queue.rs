@@ -1,4 +1,4 @@
-//! Exec queues: batches wait in line for the thread that runs them.
+//! Exec queues: a FIFO of submitted batches and the thread that executes them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::machine::Model;
 use crate::memory::{AddressSpace, write_user};
 use crate::report::{log, say};
 
-/// The kernel gives up on a job after seconds; nothing else is to be waited for here.
+/// The job timeout before a hung queue is banned. The kernel's timeout is several seconds; a short one keeps tests fast.
 const HANG_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A value that the kernel writes into the program's memory when a batch has ended.
+/// A user fence: a value that the kernel writes to user memory when a batch completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UserFence {
     pub(crate) address: u64,
@@ -34,14 +34,14 @@ impl UserFence {
     }
 }
 
-/// A batch to run.
+/// A submitted batch and the fences that its completion signals.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) batch: u64,
     pub(crate) fences: Vec<UserFence>,
 }
 
-/// What the thread and the kernel interface share.
+/// State shared by the engine thread and the kernel interface.
 pub(super) struct Shared {
     pub(super) space: Arc<AddressSpace>,
     pub(super) model: &'static Model,
@@ -49,12 +49,12 @@ pub(super) struct Shared {
     came: Condvar,
     stopping: AtomicBool,
     banned: AtomicBool,
-    /// The device's, over all of its queues.
+    /// Whether the device is lost; shared by all queues of the device.
     lost: Arc<AtomicBool>,
 }
 
 impl Shared {
-    /// Whether the queue is to be given back, banned, or its device gone.
+    /// Whether execution must stop: the queue is being destroyed or is banned, or the device is lost.
     pub(super) fn stops(&self) -> bool {
         self.stopping.load(Ordering::Acquire) || self.is_banned()
     }
@@ -64,7 +64,7 @@ impl Shared {
     }
 }
 
-/// One exec queue. Dropping it stops its thread, at a command's end.
+/// An exec queue. Dropping it stops its thread at the next command that checks for it, and joins the thread.
 pub(crate) struct ExecQueue {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -107,7 +107,8 @@ impl ExecQueue {
 
 impl Drop for ExecQueue {
     fn drop(&mut self) {
-        // Under the lock, so that the thread does not go to sleep between its look and this.
+        // Set under the lock: otherwise the thread could check the flag before the store, sleep after the notification, and
+        // never wake up.
         let jobs = self.shared.jobs.lock();
         self.shared.stopping.store(true, Ordering::Release);
         drop(jobs);
@@ -136,7 +137,7 @@ fn run(shared: &Shared) {
             log(format_args!("batch at {:#x}", job.batch));
             halt(shared, streamer.run(job.batch));
         }
-        // The kernel signals fences of banned queues, too; who waits asks for the ban.
+        // The kernel also signals the fences of banned queues; a waiter queries the ban property.
         for fence in job.fences {
             fence.signal();
         }

@@ -1,25 +1,25 @@
-//! The registers of one engine.
+//! The MMIO registers of one engine.
 
 use std::collections::HashMap;
 
 use super::alu::GENERAL;
 
-/// Offsets from an engine's first register: the counter of time, in three places, low half first.
+/// Offsets of the timestamp counters within an engine's register block; the high half follows the low half.
 const TIMESTAMPS: [u32; 2] = [0x358, 0x3a8];
-/// Where engines' registers start: render, blitter, compute. A stream names them by any of these, and the hardware maps
-/// the numbers to the engine that runs it.
+/// Base addresses of the register blocks: render, blitter, compute. A command stream may use any of them; the hardware
+/// remaps them to the engine that executes the stream.
 const ENGINES: [u32; 3] = [0x2000, 0x1a000, 0x2_2000];
 const ENGINE_SIZE: u32 = 0x1000;
-/// The counter's frequency, as the kernel reports it.
+/// The timestamp frequency that the kernel reports.
 pub(crate) const TIMESTAMP_HZ: u64 = 19_200_000;
 
-/// The counter, which all engines of all devices share.
+/// The timestamp counter, shared by all engines of all devices.
 pub(crate) fn timestamp() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is written.
+    // SAFETY: `time` is valid for writing.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
     let (seconds, nanoseconds) = (time.tv_sec as u64, time.tv_nsec as u64);
     seconds * TIMESTAMP_HZ + nanoseconds * (TIMESTAMP_HZ / 100_000) / 10_000
@@ -47,7 +47,7 @@ impl Registers {
         self.values.insert(local(register), value);
     }
 
-    /// One of the sixteen general purpose registers, 64 bits.
+    /// The 64-bit value of one of the sixteen general purpose registers.
     pub(super) fn general(&self, number: u32) -> u64 {
         let low = GENERAL + 8 * number;
         u64::from(self.get(low)) | u64::from(self.get(low + 4)) << 32
@@ -60,7 +60,7 @@ impl Registers {
     }
 }
 
-/// The number within the engine; registers outside of engines keep theirs.
+/// The offset of a register within its engine's block. Registers outside of the engine blocks keep their address.
 fn local(register: u32) -> u32 {
     let in_engine = |start: &u32| (*start..start + ENGINE_SIZE).contains(&register);
     match ENGINES.iter().find(|start| in_engine(start)) {

@@ -1,4 +1,4 @@
-//! The command streamer: reads commands from the GPU's memory and runs them, one after the other.
+//! The command streamer: fetches commands from GPU memory and executes them in order.
 
 use std::thread;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::faults::{self, Stop};
 use crate::memory::{AddressSpace, PageFault, at_most};
 use crate::report::{log, not_simulated};
 
-/// Batches may call batches this deep.
+/// The maximum nesting depth of batch buffers.
 const DEEPEST: usize = 8;
-/// How often a semaphore is looked at before its thread sleeps between two looks, and how long it then sleeps at most.
+/// The number of semaphore polls before the thread sleeps between polls, and the maximum sleep.
 const SPINS: u32 = 200;
 const LONGEST_SLEEP_US: u32 = 200;
-/// An address that is never bound.
+/// An address that is never bound, reported by injected page faults.
 const NOWHERE: u64 = 0xdead_0000;
 
-/// Why a batch did not end by itself.
+/// The reason why a batch stopped before its end.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// The queue is given back.
+    /// The queue is being destroyed or is banned.
     Stopped,
     Hung,
     Lost,
@@ -46,12 +46,12 @@ impl From<KernelError> for Halt {
     }
 }
 
-/// Two dwords, the lower half first.
+/// A 64-bit field in two dwords, low half first.
 pub(super) fn wide(dwords: &[u32], at: usize) -> u64 {
     u64::from(dwords[at]) | u64::from(dwords[at + 1]) << 32
 }
 
-/// An address field whose lowest bits hold other things.
+/// An address field whose two lowest bits have other meanings.
 fn address(dwords: &[u32], at: usize) -> u64 {
     wide(dwords, at) & !3
 }
@@ -60,7 +60,7 @@ fn register(dword: u32) -> u32 {
     dword & 0x7f_fffc
 }
 
-/// Where a stream goes on.
+/// The control flow after a command.
 enum Next {
     Command,
     Jump(u64),
@@ -87,7 +87,7 @@ impl<'a> Streamer<'a> {
         &self.shared.space
     }
 
-    /// Runs a batch to its end.
+    /// Executes a batch until it ends or stops.
     pub(super) fn run(&mut self, batch: u64) -> Result<(), Halt> {
         let mut at = batch;
         let mut callers = Vec::with_capacity(DEEPEST);
@@ -270,7 +270,7 @@ impl<'a> Streamer<'a> {
         Ok(())
     }
 
-    /// What a command writes when all before it has ended.
+    /// The post-sync write of a command. Commands execute in order, so all earlier work is already complete.
     fn post_sync(&self, entry: &Entry, operation: u32, at: u64, value: u64) -> Result<(), Halt> {
         match operation {
             0 => {}
@@ -287,7 +287,8 @@ impl<'a> Streamer<'a> {
         Ok(())
     }
 
-    /// COMPUTE_WALKER's own: a value, or four timestamps (context and global start, context and global end).
+    /// The post-sync write of COMPUTE_WALKER: a value, or four timestamps (context and global start, context and global
+    /// end).
     fn walker_post_sync(&self, dwords: &[u32], begun: u64) -> Result<(), Halt> {
         let at = wide(dwords, 28);
         match dwords[27] & 3 {
@@ -313,7 +314,7 @@ impl<'a> Streamer<'a> {
         Ok(())
     }
 
-    /// A copy or fill, late where engines are slow; one that stops does so after its first bytes.
+    /// Executes a copy, fill or kernel with the injected delay. An injected stop takes effect after the first bytes.
     fn work<E: Into<Halt>>(
         &self,
         entry: &Entry,
@@ -324,7 +325,7 @@ impl<'a> Streamer<'a> {
             return run().map_err(Into::into);
         };
         log(format_args!("{} stops on purpose: {stop:?}", entry.name));
-        // It ends early, and how is of no interest.
+        // The injected stop replaces the result of the truncated operation.
         let _ = at_most(faults::BEFORE_STOP, run);
         Err(match stop {
             Stop::Hang => Halt::Hung,

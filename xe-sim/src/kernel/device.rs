@@ -1,5 +1,5 @@
-//! What the kernel knows of one GPU and of what a process has on it. All open files of a process share it, where the
-//! kernel keeps handles for each file: Intel's driver opens a device once.
+//! The kernel's state of one GPU: handle tables for buffer objects, address spaces and exec queues. All open files of a
+//! process share the state. The kernel has it per open file, but Intel's driver opens each device only once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::faults;
 use crate::machine::{Model, Slot};
 use crate::memory::{AddressSpace, Buffer, Vram};
 
-/// Things with numbers, counted from one. The lock is held for a look or a change only.
+/// A handle table; handles start at one. The lock is never held while an object is used or dropped.
 pub(super) struct Table<T> {
     things: Mutex<(u32, BTreeMap<u32, Arc<T>>)>,
 }
@@ -43,7 +43,7 @@ impl<T> Table<T> {
             .ok_or(Errno(libc::ENOENT))
     }
 
-    /// Takes a thing out, which the caller drops without the lock.
+    /// Removes an object and returns it, so that it is dropped without the lock.
     pub(super) fn remove(&self, number: u32) -> Result<Arc<T>, Errno> {
         self.things
             .lock()
@@ -52,7 +52,7 @@ impl<T> Table<T> {
             .ok_or(Errno(libc::ENOENT))
     }
 
-    /// The number of the first thing of which this holds.
+    /// The handle of the first object that satisfies the predicate.
     pub(super) fn position(&self, holds: impl Fn(&T) -> bool) -> Option<u32> {
         let things = self.things.lock();
         things

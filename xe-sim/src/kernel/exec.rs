@@ -1,4 +1,4 @@
-//! Exec queues, and batches for them.
+//! Exec queues and batch submission.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) fn property(device: &Device, argument: &mut drm_xe_exec_queue_get_pro
 pub(super) fn exec(device: &Device, argument: &mut drm_xe_exec) -> Answer {
     let queue = device.queues.get(argument.exec_queue_id)?;
     if argument.num_batch_buffer > 1 {
-        return Err(Errno(libc::EINVAL)); // No queue is made for parallel engines.
+        return Err(Errno(libc::EINVAL)); // Parallel exec queues, which take several batches, are not created.
     }
     if queue.is_banned() {
         return Err(Errno(libc::ECANCELED));

@@ -1,4 +1,4 @@
-//! User fences: words in the program's memory that the kernel writes, and waits for.
+//! User fences: 64-bit values in user memory that the kernel writes on completion and waits for.
 
 use std::slice;
 use std::thread;
@@ -11,11 +11,11 @@ use crate::memory::read_user;
 use crate::report::not_simulated;
 use crate::uapi::*;
 
-/// How often the word is looked at before the thread sleeps between two looks.
+/// The number of polls before the thread sleeps for [`PAUSE`] between polls.
 const SPINS: u32 = 50;
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// The fences that a request asks to be signalled.
+/// The user fences that a request's syncs signal on completion.
 ///
 /// # Safety
 /// `syncs` points to `count` structures, or `count` is zero.
@@ -23,7 +23,7 @@ pub(super) unsafe fn signals(syncs: u64, count: u32) -> Vec<UserFence> {
     if count == 0 {
         return Vec::new();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees an array of `count` structures.
     let syncs = unsafe { slice::from_raw_parts(syncs as *const drm_xe_sync, count as usize) };
     let fence = |sync: &drm_xe_sync| {
         if sync.type_ != DRM_XE_SYNC_TYPE_USER_FENCE || sync.flags & DRM_XE_SYNC_FLAG_SIGNAL == 0 {
@@ -33,7 +33,7 @@ pub(super) unsafe fn signals(syncs: u64, count: u32) -> Vec<UserFence> {
             ));
         }
         UserFence {
-            // SAFETY: this type says that the union holds an address.
+            // SAFETY: for a sync of this type the union holds an address.
             address: unsafe { sync.__bindgen_anon_1.addr },
             value: sync.timeline_value,
         }
@@ -67,7 +67,7 @@ pub(super) fn wait(device: &Device, argument: &mut drm_xe_wait_user_fence) -> An
     }
 }
 
-/// None is for ever.
+/// The deadline of a wait; `None` for no timeout.
 fn deadline(argument: &drm_xe_wait_user_fence) -> Option<Instant> {
     if argument.flags & DRM_XE_UFENCE_WAIT_FLAG_ABSTIME as u16 != 0 {
         not_simulated(format_args!(

@@ -1,4 +1,4 @@
-//! Buffers: creation, mapping into the program, and PRIME from process to process.
+//! Buffer objects: creation, mapping into the process, and PRIME export and import.
 
 use std::ffi::{c_int, c_long};
 use std::os::fd::RawFd;
@@ -8,11 +8,11 @@ use super::{Answer, Errno};
 use crate::memory::Buffer;
 use crate::uapi::*;
 
-/// Placement masks name regions by their number; the machine's memory is the first one.
+/// The bit of system memory, region 0, in a placement mask.
 const SYSTEM: u32 = 1;
 const SYSTEM_PAGE: u64 = 4096;
 
-/// Offsets for `mmap` of the device node: this bit, the handle, and the offset in the buffer.
+/// The layout of fake `mmap` offsets on the device node: this bit, the handle, and the offset in the buffer.
 const MAP_OFFSET: u64 = 1 << 61;
 const HANDLE_SHIFT: u32 = 40;
 const HANDLES: u64 = (1 << 20) - 1;
@@ -33,7 +33,7 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Answe
     Ok(())
 }
 
-/// Address spaces in which the buffer is bound keep it.
+/// Closes the handle. Address spaces in which the buffer is bound keep it alive.
 pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> Answer {
     device
         .buffers
@@ -55,7 +55,7 @@ pub(super) fn map_offset(device: &Device, argument: &mut drm_xe_gem_mmap_offset)
     Ok(())
 }
 
-/// Whether an offset for `mmap` is one of these.
+/// Whether this is a fake `mmap` offset.
 pub(crate) fn is_map_offset(offset: u64) -> bool {
     offset & MAP_OFFSET != 0 && offset >> 62 == 0
 }
@@ -67,7 +67,7 @@ pub(super) fn map_target(
 ) -> Result<(RawFd, c_int, c_long), Errno> {
     let handle = offset >> HANDLE_SHIFT & HANDLES;
     if handle == 0 {
-        // The PCI barrier is a page that may be written to; what is written has no effect.
+        // The PCI barrier page is writable; writes have no effect.
         let flags = flags & !libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         return Ok((-1, flags, 0));
     }
@@ -85,7 +85,7 @@ pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> Answer
     Ok(())
 }
 
-/// A buffer that the process has keeps its handle.
+/// Imports a buffer. A buffer that the process already has keeps its handle, as in the kernel.
 pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> Answer {
     let buffer = Buffer::import(argument.fd)?;
     let inode = buffer.inode()?;

@@ -1,6 +1,6 @@
-//! The kernel's side: what the xe driver answers to each request.
+//! The ioctl interface of the xe kernel driver.
 //!
-//! Structures and rules: `drm/xe_drm.h` of the kernel. A request that is not known ends the process by its number.
+//! Structures and semantics: `drm/xe_drm.h` of the kernel. An unknown request aborts the process and is reported by number.
 
 mod device;
 mod exec;
@@ -22,7 +22,7 @@ use crate::settings;
 use crate::uapi::*;
 use device::Device;
 
-/// A number of `errno.h`.
+/// An error number of `errno.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) c_int);
 
@@ -34,7 +34,7 @@ impl From<io::Error> for Errno {
 
 type Answer = Result<(), Errno>;
 
-/// The machine that is simulated, if any is.
+/// The simulated machine, if one is configured.
 pub(crate) fn machine() -> Option<&'static Machine> {
     static MACHINE: OnceLock<Option<&'static Machine>> = OnceLock::new();
     *MACHINE.get_or_init(|| {
@@ -44,7 +44,8 @@ pub(crate) fn machine() -> Option<&'static Machine> {
     })
 }
 
-/// The devices of this process. A child that was forked begins with new ones: it has none of its parent's engines.
+/// The device of this process in a slot. A forked child starts with new devices, because the parent's engine threads do not
+/// exist in it.
 fn device(slot: &'static Slot) -> &'static Device {
     static DEVICES: AtomicPtr<Vec<Device>> = AtomicPtr::new(ptr::null_mut());
     extern "C" fn forget() {
@@ -56,18 +57,18 @@ fn device(slot: &'static Slot) -> &'static Device {
         let new = Box::into_raw(Box::new(slots.iter().map(Device::new).collect::<Vec<_>>()));
         match DEVICES.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
-                // SAFETY: the handler stores one pointer.
+                // SAFETY: the handler only stores to an atomic, which is allowed after a fork.
                 unsafe { libc::pthread_atfork(None, None, Some(forget)) };
                 devices = new;
             }
             Err(first) => {
-                // SAFETY: another thread was first, and `new` is known to no one.
+                // SAFETY: `new` was created by `Box::into_raw` above and has not been shared.
                 drop(unsafe { Box::from_raw(new) });
                 devices = first;
             }
         }
     }
-    // SAFETY: what is stored is never given back.
+    // SAFETY: a stored vector is never freed.
     let devices = unsafe { &*devices };
     match devices.iter().find(|device| device.is_in(slot)) {
         Some(device) => device,
@@ -75,18 +76,18 @@ fn device(slot: &'static Slot) -> &'static Device {
     }
 }
 
-/// Answers one request.
+/// Executes one ioctl.
 ///
 /// # Safety
 /// `argument` points to the structure that belongs to the request.
 pub(crate) unsafe fn request(slot: &'static Slot, request: u32, argument: *mut c_void) -> Answer {
     let device = device(slot);
-    // One row for each request: its number, and what answers it. The number holds the size of the structure.
+    // One row per request: its number, its structure and its handler. The request number encodes the structure's size.
     macro_rules! answer {
         ($($request:ident($structure:ty) => $function:path),* $(,)?) => {
             match request {
                 $($request => {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees that the structure belongs to the request.
                     let argument = unsafe { &mut *argument.cast::<$structure>() };
                     named(device, &stringify!($request)["REQUEST_".len()..], || $function(device, argument))
                 })*
@@ -124,7 +125,7 @@ fn named(device: &Device, name: &'static str, run: impl FnOnce() -> Answer) -> A
 
 pub(crate) use gem::is_map_offset;
 
-/// What a mapping of a device node really maps: descriptor, flags and offset.
+/// Translates a mapping of a device node: the descriptor, flags and offset to map instead.
 pub(crate) fn map_target(
     slot: &'static Slot,
     offset: u64,

@@ -1,4 +1,4 @@
-//! What the device is: DRM_IOCTL_VERSION and DRM_IOCTL_XE_DEVICE_QUERY.
+//! Device properties: DRM_IOCTL_VERSION and DRM_IOCTL_XE_DEVICE_QUERY.
 
 use std::mem::size_of;
 use std::ptr;
@@ -12,12 +12,12 @@ use crate::report::log;
 use crate::uapi::*;
 
 const NAME: &[u8] = b"xe";
-/// The size that is reported for the machine's memory.
+/// The reported size of system memory.
 const SYSTEM_MEMORY: u64 = 16 << 30;
 const SYSTEM_PAGE: u32 = 4096;
 const ADDRESS_BITS: u64 = 48;
 const HIGHEST_PRIORITY: u64 = 2;
-/// Regions by their number.
+/// Region masks: region 0 is system memory, region 1 VRAM.
 const SYSTEM: u64 = 1 << 0;
 const DEVICE: u64 = 1 << 1;
 const MASK_BYTES: usize = size_of::<u64>();
@@ -36,7 +36,7 @@ pub(super) fn version(_device: &Device, argument: &mut drm_version) -> Answer {
     Ok(())
 }
 
-/// Bytes of structures, one after the other.
+/// A query result: the bytes of consecutive structures.
 #[derive(Default)]
 struct Reply(Vec<u8>);
 
@@ -59,7 +59,7 @@ pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> Ans
         DRM_XE_DEVICE_QUERY_GT_TOPOLOGY => topology(device),
         DRM_XE_DEVICE_QUERY_ENGINE_CYCLES => return cycles(argument),
         other => {
-            // As a kernel does that is older than the question.
+            // A kernel that does not know the query returns the same error.
             log(format_args!("device query {other} is not known"));
             return Err(Errno(libc::EINVAL));
         }
@@ -67,7 +67,7 @@ pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> Ans
     give(argument, &reply.0)
 }
 
-/// The first call asks for the size, the second for the bytes.
+/// Implements the two-call protocol: a call with size 0 returns the size, the next call copies the data.
 fn give(argument: &mut drm_xe_device_query, reply: &[u8]) -> Answer {
     if argument.size == 0 {
         argument.size = reply.len() as u32;
@@ -176,7 +176,7 @@ fn topology(device: &Device) -> Reply {
     masks
         .into_iter()
         .fold(Reply::default(), |reply, (kind, mask)| {
-            // struct drm_xe_query_topology_mask, whose mask has no fixed length.
+            // `struct drm_xe_query_topology_mask` ends with a mask of variable length.
             reply
                 .push([0u16, kind as u16])
                 .push(MASK_BYTES as u32)
@@ -184,7 +184,7 @@ fn topology(device: &Device) -> Reply {
         })
 }
 
-/// The counter of time beside the program's clock.
+/// The engine timestamp together with a CPU timestamp of the requested clock.
 fn cycles(argument: &mut drm_xe_device_query) -> Answer {
     if argument.size == 0 {
         argument.size = size_of::<drm_xe_query_engine_cycles>() as u32;
@@ -196,7 +196,7 @@ fn cycles(argument: &mut drm_xe_device_query) -> Answer {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is written, and the kernel checks the clock's number.
+    // SAFETY: `time` is valid for writing, and the system call validates the clock id.
     if unsafe { libc::clock_gettime(reply.clockid, &raw mut time) } != 0 {
         return Err(Errno(libc::EINVAL));
     }

@@ -1,4 +1,4 @@
-//! Address spaces, and what is bound into them.
+//! Address spaces (VMs) and bind operations.
 
 use std::slice;
 
@@ -12,7 +12,7 @@ use crate::uapi::*;
 const PAGE: u64 = 4096;
 
 pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> Answer {
-    // These GPUs are driven without page faults that the kernel would serve.
+    // Recoverable page faults are not simulated.
     if argument.flags & DRM_XE_VM_CREATE_FLAG_FAULT_MODE != 0 {
         return Err(Errno(libc::EINVAL));
     }
@@ -20,14 +20,14 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> Answer
     Ok(())
 }
 
-/// Queues that work in the space keep it.
+/// Destroys the handle. Exec queues of the address space keep it alive.
 pub(super) fn destroy(device: &Device, argument: &mut drm_xe_vm_destroy) -> Answer {
     device.spaces.remove(argument.vm_id).map(drop)
 }
 
 pub(super) fn bind(device: &Device, argument: &mut drm_xe_vm_bind) -> Answer {
     let space = device.spaces.get(argument.vm_id)?;
-    // SAFETY: the field that counts says which member of the union is set; a vector has that many elements.
+    // SAFETY: `num_binds` determines the active member of the union and the number of elements of the vector.
     let operations: &[drm_xe_vm_bind_op] = unsafe {
         match argument.num_binds {
             0 => &[],
@@ -57,7 +57,7 @@ fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op
             space.bind(address, length, backing(device, operation)?);
         }
         DRM_XE_VM_BIND_OP_UNMAP => space.unbind(address, length),
-        // Everything is where it is; there are no page tables to fill.
+        // Buffers are always resident, so there is nothing to migrate.
         DRM_XE_VM_BIND_OP_PREFETCH => {}
         other => not_simulated(format_args!("DRM_IOCTL_XE_VM_BIND with operation {other}")),
     }
@@ -66,12 +66,12 @@ fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op
 
 fn backing(device: &Device, operation: &drm_xe_vm_bind_op) -> Result<Backing, Errno> {
     if operation.flags & DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR != 0 {
-        return Err(Errno(libc::EINVAL)); // As for every space without page faults.
+        return Err(Errno(libc::EINVAL)); // The kernel accepts this flag only in VMs in fault mode.
     }
     if operation.flags & DRM_XE_VM_BIND_FLAG_NULL != 0 {
         return Ok(Backing::Null);
     }
-    // SAFETY: for both operations the kernel takes the union as a number: an offset, or an address.
+    // SAFETY: all members of the union are 64-bit integers; the operation determines whether it is an offset or an address.
     let place = unsafe { operation.__bindgen_anon_1.obj_offset };
     if operation.op == DRM_XE_VM_BIND_OP_MAP_USERPTR {
         return Ok(Backing::User(place));

@@ -1,4 +1,4 @@
-//! The device nodes and the files of sysfs that Intel's driver and zeusm look at.
+//! The device nodes and sysfs files that Intel's driver and zeusm read.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::machine::{MAJOR, Machine, Slot};
 
 const VENDOR_INTEL: u16 = 0x8086;
 const CLASS_DISPLAY: u32 = 0x03_0000;
-/// Render nodes are numbered from here, cards from zero.
+/// The first render node number; card numbers start at zero.
 const FIRST_RENDER: u32 = 128;
 
 pub(super) fn write(root: &Path, machine: &Machine) -> io::Result<()> {
@@ -22,7 +22,7 @@ pub(super) fn write(root: &Path, machine: &Machine) -> io::Result<()> {
     machine.slots.iter().try_for_each(|slot| gpu(root, slot))
 }
 
-/// The files of one GPU, where Linux has them.
+/// Creates the files of one GPU at their Linux paths.
 fn gpu(root: &Path, slot: &Slot) -> io::Result<()> {
     let model = slot.model;
     let pci = slot.pci;

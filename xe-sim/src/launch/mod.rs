@@ -1,5 +1,5 @@
-//! The launcher: puts the files of a machine into a root folder, in a mount namespace of its own, and runs a command
-//! there with the library preloaded. Nothing of it is left when the command has ended.
+//! The launcher: creates a mount namespace with the files of a machine in a root folder, and runs a command there with the
+//! library preloaded. The mounts disappear with the namespace when the command exits.
 
 mod files;
 
@@ -21,14 +21,14 @@ use rustix::thread::UnshareFlags;
 use crate::machine::{self, MACHINES, Machine};
 use crate::settings;
 
-/// The folder in the root that holds what the launcher brings.
+/// The folder in the root for the launcher's files.
 const OWN: &str = "run/xe-sim";
 const LIBRARY: &str = "libxe_sim.so";
-/// Preloads for every program, those with an emptied environment as well.
+/// The dynamic linker's preload list. Unlike `LD_PRELOAD`, it also applies to programs with a cleared environment.
 const PRELOAD: &str = "etc/ld.so.preload";
 const PREFIX: &str = "XE_SIM_";
 
-/// What the launcher was asked for.
+/// The parsed command line.
 #[derive(Debug)]
 struct Request {
     root: PathBuf,
@@ -37,7 +37,7 @@ struct Request {
     command: Vec<OsString>,
 }
 
-/// Runs the command that the arguments name. It comes back only when that fails.
+/// Replaces this process by the command in the arguments. Returns only on failure.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> io::Error {
     let begin = || {
         let request = parse(arguments)?;
@@ -83,16 +83,16 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Request> {
     })
 }
 
-/// Makes the root this process's root, with the machine's files in it.
+/// Creates the machine's files in the root folder and makes it the root of this process.
 fn enter(request: &Request) -> io::Result<()> {
     let root = &request.root;
-    // SAFETY: the launcher has one thread, and shares nothing that the namespace would separate.
+    // SAFETY: the launcher is single-threaded, and a new mount namespace does not affect memory or descriptors.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )?;
-    // Only what is mounted can become a root.
+    // pivot_root requires a mount point.
     mount_bind_recursive(root, root)?;
     for (kind, place) in [
         ("proc", "proc"),
@@ -116,7 +116,7 @@ fn enter(request: &Request) -> io::Result<()> {
     pivot(root)
 }
 
-/// Makes the root the namespace's own, where chroot would forbid user namespaces to the programs in it.
+/// Makes the folder the root of the namespace. `chroot` would prevent programs from creating user namespaces.
 fn pivot(root: &Path) -> io::Result<()> {
     env::set_current_dir(root)?;
     pivot_root(".", ".")?;
@@ -130,7 +130,7 @@ fn folder(root: &Path, inside: impl AsRef<Path>) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// The library lies beside the launcher.
+/// Copies the library, which is in the launcher's folder, into the root and adds it to the preload list.
 fn preload(root: &Path) -> io::Result<()> {
     let library = env::current_exe()?.with_file_name(LIBRARY);
     fs::copy(&library, root.join(OWN).join(LIBRARY))
@@ -144,7 +144,7 @@ fn preload(root: &Path) -> io::Result<()> {
     Ok(mount_bind(list, place)?)
 }
 
-/// The simulator's variables, for programs that are started with an emptied environment.
+/// The simulator's variables as lines, for programs that are started with a cleared environment.
 fn environment(machine: &Machine) -> String {
     let own = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
     let mut lines = format!("{}={}\n", settings::MACHINE, machine.name);

@@ -1,10 +1,10 @@
-//! Which GPUs there are: models and machines, as data.
+//! The simulated machines and their GPU models, as data.
 
 mod model;
 
 pub(crate) use model::{BATTLEMAGE, LUNAR_LAKE, Model};
 
-/// Where a GPU sits, and what it is.
+/// A GPU of a machine and its addresses.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) model: &'static Model,
@@ -12,19 +12,19 @@ pub(crate) struct Slot {
     pub(crate) pci: &'static str,
     /// The number of the render node, `/dev/dri/renderD<n>`.
     pub(crate) render: u32,
-    /// The minor number of a character device of the kernel (major 1) that the nodes stand on, so that they can be
-    /// opened and told apart: null, zero and full.
+    /// The minor number of the memory device (major 1: null, zero or full) that implements the nodes. Real devices are
+    /// needed so that the nodes can be opened; the minor number identifies the GPU.
     pub(crate) minor: u32,
 }
 
-/// A name and the GPUs behind it.
+/// A named configuration of GPUs.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) name: &'static str,
     pub(crate) slots: &'static [Slot],
 }
 
-/// The major number of the character devices that the nodes stand on.
+/// The major number of the character devices that implement the nodes.
 pub(crate) const MAJOR: u32 = 1;
 
 const INTEGRATED: Slot = Slot {

@@ -1,6 +1,6 @@
-//! What the kernel tells of a GPU, model by model.
+//! The properties of each GPU model that the kernel reports.
 
-/// One model of GPU. Numbers are those that a real one of it reports, as far as Intel's driver looks at them.
+/// A GPU model. The properties that Intel's driver reads have the values of real hardware.
 #[derive(Debug)]
 pub(crate) struct Model {
     /// PCI device number and revision.
@@ -8,26 +8,26 @@ pub(crate) struct Model {
     pub(crate) revision: u8,
     /// The graphics IP's version: major, minor, revision.
     pub(crate) ip: (u16, u16, u16),
-    /// The size of the device's own memory; none for an integrated GPU.
+    /// The size of VRAM; `None` for an integrated GPU.
     pub(crate) vram: Option<u64>,
-    /// How sizes and addresses of buffers in the device's own memory are aligned.
+    /// The alignment of sizes and addresses of buffers in VRAM.
     pub(crate) vram_page: u64,
-    /// The sub-slices that compute, and the L3 banks, as masks.
+    /// The masks of compute sub-slices and of L3 banks.
     pub(crate) subslices: u64,
     pub(crate) l3_banks: u64,
-    /// The execution units of one sub-slice, as a mask.
+    /// The mask of execution units in each sub-slice.
     pub(crate) units: u64,
     /// Frequency in MHz.
     pub(crate) frequency: u32,
-    /// Whether a kernel's timestamps take 64 bits each, or 32.
+    /// Whether a kernel's timestamps have 64 bits instead of 32.
     pub(crate) wide_timestamps: bool,
-    /// How many slices the sub-slices make up.
+    /// The number of slices.
     slices: u32,
-    /// What else the hardware's table holds.
+    /// The other entries of the hardware configuration table.
     table: &'static [(u32, u32)],
 }
 
-/// Keys of the firmware's table; the numbers are those of Intel's driver, `system_info.h`.
+/// Keys of the hardware configuration table, from `system_info.h` of Intel's driver.
 mod key {
     pub(super) const MAX_SLICES: u32 = 1;
     pub(super) const MAX_MEMORY_CHANNELS: u32 = 10;
@@ -43,7 +43,7 @@ mod key {
     pub(super) const REGIONS: u32 = 83;
 }
 
-/// What the two have in common: Xe2 with one engine of a kind.
+/// The common properties of the Xe2 models, with one engine per class.
 const XE2: Model = Model {
     device: 0,
     revision: 0,
@@ -95,7 +95,7 @@ pub(crate) const BATTLEMAGE: Model = Model {
 };
 
 impl Model {
-    /// The hardware's own table, as its firmware (GuC) holds it.
+    /// The hardware configuration table that the GuC firmware provides.
     pub(crate) fn table(&self) -> impl Iterator<Item = (u32, u32)> {
         let own = [
             (key::MAX_SLICES, self.slices),

@@ -1,4 +1,4 @@
-//! How many bytes this thread may still copy or fill: an operation that is to stop in its middle has a few.
+//! A per-thread limit of the bytes to copy or fill, with which an injected stop truncates an operation.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ thread_local! {
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-/// Runs an operation of which the first so many bytes are done; the rest is left out.
+/// Runs an operation that is truncated after `bytes`.
 pub(crate) fn at_most<T>(bytes: u64, run: impl FnOnce() -> T) -> T {
     LEFT.set(bytes);
     let answer = run();
@@ -14,7 +14,7 @@ pub(crate) fn at_most<T>(bytes: u64, run: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Takes up to `bytes` from what is left.
+/// Consumes up to `bytes` of the remaining limit. Returns the number consumed.
 pub(super) fn take(bytes: u64) -> u64 {
     let taken = LEFT.get().min(bytes);
     if LEFT.get() != u64::MAX {

@@ -1,4 +1,4 @@
-//! Buffer objects (GEM): memory files, so that PRIME passes real descriptors from process to process.
+//! Buffer objects (GEM), backed by memfds, so that PRIME passes real descriptors between processes.
 
 use std::fs::File;
 use std::io;
@@ -8,10 +8,11 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Descriptors of buffers start here: the kernel's buffers take none, so a program's own numbers stay as they are.
+/// The lowest descriptor number of a buffer. Kernel buffers have no descriptors, so the simulator must not change the
+/// numbers that a program gets for its own files.
 const FIRST_DESCRIPTOR: RawFd = 200;
 
-/// The device's own memory: how much there is, and how much of it buffers hold.
+/// The accounting of VRAM: its size and the bytes in use by buffers.
 #[derive(Debug)]
 pub(crate) struct Vram {
     total: u64,
@@ -45,7 +46,7 @@ impl Vram {
     }
 }
 
-/// One buffer, mapped for the engines.
+/// A buffer object, mapped into the process for the engine threads.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     file: File,
@@ -54,14 +55,14 @@ pub(crate) struct Buffer {
     vram: Option<Arc<Vram>>,
 }
 
-// SAFETY: the mapping is shared memory that stays until the buffer is dropped; who reads and writes it, and when, is up
-// to the program and its command streams, as on a GPU.
+// SAFETY: the mapping is valid until the buffer is dropped. It is only accessed through raw pointers and atomics; the
+// program and its command streams synchronise the accesses, as on a GPU.
 unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// A new one, in the device's own memory where `vram` is given.
+    /// Creates a buffer, in VRAM if `vram` is given.
     pub(crate) fn new(size: u64, vram: Option<&Arc<Vram>>) -> io::Result<Self> {
         // SAFETY: the name is a C string.
         let descriptor = unsafe { libc::memfd_create(c"xe-sim".as_ptr(), libc::MFD_CLOEXEC) };
@@ -88,9 +89,9 @@ impl Buffer {
         })
     }
 
-    /// The buffer behind a descriptor that another process has exported.
+    /// Imports a buffer from an exported descriptor.
     pub(crate) fn import(descriptor: RawFd) -> io::Result<Self> {
-        // SAFETY: duplicating takes any number.
+        // SAFETY: `dup` rejects an invalid descriptor.
         let file = own(unsafe { libc::dup(descriptor) })?;
         let size = file.metadata()?.len();
         Ok(Self {
@@ -101,7 +102,7 @@ impl Buffer {
         })
     }
 
-    /// A descriptor for another process.
+    /// Exports the buffer as a new descriptor.
     pub(crate) fn export(&self, close_on_exec: bool) -> io::Result<RawFd> {
         let command = if close_on_exec {
             libc::F_DUPFD_CLOEXEC
@@ -115,7 +116,7 @@ impl Buffer {
         }
     }
 
-    /// What tells two buffers apart, over processes.
+    /// The inode, which identifies the buffer across processes.
     pub(crate) fn inode(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.ino())
     }
@@ -132,7 +133,7 @@ impl Buffer {
         self.vram.is_some()
     }
 
-    /// The address of a byte; `offset` lies inside, which binding has checked.
+    /// The address of a byte. `offset` is within the buffer, which the bind has checked.
     pub(super) fn at(&self, offset: u64) -> *mut u8 {
         debug_assert!(offset < self.size);
         self.bytes.as_ptr().wrapping_add(offset as usize)
@@ -141,7 +142,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this buffer's, and address spaces hold the buffer while it is bound.
+        // SAFETY: the buffer owns the mapping, and address spaces own the buffer while it is bound.
         unsafe { libc::munmap(self.bytes.as_ptr().cast(), self.size as usize) };
         if let Some(vram) = &self.vram {
             vram.used.fetch_sub(self.size, Ordering::Relaxed);
@@ -149,24 +150,24 @@ impl Drop for Buffer {
     }
 }
 
-/// Owns a new descriptor under a number that is out of the program's way.
+/// Moves a new descriptor to a number from [`FIRST_DESCRIPTOR`] on.
 fn own(descriptor: RawFd) -> io::Result<File> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the caller has just made it.
+    // SAFETY: the caller has just created the descriptor and does not own it otherwise.
     let low = unsafe { OwnedFd::from_raw_fd(descriptor) };
     // SAFETY: `low` is open.
     let high = unsafe { libc::fcntl(low.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR) };
     if high < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was made by the call above.
+    // SAFETY: the call above created the descriptor.
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(high) }))
 }
 
 fn map(file: &File, size: u64) -> io::Result<NonNull<u8>> {
-    // SAFETY: the kernel chooses the place, so no mapping is replaced.
+    // SAFETY: the kernel chooses the address, so no mapping is replaced.
     let bytes = unsafe {
         libc::mmap(
             ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! Buffers, and the address spaces of the GPU into which they are bound.
+//! Buffer objects and the GPU address spaces into which they are bound.
 
 mod budget;
 mod buffer;

@@ -1,4 +1,4 @@
-//! The GPU's address spaces (VMs): which buffer, or which memory of the program, lies at an address.
+//! GPU address spaces (VMs): the mapping of GPU addresses to buffers and user memory.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -11,24 +11,24 @@ use super::budget;
 use super::buffer::Buffer;
 use super::user::{read_user, write_user};
 
-/// Addresses have this many bits; the driver writes them in canonical form, with the highest one repeated.
+/// The width of a GPU address. The driver writes addresses in canonical form, that is sign-extended to 64 bits.
 const ADDRESS_BITS: u32 = 48;
-/// Between two pieces of the program's memory, a copy goes through a block of this size.
+/// The size of the bounce buffer for copies from or to user memory, and of a repeated fill pattern.
 const BOUNCE: usize = 64 << 10;
 
-/// What lies behind a range.
+/// The memory behind a bound range.
 #[derive(Clone, Debug)]
 pub(crate) enum Backing {
-    /// A buffer from this offset on.
+    /// A buffer, starting at this offset.
     Buffer(Arc<Buffer>, u64),
-    /// The program's own memory from this address on.
+    /// User memory, starting at this address.
     User(u64),
-    /// Nothing: reads give zeroes, writes are dropped.
+    /// A null binding: reads return zeroes, writes are discarded.
     Null,
 }
 
 impl Backing {
-    /// The same, so many bytes further on.
+    /// The same backing, advanced by `bytes`.
     fn after(&self, bytes: u64) -> Self {
         match self {
             Self::Buffer(buffer, offset) => Self::Buffer(Arc::clone(buffer), offset + bytes),
@@ -44,7 +44,7 @@ struct Range {
     backing: Backing,
 }
 
-/// An access to an address at which nothing is bound, or to memory that the program has given back.
+/// An access to an unbound address, or to user memory that is no longer mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("page fault: {access} at {address:#x}")]
 pub(crate) struct PageFault {
@@ -52,13 +52,14 @@ pub(crate) struct PageFault {
     pub(crate) access: &'static str,
 }
 
-/// One address space. A write lock is held while bindings change, a read lock for each access.
+/// An address space. Changes of the bindings hold the write lock. Accesses hold the read lock, so that a buffer stays bound
+/// during an access.
 #[derive(Debug, Default)]
 pub(crate) struct AddressSpace {
     ranges: RwLock<BTreeMap<u64, Range>>,
 }
 
-/// A place in memory, and how many bytes go on from there.
+/// A resolved address, and the number of contiguous bytes from there.
 enum Place {
     Buffer(*mut u8, u64),
     User(u64, u64),
@@ -148,7 +149,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Copies, piece by piece as the two sides are bound; overlapping ranges are copied as `memmove` does.
+    /// Copies in chunks that are contiguous in both ranges. A chunk between buffers is copied with `memmove`.
     pub(crate) fn copy(&self, to: u64, from: u64, length: u64) -> Result<(), PageFault> {
         let length = budget::take(length);
         let mut done = 0;
@@ -175,7 +176,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Fills with a pattern, over and over; the last one may be cut short.
+    /// Fills with a repeated pattern; the last repetition may be truncated.
     pub(crate) fn fill(&self, to: u64, pattern: &[u8], length: u64) -> Result<(), PageFault> {
         let length = budget::take(length);
         let repeat = (BOUNCE / pattern.len()).max(1).min(length as usize);
@@ -189,7 +190,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Reads a word that the program, or another engine, may be writing. What was written before it is then seen.
+    /// Loads a dword that the program or another engine may write concurrently. The load has acquire semantics.
     pub(crate) fn load(&self, address: u64) -> Result<u32, PageFault> {
         let access = "read";
         match find(&self.ranges.read(), address, access)? {
@@ -205,7 +206,7 @@ impl AddressSpace {
         }
     }
 
-    /// Writes a word so that what was written before it is seen with it.
+    /// Stores a dword with release semantics.
     pub(crate) fn store(&self, address: u64, word: u32) -> Result<(), PageFault> {
         match find(&self.ranges.read(), address, "write")? {
             Place::Buffer(to, 4..) if to.cast::<u32>().is_aligned() => {
@@ -218,7 +219,7 @@ impl AddressSpace {
         self.write(address, &word.to_le_bytes())
     }
 
-    /// As [`store`](Self::store), two words at once.
+    /// Like [`store`](Self::store), for 64 bits.
     pub(crate) fn store_wide(&self, address: u64, word: u64) -> Result<(), PageFault> {
         match find(&self.ranges.read(), address, "write")? {
             Place::Buffer(to, 8..) if to.cast::<u64>().is_aligned() => {
@@ -231,7 +232,7 @@ impl AddressSpace {
         self.write(address, &word.to_le_bytes())
     }
 
-    /// Changes a word in one step.
+    /// Updates a dword atomically.
     pub(crate) fn update(
         &self,
         address: u64,
@@ -239,14 +240,14 @@ impl AddressSpace {
     ) -> Result<(), PageFault> {
         let ranges = self.ranges.read();
         let word: *mut u32 = atomic_place(&ranges, address)?;
-        // SAFETY: `atomic_place` gives aligned memory that is bound while the lock is held.
+        // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
         let word = unsafe { AtomicU32::from_ptr(word) };
         let change = |old| Some(change(old));
         let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
         Ok(())
     }
 
-    /// As [`update`](Self::update), two words at once.
+    /// Like [`update`](Self::update), for 64 bits.
     pub(crate) fn update_wide(
         &self,
         address: u64,
@@ -254,7 +255,7 @@ impl AddressSpace {
     ) -> Result<(), PageFault> {
         let ranges = self.ranges.read();
         let word: *mut u64 = atomic_place(&ranges, address)?;
-        // SAFETY: `atomic_place` gives aligned memory that is bound while the lock is held.
+        // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
         let word = unsafe { AtomicU64::from_ptr(word) };
         let change = |old| Some(change(old));
         let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
@@ -262,7 +263,7 @@ impl AddressSpace {
     }
 }
 
-/// Where an atomic operation of an engine goes: it needs a buffer, and alignment.
+/// The target of an atomic operation, which must be naturally aligned memory of a buffer.
 fn atomic_place<T>(ranges: &BTreeMap<u64, Range>, address: u64) -> Result<*mut T, PageFault> {
     let access = "atomic operation";
     match find(ranges, address, access)? {
@@ -275,7 +276,7 @@ fn atomic_place<T>(ranges: &BTreeMap<u64, Range>, address: u64) -> Result<*mut T
     }
 }
 
-/// What lies at an address, up to the end of its range.
+/// Resolves an address, up to the end of its range.
 fn find(
     ranges: &BTreeMap<u64, Range>,
     address: u64,
@@ -296,8 +297,8 @@ fn find(
     })
 }
 
-/// Takes a stretch of addresses out of the ranges, which may leave a head and a tail of one. What was there is handed
-/// back, to be dropped without the lock.
+/// Removes an address range from the bindings; partially covered bindings keep their head or tail. Returns the removed
+/// bindings, so that the caller can drop them without the lock.
 fn cut(ranges: &mut BTreeMap<u64, Range>, start: u64, length: u64) -> Vec<Range> {
     let end = start.saturating_add(length);
     let mut dropped = Vec::new();

@@ -1,4 +1,4 @@
-//! The program's own memory, as the kernel reaches it: an address that is not mapped is an error, never a signal.
+//! Kernel-style access to user memory: an unmapped address is an error instead of a signal.
 
 use libc::iovec;
 
@@ -9,7 +9,7 @@ fn vector(address: u64, length: usize) -> iovec {
     }
 }
 
-/// Reads from the program's memory. False where it is not readable.
+/// Reads user memory. Returns `false` if the range is not readable.
 pub(crate) fn read_user(address: u64, bytes: &mut [u8]) -> bool {
     let local = vector(bytes.as_mut_ptr() as u64, bytes.len());
     let remote = vector(address, bytes.len());
@@ -18,7 +18,7 @@ pub(crate) fn read_user(address: u64, bytes: &mut [u8]) -> bool {
     done == bytes.len() as isize
 }
 
-/// Writes into the program's memory. False where it is not writable.
+/// Writes user memory. Returns `false` if the range is not writable.
 pub(crate) fn write_user(address: u64, bytes: &[u8]) -> bool {
     let local = vector(bytes.as_ptr() as u64, bytes.len());
     let remote = vector(address, bytes.len());

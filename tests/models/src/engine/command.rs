@@ -1,4 +1,4 @@
-//! In the place of the engine's commands.
+//! Replaces the engine's commands.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use super::native::NativeQueue;
 use super::native_wait::Request;
 
-/// Owns something, as the engine's does.
+/// Replaces the engine's token of a released command. Like that type it owns heap memory.
 pub struct Token(pub Box<usize>);
 
 impl Token {
@@ -16,7 +16,7 @@ impl Token {
     }
 }
 
-/// A command of one part.
+/// A command with one work item, which exactly one thread executes.
 pub struct Work {
     claimed: AtomicBool,
     operation: Box<dyn Fn() + Send + Sync>,

@@ -1,4 +1,5 @@
-//! The engine's signals, the host threads that wait for them, and the role of the one that waits in the other runtime.
+//! Models of the engine's signals, the host threads that wait for them, and the role of the thread that waits in the native
+//! runtime.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +22,7 @@ mod signal;
 #[path = "../../../../cpu/src/engine/wait.rs"]
 mod wait;
 
-/// In the place of the engine's native queues, of which there are none.
+/// Replaces the engine's native queues; the models have none.
 mod native {
     use std::sync::Arc;
 
@@ -39,7 +40,7 @@ mod native {
     }
 }
 
-/// In the place of the engine's workers.
+/// Replaces the engine's workers.
 mod workers {
     use super::native::NativeQueue;
 
@@ -78,13 +79,13 @@ pub const MODELS: &[Model] = &[
     ),
 ];
 
-/// What a command writes before its signal is set.
+/// A command's result, which is written before its signal is set.
 struct Result {
     signal: Signal,
     bytes: UnsafeCell<u32>,
 }
 
-// SAFETY: the signal orders the accesses, and loom reports those that it does not.
+// SAFETY: the signal orders the accesses. Loom reports an access that is not ordered.
 unsafe impl Send for Result {}
 // SAFETY: as above.
 unsafe impl Sync for Result {}
@@ -119,7 +120,7 @@ fn one_waits() {
     let result = Result::new();
     let other = Arc::clone(&result);
     let setter = thread::spawn(move || other.execute());
-    // A look is never too early.
+    // A poll that succeeds must make the result visible.
     if result.signal.wait(Deadline::Now) {
         result.read();
     }
@@ -137,7 +138,7 @@ fn two_wait() {
     setter.join().expect("no panic");
 }
 
-/// A worker tells of the command and executes it; the thread that waits may take it on instead.
+/// A worker publishes the command and executes it, unless the waiting thread claims and executes it first.
 fn executed() {
     let result = Result::new();
     let other = Arc::clone(&result);
@@ -151,7 +152,7 @@ fn executed() {
     worker.join().expect("no panic");
 }
 
-/// Of a signal that is set while commands come to wait for it, each of them gets its turn once.
+/// Each command that starts to wait for a signal while it is being set continues exactly once.
 fn each_goes_on() {
     let signal = Arc::new(Signal::new(false, false));
     let gone_on = Arc::new(AtomicUsize::new(0));
@@ -179,7 +180,7 @@ fn one_has_the_role() {
         waiter: Waiter,
         inside: UnsafeCell<()>,
     }
-    // SAFETY: loom reports two threads that are inside at once.
+    // SAFETY: the role is exclusive. Loom reports two threads that access `inside` concurrently.
     unsafe impl Send for Role {}
     // SAFETY: as above.
     unsafe impl Sync for Role {}

@@ -1,4 +1,4 @@
-//! In the place of the engine's `primitives`: the locks of `cpu/src/process/sync.rs`, made of loom's.
+//! Replaces the engine's `primitives`: the locks of `cpu/src/process/sync.rs`, implemented with loom's.
 
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -36,7 +36,7 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No time passes, so the moment never comes.
+    /// Loom does not model time, so the deadline never passes.
     pub fn wait_until<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
