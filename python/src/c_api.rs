@@ -14,7 +14,7 @@ use crate::resolve::default_binding;
 use crate::{adopt, parse};
 use zeusm::sycl::ContextRef;
 
-/// The capsule's name, which is also where `PyCapsule_Import` finds it.
+/// The capsule's name: the module and attribute from which `PyCapsule_Import` gets it.
 const CAPSULE: &CStr = c"zeusm._C_API";
 
 /// `zeusm_memory`.
