@@ -34,7 +34,7 @@ mod transfer;
 
 use pyo3::prelude::*;
 
-/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`. It requests the GIL, as it is not tested without one.
+/// The extension module; import `zeusm` and `zeusm.memory` instead. It requests the GIL, as it is not tested without one.
 #[pymodule(gil_used = true)]
 mod _zeusm {
     use pyo3::prelude::*;

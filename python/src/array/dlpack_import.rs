@@ -111,8 +111,8 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<QueueBinding>> {
     }
 }
 
-/// Requests a versioned capsule whose data may be read at once. For a device that SYCL does not have, the export is
-/// requested on the host.
+/// Requests a versioned capsule whose data may be read at once. For a device that is neither the host nor a SYCL device, an
+/// export to the host is requested.
 fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let (Some(export), Some(device)) = (
