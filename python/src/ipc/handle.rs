@@ -57,7 +57,7 @@ pub(crate) struct PyIpcHandle {
 }
 
 enum State {
-    /// The handle, and the memory if this process owns it.
+    /// Open, with the memory if this process owns it.
     Open(#[allow(dead_code, reason = "held, not read")] Option<Arc<Allocation>>),
     Closed,
 }

@@ -123,7 +123,7 @@ impl PyMemory {
     }
 
     /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
-    /// address is shared.
+    /// memory is exported.
     pub(crate) fn for_export(&self, py: Python<'_>) -> PyResult<usize> {
         for event in self.in_flight(self.extent()) {
             in_flight::wait(py, &event, None)?;
