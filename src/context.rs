@@ -51,7 +51,7 @@ impl Context {
     /// Makes a context over all devices of `driver`.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn new(driver: &Driver) -> Result<Self> {
         let description = sys::ze_context_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC,

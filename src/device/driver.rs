@@ -52,7 +52,7 @@ impl Driver {
     /// The GPU devices of this driver, among them the CPU runtime's device, which reports that type for SYCL.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn devices(&self) -> Result<&[Device]> {
         if let Some(devices) = self.0.devices.get() {
             return Ok(devices);
@@ -72,7 +72,7 @@ impl Driver {
     /// The device of this driver with a foreign handle, which may be a sub-device.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     ///
     /// # Safety
     /// `handle` must be a device of this driver.
@@ -87,7 +87,7 @@ impl Driver {
     /// Whether `handle` is a device or a sub-device of this driver. It may be any address, as it is only compared.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn lists(&self, handle: sys::ze_device_handle_t) -> Result<bool> {
         for device in self.devices()? {
             if self.is_part(device.handle(), handle)? {
@@ -126,7 +126,7 @@ impl Driver {
     /// The API version that the driver implements, as (major, minor).
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn api_version(&self) -> Result<(u16, u16)> {
         let mut version = sys::ze_api_version_t(0);
         // SAFETY: the handle is valid and `version` outlives the call.

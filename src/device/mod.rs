@@ -108,7 +108,7 @@ impl Device {
     /// Whether `part` is this device itself, or one of its sub-devices at any depth.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn contains(&self, part: &Self) -> Result<bool> {
         self.driver().is_part(self.handle(), part.handle())
     }
@@ -175,7 +175,7 @@ impl Device {
     /// Whether this device can read and write memory of `peer`.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn can_access(&self, peer: &Self) -> Result<bool> {
         let mut answer = 0;
         // SAFETY: both devices are alive, and the answer outlives the call.

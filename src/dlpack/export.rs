@@ -115,7 +115,7 @@ unsafe extern "C" fn delete_unversioned(structure: *mut abi::Unversioned) {
 /// # Safety
 /// `structure` must be a valid structure of that form; it is invalid afterwards.
 pub unsafe fn release(form: Form, structure: *mut c_void) {
-    // SAFETY: the caller vouches for the structure and its form.
+    // SAFETY: the caller guarantees the validity of the structure and its form.
     unsafe {
         match form {
             Form::Versioned => {

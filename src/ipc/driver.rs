@@ -20,7 +20,7 @@ use crate::device::Driver;
 /// Whether a driver supports IPC of memory.
 ///
 /// # Errors
-/// [`crate::error::Error::Call`] with the driver's answer.
+/// [`crate::error::Error::Call`] with the driver's result.
 ///
 /// Source: Level Zero specification, `zeDriverGetIpcProperties`.
 pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
@@ -91,7 +91,7 @@ impl DriverHandle {
             handle.0[..4].copy_from_slice(&passed.number().to_ne_bytes());
         }
         let mut pointer = ptr::null_mut();
-        // SAFETY: context and device are alive, and the caller vouches for the handle.
+        // SAFETY: context and device are alive, and the caller guarantees the validity of the handle.
         unsafe {
             call!(
                 context.library(),

@@ -54,7 +54,7 @@ impl IpcHandle {
     ///
     /// # Errors
     /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Untrusted`],
-    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's answer.
+    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's result.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
         let boot = identity::boot_id()?;
         if self.boot != boot {

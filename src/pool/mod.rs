@@ -65,7 +65,7 @@ pub struct Pool<P: Provider>(Arc<Shared<P>>);
 struct Shared<P: Provider> {
     provider: Arc<P>,
     options: Options,
-    /// The most bytes that it may hold; `usize::MAX` for no limit.
+    /// The maximum number of bytes that it may hold; `usize::MAX` for no limit.
     limit: Arc<AtomicUsize>,
     /// One for each shard, a power of two.
     shard_handles: Local<Box<[Arc<ShardHandle<P>>]>>,

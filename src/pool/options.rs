@@ -9,9 +9,10 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The most bytes that the pool may hold from its provider, in use or not; `None` leaves it to the provider.
+    /// The maximum number of bytes that the pool may hold from its provider, in use or not; `None` leaves it to the
+    /// provider.
     pub limit: Option<usize>,
-    /// The most bytes of free large chunks that are cached; the oldest beyond that go back to the provider.
+    /// The maximum number of bytes of free large chunks that are cached; the oldest beyond that go back to the provider.
     pub largest_cache: usize,
     /// How the pool grows.
     pub growth: Growth,

@@ -8,7 +8,7 @@ use super::sizes::{COUNT, SIZES};
 use super::slab::SlabBlock;
 use super::statistics::Counters;
 
-/// The most bytes in a magazine, if that is enough for one block.
+/// The maximum number of bytes in a magazine, if that is enough for one block.
 const MAGAZINE_BYTES: usize = 64 << 10;
 /// The most blocks in a magazine.
 const MAGAZINE_BLOCKS: usize = 64;

@@ -27,7 +27,7 @@ impl ShardCache {
         }
     }
 
-    /// The most bytes that all slots hold together.
+    /// The maximum number of bytes that all slots hold together.
     pub(super) fn capacity(&self) -> usize {
         self.slot_limit * self.slots.len()
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use crate::process::Mutex;
 
-/// The most bytes by which a shard's part of the sum may lag behind.
+/// The maximum number of bytes by which a shard's part of the sum may lag behind.
 pub(super) const UNPUBLISHED: i64 = 1 << 20;
 
 /// A pool's statistics. All but the peak are exact whenever no allocation is in progress. The peak is exact as long as one

@@ -26,7 +26,7 @@ impl RawQueue {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
         let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list
             .iter()
@@ -52,17 +52,17 @@ impl RawQueue {
     /// the signal.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     ///
     /// # Safety
     /// `event` must be an event of this queue's context without a pending signal or wait, and stay valid until the returned
     /// event is complete ([`retain`](Self::retain) can hold its owner).
     pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Event> {
-        // SAFETY: the caller vouches for the event.
+        // SAFETY: the caller guarantees the validity of the event.
         unsafe { call!(self.library(), zeEventHostReset(event)) }?;
         self.submit(&[], |list, signal, count, waits| {
-            // SAFETY: the caller vouches for `event`, and `submit` passes valid handles. The second barrier waits for the
-            // first, as for all operations before it in the list.
+            // SAFETY: the caller guarantees the validity of `event`, and `submit` passes valid handles. The second barrier
+            // waits for the first, as for all operations before it in the list.
             unsafe {
                 call!(
                     self.library(),

@@ -22,8 +22,7 @@ impl Queue {
     /// Makes a queue on the first of the device's command queue groups that supports compute and copy.
     ///
     /// # Errors
-    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's
-    /// answer.
+    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
         RawQueue::new(context, device).map(Self)
     }
@@ -32,7 +31,7 @@ impl Queue {
     ///
     /// # Errors
     /// [`Error::Length`] for different lengths, and [`Error::OtherContext`] and [`Error::NoPeerAccess`] for memory that the
-    /// queue's device cannot access; nothing has been copied then. [`Error::Operation`] with Level Zero's answer.
+    /// queue's device cannot access; nothing has been copied then. [`Error::Operation`] with Level Zero's result.
     pub fn copy<D: Kind, S: Kind>(
         &self,
         destination: &mut Memory<D>,

@@ -24,7 +24,7 @@ impl RawQueue {
     /// returned. The task must not own the queue, whose drop waits for its tasks.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     pub fn host_task(&self, task: impl FnOnce() + Send + 'static) -> Result<Event> {
         let list = self.list()?;
         let event = list.events.take()?;

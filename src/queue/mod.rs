@@ -49,8 +49,7 @@ impl RawQueue {
     /// Makes a queue on the first of the device's command queue groups that supports compute and copy.
     ///
     /// # Errors
-    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's
-    /// answer.
+    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
         if context.driver().handle() != device.driver().handle() {
             return Err(Error::OtherDriver {
@@ -82,7 +81,7 @@ impl RawQueue {
     /// more when this returns, also with an error.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer.
+    /// [`Error::Operation`] with Level Zero's result.
     pub fn finish(&self, event: &Event, operation: &'static str, size: usize) -> Result<()> {
         self.drain(event)
             .map_err(|cause| self.failed(operation, size, cause))

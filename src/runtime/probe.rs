@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// The timeout of a probe.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The most bytes that are kept of a child's output, as a driver with tracing writes without end.
+/// The maximum number of bytes that are kept of a child's output, as a driver with tracing writes without end.
 const MAX_OUTPUT: usize = 1 << 16;
 /// The first character of result lines; other lines are the driver's own output.
 const RESULT_MARK: char = '\u{1}';

@@ -113,8 +113,8 @@ impl Handler {
     /// # Safety
     /// `exception` must have been caught on this thread, and is finished once.
     unsafe fn finish(&self, exception: *mut c_void) -> String {
-        // SAFETY: the caller vouches for the exception. The object of a primary one follows its header, and `what` is called
-        // only if the object is a `std::exception`, whose virtual table has it.
+        // SAFETY: the caller guarantees the validity of the exception. The object of a primary one follows its header, and
+        // `what` is called only if the object is a `std::exception`, whose virtual table has it.
         unsafe {
             (self.begin)(exception);
             let class = (self.current_type)();
@@ -152,7 +152,7 @@ fn run_of<T, F: FnOnce() -> T>(_: &Call<F, T>) -> unsafe extern "C-unwind" fn(*m
 /// # Safety
 /// `call` must be a `Call<F, T>` without another reference.
 unsafe extern "C-unwind" fn run<T, F: FnOnce() -> T>(call: *mut c_void) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees the validity of it.
     let call = unsafe { &mut *call.cast::<Call<F, T>>() };
     call.answer = call.body.take().map(|body| body());
 }

@@ -301,7 +301,7 @@ fn version(sycl: &Path) -> u32 {
 /// # Safety
 /// `F` must be the type of the function.
 pub(super) unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Option<F> {
-    // SAFETY: the caller vouches for the type; the library stays open.
+    // SAFETY: the caller guarantees the validity of the type; the library stays open.
     unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }
 

@@ -130,7 +130,7 @@ impl<C: Class> Reference<C> {
     /// # Safety
     /// `context` must come from [`into_capsule_context`](Self::into_capsule_context) of this class, and be released once.
     pub unsafe fn release(context: *const c_void) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees the validity of it.
         drop(unsafe { Arc::from_raw(context.cast::<Owned<C>>()) });
     }
 

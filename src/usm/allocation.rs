@@ -50,8 +50,8 @@ impl Allocation {
     /// two: from the context's default pool if [`pools_enabled`], else directly.
     ///
     /// # Errors
-    /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`](pool::LARGEST_ALIGNMENT); [`Error::Allocation`] with
-    /// Level Zero's answer when there is no such memory.
+    /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`](pool::LARGEST_ALIGNMENT);
+    /// [`Error::Allocation`] with Level Zero's result when there is no such memory.
     pub fn new(
         context: &Context,
         device: &Device,

@@ -50,7 +50,7 @@ impl<K: Kind> Memory<K> {
     /// Allocates `size` bytes in `context` for `device`, at an alignment of the runtime's choice.
     ///
     /// # Errors
-    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's answer.
+    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's result.
     pub fn new(context: &Context, device: &Device, size: usize) -> Result<Self> {
         Self::with_alignment(context, device, size, 0)
     }
@@ -59,7 +59,7 @@ impl<K: Kind> Memory<K> {
     ///
     /// # Errors
     /// [`Error::Alignment`](crate::Error::Alignment) for any other alignment,
-    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's answer.
+    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's result.
     pub fn with_alignment(
         context: &Context,
         device: &Device,

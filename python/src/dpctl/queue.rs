@@ -29,7 +29,7 @@ const WORK_TIMEOUT: Duration = Duration::from_secs(5);
 impl SyclQueue {
     /// Reads a `dpctl.SyclQueue`.
     pub(crate) fn new(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
-        // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
+        // SAFETY: dpctl's queue object holds a valid reference as long as it is alive.
         let reference = unsafe { QueueRef::copy_from_raw(address(queue)?) }.or_raise()?;
         Ok(Self {
             reference: Owned::new(reference),

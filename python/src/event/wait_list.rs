@@ -64,7 +64,7 @@ impl WaitList {
         {
             return Ok(false);
         }
-        // SAFETY: dpctl's event object holds a valid reference for as long as it lives.
+        // SAFETY: dpctl's event object holds a valid reference as long as it is alive.
         let event = unsafe { EventRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
         self.add_sycl(event);
         Ok(true)

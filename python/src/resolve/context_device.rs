@@ -91,7 +91,7 @@ impl ContextDevice {
     /// `raw` must point to a SYCL context of dpctl's SYCL runtime.
     pub(super) unsafe fn known_context(raw: RawRef) -> Option<ContextRef> {
         let is_same = |context: &ContextRef| {
-            // SAFETY: the caller vouches for the reference.
+            // SAFETY: the caller guarantees the validity of the reference.
             unsafe { context.is_same(raw) }
         };
         let known = Self::known(|known| known.sycl.as_ref().is_ok_and(is_same))?;
@@ -124,7 +124,7 @@ impl ContextDevice {
         new
     }
 
-    /// Whether both have the same Level Zero context and SYCL context.
+    /// Whether both are in the same SYCL context or, if neither is in one, in the same Level Zero context.
     pub(crate) fn shares_context(&self, other: &Self) -> bool {
         match &other.sycl {
             Ok(context) => self.is_in(context),

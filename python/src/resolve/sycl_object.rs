@@ -64,7 +64,7 @@ impl ResolvedSyclObject {
         if object.is_instance(dpctl.queue.bind(py))? {
             Self::of_queue(object)
         } else if object.is_instance(dpctl.context.bind(py))? {
-            // SAFETY: dpctl's context object holds a valid reference for as long as it lives.
+            // SAFETY: dpctl's context object holds a valid reference as long as it is alive.
             let context =
                 unsafe { ContextRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
             Ok(Self {

@@ -68,7 +68,7 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     let submitted = py.detach(|| -> Result<(), Error> {
         let queue = context_device.queue()?;
         for region in layout.regions() {
-            // SAFETY: the caller vouches for both sides.
+            // SAFETY: the caller guarantees the validity of both sides.
             last = unsafe { append(queue, &region, sides) }?;
         }
         Ok(())
@@ -106,7 +106,7 @@ unsafe fn append(
         Direction::Gather => (packed, strided),
         Direction::Scatter => (strided, packed),
     };
-    // SAFETY: the caller vouches for both sides; the rows of a region do not overlap.
+    // SAFETY: the caller guarantees the validity of both sides; the rows of a region do not overlap.
     unsafe {
         if rows * slices == 1 {
             queue.copy_raw(

@@ -43,16 +43,16 @@ pub(crate) unsafe fn copy<T: Send + 'static>(
     let touched = [range(destination, size), range(source, size)];
     let ordered = order(py, context_device, &touched)?;
     if size <= SMALL && by_host && !ordered && context_device.is_settled() {
-        // SAFETY: the caller vouches for the ranges, which may overlap.
+        // SAFETY: the caller guarantees the validity of the ranges, which may overlap.
         unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
         return Ok(operands);
     }
     let queue = context_device.queue().or_raise()?;
     let event = if size <= SMALL {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }
     } else {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         py.detach(|| unsafe {
             queue.copy_raw(
                 pointer(destination),
@@ -84,16 +84,16 @@ pub(crate) unsafe fn fill<T: Send + 'static>(
     let touched = [range(destination, size)];
     let ordered = order(py, context_device, &touched)?;
     if size <= SMALL && by_host && !ordered && context_device.is_settled() {
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: the caller guarantees the validity of the range.
         unsafe { ptr::write_bytes(to.cast::<u8>(), value, size) };
         return Ok(operands);
     }
     let queue = context_device.queue().or_raise()?;
     let event = if size <= SMALL {
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: the caller guarantees the validity of the range.
         unsafe { queue.fill_raw(to, value, size, Completion::SpinWait) }
     } else {
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: the caller guarantees the validity of the range.
         py.detach(|| unsafe {
             queue.fill_raw(pointer(destination), value, size, Completion::Event)
         })

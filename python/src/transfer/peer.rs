@@ -27,19 +27,19 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
     operands: T,
 ) -> PyResult<T> {
     if Arc::ptr_eq(to, from) {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         return unsafe { copy(py, to, destination, source, size, by_host, operands) };
     }
     let touched = [range(destination, size), range(source, size)];
     let ordered = order(py, to, &touched)?;
     if size <= SMALL && by_host && !ordered && to.is_settled() && from.is_settled() {
         let (to, from) = (pointer(destination), pointer(source));
-        // SAFETY: the caller vouches for the ranges, which may overlap.
+        // SAFETY: the caller guarantees the validity of the ranges, which may overlap.
         unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
         return Ok(operands);
     }
     let host_error = HostError::default();
-    // SAFETY: the caller vouches for the ranges.
+    // SAFETY: the caller guarantees the validity of the ranges.
     let event = py
         .detach(|| unsafe {
             submit_peer(
@@ -72,7 +72,7 @@ pub(crate) unsafe fn submit_peer(
     host_error: &HostError,
 ) -> Result<Option<Event>, Error> {
     if to == from {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         return unsafe {
             to.copy_raw(
                 pointer(destination),
@@ -92,7 +92,7 @@ pub(crate) unsafe fn submit_peer(
     let done = match &direct {
         Some(done) => done.clone(),
         None => {
-            // The host task uses queues of its own, as the two queues wait for it.
+            // The host task uses queues of its own, as the two queues wait for its event.
             let into = Queue::new(to.context(), to.device())?;
             let out_of = Queue::new(from.context(), from.device())?;
             let host_error = Arc::clone(host_error);
