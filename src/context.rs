@@ -25,7 +25,7 @@ pub struct Context {
 }
 
 /// State that a layer above attaches to a context, its pools for instance. A pool's provider has a clone of the context with
-/// a weak reference to the attachment, as the two would keep each other alive.
+/// a weak reference to the attachment, as strong references would form a cycle.
 #[derive(Clone)]
 enum Attachment {
     Strong(Arc<Slot>),

@@ -10,7 +10,7 @@ use super::Device;
 use crate::call::enumerate;
 use crate::error::Result;
 
-/// A Level Zero driver. Cheap to clone; it lives as long as the process, as the specification says.
+/// A Level Zero driver. Cheap to clone. By the specification, a driver handle is valid until the process exits.
 ///
 /// Source: Level Zero specification, "Core programming guide", Drivers and devices.
 #[derive(Clone, Debug)]
@@ -152,7 +152,7 @@ impl Driver {
     }
 }
 
-/// The text before the first NUL of a fixed-size name field.
+/// The text of a fixed-size name field, up to the first NUL.
 pub(crate) fn text(field: &[c_char]) -> String {
     let bytes: Vec<u8> = field
         .iter()

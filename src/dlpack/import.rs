@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::{Error, Form, Tensor, abi, release};
 
-/// The ownership of a foreign structure: the drop calls its deleter.
+/// The owner of a foreign structure; the drop calls the structure's deleter.
 #[derive(Debug)]
 pub struct Managed {
     form: Form,
