@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {
-    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, which
-    /// may belong to any queue. Returns an event that completes after the wait list and all operations before.
+    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, which may
+    /// belong to any queue. Returns an event that completes after the wait list and all earlier operations.
     ///
     /// The device waits for events of this queue's context. A host task waits for events of other contexts.
     ///
@@ -16,11 +16,9 @@ impl RawQueue {
     /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
     /// # let device = Runtime::get()?.default_device()?;
     /// # let context = Context::new(device.driver())?;
-    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?);
-    /// let memory = DeviceMemory::new(&context, &device, 64)?;
-    /// let filled = first.fill_async(memory, 3)?;
-    /// second.barrier(&[filled.event().clone()])?;
-    /// // Operations that `second` executes from now on start after the fill.
+    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?); let memory =
+    /// DeviceMemory::new(&context, &device, 64)?; let filled = first.fill_async(memory, 3)?;
+    /// second.barrier(&[filled.event().clone()])?; // Later operations of `second` start after the fill.
     /// # second.wait()?;
     /// # Ok::<(), zeusm::Error>(())
     /// ```

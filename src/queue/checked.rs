@@ -11,7 +11,7 @@ use crate::usm::{Kind, Memory, UsmKind};
 
 /// An in-order queue of copies and fills. Cheap to clone; any thread may use it.
 ///
-/// Memory has to be of the queue's context, and on its device or a peer that it can access. It dereferences to a
+/// Memory has to belong to the queue's context, and to its device or a peer device that it can access. It dereferences to a
 /// [`RawQueue`], whose functions with pointers are unsafe.
 ///
 /// Dropping the last clone waits for the operations in flight.
@@ -222,7 +222,7 @@ fn same_length(operation: &'static str, source_size: usize, destination_size: us
     }
 }
 
-/// Whether a device can access memory of this kind, which is on the same device or on another one.
+/// Whether a device can access memory of this kind, given whether that is on the same device.
 fn is_accessible(
     kind: UsmKind,
     on_same_device: bool,

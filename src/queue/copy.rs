@@ -14,9 +14,9 @@ use crate::event::Event;
 pub struct Rows<P> {
     /// The first byte of the first row.
     pub first: P,
-    /// Bytes from row to row.
+    /// The pitch of the rows in bytes.
     pub pitch: usize,
-    /// Bytes from slice to slice.
+    /// The pitch of the slices in bytes.
     pub slice_pitch: usize,
 }
 
@@ -160,7 +160,7 @@ impl RawQueue {
     }
 }
 
-/// Refuses a null pointer, which some drivers dereference.
+/// Returns an error for a null pointer, which some drivers dereference.
 pub(super) fn not_null(pointer: *const c_void) -> Result<()> {
     if pointer.is_null() {
         return Err(Error::NullPointer);

@@ -1,7 +1,8 @@
 //! An ordered queue of copies and fills over one immediate command list.
 //!
 //! [`RawQueue`] takes pointers, which it does not check. [`Queue`] on top of it takes typed memory, and checks its context
-//! and device. Operations in flight belong to the process that submitted them: in a fork's child, a queue is empty.
+//! and device. Operations in flight belong to the process that submitted them: in a fork's child, an inherited queue is
+//! empty.
 
 mod advise;
 mod barrier;
@@ -77,8 +78,8 @@ impl RawQueue {
         &self.0.device
     }
 
-    /// Waits for an operation of this queue, and describes it in the error. The device does not access the operands any
-    /// more when this returns, also with an error.
+    /// Waits for an operation of this queue; the error describes the operation. The device does not access the operands any
+    /// more when this returns, also in case of an error.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result.

@@ -72,8 +72,8 @@ impl RawQueue {
         })
     }
 
-    /// Copies through a staging chunk in host memory of this queue's context, and waits. In the context of `from` it is
-    /// ordinary host memory, which Level Zero's copies support.
+    /// Copies through a staging chunk in host memory of this queue's context, and waits. For the context of `from` the chunk
+    /// is ordinary host memory, which Level Zero's copies support.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result, or the error of the chunk's allocation.
