@@ -54,6 +54,9 @@ struct Client {
     context: Context,
 }
 
+// SAFETY: the handles may be used from any thread.
+unsafe impl Sync for Client {}
+
 impl Client {
     fn new() -> Self {
         let (mut count, mut driver, mut device) = (1, ptr::null_mut(), ptr::null_mut());
@@ -275,6 +278,42 @@ fn copies_run_from_and_to_opened_memory() {
     assert_eq!(ze!(zeCommandListDestroy(list)), OK);
     assert_eq!(client.close(opened), OK);
     client.free(pointer);
+}
+
+/// Small allocations share a block, which moves to a file while other threads write to it.
+#[test]
+fn an_export_keeps_what_other_threads_write_to_the_block() {
+    let client = &Client::new();
+    std::thread::scope(|scope| {
+        for thread in 0..4u8 {
+            scope.spawn(move || {
+                for round in 0..60u32 {
+                    let size = SIZES[(round as usize + usize::from(thread)) % SIZES.len()];
+                    let value = (round as u8).wrapping_mul(5) ^ (thread << 6) | 1;
+                    let pointer = client.allocate(SHARED, size);
+                    bytes(pointer, size).fill(value);
+                    if round % 3 == 0 {
+                        // Not exported: another thread moves its block, if any does.
+                        std::thread::yield_now();
+                        assert!(bytes(pointer, size).iter().all(|&it| it == value));
+                    } else {
+                        let opened = client.open(client.export(pointer).unwrap()).unwrap();
+                        let wrong = bytes(opened, size)
+                            .iter()
+                            .filter(|&&it| it != value)
+                            .count();
+                        let own = bytes(pointer, size)
+                            .iter()
+                            .filter(|&&it| it != value)
+                            .count();
+                        assert_eq!((wrong, own), (0, 0), "of {size}, round {round}");
+                        assert_eq!(client.close(opened), OK);
+                    }
+                    client.free(pointer);
+                }
+            });
+        }
+    });
 }
 
 /// Checks the result of opening a handle of freed memory, whose number is no longer a descriptor of that allocation; another
