@@ -1,11 +1,11 @@
 //! The Python extension module `zeusm._zeusm`: Python objects over the public API of the crate `zeusm`.
 //!
-//! It converts arguments and results, raises the exceptions that dpctl's users know, and releases the GIL around every call
+//! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
 //! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
-//! - `parse`: arguments as the caller gave them;
-//! - `resolve`: the context, the device and the SYCL queue that they name;
+//! - `parse`: conversion of Python arguments to Rust types;
+//! - `resolve`: the context, the device and the SYCL queue of an argument;
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
 //! - `memory`, `pool`: the classes of memory objects and of pools;
 //! - `allocate`, `adopt`: new memory, and memory of other objects;

@@ -43,7 +43,7 @@ impl UsmArray {
     /// An array in `memory`.
     ///
     /// # Errors
-    /// `ValueError` when the array would touch bytes outside of it.
+    /// `ValueError` when the array extends beyond the memory.
     pub(super) fn new(
         memory: &Bound<'_, PyMemory>,
         item: ItemType,

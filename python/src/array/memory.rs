@@ -31,7 +31,7 @@ impl PyMemory {
     /// Raises
     /// ------
     /// ValueError
-    ///     When the array would touch bytes outside of this memory.
+    ///     When the array extends beyond this memory.
     /// TypeError
     ///     For arguments of the wrong type.
     ///

@@ -51,7 +51,7 @@ macro_rules! class {
                 Ok(kind.name())
             }
 
-            /// Size of the memory in bytes; 0 once closed.
+            /// Size of the memory in bytes; 0 after closing.
             ///
             /// Examples
             /// --------
@@ -66,7 +66,7 @@ macro_rules! class {
                 memory.pins.pin().map_or(0, |_pin| memory.nbytes)
             }
 
-            /// Size of the memory in bytes; 0 once closed.
+            /// Size of the memory in bytes; 0 after closing.
             ///
             /// Examples
             /// --------
@@ -84,7 +84,7 @@ macro_rules! class {
                 Self::nbytes(slf)
             }
 
-            /// Address of the first byte in this process; 0 once closed.
+            /// Address of the first byte in this process; 0 after closing.
             #[getter]
             fn _pointer(slf: &Bound<'_, Self>) -> PyResult<usize> {
                 let memory = slf.as_super().as_super().get();

@@ -128,7 +128,8 @@ impl PyMemory {
 }
 
 impl PyMemory {
-    /// Checks that no other object or package uses the memory, as far as zeusm knows; the error has the user.
+    /// Checks that no other object or package uses the memory, as far as zeusm can determine; the error message has the
+    /// user.
     fn check_unshared(&self) -> Result<(), &'static str> {
         let owner = self.owner.lock();
         let owners = match &*owner {
