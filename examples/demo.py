@@ -1,7 +1,7 @@
-"""zeusm's main job on real data: handwritten digits in USM memory, handed over without a copy.
+"""zeusm on real data: handwritten digits in USM memory that packages share without a copy.
 
-Run by `make demo`, in both environments. Prints one line for each step; a step whose pointer, kind,
-context or content is not what it must be ends the program with an error.
+`make demo` runs it in both environments. It prints one line for each step, and exits with an error when the pointer,
+the kind, the context or the content of a step is not the expected one.
 """
 
 import importlib.util
@@ -19,12 +19,12 @@ import dpnp
 
 try:
     from dpnp.tensor import usm_ndarray
-except ImportError:  # Where the array came from before dpnp 0.19.
+except ImportError:  # dpnp before 0.19 uses dpctl's array.
     from dpctl.tensor import usm_ndarray
 
 
 class Table:
-    """Prints each step, and holds it to what it must be."""
+    """Prints each step, and checks it."""
 
     def __init__(self):
         self.line("step", "kind", "pointer", "context", "checksum")
@@ -33,7 +33,7 @@ class Table:
         print("{:<48} {:<8} {:<16} {:<10} {}".format(step, *columns))
 
     def step(self, name, memory, same_as, content, wanted):
-        """`memory` must be the memory of `same_as`; `content`, read through it, what is wanted."""
+        """Check that `memory` is the memory of `same_as`, and that `content`, read through it, equals `wanted`."""
         self.line(
             name,
             memory.get_usm_type(),
@@ -52,13 +52,13 @@ class Table:
 
 
 def seen(memory):
-    """The content: a view where the host may look, a copy of device memory."""
+    """Return the content: a view of host-accessible memory, a copy of device memory."""
     on_device = memory.get_usm_type() == "device"
     return np.frombuffer(memory.tobytes() if on_device else memoryview(memory), dtype="u1")
 
 
 def exchange(table, kind, digits):
-    """One kind of memory goes from zeusm to dpctl and from dpctl to zeusm."""
+    """Exchange memory of one kind from zeusm to dpctl and from dpctl to zeusm."""
     inverted = 16 - digits
     ours = getattr(zeusm.memory, f"MemoryUSM{kind}")(digits.nbytes)
     ours.copy_from_host(digits)
@@ -81,7 +81,7 @@ def exchange(table, kind, digits):
 
 
 class Recognition:
-    """Which class mean is nearest to each image, computed on memory that zeusm allocated."""
+    """Finds the nearest class mean of each image, in memory that zeusm allocated."""
 
     def __init__(self, images, classes):
         means = np.stack([images[classes == digit].mean(axis=0) for digit in range(10)])
@@ -94,7 +94,7 @@ class Recognition:
         self.right = (self.expected == classes).mean()
 
     def load(self, numbers):
-        """NumPy's numbers in zeusm's memory, as an array that dpnp and numba-dpex take."""
+        """Copy a NumPy array to zeusm's memory, and return it as an array for dpnp and numba-dpex."""
         memory = zeusm.memory.MemoryUSMShared(numbers.nbytes)
         memory.copy_from_host(numbers)
         return self.array(memory, numbers.shape, numbers.dtype)
@@ -102,7 +102,7 @@ class Recognition:
     @staticmethod
     def array(memory, shape, dtype):
         array = usm_ndarray(shape, dtype=dtype, buffer=dpctl.memory.as_usm_memory(memory))
-        # Arrays compute together on one queue: the one that dpctl keeps for the device.
+        # Arrays of one operation must have the same queue: dpctl's cached queue of the device.
         return dpnp.asarray(array.to_device(memory.sycl_device))
 
     def with_dpnp(self):

@@ -1,6 +1,6 @@
 """zeusm and dpctl share USM memory: the same pointer on both sides, nothing is copied."""
 
-import zeusm.memory  # Before dpctl is asked for devices, so that a machine without a GPU has one.
+import zeusm.memory  # Before dpctl lists the devices, so that it finds one without a GPU.
 
 # isort: split
 import dpctl.memory

@@ -9,12 +9,12 @@ import dpnp
 
 try:
     from dpnp.tensor import usm_ndarray
-except ImportError:  # Where the array came from before dpnp 0.19.
+except ImportError:  # dpnp before 0.19 uses dpctl's array.
     from dpctl.tensor import usm_ndarray
 
 
 def dpnp_array(memory, shape, dtype):
-    """The memory as a dpnp array, without a copy, on the queue that dpctl keeps for the device."""
+    """Wrap the memory in a dpnp array without a copy, on dpctl's cached queue of the device."""
     array = usm_ndarray(shape, dtype=dtype, buffer=dpctl.memory.as_usm_memory(memory))
     return dpnp.asarray(array.to_device(memory.sycl_device))
 

@@ -16,7 +16,7 @@ def triple(item, x, y):
 
 
 def usm_array(memory, shape, dtype):
-    """The memory as an array for numba-dpex, without a copy, on the queue that dpctl keeps for the device."""
+    """Wrap the memory in an array for numba-dpex without a copy, on dpctl's cached queue of the device."""
     buffer = dpctl.memory.as_usm_memory(memory)
     return dpctl.tensor.usm_ndarray(shape, dtype, buffer=buffer).to_device(memory.sycl_device)
 

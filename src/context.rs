@@ -25,7 +25,7 @@ pub struct Context {
 }
 
 /// State that a layer above attaches to a context, its pools for instance. A pool's provider has a clone of the context with
-/// a weak reference to the attachment, as the two would keep each other alive.
+/// a weak reference to the attachment, as strong references would form a cycle.
 #[derive(Clone)]
 enum Attachment {
     Strong(Arc<Slot>),
@@ -51,7 +51,7 @@ impl Context {
     /// Makes a context over all devices of `driver`.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn new(driver: &Driver) -> Result<Self> {
         let description = sys::ze_context_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC,

@@ -1,4 +1,4 @@
-//! The errors of this crate: each has the operation, its arguments and the answer.
+//! The errors of this crate: each has the operation, its arguments and the result.
 
 use std::path::PathBuf;
 

@@ -19,8 +19,8 @@ const EVENTS_PER_POOL: u32 = 64;
 /// of half a second, so that a sequence of shorter ones would not end.
 const LONG_WAIT: u64 = 10_000_000;
 
-/// For how long a failing call is retried, and the delay between two attempts. There are at least two attempts, as each call
-/// of Intel's driver takes half a second on a lost device.
+/// The timeout for retries of a failing call, and the delay between two attempts. There are at least two attempts, as each
+/// call of Intel's driver takes half a second on a lost device.
 const RETRY_TIMEOUT: Duration = Duration::from_millis(100);
 const RETRY_DELAY: Duration = Duration::from_millis(1);
 
@@ -76,7 +76,8 @@ impl Event {
         )
     }
 
-    /// Waits until the operation is complete, at most for `timeout` (`None`: without limit); whether it is complete.
+    /// Waits until the operation is complete or the timeout (`None`: no timeout) has expired; returns whether it is
+    /// complete.
     ///
     /// # Errors
     /// [`Error::Call`] when the device is lost.
@@ -111,7 +112,7 @@ impl Event {
         Ok(())
     }
 
-    /// Whether a parent of this process made it.
+    /// Whether the event was made by a parent process.
     pub(crate) fn is_inherited(&self) -> bool {
         self.0.is_inherited()
     }
@@ -141,7 +142,8 @@ impl Event {
         let timer = device.timer()?;
         let then = device.now()?.wrapping_sub(timer.ticks(before.elapsed()));
         let waited = timer.ticks_between(then, start);
-        // The clocks are read one after the other, so an operation that started at once may seem to have started before.
+        // The clocks are read one after the other, so that an operation that started immediately may seem to have started
+        // before its submission.
         let waited = if waited <= timer.ticks_between(start, then) {
             waited
         } else {
@@ -220,7 +222,7 @@ impl Event {
     }
 }
 
-/// Retries a failing call until the timeout; whether it succeeded.
+/// Retries a failing call until the timeout; returns whether it succeeded.
 fn retry(call: impl Fn() -> Result<()>) -> bool {
     let begun = Instant::now();
     if call().is_ok() {
@@ -286,7 +288,7 @@ impl EventPool {
             });
         };
         drop(state);
-        // From here on, the drop returns the event to the free list.
+        // From now on, the drop returns the event to the free list.
         let event = Event(Arc::new(Owned::new(Inner {
             handle,
             pool: Arc::clone(self),

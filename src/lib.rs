@@ -1,8 +1,8 @@
-//! USM memory for Intel GPUs, straight from Level Zero.
+//! USM memory for Intel GPUs, allocated through Level Zero.
 //!
 //! Safe Rust over [`level_zero_sys`]: every handle has one owner, and every failure is an [`Error`] with the operation, the
-//! device and Level Zero's result. Where no Intel GPU can be used, a Level Zero runtime on the CPU takes its place;
-//! [`Runtime`] tells which one is in use and why.
+//! device and Level Zero's result. If no Intel GPU can be used, a Level Zero runtime on the CPU is used instead; [`Runtime`]
+//! has the selected one and the reason.
 //!
 //! ```
 //! use zeusm::{Context, Queue, Runtime, SharedMemory};
@@ -52,7 +52,7 @@ pub use queue::{Completion, Operation, Queue, RawQueue, Rows};
 pub use runtime::Runtime;
 pub use usm::{DeviceMemory, HostMemory, Memory, SharedMemory, UsmKind};
 
-/// The Rust of the README, so that it is tested.
+/// Includes the README, so that its Rust examples are tested.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -29,12 +29,12 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     paths.into_iter().find(|path| is_named(path, name))
 }
 
-/// Whether a library is loaded that the dynamic linker knows by `name`, its SONAME for instance.
+/// Whether a library is loaded that the dynamic linker finds by `name`, its SONAME for instance.
 pub(crate) fn is_loaded(name: &CStr) -> bool {
     with_loaded(name, |_| ()).is_some()
 }
 
-/// The address of a function of the library that the dynamic linker knows by `name`, if that is loaded and has it.
+/// The address of a function of the library that the dynamic linker finds by `name`, if that is loaded and has the function.
 pub(crate) fn function(name: &CStr, function: &CStr) -> Option<*const c_void> {
     // SAFETY: the handle is open, and dlsym only looks the function up.
     let found = with_loaded(name, |handle| unsafe {

@@ -1,4 +1,4 @@
-//! Memory that another object owns, once Level Zero has confirmed its kind and extent.
+//! Import of memory that another object owns, after Level Zero has confirmed its kind and extent.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,8 +14,8 @@ use zeusm::usm::UsmKind;
 /// The field of the interface that names the context.
 const SYCLOBJ: &str = "__sycl_usm_array_interface__ is malformed: 'syclobj'";
 
-/// The memory that a `__sycl_usm_array_interface__` dictionary describes, from the lowest byte that an element touches to
-/// the highest, and the array in it. `owner`, whose dictionary it is, keeps the memory alive.
+/// Imports the memory that a `__sycl_usm_array_interface__` dictionary describes, from the lowest byte of an element to the
+/// highest, and the array in it. `owner` is the object that exports the dictionary; it keeps the memory alive.
 pub(crate) fn from_interface(
     owner: &Bound<'_, PyAny>,
     dictionary: &Bound<'_, PyDict>,
@@ -24,7 +24,7 @@ pub(crate) fn from_interface(
     let exported = interface::read(owner, dictionary)?;
     let resolved = ResolvedSyclObject::read(&exported.syclobj, SYCLOBJ)?;
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
-    // Level Zero does not know a pointer to no bytes.
+    // Level Zero has no attributes for a pointer to zero bytes, so the check is skipped.
     let (context_device, kind) = if nbytes == 0 {
         let found = resolved.context_device();
         let found = found.map_err(|error| invalid_argument(SYCLOBJ, py, error))?;
@@ -49,7 +49,7 @@ pub(crate) fn from_interface(
     Ok((memory, exported.interface))
 }
 
-/// The memory at a pointer in a SYCL context; `owner` keeps it alive.
+/// Imports the memory at a pointer in a SYCL context; `owner` keeps it alive.
 ///
 /// # Errors
 /// `ValueError` when the bytes are not within an allocation of the context.
@@ -78,7 +78,7 @@ pub(crate) fn from_pointer(
     ))
 }
 
-/// The error with all the fields that together reach outside the allocation.
+/// The error for an extent outside the allocation, with all the fields that determine the extent.
 fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
     let layout = &interface.layout;
     interface::malformed(format_args!(

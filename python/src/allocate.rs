@@ -1,4 +1,4 @@
-//! New memory.
+//! Allocation of new memory.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::pool::AllocationSource;
 use crate::resolve::QueueBinding;
 use zeusm::usm::UsmKind;
 
-/// Allocates memory of `binding`.
+/// Allocates memory in the context and on the device of `binding`.
 ///
 /// # Errors
 /// As [`AllocationSource::allocate`].
@@ -25,7 +25,7 @@ pub(crate) fn allocate(
     let pointer = allocation.as_ptr().expose_provenance();
     let owner = Owner::Allocation(allocation);
     Ok(PyMemory {
-        // A power of two, as the allocation has checked.
+        // The allocation has checked that the alignment is a power of two.
         alignment_bits: alignment.checked_ilog2().map_or(0, |bits| bits as u8),
         ..PyMemory::new(binding, pointer, size, kind, false, owner)
     })

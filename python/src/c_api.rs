@@ -14,7 +14,7 @@ use crate::resolve::default_binding;
 use crate::{adopt, parse};
 use zeusm::sycl::ContextRef;
 
-/// The capsule's name, which is also where `PyCapsule_Import` finds it.
+/// The capsule's name: the module and attribute from which `PyCapsule_Import` gets it.
 const CAPSULE: &CStr = c"zeusm._C_API";
 
 /// `zeusm_memory`.
@@ -69,7 +69,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The interpreter must be attached, and `object` a valid object.
 unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
     Python::attach(|py| {
-        // SAFETY: the caller vouches for the object.
+        // SAFETY: the caller guarantees the validity of the object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         c_int::from(object.is_instance_of::<PyMemory>())
     })
@@ -79,11 +79,11 @@ unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
 /// As for [`check`]; `memory` must be a structure to fill in.
 unsafe extern "C" fn describe(object: *mut ffi::PyObject, memory: *mut Memory) -> c_int {
     Python::attach(|py| {
-        // SAFETY: the caller vouches for the object.
+        // SAFETY: the caller guarantees the validity of the object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         match described(&object) {
             Ok(described) => {
-                // SAFETY: the caller vouches for the structure.
+                // SAFETY: the caller guarantees the validity of the structure.
                 unsafe { memory.write(described) };
                 0
             }
@@ -129,7 +129,7 @@ unsafe extern "C" fn from_pointer(
     owner: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     Python::attach(|py| {
-        // SAFETY: null, or the caller vouches for the object.
+        // SAFETY: null, or the caller guarantees the validity of the object.
         let owner = unsafe { Bound::from_borrowed_ptr_or_opt(py, owner) };
         let made = || -> PyResult<_> {
             let owner = owner.ok_or_else(|| {
@@ -138,7 +138,7 @@ unsafe extern "C" fn from_pointer(
             let context = if sycl_context.is_null() {
                 default_binding(py)?.context_device().sycl()?.clone()
             } else {
-                // SAFETY: the caller vouches for the reference.
+                // SAFETY: the caller guarantees the validity of the reference.
                 unsafe { ContextRef::copy_from_raw(sycl_context) }
                     .map_err(|error| PyRuntimeError::new_err(error.to_string()))?
             };

@@ -1,6 +1,7 @@
 //! The constructors of memory objects: new allocations, memory shared with other objects, and copies of it.
 //!
-//! An argument goes one way: it is parsed, resolved to a context, a device and a SYCL queue, and then allocated or adopted.
+//! An argument is first parsed, then resolved to a context, a device and a SYCL queue, and then memory is allocated or
+//! imported.
 
 use std::sync::Arc;
 
@@ -91,7 +92,7 @@ fn construct(
     }
 }
 
-/// Checks that memory of another object serves without a copy.
+/// Checks that memory of another object can be used without a copy.
 fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResult<()> {
     if memory.kind != kind {
         return Err(PyValueError::new_err(format!(
@@ -148,7 +149,7 @@ fn with_queue(py: Python<'_>, memory: PyMemory, binding: Arc<QueueBinding>) -> P
     Ok(PyMemory { binding, ..memory })
 }
 
-/// Wraps USM of any kind without a copy, and keeps its owner alive.
+/// Imports USM of any kind without a copy, and keeps its owner alive.
 ///
 /// Parameters
 /// ----------
@@ -158,15 +159,15 @@ fn with_queue(py: Python<'_>, memory: PyMemory, binding: Arc<QueueBinding>) -> P
 /// Returns
 /// -------
 /// MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
-///     According to the kind, from the lowest byte that an element touches to the highest.
+///     An object of the kind's class, from the lowest byte of an element to the highest.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     When `obj` has no such interface, or it contradicts itself, the context or the allocation; the message names
-///     the field and the value.
+///     When `obj` has no such interface, or it is inconsistent in itself or with the context or the allocation; the message
+///     has the field and the value.
 /// TypeError
-///     When a field has a value of a wrong type.
+///     When a field has a value of the wrong type.
 ///
 /// Examples
 /// --------
@@ -186,22 +187,22 @@ impl PyMemoryPool {
     /// Parameters
     /// ----------
     /// nbytes : int
-    ///     How many bytes.
+    ///     The number of bytes.
     /// alignment : int
     ///     In bytes; 0, or a power of two of at most 2 MiB.
     ///
     /// Returns
     /// -------
     /// MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
-    ///     According to the pool's kind.
+    ///     An object of the class of the pool's kind.
     ///
     /// Raises
     /// ------
     /// USMAllocationError
-    ///     When Level Zero or the limit refuses even after all unused memory was freed and the failure callback was called;
-    ///     the message has the figures.
+    ///     When Level Zero or the limit refuses the allocation even after all unused memory was freed and the failure
+    ///     callback was called; the message has the pool's statistics.
     /// ValueError
-    ///     For a negative size or an impossible alignment.
+    ///     For a negative size or an invalid alignment.
     ///
     /// Examples
     /// --------

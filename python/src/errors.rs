@@ -63,13 +63,13 @@ Examples
 >>> warnings.simplefilter('error', zeusm.RuntimeSelectionWarning)  # For a program that must not run on a CPU."
 );
 
-/// Whether an error is unrelated to the object that is being read, and so propagates unchanged: `MemoryError`, and what is no
-/// `Exception`, such as `KeyboardInterrupt`.
+/// Whether an error propagates unchanged, as it is unrelated to the object that is being read: `MemoryError`, and exceptions
+/// that are not of class `Exception`, such as `KeyboardInterrupt`.
 pub(crate) fn passes(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py)
 }
 
-/// Errors that are replaced by one in the caller's terms.
+/// Results whose error is replaced with one about the caller's argument.
 pub(crate) trait Explain {
     /// Replaces an error that does not [propagate unchanged](passes).
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self;
@@ -87,12 +87,12 @@ impl<T> Explain for PyResult<T> {
     }
 }
 
-/// An error of the crate `zeusm` as a Python exception.
+/// Converts an error of the crate `zeusm` to a Python exception.
 pub(crate) trait IntoException {
     fn into_exception(self) -> PyErr;
 }
 
-/// Results of the crate `zeusm` as Python results.
+/// Converts results of the crate `zeusm` to Python results.
 pub(crate) trait OrRaise<T> {
     /// Converts the error to an exception.
     fn or_raise(self) -> PyResult<T>;
@@ -148,7 +148,7 @@ impl IntoException for ipc::Error {
     }
 }
 
-/// The exception of a failure callback, if that is the cause.
+/// The exception of a failure callback, if that is the root cause.
 fn raised(error: Error) -> Option<PyErr> {
     match error {
         Error::Pool { cause, .. } => raised(*cause),

@@ -1,11 +1,11 @@
 //! The Python extension module `zeusm._zeusm`: Python objects over the public API of the crate `zeusm`.
 //!
-//! It converts arguments and results, raises the exceptions that dpctl's users know, and releases the GIL around every call
+//! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
 //! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
-//! - `parse`: arguments as the caller gave them;
-//! - `resolve`: the context, the device and the SYCL queue that they name;
+//! - `parse`: conversion of Python arguments to Rust types;
+//! - `resolve`: the context, the device and the SYCL queue of an argument;
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
 //! - `memory`, `pool`: the classes of memory objects and of pools;
 //! - `allocate`, `adopt`: new memory, and memory of other objects;
@@ -34,7 +34,7 @@ mod transfer;
 
 use pyo3::prelude::*;
 
-/// The compiled part of `zeusm`; use `zeusm` and `zeusm.memory`. It requests the GIL, as it is not tested without one.
+/// The extension module; import `zeusm` and `zeusm.memory` instead. It requests the GIL, as it is not tested without one.
 #[pymodule(gil_used = true)]
 mod _zeusm {
     use pyo3::prelude::*;

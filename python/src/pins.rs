@@ -4,14 +4,14 @@ use crate::atomic::{AtomicU32, Ordering};
 
 /// The count of a closed object.
 const CLOSED: u32 = u32::MAX;
-/// The count while one thread finds out whether the object can be closed.
+/// The count while one thread checks whether the object can be closed.
 const CLOSING: u32 = CLOSED - 1;
 
 /// Counts the buffers and operations that use a memory object.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(AtomicU32);
 
-/// A pin that is released when this is dropped.
+/// A pin, which the drop releases.
 pub(crate) struct PinGuard<'a>(&'a Pins);
 
 /// The object is closed or being closed, so it cannot be pinned.
@@ -20,9 +20,9 @@ pub(crate) struct Closed;
 
 /// The result of an attempt to close.
 pub(crate) enum Close<'a> {
-    /// The object is not pinned: this thread closes it, or leaves it open by dropping this.
+    /// The object is not pinned: this thread closes it, or drops this and leaves it open.
     Begun(Closing<'a>),
-    /// The object has that many pins, another thread's attempt to close among them.
+    /// The number of pins of the object; another thread's attempt to close counts as one.
     Pinned(u32),
     /// The object is closed already.
     Closed,
@@ -32,7 +32,7 @@ pub(crate) enum Close<'a> {
 pub(crate) struct Closing<'a>(&'a Pins);
 
 impl Pins {
-    /// Pins the object for as long as the guard lives.
+    /// Pins the object until the guard is dropped.
     pub(crate) fn pin(&self) -> Result<PinGuard<'_>, Closed> {
         self.acquire().map(|()| PinGuard(self))
     }
@@ -40,7 +40,7 @@ impl Pins {
     /// Pins the object until [`release`](Self::release).
     ///
     /// # Errors
-    /// [`Closed`], once closed or being closed.
+    /// [`Closed`] when the object is closed or being closed.
     pub(crate) fn acquire(&self) -> Result<(), Closed> {
         self.0
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |pins| {
@@ -59,7 +59,7 @@ impl Pins {
     pub(crate) fn close(&self) -> Close<'_> {
         let begun = self
             .0
-            // Acquire in both cases: a thread that finds the object closed must see it freed.
+            // Both orderings are Acquire: a thread that finds the object closed must observe that its memory is freed.
             .compare_exchange(0, CLOSING, Ordering::Acquire, Ordering::Acquire);
         match begun {
             Ok(_) => Close::Begun(Closing(self)),
@@ -75,7 +75,7 @@ impl Pins {
 }
 
 impl Closing<'_> {
-    /// Closes for good.
+    /// Closes the object, which cannot be opened again.
     pub(crate) fn finish(self) {
         self.0.0.store(CLOSED, Ordering::Release);
         std::mem::forget(self);
@@ -106,7 +106,7 @@ mod tests {
         for _ in 0..2000 {
             let (pins, freed) = (Pins::default(), AtomicU32::new(0));
             let close = |is_shared: bool| match pins.close() {
-                // The memory is shared: the object stays open.
+                // The memory is shared, so the object stays open.
                 Close::Begun(closing) if is_shared => drop(closing),
                 Close::Begun(closing) => {
                     freed.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The Level Zero runtime that serves, for Python.
+//! The Level Zero runtime in use, as a Python object.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::errors::{OrRaise, RuntimeSelectionWarning};
 use zeusm::Error;
 use zeusm::runtime::{RUNTIME_VARIABLE, Runtime};
 
-/// The Level Zero runtime that serves this process.
+/// The Level Zero runtime of this process.
 ///
 /// Examples
 /// --------
@@ -34,7 +34,7 @@ impl PyRuntime {
         self.0.kind().name()
     }
 
-    /// The reason why this runtime serves, in one sentence.
+    /// The reason why this runtime was selected, in one sentence.
     ///
     /// Examples
     /// --------
@@ -46,7 +46,7 @@ impl PyRuntime {
         self.0.reason()
     }
 
-    /// The file of the library.
+    /// The path of the library.
     ///
     /// Examples
     /// --------
@@ -84,17 +84,17 @@ impl PyRuntime {
     }
 }
 
-/// The Level Zero runtime that serves this process.
+/// The Level Zero runtime of this process.
 ///
 /// Returns
 /// -------
 /// Runtime
-///     Its kind, path, devices, and the reason why it serves.
+///     Its kind, path and devices, and the reason why it was selected.
 ///
 /// Raises
 /// ------
 /// LevelZeroError
-///     When no runtime can serve.
+///     When no runtime can be used.
 ///
 /// Examples
 /// --------
@@ -106,7 +106,7 @@ pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
     Ok(PyRuntime(py.detach(Runtime::get).or_raise()?))
 }
 
-/// Selects the runtime, so that a SYCL runtime finds it later, and warns where the selection may surprise.
+/// Selects the runtime at import, so that a SYCL runtime loads the same one later, and warns about an unexpected selection.
 ///
 /// A failure is a warning here: the first use of the runtime raises the error.
 #[pyfunction(name = "_start")]
@@ -135,7 +135,8 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The warning that dpctl was imported first: it enumerated the devices before zeusm's was there, and does so once.
+/// The warning that dpctl was imported first: dpctl enumerates the devices once, at its import, and zeusm's runtime was not
+/// loaded then.
 fn came_too_late(py: Python<'_>) -> PyResult<Option<String>> {
     let modules = py.import("sys")?.getattr("modules")?;
     let dpctl = modules.call_method1("get", ("dpctl",))?;

@@ -1,7 +1,7 @@
-"""USM memory for Intel GPUs straight from Level Zero, shared with SYCL's Python packages without a copy.
+"""USM memory for Intel GPUs, allocated through Level Zero and shared with SYCL's Python packages without a copy.
 
-Import it before dpctl: on a machine without a usable Intel GPU it brings a Level Zero runtime on the CPU, which a SYCL
-runtime then finds as ``level_zero:gpu:0``.
+Import it before dpctl: on a machine without a usable Intel GPU it loads a Level Zero runtime on the CPU, which a SYCL
+runtime then lists as ``level_zero:gpu:0``.
 """
 
 import sys
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def get_include() -> str:
-    """The folder of ``zeusm.h``, for compiling programs that use the C API.
+    """Return the directory of ``zeusm.h``, to compile programs that use the C API.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def get_include() -> str:
 
 
 _start()
-if "numba" in sys.modules:  # Else Numba calls zeusm_numba when it starts.
+if "numba" in sys.modules:  # Otherwise Numba calls zeusm_numba at its start.
     from zeusm._numba_dpex import register
 
     register()

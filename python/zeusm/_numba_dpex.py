@@ -1,7 +1,7 @@
-"""Lets numba-dpex's kernels take a `UsmArray` where they take dpctl's arrays.
+"""Support for `UsmArray` as an argument of numba-dpex's kernels, as for dpctl's arrays.
 
-`register` is called as soon as a program has imported both Numba and zeusm. Nothing else is imported here before the
-program imports numba-dpex and gives it a `UsmArray`.
+`register` is called when a program has imported both Numba and zeusm. This module imports no other package before the
+program has imported numba-dpex and passed it a `UsmArray`.
 """
 
 import sys
@@ -12,14 +12,14 @@ from zeusm._zeusm import UsmArray
 
 
 def _shared_queue(array: UsmArray) -> Any:
-    """The queue that dpctl keeps for the array's context: arrays that meet in a kernel have to share one."""
+    """Return dpctl's cached queue of the array's context; all arrays of a kernel must have the same queue."""
     import dpctl
 
     return dpctl.get_device_cached_queue((array.sycl_context, array.sycl_device))
 
 
 def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
-    """The array as dpctl's, in place, on the queue that its Numba type names."""
+    """Wrap the array in a dpctl array without a copy, on the queue of its Numba type."""
     import dpctl.memory
     import dpctl.tensor
 
@@ -32,7 +32,7 @@ def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
         )
     queue = _shared_queue(array)
     if hash(queue) != queue_key:
-        # Numba keeps the types of host-accessible arrays by element type, dimensions and layout alone.
+        # Numba caches the types of host-accessible arrays by element type, dimensions and layout only.
         raise ValueError(
             f"Numba took {array!r} for an array of another context, which it met before; "
             "give the kernel dpctl.tensor.asarray(array).to_device(queue) instead"
@@ -48,7 +48,7 @@ def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
 
 @cache
 def _array_type() -> Any:
-    """Numba's type of a `UsmArray`: numba-dpex's of a dpctl array, but it is unboxed by way of dpctl's."""
+    """Return Numba's type of a `UsmArray`: a subclass of numba-dpex's array type that is unboxed as a dpctl array."""
     from numba.core import cgutils
     from numba.extending import NativeValue, unbox
     from numba_dpex.core.datamodel import models
@@ -80,7 +80,7 @@ def _array_type() -> Any:
         nothing = cgutils.get_null_value(c.context.get_value_type(typ))
         value = cgutils.alloca_once_value(builder, nothing)
         failed = cgutils.alloca_once_value(builder, cgutils.true_bit)
-        # When one of the arguments has failed Numba still unboxes the others; the first error is the one to tell.
+        # After an argument has failed, Numba still unboxes the others; the first error must be preserved.
         with builder.if_then(cgutils.is_null(builder, python.err_occurred())):
             convert = python.unserialize(python.serialize_object(_as_dpctl))
             key = python.unserialize(python.serialize_object(typ.queue.key))
@@ -120,7 +120,7 @@ def _typeof(array: UsmArray, context: object) -> Any:
 
 
 def register() -> None:
-    """Tell Numba what a `UsmArray` is."""
+    """Register the type of `UsmArray` with Numba."""
     from numba.extending import typeof_impl
 
     typeof_impl.register(UsmArray)(_typeof)

@@ -1,4 +1,4 @@
-"""USM memory objects: the twin of ``dpctl.memory``."""
+"""USM memory objects with the interface of ``dpctl.memory``."""
 
 from zeusm._zeusm import (
     IPCError,
@@ -20,7 +20,7 @@ from zeusm._zeusm import (
     as_usm_memory,
     get_pool,
 )
-from zeusm._zeusm import _from_pickle as _from_pickle  # pickles look for it here
+from zeusm._zeusm import _from_pickle as _from_pickle  # pickles refer to it by this module
 from zeusm._zeusm import _Memory as _Memory
 
 __all__ = [

@@ -1,14 +1,14 @@
-"""What Numba calls when it starts, by the entry point `numba_extensions`, in programs with and without zeusm.
+"""The entry point `numba_extensions`, which Numba calls at its start in programs with and without zeusm.
 
-It lives outside of the package `zeusm`, so that Numba does not import that. A program that imports zeusm after Numba
-has it register by itself.
+It is not part of the package `zeusm`, so that Numba does not import that package. When a program imports zeusm after
+Numba, zeusm registers itself.
 """
 
 import sys
 
 
 def init() -> None:
-    """Have zeusm register with Numba, if the program has imported zeusm."""
+    """Register zeusm's types with Numba if the program has imported zeusm."""
     if "zeusm" in sys.modules:
         from zeusm._numba_dpex import register
 

@@ -10,7 +10,7 @@ use super::Device;
 use crate::call::enumerate;
 use crate::error::Result;
 
-/// A Level Zero driver. Cheap to clone; it lives as long as the process, as the specification says.
+/// A Level Zero driver. Cheap to clone. By the specification, a driver handle is valid until the process exits.
 ///
 /// Source: Level Zero specification, "Core programming guide", Drivers and devices.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Driver {
     /// The GPU devices of this driver, among them the CPU runtime's device, which reports that type for SYCL.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn devices(&self) -> Result<&[Device]> {
         if let Some(devices) = self.0.devices.get() {
             return Ok(devices);
@@ -72,7 +72,7 @@ impl Driver {
     /// The device of this driver with a foreign handle, which may be a sub-device.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     ///
     /// # Safety
     /// `handle` must be a device of this driver.
@@ -87,7 +87,7 @@ impl Driver {
     /// Whether `handle` is a device or a sub-device of this driver. It may be any address, as it is only compared.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn lists(&self, handle: sys::ze_device_handle_t) -> Result<bool> {
         for device in self.devices()? {
             if self.is_part(device.handle(), handle)? {
@@ -126,7 +126,7 @@ impl Driver {
     /// The API version that the driver implements, as (major, minor).
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn api_version(&self) -> Result<(u16, u16)> {
         let mut version = sys::ze_api_version_t(0);
         // SAFETY: the handle is valid and `version` outlives the call.
@@ -152,7 +152,7 @@ impl Driver {
     }
 }
 
-/// The text before the first NUL of a fixed-size name field.
+/// The text of a fixed-size name field, up to the first NUL.
 pub(crate) fn text(field: &[c_char]) -> String {
     let bytes: Vec<u8> = field
         .iter()

@@ -34,7 +34,7 @@ struct Inner {
     largest_allocation: u64,
     concurrent_shared_access: bool,
     integrated: bool,
-    /// Set once no work can run on it any more in this process.
+    /// Set when the device is lost, and never reset: no work can run on it any more in this process.
     lost: AtomicBool,
     /// Queried once.
     memory_size: OnceLock<u64>,
@@ -108,12 +108,12 @@ impl Device {
     /// Whether `part` is this device itself, or one of its sub-devices at any depth.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn contains(&self, part: &Self) -> Result<bool> {
         self.driver().is_part(self.handle(), part.handle())
     }
 
-    /// The device's name; that of the CPU runtime's device says that it is a CPU.
+    /// The device's name. The name of the CPU runtime's device contains that it is a CPU.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
@@ -175,10 +175,10 @@ impl Device {
     /// Whether this device can read and write memory of `peer`.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's answer.
+    /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn can_access(&self, peer: &Self) -> Result<bool> {
         let mut answer = 0;
-        // SAFETY: both devices are alive, and the answer outlives the call.
+        // SAFETY: both devices are alive, and the result outlives the call.
         unsafe {
             call!(
                 self.driver().library(),
@@ -188,7 +188,8 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// Returns an error when the device is lost, which is permanent. A driver that cannot tell counts as having it.
+    /// Returns an error when the device is lost, which is permanent. If the driver does not support the query, the device
+    /// counts as not lost.
     pub(crate) fn check_alive(&self) -> Result<()> {
         // SAFETY: the device is alive.
         let query = || unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };

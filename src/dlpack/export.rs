@@ -7,7 +7,7 @@ use std::ptr;
 use super::tensor::data_type;
 use super::{Error, Form, Tensor, abi};
 
-/// The structure with all that it refers to; its `context` points to this.
+/// The structure with the data that it refers to; its `context` points to this.
 struct Exported {
     structure: Structure,
     /// The shape, then the strides.
@@ -23,10 +23,10 @@ enum Structure {
 impl Tensor {
     /// Makes the structure, and keeps `owner` until its deleter is called, which any thread may do.
     ///
-    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. `data` is the lowest address of
-    /// the array and `byte_offset` that of its first element relative to it: some packages ignore the offset of arrays without
-    /// negative strides, and some refuse elements below `data`. Without elements, `data` is the array's pointer, although the
-    /// header says null, as dpctl refuses null.
+    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. `data` is the lowest address
+    /// of the array and `byte_offset` that of its first element relative to it: some packages ignore the offset of arrays
+    /// without negative strides, and some refuse elements below `data`. Without elements, `data` is the array's pointer,
+    /// although DLPack's header specifies null, as dpctl refuses null.
     ///
     /// # Errors
     /// [`Error::Item`] for items without a DLPack type.
@@ -115,7 +115,7 @@ unsafe extern "C" fn delete_unversioned(structure: *mut abi::Unversioned) {
 /// # Safety
 /// `structure` must be a valid structure of that form; it is invalid afterwards.
 pub unsafe fn release(form: Form, structure: *mut c_void) {
-    // SAFETY: the caller vouches for the structure and its form.
+    // SAFETY: the caller guarantees the validity of the structure and its form.
     unsafe {
         match form {
             Form::Versioned => {

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::{Error, Form, Tensor, abi, release};
 
-/// The ownership of a foreign structure: the drop calls its deleter.
+/// The owner of a foreign structure; the drop calls the structure's deleter.
 #[derive(Debug)]
 pub struct Managed {
     form: Form,
@@ -34,7 +34,8 @@ impl Managed {
     /// # Safety
     /// `structure` must be a valid structure of that form.
     pub unsafe fn tensor(form: Form, structure: *mut c_void) -> Result<Tensor, Error> {
-        // SAFETY: the caller vouches for the structure. For another major version, only fields before `tensor` are read.
+        // SAFETY: the caller guarantees the validity of the structure. For another major version, only fields before
+        // `tensor` are read.
         unsafe {
             match form {
                 Form::Unversioned => {
@@ -55,7 +56,7 @@ impl Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        // SAFETY: the caller of `new` vouched that the structure is valid, and this its only owner.
+        // SAFETY: the caller of `new` guaranteed that the structure is valid, and this its only owner.
         unsafe { release(self.form, self.structure) };
     }
 }

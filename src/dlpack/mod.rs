@@ -5,7 +5,7 @@
 //! are here.
 //!
 //! Source: DLPack 1.0, the header `dlpack.h` (the structures and constants in [`abi`]), and "Python Specification for
-//! DLPack" (the capsules' names, who calls the deleter when).
+//! DLPack" (the capsules' names, and the rules for calling the deleter).
 
 pub mod abi;
 mod error;

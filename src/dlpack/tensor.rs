@@ -64,7 +64,7 @@ impl fmt::Display for Device {
 pub enum Form {
     /// With version and flags ([`abi::Versioned`]).
     Versioned,
-    /// Without ([`abi::Unversioned`]); it cannot say that memory is read-only.
+    /// Without version and flags ([`abi::Unversioned`]); it cannot mark memory as read-only.
     Unversioned,
 }
 
@@ -122,7 +122,7 @@ impl Tensor {
             .ok()
             .filter(|&ndim| ndim <= MAX_NDIM)
             .ok_or(Error::Dimensions { ndim: raw.ndim })?;
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees that both are null or point to `ndim` integers.
         let (shape, strides) = unsafe { (integers(raw.shape, ndim), integers(raw.strides, ndim)) };
         let shape = shape.ok_or(Error::NoShape(raw.ndim))?;
         // Without dimensions, the strides are irrelevant.
@@ -157,7 +157,7 @@ unsafe fn integers<'a>(first: *const i64, count: usize) -> Option<&'a [i64]> {
     if count == 0 {
         return Some(&[]);
     }
-    // SAFETY: the caller vouches for them.
+    // SAFETY: the caller guarantees that `first` points to `count` integers.
     (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, count) })
 }
 

@@ -213,7 +213,8 @@ fn any_integer() -> impl Strategy<Value = i64> {
 }
 
 proptest! {
-    /// Any structure is either refused with an error, or gives an array within the address space whose export is the same.
+    /// Any structure is either refused with an error, or imported as an array within the address space whose export is the
+    /// same.
     #[test]
     fn any_structure_is_read_or_refused(
         (shape, strides) in (0..70usize).prop_flat_map(|length| {

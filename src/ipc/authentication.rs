@@ -4,8 +4,8 @@ use std::fmt;
 
 use siphasher::sip128::SipHasher24;
 
-/// The secret key of a process. Handles do not contain it: a process that may trace the exporting one reads it there, and
-/// any other has the exporting process verify the tag.
+/// The secret key of a process. Handles do not contain it: a process that may trace the exporting one reads the key from it,
+/// and any other process requests the verification from it.
 #[derive(Clone, Copy)]
 pub struct Key(pub [u8; Key::LENGTH]);
 

@@ -81,9 +81,9 @@ fn in_this_process(handle: &IpcHandle) -> Result<Option<ExportStatus>, Error> {
 
 /// Why a descriptor of another process could not be duplicated.
 enum Failure {
-    /// The process has exited; its number may be another process's.
+    /// The process has exited; its id may have been reused.
     Gone,
-    /// The system does not allow it, or lacks the system call.
+    /// The system does not permit it, or does not have the system call.
     Forbidden(Errno),
     /// The system is short of a resource.
     Shortage(Errno),
@@ -111,7 +111,7 @@ fn duplicate(handle: &IpcHandle) -> Result<ExportStatus, Failure> {
         Err(Errno::INVAL) => return Err(Failure::Gone),
         process => process?,
     };
-    // `None` when the descriptor names another file by now.
+    // `None` when the descriptor refers to another file in the meantime.
     let get = |number, expected| match rustix::process::pidfd_getfd(
         &process,
         number,

@@ -20,7 +20,7 @@ use crate::device::Driver;
 /// Whether a driver supports IPC of memory.
 ///
 /// # Errors
-/// [`crate::error::Error::Call`] with the driver's answer.
+/// [`crate::error::Error::Call`] with the driver's result.
 ///
 /// Source: Level Zero specification, `zeDriverGetIpcProperties`.
 pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
@@ -91,7 +91,7 @@ impl DriverHandle {
             handle.0[..4].copy_from_slice(&passed.number().to_ne_bytes());
         }
         let mut pointer = ptr::null_mut();
-        // SAFETY: context and device are alive, and the caller vouches for the handle.
+        // SAFETY: context and device are alive, and the caller guarantees the validity of the handle.
         unsafe {
             call!(
                 context.library(),
@@ -145,7 +145,7 @@ pub fn close(context: &Context, pointer: usize) {
 /// The error for a driver's refusal of an allocation of `size` bytes. Drivers use few result codes, so this checks for a
 /// shortage of the kernel's resources.
 pub fn explain(device: &Device, size: usize, cause: crate::error::Error) -> Error {
-    // First, as the driver describes its last failure only.
+    // This comes first, as the driver describes its last failure only.
     let description = description(device.driver());
     if let Some(cause) = shortage(size) {
         let what = "the Level Zero driver cannot share the memory, as the kernel refuses a file for it (memfd_create)";
@@ -173,7 +173,7 @@ fn shortage(size: usize) -> Option<io::Error> {
     }
 }
 
-/// The driver's description of this thread's last error (since specification 1.6); empty if it has none.
+/// The driver's description of this thread's last error (since specification 1.6); empty if there is none.
 fn description(driver: &Driver) -> String {
     let functions = driver.library().extensions();
     let Some(describe) = functions.zeDriverGetLastErrorDescription else {

@@ -1,5 +1,5 @@
 //! A descriptor that is passed to the driver when it opens memory. Intel's driver closes it for host memory, and leaves it
-//! open for all other memory; the specification does not say which is right.
+//! open for all other memory; the specification does not define the ownership.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -13,9 +13,9 @@ const F_DUPFD_QUERY: i32 = 1024 + 3;
 
 /// A descriptor for the driver, closed when dropped unless the driver has closed it.
 ///
-/// The number alone does not tell: once the driver has closed it, another thread may get the number for a file of its own.
-/// A duplicate of the same open file tells the two apart, as long as no other thread can get a descriptor of this open
-/// file meanwhile; [`super::mapping`] receives and opens the descriptors of one allocation under one lock.
+/// The number alone does not show whether the driver has closed it, as another thread may reuse the number for a file of its
+/// own. A duplicate of the same open file distinguishes the two cases, as long as no other thread can get a descriptor of
+/// this open file meanwhile; [`super::mapping`] receives and opens the descriptors of one allocation under one lock.
 pub struct DriverDescriptor {
     duplicate: OwnedFd,
     number: RawFd,
@@ -55,7 +55,7 @@ impl Drop for DriverDescriptor {
     }
 }
 
-/// Whether `number` is a descriptor of the same open file; `true` where the kernel is too old to tell.
+/// Whether `number` is a descriptor of the same open file; `true` on kernels that do not support the query.
 fn is_same_open_file(file: BorrowedFd<'_>, number: RawFd) -> bool {
     // SAFETY: compares two numbers; either may be no descriptor.
     unsafe { libc::fcntl(file.as_raw_fd(), F_DUPFD_QUERY, number) != 0 }

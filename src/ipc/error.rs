@@ -119,7 +119,7 @@ pub enum Error {
     /// The driver did not export or open the memory; a retry may succeed.
     #[error("{cause}{}", in_parentheses(.description))]
     Refused {
-        /// The driver's answer.
+        /// The driver's result.
         cause: crate::error::Error,
         /// The driver's description of its last error, if it has one.
         description: String,

@@ -101,7 +101,7 @@ impl IpcHandle {
         Ok(export.handle(allocation, &range, boot))
     }
 
-    /// Makes a handle of a range of typed memory, which gives no slices from then on.
+    /// Makes a handle of a range of typed memory, which returns no slices from then on.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -1,6 +1,6 @@
 //! The export table: a file with the exports of this process that other processes may read. A process that opens a handle
-//! sees there whether the export is live, whatever the driver, and also when the memory is only a part of the driver's
-//! allocation.
+//! reads there whether the export is live. This does not depend on the driver, and also works for memory that is a part of
+//! the driver's allocation.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -195,7 +195,7 @@ fn write(file: &File, bytes: &[u8], at: u64) -> Result<(), Error> {
 /// Random bytes that no other process can guess.
 fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
     let mut bytes = [0; LENGTH];
-    // Requests of up to 256 bytes are answered whole (Linux, getrandom(2)).
+    // Requests of up to 256 bytes are not interrupted (Linux, getrandom(2)).
     rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty()))?;
     Ok(bytes)
 }

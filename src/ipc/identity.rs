@@ -35,7 +35,7 @@ pub fn format_uuid(bytes: [u8; 16]) -> String {
     text
 }
 
-/// Identifies a file on this machine. A descriptor's number alone does not: it may name another file by now.
+/// Identifies a file on this machine. A descriptor's number does not, as it may have been reused for another file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileId {
     pub device: u64,

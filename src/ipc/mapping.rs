@@ -18,8 +18,8 @@ use crate::usm::UsmKind;
 
 /// A range of another process's memory. Cheap to clone; it is unmapped when the last clone is dropped.
 ///
-/// It gives no slices, even where the host can access it: the other process may write at any time. Reads and writes go
-/// through the pointer or a queue, and the processes have to synchronise with each other.
+/// It has no slices, even if the host can access it, as the other process may write at any time. Reads and writes go through
+/// the pointer or a queue, and the processes have to synchronise with each other.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     mapped: Arc<Owned<DriverMapping>>,
@@ -41,7 +41,7 @@ struct DriverMapping {
 /// Identifies an allocation of another process: that process's token, and the driver's id of the allocation there.
 type AllocationKey = ([u8; 16], u64);
 
-/// The current mappings of one allocation, in any context. The lock is held while the owner is asked and the driver maps
+/// The current mappings of one allocation, in any context. The lock is held while the owner is queried and the driver maps
 /// the memory, so that two threads neither map it twice in one context nor pass a descriptor of it to the driver
 /// concurrently.
 type Mappings = Arc<Mutex<Vec<Weak<Owned<DriverMapping>>>>>;
@@ -50,11 +50,11 @@ type Mappings = Arc<Mutex<Vec<Weak<Owned<DriverMapping>>>>>;
 static MAPPED: Local<Mutex<HashMap<AllocationKey, Mappings>>> = Local::new();
 
 impl IpcHandle {
-    /// Opens the memory on `device` in `context`. While a mapping of it lives there, the same mapping is returned.
+    /// Opens the memory on `device` in `context`. If a mapping of it exists in the context, that mapping is returned.
     ///
     /// # Errors
     /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Untrusted`],
-    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's answer.
+    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's result.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
         let boot = identity::boot_id()?;
         if self.boot != boot {
@@ -72,7 +72,7 @@ impl IpcHandle {
         }
         let mappings = mappings_of((self.entry.token, self.allocation_id));
         let mut mappings = mappings.lock();
-        // Also when a mapping exists: the owner may have freed the memory, and the handle may be forged.
+        // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let descriptor = descriptor::receive(self)?;
         let is_same =
             |it: &Arc<Owned<DriverMapping>>| it.context == *context && it.device == *device;
@@ -86,7 +86,7 @@ impl IpcHandle {
                 mapped
             }
         };
-        // The driver's size of the mapping counts, not the handle's.
+        // The range is checked against the driver's size of the mapping, not the handle's.
         if self.offset + self.size > mapped.size as u64 {
             let reason = "the memory that they open is smaller than they say";
             return Err(Error::Malformed {

@@ -1,7 +1,7 @@
 //! Memory between processes: an [`IpcHandle`] identifies a range of an allocation, is sent as bytes by any means, and is
 //! opened in another process of the machine as a [`Mapping`] of the same memory.
 //!
-//! Level Zero's own handle has 64 bytes, which are valid only together with a file descriptor, and tells neither the size
+//! Level Zero's own handle has 64 bytes, which are valid only together with a file descriptor, and contains neither the size
 //! nor the owner of the memory. The handle here has all of these, and passes the descriptor: with `pidfd_getfd`, and where
 //! the rules for `ptrace` forbid that, over a Unix socket of the exporting process to processes of the same user.
 //!
@@ -9,8 +9,8 @@
 //! tag if it may trace the exporting process, else that process verifies it. A changed or forged handle therefore cannot be
 //! opened. The size of a mapping is the driver's, and the handle is compared with it each time.
 //!
-//! The exporting process keeps the ownership. Once it frees the memory, handles to it cannot be opened any more. Existing
-//! mappings stay valid, as far as the driver keeps them, until the last one is closed.
+//! The exporting process still owns the memory. After it has freed the memory, handles to it cannot be opened any more.
+//! Existing mappings stay valid, if the driver supports that, until the last one is closed.
 //!
 //! ```
 //! # use zeusm::{Context, IpcHandle, Runtime, SharedMemory};

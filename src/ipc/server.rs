@@ -22,7 +22,7 @@ use crate::process::{Local, Mutex};
 
 /// The server's timeout for one connection, which blocks the others meanwhile.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
-/// The client's timeout for the answer of a busy process.
+/// The client's timeout for the reply of a busy process.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The delay between two attempts to accept while descriptors or memory are short.
@@ -54,8 +54,8 @@ fn address(token: [u8; 16]) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("zeusm-ipc-{token:032x}"))
 }
 
-/// Starts the server's thread unless it runs; it ends with the process. If that fails for a shortage of descriptors or
-/// threads, the next export tries again.
+/// Starts the server's thread unless it runs; it runs until the process exits. If the start fails for a shortage of
+/// descriptors or threads, the next export tries again.
 pub fn start(token: [u8; 16]) {
     let mut is_running = IS_RUNNING.get_or_default().lock();
     if !*is_running {
@@ -80,7 +80,7 @@ fn try_start(token: [u8; 16]) -> io::Result<()> {
         .map(drop)
 }
 
-/// Whether a server of one user answers a client of another.
+/// Whether a server of one user accepts a client of another.
 fn check_client(server: Uid, client: Uid) -> io::Result<()> {
     if client == server || client.is_root() {
         return Ok(());
@@ -97,7 +97,7 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
     let mut bytes = [0; IpcHandle::LENGTH];
     stream.read_exact(&mut bytes)?;
     let handle = IpcHandle::from_bytes(&bytes).ok();
-    // The table stays locked until the answer is sent: an export ends under the lock, so its descriptor stays open.
+    // The table stays locked until the reply is sent: exports are removed under the lock, so the descriptor stays open.
     let guard = export_table::lock();
     let table = guard.as_ref();
     let handle =

@@ -1,8 +1,8 @@
 //! Maps an address to the block that contains it, for every pool of the process.
 //!
-//! Level Zero knows a pool's chunks, and only the pool knows the blocks in them. Addresses are unique in the process,
-//! whatever their context or kind, so one table is enough. The thread that forks holds the table's lock during the fork:
-//! a child gets a consistent table, with the slabs of its parent's pools, and adds its own.
+//! Level Zero reports a pool's chunks; only the pool has the blocks in them. Addresses are unique in the process, whatever
+//! their context or kind, so one table is enough. The thread that forks holds the table's lock during the fork: a child gets
+//! a consistent table, with the slabs of its parent's pools, and adds its own.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,18 +14,18 @@ use crate::process::{RwLock, held_at_fork};
 
 struct Registered {
     end: usize,
-    /// Dead while the chunk is cached.
+    /// The weak reference is dead while the chunk is cached.
     slab: Weak<Slab>,
 }
 
 type Table = BTreeMap<usize, Registered>;
 
-/// No thread calls out of this module while it holds the lock.
+/// A thread that holds the lock does not call other modules.
 static REGISTERED: RwLock<Table> = RwLock::new(Table::new());
 
 held_at_fork!(REGISTERED: Table);
 
-/// What the pools know of an address.
+/// The result of a lookup of an address in the pools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The address belongs to no pool.
@@ -62,7 +62,7 @@ pub(super) fn register(slab: &Arc<Slab>) {
     REGISTERED.write().insert(base, registered);
 }
 
-/// Unregisters a chunk that goes back to its provider.
+/// Unregisters a chunk that is returned to its provider.
 pub(super) fn unregister(chunk: Chunk) {
     REGISTERED.write().remove(&chunk.base.addr().get());
 }

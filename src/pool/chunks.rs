@@ -18,7 +18,7 @@ use crate::process::Mutex;
 pub(super) struct ChunkAllocator<P> {
     provider: Arc<P>,
     options: Options,
-    /// The bytes that the provider has given or is being asked for.
+    /// The bytes that the provider has allocated, or that are being requested from it.
     reserved: AtomicUsize,
     limit: Arc<AtomicUsize>,
     shard_cache: ShardCache,
@@ -35,7 +35,7 @@ struct Cache {
     bytes: usize,
     /// The bytes of the chunks that are not in this cache: in use, or in the shard cache.
     outstanding: usize,
-    /// The most that `outstanding` has been.
+    /// The peak of `outstanding`.
     high_water: usize,
 }
 
@@ -43,7 +43,7 @@ struct Cache {
 #[derive(Debug)]
 pub(super) struct FreeChunk {
     pub(super) chunk: Chunk,
-    /// The slab that it was, if that held a single block: it is reused as it is.
+    /// The chunk's slab, if that has a single block: it is reused unchanged.
     pub(super) slab: Option<Arc<Slab>>,
 }
 
@@ -63,10 +63,10 @@ impl FreeChunk {
     }
 }
 
-/// A chunk to use.
+/// A chunk for a new slab or block.
 pub(super) struct AcquiredChunk {
     pub(super) free: FreeChunk,
-    /// Whether the provider was asked for it.
+    /// Whether the provider was called for it.
     pub(super) is_new: bool,
 }
 
@@ -104,7 +104,7 @@ impl<P: Provider> ChunkAllocator<P> {
         Some(self.limit.load(Ordering::Relaxed)).filter(|&limit| limit != usize::MAX)
     }
 
-    /// A chunk of at least `size` bytes, and not much more, for a thread of `shard`.
+    /// A chunk of at least `size` bytes and a limited slack, for a thread of `shard`.
     ///
     /// # Errors
     /// [`Error::PoolLimit`], or the provider's.
@@ -182,10 +182,10 @@ impl<P: Provider> ChunkAllocator<P> {
         self.return_to_provider(evicted);
     }
 
-    /// Must be called without a lock.
+    /// Must be called without holding a lock.
     fn return_to_provider(&self, evicted: impl IntoIterator<Item = FreeChunk>) {
         for FreeChunk { chunk, .. } in evicted {
-            // Before the provider can give the address out again.
+            // Unregistered before the provider can return the address again.
             address_map::unregister(chunk);
             // SAFETY: the chunk came from the provider; it is in neither cache, and not in use.
             unsafe { self.provider.free(chunk.base, chunk.size) };
@@ -218,7 +218,8 @@ impl<P: Provider> ChunkAllocator<P> {
             if excess > 0
                 && let Some(chunk) = cache.take(size, size, alignment)
             {
-                // Up to twice the size, which is better than returning a chunk and taking a new one.
+                // A chunk of up to twice the size is accepted, as that costs less than returning it and allocating a new
+                // one.
                 return Some(chunk);
             }
             let mut freed = 0;
@@ -282,7 +283,7 @@ impl Cache {
         self.evict_while(|cache, _| condition(cache))
     }
 
-    /// As [`evict`](Self::evict); the condition gets the size of the chunk that is next.
+    /// As [`evict`](Self::evict); the condition is called with the size of the next chunk.
     fn evict_while(&mut self, mut condition: impl FnMut(&Self, usize) -> bool) -> Vec<FreeChunk> {
         let mut evicted = Vec::new();
         while let Some((_, &key)) = self.by_age.first_key_value()

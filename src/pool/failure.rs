@@ -11,9 +11,9 @@ use crate::process::Mutex;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The bytes asked for.
+    /// The requested size in bytes.
     pub size: usize,
-    /// The alignment asked for, in bytes; 0 leaves it to the pool.
+    /// The requested alignment in bytes; 0 leaves it to the pool.
     pub alignment: usize,
     /// The bytes of blocks in use.
     pub used_bytes: usize,

@@ -1,4 +1,4 @@
-//! How a pool allocates and frees: from the thread's shard, else from the size class, else from the provider.
+//! Allocation and release of a pool's blocks: by the thread's shard, else the size class, else the provider.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) struct Inner<P: Provider> {
     has_slabs: bool,
 }
 
-/// A block, and whether the provider was called for it.
+/// A block, and whether the provider was called to allocate it.
 struct NewBlock {
     block: SlabBlock,
     is_miss: bool,
@@ -188,8 +188,8 @@ impl<P: Provider> Inner<P> {
         })
     }
 
-    /// Attempts an allocation up to three times: as it is, minimally after all free memory was returned to the provider,
-    /// and once more if the failure callback asks for it.
+    /// Attempts an allocation up to three times: first as usual, then with a minimal refill after all free memory was
+    /// returned to the provider, and once more if the failure callback requests a retry.
     fn with_retries(
         &self,
         size: usize,
@@ -235,7 +235,7 @@ impl<P: Provider> Inner<P> {
         }
     }
 
-    /// Frees blocks to their size class; slabs that are released by that become free chunks.
+    /// Returns blocks to their size class; slabs that this releases become free chunks.
     fn free_to_class(&self, class: usize, blocks: Vec<SlabBlock>) {
         for slab in self.classes[class].free(blocks) {
             self.chunks.release(FreeChunk::new(slab));

@@ -55,7 +55,7 @@ use crate::process::{Local, Owned};
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
 ///
-/// Dropping the last clone leaves live blocks as they are; the memory goes back to the provider with the last of them.
+/// Live blocks stay valid when the last clone is dropped; the memory is returned to the provider with the last block.
 ///
 /// In a fork's child the pool is a new, empty one over the same provider, with the same options and limit and without the
 /// failure callback. Blocks that the child inherited stay valid; their memory is not reused after they are dropped.
@@ -65,7 +65,7 @@ pub struct Pool<P: Provider>(Arc<Shared<P>>);
 struct Shared<P: Provider> {
     provider: Arc<P>,
     options: Options,
-    /// The most bytes that it may hold; `usize::MAX` for no limit.
+    /// The maximum number of bytes that it may hold; `usize::MAX` for no limit.
     limit: Arc<AtomicUsize>,
     /// One for each shard, a power of two.
     shard_handles: Local<Box<[Arc<ShardHandle<P>>]>>,
@@ -112,7 +112,7 @@ impl<P: Provider> Pool<P> {
     }
 
     /// As [`allocate`](Self::allocate) if this thread's shard has a free block of the size, else `None`. It never calls the
-    /// provider, for callers that first want to release a lock when an allocation may take longer.
+    /// provider: a caller can use it with a lock held, and release the lock before a slower allocation.
     #[must_use]
     pub fn allocate_cached(&self, size: usize, alignment: usize) -> Option<Block<P>> {
         check_alignment(alignment).ok()?;
@@ -163,8 +163,8 @@ impl<P: Provider> Pool<P> {
         }
     }
 
-    /// Returns free memory to the provider until at most `keep` bytes are held, as far as slabs without blocks in use allow
-    /// that. Returns the number of bytes that were returned.
+    /// Returns free memory to the provider until at most `keep` bytes are held. Slabs with blocks in use cannot be returned.
+    /// Returns the number of bytes that were returned.
     pub fn trim(&self, keep: usize) -> usize {
         self.inner().trim(keep)
     }
@@ -186,7 +186,7 @@ impl<P: Provider> Pool<P> {
 
     /// Sets the function that is called before an allocation fails. `Ok(true)` asks for another attempt, an error becomes
     /// the cause of the failure. The function may use the pool; an allocation that fails inside of it does not call it
-    /// again. A panic of it unwinds through the allocation.
+    /// again. A panic in it unwinds through the allocation.
     pub fn set_failure_callback(
         &self,
         callback: impl Fn(&Failure) -> Result<bool> + Send + Sync + 'static,
@@ -253,7 +253,7 @@ pub struct Block<P: Provider> {
 }
 
 impl<P: Provider> Block<P> {
-    /// Where the memory begins.
+    /// The address of the memory.
     #[must_use]
     pub fn address(&self) -> NonNull<c_void> {
         self.block

@@ -9,9 +9,10 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The most bytes that the pool may hold from its provider, in use or not; `None` leaves it to the provider.
+    /// The maximum number of bytes that the pool may hold from its provider, in use or not; `None` leaves it to the
+    /// provider.
     pub limit: Option<usize>,
-    /// The most bytes of free large chunks that are cached; the oldest beyond that go back to the provider.
+    /// The maximum number of bytes of free large chunks that are cached; the oldest beyond that go back to the provider.
     pub largest_cache: usize,
     /// How the pool grows.
     pub growth: Growth,
@@ -27,7 +28,7 @@ impl Default for Options {
     }
 }
 
-/// How much a pool takes from its provider when it runs out of blocks.
+/// The sizes of the chunks that a pool allocates from its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
     /// The size in bytes of a size class's first slab; more when it would hold fewer than four blocks.
@@ -36,8 +37,8 @@ pub struct Growth {
     pub largest_slab: usize,
     /// The next slab of a class has the sum of its slabs divided by this, within the two bounds.
     pub divisor: usize,
-    /// How much more than the peak of the bytes in use the pool may hold, in percent. Beyond that it returns free chunks
-    /// to the provider before it takes new ones.
+    /// The overhead that the pool may hold above the peak of the bytes in use, in percent. Above it, the pool returns free
+    /// chunks to the provider before it allocates new ones.
     pub overhead_percent: usize,
     /// The pool's total in bytes up to which the overhead is not limited.
     pub overhead_threshold: usize,
@@ -55,8 +56,8 @@ impl Default for Growth {
     }
 }
 
-/// The size from which each block has a slab of its own. A slab of few large blocks would be held by any one of them; a
-/// slab of one block can be reused or released as soon as that block is freed.
+/// The size from which each block has a slab of its own. A slab of few large blocks could not be released while any one of
+/// them is in use; a slab of one block can be reused or released as soon as that block is freed.
 const SINGLE_BLOCK_SLAB_FROM: usize = 256 << 10;
 
 impl Growth {

@@ -18,7 +18,7 @@ pub unsafe trait Provider: Send + Sync + 'static {
     /// [`SMALLEST_ALIGNMENT`](super::SMALLEST_ALIGNMENT)) or a power of two.
     ///
     /// # Errors
-    /// Any error. The pool then returns its free chunks, and calls once more.
+    /// Any error. The pool then returns its free chunks to the provider, and retries once.
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>>;
 
     /// Frees memory that [`allocate`](Self::allocate) returned. Failures are ignored, as a drop cannot report them.

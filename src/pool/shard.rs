@@ -1,5 +1,5 @@
-//! A shard: magazines with a few free blocks of each size class, for the threads that share the shard. Mostly that is one
-//! thread, so its lock is rarely contended.
+//! A shard: magazines with a few free blocks of each size class, for the threads that share the shard. In most cases that is
+//! one thread, so the lock is rarely contended.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,9 +8,9 @@ use super::sizes::{COUNT, SIZES};
 use super::slab::SlabBlock;
 use super::statistics::Counters;
 
-/// The most bytes in a magazine, if that is enough for one block.
+/// The maximum number of bytes in a magazine, if that is enough for one block.
 const MAGAZINE_BYTES: usize = 64 << 10;
-/// The most blocks in a magazine.
+/// The maximum number of blocks in a magazine.
 const MAGAZINE_BLOCKS: usize = 64;
 
 /// The state under a shard's lock.
@@ -32,7 +32,7 @@ impl Shard {
         let magazine = &mut self.magazines[class];
         magazine.push(block);
         let capacity = capacity(class);
-        // The newest blocks stay, as they are the likeliest to be in the processor's cache.
+        // The newest blocks stay, as they are the most likely to be in the processor's cache.
         (magazine.len() > capacity).then(|| magazine.drain(..=capacity / 2).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! The per-shard cache of large blocks: one slot for each shard, with the chunk that was freed last. Threads that
 //! allocate and free large blocks in turn then contend for no lock.
 //!
-//! A chunk here counts as outstanding. Before the provider is asked for more memory, all slots are drained.
+//! A chunk in this cache counts as outstanding. All slots are drained before the provider is called for more memory.
 
 use super::chunks::FreeChunk;
 use crate::process::Mutex;
@@ -27,7 +27,7 @@ impl ShardCache {
         }
     }
 
-    /// The most bytes that all slots hold together.
+    /// The maximum number of bytes in all slots together.
     pub(super) fn capacity(&self) -> usize {
         self.slot_limit * self.slots.len()
     }

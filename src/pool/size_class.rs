@@ -33,7 +33,7 @@ struct Entry {
     slab: Arc<Slab>,
     /// Blocks that were freed.
     free: Vec<u32>,
-    /// The first block that was never allocated; all blocks after it were not either.
+    /// The first block that was never allocated, as were none of the blocks after it.
     unused_from: u32,
 }
 
@@ -85,7 +85,7 @@ impl SizeClass {
         state.allocate(count)
     }
 
-    /// Frees blocks, and returns the slabs that are released by that.
+    /// Frees blocks, and returns the slabs that this releases.
     pub(super) fn free(&self, blocks: impl IntoIterator<Item = SlabBlock>) -> Vec<Arc<Slab>> {
         let mut state = self.0.lock();
         blocks
@@ -171,7 +171,7 @@ impl State {
         if self.empty.is_some() {
             return Some(self.remove(slot));
         }
-        // The slab is as new: its blocks are allocated in ascending order again.
+        // The slab is reset: its blocks are allocated in ascending order again.
         entry.free.clear();
         entry.unused_from = 0;
         self.empty = Some(slot);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::provider::Chunk;
 use crate::process::atomic::{AtomicU32, Ordering};
 
-/// What a slab holds.
+/// The kind of a slab's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlabKind {
     /// Blocks of a size class; `slot` is the slab's index in the class's list.

@@ -1,18 +1,18 @@
 //! A pool's statistics.
 //!
-//! Each shard has counters under its own lock. Only the peak needs a sum over the shards: a shard adds its part to the sum
-//! when that has changed by more than [`UNPUBLISHED`] bytes, and whenever the statistics are read.
+//! Each shard has counters under its own lock. Only the peak needs a sum over the shards: a shard publishes its part to the
+//! sum when the part has changed by more than [`UNPUBLISHED`] bytes, and when the statistics are read.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::process::Mutex;
 
-/// The most bytes by which a shard's part of the sum may lag behind.
+/// The maximum number of bytes by which a shard's part of the sum may lag behind.
 pub(super) const UNPUBLISHED: i64 = 1 << 20;
 
-/// A pool's statistics. All but the peak are exact whenever no allocation is in progress. The peak is exact as long as one
-/// thread allocates, and within 1 MiB for every further one.
+/// A pool's statistics. All but the peak are exact whenever no allocation is in progress. The peak is exact if one thread
+/// allocates; each further thread adds an error of at most 1 MiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -34,7 +34,7 @@ pub struct Statistics {
     pub allocations: u64,
     /// Bytes of all allocations so far, rounded up to the blocks' sizes.
     pub allocated_bytes: u64,
-    /// Allocations that were served without a call of the provider.
+    /// Allocations that needed no call of the provider.
     pub hits: u64,
     /// Allocations that needed a call of the provider.
     pub misses: u64,
@@ -56,7 +56,7 @@ pub struct Report {
     pub allocations: u64,
     /// Bytes of all these allocations.
     pub allocated_bytes: u64,
-    /// Allocations that were served without a call of the provider.
+    /// Allocations that needed no call of the provider.
     pub hits: u64,
     /// Allocations that needed a call of the provider.
     pub misses: u64,
@@ -182,7 +182,7 @@ impl Sum {
     }
 }
 
-/// Adds the shards' counters up.
+/// Sums the shards' counters.
 pub(super) fn total<'a>(shards: impl Iterator<Item = &'a Counters>) -> Statistics {
     let mut sum = Counters::default();
     for shard in shards {

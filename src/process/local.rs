@@ -34,7 +34,7 @@ impl<T> Owned<T> {
         }
     }
 
-    /// Whether a parent of this process made it.
+    /// Whether the value was made by a parent process.
     #[must_use]
     pub fn is_inherited(&self) -> bool {
         self.made_by != generation()

@@ -1,5 +1,5 @@
-//! Locks without global state: a new lock works in a fork's child, whatever other threads of the parent did at the fork.
-//! (Locks that queue waiting threads in a table of the process would share that table with inherited locks.)
+//! Locks without global state: a new lock works in a fork's child, independently of the state of other threads of the parent
+//! at the fork. (Locks that queue waiting threads in a process-wide table would share that table with inherited locks.)
 //!
 //! They ignore poisoning: the values they protect are consistent wherever a panic can occur.
 
@@ -19,7 +19,7 @@ impl<T> Mutex<T> {
         Self(sync::Mutex::new(value))
     }
 
-    /// Locks it, once no other thread has it locked.
+    /// Locks it; waits while another thread has it locked.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,7 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while `condition` holds, at most for `timeout`.
+    /// Waits until `condition` is false or the timeout has expired.
     pub fn wait_while<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

@@ -1,4 +1,4 @@
-//! State that belongs to one process: a fork's child does not touch its parent's state, and makes its own.
+//! State that belongs to one process: a fork's child does not use its parent's state, and initialises its own.
 //!
 //! A child has a copy of its parent's memory, and only the thread that forked. Locks that other threads held stay locked,
 //! their work does not complete, and a driver's handles may be valid in the parent only. A [`Local`] therefore returns only
@@ -58,8 +58,8 @@ macro_rules! at_fork {
 }
 pub(crate) use at_fork;
 
-/// Has the thread that forks hold a static [`RwLock`] during the fork, so that a child gets it unlocked, and the guarded value
-/// in a consistent state. A thread that holds the lock must not call out of the module.
+/// Acquires a static [`RwLock`] before a fork and releases it after the fork, so that in the child it is unlocked and the
+/// guarded value is consistent. A thread that holds the lock must not call other modules.
 macro_rules! held_at_fork {
     ($lock:ident: $guarded:ty) => {
         ::std::thread_local! {

@@ -13,13 +13,13 @@ impl RawQueue {
     /// Prefetches shared memory to the device; a hint, in order with the queue's operations.
     ///
     /// # Errors
-    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
+    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's result.
     ///
     /// # Safety
     /// The range must be USM of this context and valid until the event is complete.
     pub unsafe fn prefetch_raw(&self, pointer: *const c_void, size: usize) -> Result<Event> {
         self.hint("prefetch", pointer, size, |list| {
-            // SAFETY: the caller vouches for the range; `hint` passes a valid list.
+            // SAFETY: the caller guarantees the validity of the range; `hint` passes a valid list.
             unsafe {
                 call!(
                     self.library(),
@@ -32,7 +32,7 @@ impl RawQueue {
     /// Advises the driver how memory will be used; a hint, in order with the queue's operations.
     ///
     /// # Errors
-    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's answer.
+    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's result.
     ///
     /// # Safety
     /// As for [`prefetch_raw`](Self::prefetch_raw).
@@ -43,7 +43,7 @@ impl RawQueue {
         advice: sys::ze_memory_advice_t,
     ) -> Result<Event> {
         self.hint("advice", pointer, size, |list| {
-            // SAFETY: the caller vouches for the range; `hint` passes a valid list, and the device is alive.
+            // SAFETY: the caller guarantees the validity of the range; `hint` passes a valid list, and the device is alive.
             unsafe {
                 call!(
                     self.library(),

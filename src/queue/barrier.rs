@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {
-    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, which
-    /// may belong to any queue. Returns an event that completes after the wait list and all operations before.
+    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, which may
+    /// belong to any queue. Returns an event that completes after the wait list and all earlier operations.
     ///
     /// The device waits for events of this queue's context. A host task waits for events of other contexts.
     ///
@@ -16,17 +16,15 @@ impl RawQueue {
     /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
     /// # let device = Runtime::get()?.default_device()?;
     /// # let context = Context::new(device.driver())?;
-    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?);
-    /// let memory = DeviceMemory::new(&context, &device, 64)?;
-    /// let filled = first.fill_async(memory, 3)?;
-    /// second.barrier(&[filled.event().clone()])?;
-    /// // Operations that `second` executes from now on start after the fill.
+    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?); let memory =
+    /// DeviceMemory::new(&context, &device, 64)?; let filled = first.fill_async(memory, 3)?;
+    /// second.barrier(&[filled.event().clone()])?; // Later operations of `second` start after the fill.
     /// # second.wait()?;
     /// # Ok::<(), zeusm::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
         let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list
             .iter()
@@ -52,17 +50,17 @@ impl RawQueue {
     /// the signal.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     ///
     /// # Safety
     /// `event` must be an event of this queue's context without a pending signal or wait, and stay valid until the returned
     /// event is complete ([`retain`](Self::retain) can hold its owner).
     pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Event> {
-        // SAFETY: the caller vouches for the event.
+        // SAFETY: the caller guarantees the validity of the event.
         unsafe { call!(self.library(), zeEventHostReset(event)) }?;
         self.submit(&[], |list, signal, count, waits| {
-            // SAFETY: the caller vouches for `event`, and `submit` passes valid handles. The second barrier waits for the
-            // first, as for all operations before it in the list.
+            // SAFETY: the caller guarantees the validity of `event`, and `submit` passes valid handles. The second barrier
+            // waits for the first, as for all operations before it in the list.
             unsafe {
                 call!(
                     self.library(),

@@ -11,7 +11,7 @@ use crate::usm::{Kind, Memory, UsmKind};
 
 /// An in-order queue of copies and fills. Cheap to clone; any thread may use it.
 ///
-/// Memory has to be of the queue's context, and on its device or a peer that it can access. It dereferences to a
+/// Memory has to belong to the queue's context, and to its device or a peer device that it can access. It dereferences to a
 /// [`RawQueue`], whose functions with pointers are unsafe.
 ///
 /// Dropping the last clone waits for the operations in flight.
@@ -22,8 +22,7 @@ impl Queue {
     /// Makes a queue on the first of the device's command queue groups that supports compute and copy.
     ///
     /// # Errors
-    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's
-    /// answer.
+    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
         RawQueue::new(context, device).map(Self)
     }
@@ -32,7 +31,7 @@ impl Queue {
     ///
     /// # Errors
     /// [`Error::Length`] for different lengths, and [`Error::OtherContext`] and [`Error::NoPeerAccess`] for memory that the
-    /// queue's device cannot access; nothing has been copied then. [`Error::Operation`] with Level Zero's answer.
+    /// queue's device cannot access; nothing has been copied then. [`Error::Operation`] with Level Zero's result.
     pub fn copy<D: Kind, S: Kind>(
         &self,
         destination: &mut Memory<D>,
@@ -223,7 +222,7 @@ fn same_length(operation: &'static str, source_size: usize, destination_size: us
     }
 }
 
-/// Whether a device can access memory of this kind, which is on the same device or on another one.
+/// Whether a device can access memory of this kind, given whether that is on the same device.
 fn is_accessible(
     kind: UsmKind,
     on_same_device: bool,

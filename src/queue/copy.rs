@@ -14,9 +14,9 @@ use crate::event::Event;
 pub struct Rows<P> {
     /// The first byte of the first row.
     pub first: P,
-    /// Bytes from row to row.
+    /// The pitch of the rows in bytes.
     pub pitch: usize,
-    /// Bytes from slice to slice.
+    /// The pitch of the slices in bytes.
     pub slice_pitch: usize,
 }
 
@@ -35,7 +35,7 @@ impl RawQueue {
     /// Submits a copy; `None` when it is complete already.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer.
+    /// [`Error::Operation`] with Level Zero's result.
     ///
     /// # Safety
     /// Both ranges must be USM of this context or host memory, and be valid and without conflicting accesses until the event
@@ -50,7 +50,7 @@ impl RawQueue {
         self.run("copy", size, completion, |list, signal, count, waits| {
             not_null(destination)?;
             not_null(source)?;
-            // SAFETY: the caller vouches for both ranges, and `run` passes valid handles.
+            // SAFETY: the caller guarantees the validity of both ranges, and `run` passes valid handles.
             unsafe {
                 call!(
                     self.library(),
@@ -71,7 +71,7 @@ impl RawQueue {
     /// Submits a copy of `slices` times `rows` rows of `width` bytes; `None` when it is complete already.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer; `ZE_RESULT_ERROR_INVALID_SIZE` for sizes beyond 32 bits.
+    /// [`Error::Operation`] with Level Zero's result; `ZE_RESULT_ERROR_INVALID_SIZE` for sizes beyond 32 bits.
     ///
     /// # Safety
     /// As for [`copy_raw`](Self::copy_raw), of the rows; they must not overlap.
@@ -97,7 +97,8 @@ impl RawQueue {
                 not_null(destination.first)?;
                 not_null(source.first)?;
                 let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
-                // SAFETY: the caller vouches for the rows, `run` passes valid handles, and the region outlives the call.
+                // SAFETY: the caller guarantees the validity of the rows, `run` passes valid handles, and the region
+                // outlives the call.
                 unsafe {
                     call!(
                         self.library(),
@@ -124,7 +125,7 @@ impl RawQueue {
     /// Submits a fill with a byte; `None` when it is complete already.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer.
+    /// [`Error::Operation`] with Level Zero's result.
     ///
     /// # Safety
     /// As for [`copy_raw`](Self::copy_raw), of the one range.
@@ -138,7 +139,8 @@ impl RawQueue {
         let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
         self.run("fill", size, completion, |list, signal, count, waits| {
             not_null(destination)?;
-            // SAFETY: the caller vouches for the range, `run` passes valid handles, and the pattern is static.
+            // SAFETY: the caller guarantees the validity of the range, `run` passes valid handles, and the pattern is
+            // static.
             unsafe {
                 call!(
                     self.library(),
@@ -158,7 +160,7 @@ impl RawQueue {
     }
 }
 
-/// Refuses a null pointer, which some drivers dereference.
+/// Returns an error for a null pointer, which some drivers dereference.
 pub(super) fn not_null(pointer: *const c_void) -> Result<()> {
     if pointer.is_null() {
         return Err(Error::NullPointer);

@@ -11,8 +11,8 @@ use crate::process::Mutex;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// The thread for a queue's host tasks, started with the first one. The queue is in-order, so running its tasks one after
-/// the other delays nothing.
+/// The thread for a queue's host tasks, started with the first one. The queue is in-order, so executing its tasks
+/// sequentially causes no delay.
 #[derive(Default)]
 pub(super) struct Worker(Mutex<Option<mpsc::Sender<Task>>>);
 
@@ -24,7 +24,7 @@ impl RawQueue {
     /// returned. The task must not own the queue, whose drop waits for its tasks.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's answer.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     pub fn host_task(&self, task: impl FnOnce() + Send + 'static) -> Result<Event> {
         let list = self.list()?;
         let event = list.events.take()?;
@@ -38,7 +38,7 @@ impl RawQueue {
 }
 
 impl Worker {
-    /// Sends the task to the thread; runs it here when no thread can be started.
+    /// Sends the task to the thread; runs it on the calling thread when no thread can be started.
     fn run(&self, task: Task) {
         let mut tasks = self.0.lock();
         if tasks.is_none() {
@@ -60,7 +60,7 @@ impl Worker {
 /// Runs the tasks until the queue is dropped.
 fn run_all(tasks: &mpsc::Receiver<Task>) {
     for task in tasks {
-        // The panic hook has reported a panic, which must not end the thread.
+        // The panic hook has reported a panic, which must not terminate the thread.
         let _ = panic::catch_unwind(AssertUnwindSafe(task));
     }
 }

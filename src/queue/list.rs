@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::event::{Event, EventPool};
 use crate::process::{Condvar, Mutex};
 
-/// The timeout of a thread that waits until another one has reclaimed.
+/// The timeout of the wait for another thread that is reclaiming.
 const RECLAIM_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// `zeCommandListHostSynchronize`, which specification 1.6 introduced.
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) last: Option<Event>,
     /// The number of the operation in flight that signals no event.
     pub(super) unsignalled: Option<u64>,
-    /// The number of operations so far that signalled no event.
+    /// The number of operations so far that signal no event.
     unsignalled_count: u64,
     /// The retained operands of operations in flight, oldest first.
     pub(super) in_flight: VecDeque<(Event, Box<dyn Any + Send>)>,
@@ -98,14 +98,13 @@ impl List {
         })
     }
 
-    /// Waits for the list, or else for the event, after a wait has failed; `false` when neither can be waited for, as on a
-    /// lost device.
+    /// After a failed wait, waits for the list, or else for the event; `false` when both waits fail, as on a lost device.
     fn wait_after_failure(&self, event: &Event) -> bool {
         matches!(self.synchronize(Duration::MAX), Ok(true)) || event.drain()
     }
 
-    /// Waits for all appended operations, at most for `timeout`; whether they are complete. Also `false` when the driver
-    /// lacks the function.
+    /// Waits until all appended operations are complete or the timeout has expired; returns whether they are complete.
+    /// Returns `false` if the driver lacks the function.
     pub(super) fn synchronize(&self, timeout: Duration) -> Result<bool> {
         let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let Some(synchronize) = self.synchronize else {
@@ -120,7 +119,7 @@ impl List {
         }
     }
 
-    /// Appends the signal of an event behind an operation that signals none.
+    /// Appends the signal of an event after an operation that signals none.
     pub(super) fn signal_end(&self, state: &mut State) -> Result<()> {
         if state.unsignalled.is_none() {
             return Ok(());
@@ -138,17 +137,16 @@ impl List {
         Ok(())
     }
 
-    /// Whether no operands are retained, nor being dropped.
+    /// Whether no operands are retained or being dropped.
     pub(super) fn is_reclaimed(&self) -> bool {
-        // In this order: a thread becomes the reclaimer before it takes operands out of the list.
+        // The order of the checks matters: a thread becomes the reclaimer before it takes operands out of the list.
         self.state.lock().in_flight.is_empty() && self.reclaimer.lock().is_none()
     }
 
-    /// Drops the operands of complete operations. Operands that another thread is dropping are gone when this returns,
-    /// unless that takes longer than the timeout.
+    /// Drops the operands of complete operations. If another thread is dropping operands, this waits for it, with a timeout.
     pub(super) fn reclaim(&self) {
         let here = thread::current().id();
-        // With a timeout, as a drop may run arbitrary code, another call of this function included.
+        // The wait has a timeout, as a drop may run arbitrary code, which may call this function.
         let mut reclaimer = self.reclaimer.lock();
         if *reclaimer != Some(here) {
             reclaimer = self
@@ -166,7 +164,7 @@ impl List {
     }
 }
 
-/// Resets the reclaimer when dropped, also by a panic.
+/// Resets the reclaimer when dropped, also during a panic.
 struct Reclaiming<'a>(&'a List);
 
 impl Drop for Reclaiming<'_> {
@@ -177,7 +175,7 @@ impl Drop for Reclaiming<'_> {
 }
 
 impl State {
-    /// Whether nothing is in flight.
+    /// Whether no operation is in flight.
     pub(super) fn is_idle(&mut self) -> bool {
         if self
             .last
@@ -213,8 +211,8 @@ impl Drop for List {
         let State {
             last, in_flight, ..
         } = mem::take(self.state.get_mut());
-        // Failures are reported to threads that wait for the events. This only waits until no work is in flight, and stops
-        // at a lost device, which runs no work and answers slowly.
+        // Failures are reported to threads that wait for the events. This only waits until no operation is in flight, and
+        // stops for a lost device, which executes no operations and responds slowly.
         let mut events = in_flight.iter().map(|(event, _)| event).chain(&last);
         let _ = events.all(|event| event.finish().is_ok() || self.wait_after_failure(event));
         // SAFETY: nothing is in flight, and this was the last owner.

@@ -1,7 +1,8 @@
 //! An ordered queue of copies and fills over one immediate command list.
 //!
 //! [`RawQueue`] takes pointers, which it does not check. [`Queue`] on top of it takes typed memory, and checks its context
-//! and device. Operations in flight belong to the process that submitted them: in a fork's child, a queue is empty.
+//! and device. Operations in flight belong to the process that submitted them: in a fork's child, an inherited queue is
+//! empty.
 
 mod advise;
 mod barrier;
@@ -49,8 +50,7 @@ impl RawQueue {
     /// Makes a queue on the first of the device's command queue groups that supports compute and copy.
     ///
     /// # Errors
-    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's
-    /// answer.
+    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
         if context.driver().handle() != device.driver().handle() {
             return Err(Error::OtherDriver {
@@ -78,11 +78,11 @@ impl RawQueue {
         &self.0.device
     }
 
-    /// Waits for an operation of this queue, and describes it in the error. The device does not access the operands any
-    /// more when this returns, also with an error.
+    /// Waits for an operation of this queue; the error describes the operation. The device does not access the operands any
+    /// more when this returns, also in case of an error.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer.
+    /// [`Error::Operation`] with Level Zero's result.
     pub fn finish(&self, event: &Event, operation: &'static str, size: usize) -> Result<()> {
         self.drain(event)
             .map_err(|cause| self.failed(operation, size, cause))

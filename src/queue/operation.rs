@@ -9,8 +9,8 @@ use crate::event::Event;
 
 /// A submitted operation, which owns its operands until it is complete.
 ///
-/// [`wait`](Self::wait) returns the operands. After a drop the operation runs on, and the queue retains the operands until it
-/// is complete.
+/// [`wait`](Self::wait) returns the operands. Dropping it does not cancel the operation: the queue retains the operands
+/// until the operation is complete.
 ///
 /// ```
 /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
@@ -67,7 +67,7 @@ impl<T: Send + 'static> Operation<T> {
         }
     }
 
-    /// Waits for at most `timeout`; returns the operands when it is complete, else the operation itself.
+    /// Waits with a timeout; returns the operands if it is complete, else the operation itself.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) when the device is lost; the queue then retains the operands.
@@ -88,7 +88,7 @@ impl<T: Send + 'static> Drop for Operation<T> {
     }
 }
 
-/// Without the operands, which the device may be writing.
+/// Does not show the operands, as the device may be writing to them.
 impl<T: Send + 'static> fmt::Debug for Operation<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

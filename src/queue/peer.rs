@@ -20,7 +20,7 @@ impl RawQueue {
     /// submitted to either queue before. The copy is direct where Level Zero supports that, else staged through the host.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer.
+    /// [`Error::Operation`] with Level Zero's result.
     ///
     /// # Safety
     /// Both ranges must stay valid until this returns, `source` USM of the context of `from`, `destination` of this
@@ -36,10 +36,10 @@ impl RawQueue {
             return Ok(());
         }
         from.wait()?;
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         match unsafe { self.peer_copy_async_raw(destination, from, source, size) }? {
             Some(event) => self.finish(&event, "copy", size),
-            // SAFETY: the caller vouches for the ranges.
+            // SAFETY: the caller guarantees the validity of the ranges.
             None => unsafe { self.staged_copy_raw(destination, from, source, size) },
         }
     }
@@ -48,7 +48,7 @@ impl RawQueue {
     /// `from`. `None` when a [staged copy](Self::staged_copy_raw) is needed, or when there are no bytes.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer, unless that means that such copies are not supported.
+    /// [`Error::Operation`] with Level Zero's result, unless that means that such copies are not supported.
     ///
     /// # Safety
     /// As for [`peer_copy_raw`](Self::peer_copy_raw), until the event is complete.
@@ -62,7 +62,7 @@ impl RawQueue {
         if !if_supported(self.can_access(from))? {
             return Ok(None);
         }
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         if_supported(unsafe {
             if self.context() == from.context() {
                 self.copy_raw(destination, source, size, Completion::Event)
@@ -72,11 +72,11 @@ impl RawQueue {
         })
     }
 
-    /// Copies through a staging chunk in host memory of this queue's context, and waits. In the context of `from` it is
-    /// ordinary host memory, which Level Zero's copies support.
+    /// Copies through a staging chunk in host memory of this queue's context, and waits. For the context of `from` the chunk
+    /// is ordinary host memory, which Level Zero's copies support.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's answer, or the error of the chunk's allocation.
+    /// [`Error::Operation`] with Level Zero's result, or the error of the chunk's allocation.
     ///
     /// # Safety
     /// As for [`peer_copy_raw`](Self::peer_copy_raw).
@@ -92,8 +92,8 @@ impl RawQueue {
         let staging = allocation.as_ptr();
         for offset in (0..size).step_by(STAGING_CHUNK) {
             let length = STAGING_CHUNK.min(size - offset);
-            // Wrapping offsets, as device memory is no allocated object in Rust's sense.
-            // SAFETY: the caller vouches for both ranges, and the chunk lives until this returns.
+            // Wrapping offsets, as device memory is no allocated object in Rust's sense. SAFETY: the caller guarantees the
+            // validity of both ranges, and the chunk lives until this returns.
             unsafe {
                 from.copy_and_wait(staging, source.wrapping_byte_add(offset), length)?;
                 self.copy_and_wait(destination.wrapping_byte_add(offset), staging, length)?;
@@ -126,7 +126,7 @@ impl RawQueue {
             |list, signal, count, waits| {
                 not_null(destination)?;
                 not_null(source)?;
-                // SAFETY: the caller vouches for both ranges, and `run` passes valid handles.
+                // SAFETY: the caller guarantees the validity of both ranges, and `run` passes valid handles.
                 unsafe {
                     call!(
                         self.library(),
@@ -152,7 +152,7 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for both ranges.
+        // SAFETY: the caller guarantees the validity of both ranges.
         match unsafe { self.copy_raw(destination, source, size, Completion::Event) }? {
             Some(event) => self.finish(&event, "copy", size),
             None => Ok(()),

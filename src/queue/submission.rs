@@ -12,20 +12,21 @@ use super::list::List;
 use crate::error::{Error, Result};
 use crate::event::Event;
 
-/// The timeout of a spin wait: a GPU needs about ten microseconds for a small operation.
+/// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
 const SPIN_TIMEOUT: Duration = Duration::from_micros(20);
 
 /// When a submission returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// At once, with the event that completes with the operation.
+    /// Immediately, with the event that completes with the operation.
     Event,
-    /// After a spin wait for the completion, which is short for small operations. With an event when the spin wait timed
-    /// out, or when other operations are in flight.
+    /// After a spin wait for the completion, which is fast for small operations. An event is returned if the spin wait times
+    /// out, or if other operations are in flight.
     SpinWait,
 }
 
-/// Appends an operation to a command list: with the event that it signals, and the length and the events of its wait list.
+/// A function that appends an operation to a command list, given the event to signal and the length and the events of the
+/// wait list.
 pub(super) trait Append:
     FnOnce(
     sys::ze_command_list_handle_t,
@@ -47,8 +48,8 @@ impl<F> Append for F where
 }
 
 impl RawQueue {
-    /// Submits an operation of `size` bytes; `None` when it is complete already, as there are no bytes or the spin wait saw
-    /// the completion.
+    /// Submits an operation of `size` bytes; `None` when it is complete already: it has no bytes, or it completed within the
+    /// spin wait.
     pub(super) fn run(
         &self,
         operation: &'static str,
@@ -66,9 +67,9 @@ impl RawQueue {
         .map_err(|cause| self.failed(operation, size, cause))
     }
 
-    /// Submits an operation without an event and spins for its completion, without the lock. An operation that waits for
-    /// no other one needs no event, as it is complete when the list is. If an event is needed after all, a later submission
-    /// or the end of the spin wait appends it.
+    /// Submits an operation without an event and spins for its completion, without the lock. An operation without
+    /// dependencies needs no event, as it is complete when the list is. If an event becomes necessary, a later submission or
+    /// the end of the spin wait appends its signal.
     fn spin(&self, append: impl Append) -> Result<Option<Event>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
@@ -89,15 +90,15 @@ impl RawQueue {
                     .take_if(|unsignalled| *unsignalled == number);
                 return Ok(None);
             }
-            // A later submission has appended an event behind this operation.
+            // A later submission has appended the signal of an event after this operation.
             Ok(false) if state.unsignalled != Some(number) => return Ok(state.last.clone()),
             Ok(false) => list.signal_end(&mut state).map(|()| state.last.clone()),
             Err(error) => Err(error),
         };
         drop(state);
         answer.inspect_err(|_| {
-            // The operands are the caller's again after an error, so the operation must not be in flight any more. A second
-            // error means that the device is lost, and its work with it.
+            // After an error the caller owns the operands again, so the operation must not be in flight any more. A second
+            // error means that the device is lost and executes no operations.
             let _ = list.synchronize(Duration::MAX);
             let mut state = list.state.lock();
             state
@@ -145,15 +146,15 @@ impl RawQueue {
         Ok(event)
     }
 
-    /// A complete event, for operations on no bytes.
+    /// A complete event, for operations without bytes.
     pub(super) fn complete_event(&self) -> Result<Event> {
         let event = self.list()?.events.take()?;
         event.signal()?;
         Ok(event)
     }
 
-    /// Retains `operands` until `event` is complete. A later call drops them, [`reclaim`](Self::reclaim) for instance, or the
-    /// queue's drop.
+    /// Retains `operands` until `event` is complete. A later call, such as [`reclaim`](Self::reclaim), or the queue's drop
+    /// drops them.
     pub fn retain(&self, event: &Event, operands: impl Any + Send) {
         if matches!(event.is_complete(), Ok(true)) {
             return;
@@ -171,20 +172,19 @@ impl RawQueue {
         drop(complete);
     }
 
-    /// Drops the operands of complete operations. Operands that another thread is dropping are gone when this returns,
-    /// unless that takes long.
+    /// Drops the operands of complete operations. If another thread is dropping operands, this waits for it, with a timeout.
     pub fn reclaim(&self) {
         self.0.list.get().into_iter().for_each(List::reclaim);
     }
 
-    /// Whether no operation is in flight. `false` also while another thread is submitting, for which this does not wait.
+    /// Whether no operation is in flight. It does not block: while another thread is submitting, it returns `false`.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let state = |list: &List| list.state.try_lock().is_some_and(|mut it| it.is_idle());
         self.0.list.get().is_none_or(state)
     }
 
-    /// Whether no operands are retained, nor being dropped.
+    /// Whether no operands are retained or being dropped.
     #[must_use]
     pub fn is_reclaimed(&self) -> bool {
         self.0.list.get().is_none_or(List::is_reclaimed)

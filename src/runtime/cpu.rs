@@ -1,4 +1,4 @@
-//! Loads the CPU runtime, whose library is beside the code that uses it.
+//! Loads the CPU runtime, whose library is installed next to the code that uses it.
 
 use std::env;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use crate::shared_library;
 /// The environment variable that overrides the path of the CPU runtime's library.
 pub const CPU_LIBRARY_VARIABLE: &str = "ZEUSM_CPU_LIBRARY";
 
-/// The path below the folder of the Python extension, and of a program that is installed in the same way.
+/// The path relative to the directory of the Python extension, or of a program that is installed in the same way.
 const PACKAGED: &str = "lib/libze_loader.so.1";
-/// Cargo's file name, beside a program or its tests.
+/// Cargo's file name, next to a program or its tests.
 const BUILT: &str = "libzeusm_cpu.so";
 
 /// Opens the CPU runtime.

@@ -1,6 +1,6 @@
 //! Detects a usable Intel GPU without loading the system's Level Zero loader.
 //!
-//! Once that loader is in the process, its SONAME is taken, and the CPU runtime cannot replace it for a SYCL runtime. The
+//! Once that loader is in the process, its SONAME is in use, and the CPU runtime cannot replace it for a SYCL runtime. The
 //! detection therefore looks for device nodes, and probes the driver directly.
 
 use std::fs::{self, OpenOptions};
@@ -69,7 +69,7 @@ impl Machine {
         };
         match self.probe_driver(&nodes) {
             Ok(()) => Finding::Usable(node.clone()),
-            // WSL has one node for GPUs of any vendor; only Intel's driver can tell that there is one of Intel.
+            // WSL has one node for GPUs of any vendor; only Intel's driver can report whether there is an Intel GPU.
             Err(_) if node.ends_with(WSL_NODE) => Finding::None,
             Err(why) => Finding::Unusable(why),
         }
@@ -95,8 +95,8 @@ impl Machine {
         nodes
     }
 
-    /// Queries the driver's devices in a child process, without a loader. A success, and the end of the child by the driver,
-    /// are cached.
+    /// Queries the driver's devices in a child process, without a loader. A success, and the termination of the child by the
+    /// driver, are cached.
     fn probe_driver(&self, nodes: &[PathBuf]) -> Result<(), String> {
         let cache = match &self.probe_cache {
             Some(file) => ProbeCache::at(file.clone(), nodes),

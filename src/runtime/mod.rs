@@ -64,7 +64,7 @@ const LOADER: &CStr = c"libze_loader.so.1";
 
 /// The runtime of the process and its children, once it is selected.
 static SERVING: OnceRef<'static, Runtime> = OnceRef::new();
-/// Locked during the selection. It is process-local, so that a fork's child does not inherit it locked.
+/// Locked during the selection. It is process-local, so that a fork's child cannot inherit it locked.
 static CHOOSING: Local<Mutex<()>> = Local::new();
 
 impl Runtime {
@@ -81,7 +81,7 @@ impl Runtime {
         SERVING.get_or_try_init(|| Self::open(&Choice::from_environment()?))
     }
 
-    /// Chooses the runtime, in place of the environment variable.
+    /// Chooses the runtime; overrides the environment variable.
     ///
     /// # Errors
     /// [`Error::AlreadyServing`] once a runtime is in use; else as [`get`](Self::get).
@@ -121,7 +121,7 @@ impl Runtime {
     fn automatic() -> Result<Self> {
         let mut warning = None;
         if shared_library::is_loaded(LOADER) {
-            // A SYCL runtime may already use this loader, and its contexts are to be shared.
+            // A SYCL runtime may already use this loader, and zeusm must be able to share its contexts.
             match Self::start(sys::load()?, RuntimeKind::System, "it was already loaded") {
                 Ok(runtime) => return Ok(runtime),
                 Err(error) => {
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_child_selects_although_its_parent_was_selecting() {
         let _choosing = CHOOSING.get_or_default().lock();
-        // There may be no library for these tests; the call only has to return.
+        // The library may be missing in these tests; the call only has to return.
         in_child(|| drop(Runtime::get()));
     }
 }

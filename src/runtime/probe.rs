@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 /// The timeout of a probe.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The most bytes that are kept of a child's output, as a driver with tracing writes without end.
+/// The maximum number of bytes that are stored of a child's output, as a driver with tracing may write without limit.
 const MAX_OUTPUT: usize = 1 << 16;
 /// The first character of result lines; other lines are the driver's own output.
 const RESULT_MARK: char = '\u{1}';
-/// The most characters of the driver's output in a message.
+/// The maximum number of characters of the driver's output in a message.
 const MAX_QUOTED: usize = 300;
 
 /// The report of a child.
@@ -31,7 +31,7 @@ pub(super) struct Report {
 pub(super) enum Failure {
     /// It exited; the signal, if known.
     Exited(String),
-    /// It did not exit in time.
+    /// It did not exit before the timeout.
     TimedOut,
 }
 
@@ -42,14 +42,14 @@ impl Output {
     /// Writes a result as one line.
     pub(super) fn write(&mut self, result: &str) {
         let line = result.replace('\n', " ");
-        // A failure is ignored: the reader is gone then.
+        // A failure is ignored, as it means that the reader has exited.
         let _ = self
             .0
             .write_all(format!("\n{RESULT_MARK}{line}\n").as_bytes());
     }
 }
 
-/// The last result of every child that completes.
+/// The last result of each child that completes.
 const DONE: &str = "done";
 
 /// Runs `probe` in a child of this process.
@@ -83,7 +83,7 @@ pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
     }
 }
 
-/// Lets the child crash without side effects: no signal handlers of the parent, no core file, no output on the terminal.
+/// Prevents side effects of a crash of the child: no signal handlers of the parent, no core file, no output on the terminal.
 fn prepare_for_crashes(output: &io::PipeWriter) {
     let signals = [
         libc::SIGABRT,
@@ -109,7 +109,7 @@ fn prepare_for_crashes(output: &io::PipeWriter) {
     }
 }
 
-/// The child's output, and whether it ended in time.
+/// The child's output, and whether it exited before the timeout.
 fn read(mut reader: PipeReader) -> (String, bool) {
     let end = Instant::now() + TIMEOUT;
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
@@ -136,8 +136,8 @@ fn read(mut reader: PipeReader) -> (String, bool) {
     (String::from_utf8_lossy(&text).into_owned(), in_time)
 }
 
-/// Waits for the child, for a second at most, as one in the kernel may not exit. Returns the signal that ended it, if known:
-/// another thread of the program may wait for all children.
+/// Waits for the child with a timeout of one second, as a child that is blocked in the kernel may not exit. Returns the
+/// signal that terminated it, if known: another thread of the program may wait for all children.
 fn reap(child: libc::pid_t) -> Option<i32> {
     let end = Instant::now() + Duration::from_secs(1);
     loop {
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn results_are_told_apart_from_other_output() {
         let report = in_child(|output| {
-            // Not by `println!`, which the test harness captures.
+            // Not with `println!`, which the test harness captures.
             io::stdout().write_all(b"a driver's banner\n").unwrap();
             io::stdout().flush().unwrap();
             output.write("one");

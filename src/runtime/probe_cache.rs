@@ -13,7 +13,7 @@ const VARIABLES: [&str; 4] = ["ZE_", "ZES_", "NEO", "LD_LIBRARY_PATH"];
 /// A file with the result of a probe, valid for one boot of the machine.
 pub(super) struct ProbeCache {
     file: PathBuf,
-    /// The boot, the device nodes and the environment, which have to be unchanged.
+    /// The boot id, the device nodes and the environment; the result is valid while they are unchanged.
     fingerprint: String,
 }
 
@@ -54,7 +54,8 @@ impl ProbeCache {
         &self.file
     }
 
-    /// The cached result, if it is still valid: empty for a driver that worked, else how it ended its process.
+    /// The cached result, if it is still valid: empty for a driver that worked, else the way in which it terminated its
+    /// process.
     pub(super) fn load(&self) -> Option<String> {
         let text = fs::read_to_string(&self.file).ok()?;
         let mut lines = text.lines();
@@ -64,7 +65,7 @@ impl ProbeCache {
         is_valid.then(|| lines.next().unwrap_or_default().to_owned())
     }
 
-    /// Stores the result of `driver`. Failures are ignored: the driver is probed again then.
+    /// Stores the result of `driver`. Failures are ignored, as the driver is then probed again.
     pub(super) fn store(&self, driver: &Path, result: &str) {
         let Some(identity) = file_identity(driver) else {
             return;
@@ -75,7 +76,7 @@ impl ProbeCache {
             driver.display(),
             result.replace('\n', " ")
         );
-        // Atomically, as other processes may read the file.
+        // The file is replaced atomically, as other processes may read it.
         let draft = self.file.with_extension(process::id().to_string());
         let written = self
             .file

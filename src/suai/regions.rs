@@ -14,11 +14,11 @@ pub struct Region {
     pub width: usize,
     /// The number of rows in a slice.
     pub rows: usize,
-    /// Bytes from row to row; `width` when there is one row.
+    /// The pitch of the rows in bytes; `width` when there is one row.
     pub pitch: usize,
     /// The number of slices.
     pub slices: usize,
-    /// Bytes from slice to slice; `pitch * rows` when there is one slice.
+    /// The pitch of the slices in bytes; `pitch * rows` when there is one slice.
     pub slice_pitch: usize,
 }
 
@@ -26,8 +26,7 @@ pub struct Region {
 const LARGEST: usize = u32::MAX as usize;
 
 impl Layout {
-    /// Regions that together have the elements in row-major order, as few as possible in that order. The rows of a region do
-    /// not overlap.
+    /// Divides the elements in row-major order into as few regions as possible. The rows of a region do not overlap.
     #[must_use]
     pub fn regions(&self) -> Regions {
         // The stride of a dimension of size 1 is irrelevant.

@@ -1,4 +1,4 @@
-//! Views: the layouts that indexing, transposing and reshaping give, over the same memory.
+//! Views: the layouts that result from indexing, transposing and reshaping, over the same memory.
 
 use super::{Error, Layout};
 
@@ -103,7 +103,7 @@ impl Layout {
         }
     }
 
-    /// The same elements relative to a pointer that is `distance` elements further on.
+    /// The same elements relative to a pointer that is `distance` elements higher.
     ///
     /// # Errors
     /// [`Error::ExtentOverflow`].
@@ -209,7 +209,7 @@ impl Layout {
         Self::of(&shape, &strides, self.offset(), self.itemsize())
     }
 
-    /// `wanted` with its -1, if it has one, replaced by the remaining size.
+    /// The shape `wanted`, with a -1 replaced by the remaining size.
     ///
     /// # Errors
     /// [`ViewError::Reshape`] for another number of elements, or for other negative entries.

@@ -101,7 +101,7 @@ impl ContextRef {
         })
     }
 
-    /// The kind of USM that `pointer` points into; `None` when it is not USM of this context. Some drivers also know the
+    /// The kind of USM that `pointer` points into; `None` when it is not USM of this context. Some drivers also look up
     /// pointers of their other contexts.
     ///
     /// Works for every backend.

@@ -113,7 +113,7 @@ impl DeviceRef {
     /// The context of dpctl's default queues for this device, which is the default context of its platform.
     ///
     /// For a sub-device it is the default context of the platform as well, to which memory of the root device belongs,
-    /// although dpctl makes a new context for each queue of a sub-device.
+    /// although dpctl creates a new context for each queue of a sub-device.
     ///
     /// # Errors
     /// [`Error::Failed`], [`Error::Thrown`] when SYCL cannot list its devices.

@@ -22,7 +22,7 @@ const LEVEL_ZERO: std::ffi::c_char = 2;
 
 /// The major versions of libsycl with a known layout of `sycl::event` and a known `make_event`: SYCL 2025 and 2026.
 const SUPPORTED_VERSIONS: [u32; 2] = [8, 9];
-/// The version of SYCL 2024, whose `make_event` wraps native events and cannot make one.
+/// The version of SYCL 2024, whose `make_event` wraps native events and cannot create one.
 const WITHOUT_NEW_EVENTS: u32 = 7;
 
 /// Bytes for a `sycl::event`, which is one `std::shared_ptr` in these versions, with some reserve.
@@ -33,7 +33,7 @@ const SUBMITTED: u32 = 1;
 const RUNNING: u32 = 2;
 const COMPLETE: u32 = 3;
 
-/// How long a wait sleeps between two polls: at first, and at most.
+/// The interval between two polls of a wait: the initial one and the maximum.
 const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 
 impl Class for Event {
@@ -60,7 +60,7 @@ impl EventRef {
     /// Makes a SYCL event in a Level Zero context, with its native event. The event is complete until the native event is
     /// reset, and again when that is signalled. SYCL owns the native event, which is valid as long as the reference.
     ///
-    /// `None` with SYCL 2024, which cannot make one.
+    /// `None` with SYCL 2024, which cannot create a native event.
     ///
     /// # Errors
     /// [`Error::Backend`], [`Error::Failed`], [`Error::Thrown`]; [`Error::Unavailable`] with an unsupported version of SYCL.
@@ -115,8 +115,9 @@ impl EventRef {
     /// Waits until the event is complete. dpctl catches SYCL's exceptions, so that failed work counts as complete; its queue
     /// reports the error.
     ///
-    /// The wait polls the status. SYCL's own wait for a command that comes after a host task holds the lock of SYCL's graph;
-    /// dpctl's host tasks need the GIL, and a thread that holds the GIL may be submitting, which takes that lock.
+    /// The wait polls the status. SYCL's own wait for a command that depends on a host task holds the lock of SYCL's graph.
+    /// dpctl's host tasks need the GIL, and a thread that holds the GIL may be submitting, which acquires that lock: a
+    /// deadlock.
     pub fn wait(&self) {
         let mut interval = POLL_INTERVALS.0;
         while matches!(self.status(), SUBMITTED | RUNNING) {
@@ -129,7 +130,7 @@ impl EventRef {
         }
     }
 
-    /// Whether it is complete.
+    /// Whether the event is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.status() == COMPLETE

@@ -1,8 +1,8 @@
-//! Calls into SYCL that may throw: a C++ exception becomes an [`Error::Thrown`].
+//! Calls into SYCL that may throw: a C++ exception is returned as an [`Error::Thrown`].
 //!
-//! A foreign exception can unwind through Rust's frames, which cannot catch it, and an exception without a handler ends the
-//! process. The handler is the frame of [`call_with_handler`], whose personality routine catches C++ exceptions and nothing
-//! else. The functions of the C++ runtime are those that the SYCL runtime itself uses; zeusm does not link to one.
+//! A foreign exception can unwind through Rust frames, which cannot catch it, and an exception without a handler terminates
+//! the process. The handler is the frame of [`call_with_handler`], whose personality routine catches C++ exceptions only.
+//! The functions of the C++ runtime are those that the SYCL runtime itself uses; zeusm does not link to one.
 //!
 //! Source: Itanium C++ ABI, "Exception Handling", level I (base ABI) and level II (C++ ABI); System V ABI for x86-64.
 
@@ -113,8 +113,9 @@ impl Handler {
     /// # Safety
     /// `exception` must have been caught on this thread, and is finished once.
     unsafe fn finish(&self, exception: *mut c_void) -> String {
-        // SAFETY: the caller vouches for the exception. The object of a primary one follows its header, and `what` is called
-        // only if the object is a `std::exception`, whose virtual table has it.
+        // SAFETY: the caller guarantees that the exception was caught on this thread and not destroyed. The object of a
+        // primary one follows its header, and `what` is called only if the object is a `std::exception`, whose virtual table
+        // has it.
         unsafe {
             (self.begin)(exception);
             let class = (self.current_type)();
@@ -152,7 +153,7 @@ fn run_of<T, F: FnOnce() -> T>(_: &Call<F, T>) -> unsafe extern "C-unwind" fn(*m
 /// # Safety
 /// `call` must be a `Call<F, T>` without another reference.
 unsafe extern "C-unwind" fn run<T, F: FnOnce() -> T>(call: *mut c_void) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees that `call` is a `Call<F, T>` without another reference.
     let call = unsafe { &mut *call.cast::<Call<F, T>>() };
     call.answer = call.body.take().map(|body| body());
 }

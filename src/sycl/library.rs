@@ -22,8 +22,8 @@ const SYCL: &str = "libsycl.so";
 macro_rules! functions {
     ($($field:ident = $name:literal as $type:ty;)*) => {
         /// The functions of dpctl that catch C++ exceptions and return null or zero then, or that only read an object's
-        /// fields. Functions of the latter kind that allocate have the unwinding ABI, so that `std::bad_alloc` ends the
-        /// process and is not undefined behaviour.
+        /// fields. Functions of the latter kind that allocate have the unwinding ABI, so that `std::bad_alloc` terminates
+        /// the process instead of being undefined behaviour.
         #[derive(Debug, Clone, Copy)]
         pub struct Functions {
             $(pub(super) $field: $type,)*
@@ -154,7 +154,7 @@ throwing! {
     /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` frees.
     operator_new = c"_Znwm", "operator new",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(usize) -> RawRef;
-    /// Its counterpart, for memory without an event.
+    /// `operator delete`, for storage in which no event was constructed.
     operator_delete = c"_ZdlPv", "operator delete",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef);
     usm_type = c"DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerType",
@@ -200,7 +200,7 @@ impl Library {
         let functions = Functions::of(&library, &path)?;
         let throwing = Throwing::of(&library);
         let handler = Handler::find(&library);
-        // Never closed: the functions have to stay valid, and SYCL's threads run its code.
+        // The library is never closed: the functions have to stay valid, and SYCL's threads run its code.
         std::mem::forget(library);
         // A method that is found through dpctl's library belongs to the libsycl that dpctl uses, if there are two.
         let methods = [
@@ -301,7 +301,7 @@ fn version(sycl: &Path) -> u32 {
 /// # Safety
 /// `F` must be the type of the function.
 pub(super) unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Option<F> {
-    // SAFETY: the caller vouches for the type; the library stays open.
+    // SAFETY: the caller guarantees that `F` is the type of the function; the library stays open.
     unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }
 
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn the_error_without_dpctl_has_advice() {
-        // Twice, as a failure is not cached.
+        // The search runs twice, as a failure is not cached.
         for _ in 0..2 {
             let error = Library::get().unwrap_err();
             assert_eq!(error, Error::NoDpctl { sycl: None });

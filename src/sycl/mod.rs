@@ -8,8 +8,8 @@
 //! This module loads no library. [`Library::get`] finds the one that `import dpctl` has loaded. Its failure is not cached, as
 //! dpctl may be imported later.
 //!
-//! Sources: the headers `syclinterface/*.h` in dpctl's wheel (0.17 and 0.22); SYCL 2020 specification, "Common
-//! reference semantics"; the extension `sycl_ext_oneapi_backend_level_zero` (which handle `get_native` gives).
+//! Sources: the headers `syclinterface/*.h` in dpctl's wheel (0.17 and 0.22); SYCL 2020 specification, "Common reference
+//! semantics"; the extension `sycl_ext_oneapi_backend_level_zero` (which handle `get_native` returns).
 
 mod backend;
 mod context;

@@ -55,8 +55,8 @@ impl QueueRef {
     /// [`Error::Failed`], for instance when the device does not belong to the context.
     pub fn create(context: &ContextRef, device: &DeviceRef) -> Result<Self, Error> {
         let library = context.library();
-        // SAFETY: both references are alive; there are no handler and no properties. dpctl catches exceptions, and returns
-        // null or a new reference.
+        // SAFETY: both references are alive; no error handler and no properties are passed. dpctl catches exceptions, and
+        // returns null or a new reference.
         unsafe {
             let queue = (library.functions.queue_create)(
                 context.as_raw(),
@@ -129,7 +129,7 @@ impl QueueRef {
 
     /// Waits until all work submitted to the queue is complete.
     ///
-    /// For an in-order queue, SYCL's own wait is one for the last command's event, which [`EventRef::wait`] avoids.
+    /// For an in-order queue, SYCL's own wait is a wait for the last command's event; this uses [`EventRef::wait`] instead.
     ///
     /// # Errors
     /// [`Error::Thrown`] with SYCL's message, for instance when the device is lost.

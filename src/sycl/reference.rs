@@ -130,7 +130,7 @@ impl<C: Class> Reference<C> {
     /// # Safety
     /// `context` must come from [`into_capsule_context`](Self::into_capsule_context) of this class, and be released once.
     pub unsafe fn release(context: *const c_void) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees that the pointer comes from `into_capsule_context`.
         drop(unsafe { Arc::from_raw(context.cast::<Owned<C>>()) });
     }
 
@@ -142,7 +142,7 @@ impl<C: Class> Reference<C> {
         Backend::from_dpctl(unsafe { (calls.backend)(self.as_raw()) })
     }
 
-    /// Refuses objects of other backends than Level Zero.
+    /// Returns an error for objects of other backends than Level Zero.
     pub(super) fn require_level_zero(&self) -> Result<(), Error> {
         match self.backend() {
             Backend::LevelZero => Ok(()),

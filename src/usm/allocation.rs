@@ -20,14 +20,14 @@ use crate::process::{Local, Owned};
 pub struct Allocation {
     size: usize,
     source: Source,
-    /// State that a layer above attaches: the export to other processes, once a handle was requested.
+    /// State that a layer above attaches: the export to other processes, made when the first handle is requested.
     export: Local<Box<dyn Any + Send + Sync>>,
 }
 
-/// The allocation source, to which the memory is freed.
+/// The source of the allocation, to which the memory is freed.
 #[derive(Debug)]
 enum Source {
-    /// Boxed, as it is much larger than a block and its cost is small beside the driver's call.
+    /// Boxed, as it is much larger than a block, and the cost of the box is small compared with the driver's call.
     Direct(Box<Owned<Direct>>),
     Pool(Block<LevelZeroProvider>),
 }
@@ -50,8 +50,8 @@ impl Allocation {
     /// two: from the context's default pool if [`pools_enabled`], else directly.
     ///
     /// # Errors
-    /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`](pool::LARGEST_ALIGNMENT); [`Error::Allocation`] with
-    /// Level Zero's answer when there is no such memory.
+    /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`](pool::LARGEST_ALIGNMENT);
+    /// [`Error::Allocation`] with Level Zero's result when the allocation fails.
     pub fn new(
         context: &Context,
         device: &Device,
@@ -233,7 +233,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // The export has to end before the memory is freed.
+        // The export has to be removed before the memory is freed.
         drop(mem::take(&mut self.export));
     }
 }

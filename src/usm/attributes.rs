@@ -29,8 +29,8 @@ pub struct PointerAttributes {
 }
 
 impl Context {
-    /// The attributes of the allocation that contains `pointer`, or of the pool's block. Some drivers know the pointers of
-    /// all their contexts: zeusm checks the context of its own allocations, and cannot check that of others.
+    /// The attributes of the allocation that contains `pointer`, or of the pool's block. Some drivers look pointers up in
+    /// all their contexts: zeusm checks the context of its own allocations, and cannot check that of foreign ones.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of this context.

@@ -9,7 +9,7 @@ use crate::process::{RwLock, held_at_fork};
 
 struct Registered {
     end: usize,
-    /// The address of the context's handle, to compare.
+    /// The address of the context's handle, for comparison only.
     context: usize,
 }
 

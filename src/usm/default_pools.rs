@@ -62,7 +62,7 @@ impl DefaultPools {
 
 impl Context {
     /// Passes the context's default pool for `device` and `kind` to `then`; `None` when the pools were dropped with the
-    /// context's last owner, and only allocations refer to the context.
+    /// context's last strong reference, and only allocations still refer to the context.
     pub(crate) fn with_pool<T>(
         &self,
         device: &Device,

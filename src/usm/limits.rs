@@ -1,4 +1,4 @@
-//! The largest possible size of an allocation, which drivers do not check: with relaxed limits, Intel's driver aborts for
+//! The maximum size of an allocation. Drivers do not check it: with relaxed limits, Intel's driver aborts the process for
 //! 2^46 bytes.
 
 use std::fs;
@@ -9,7 +9,7 @@ use super::UsmKind;
 use crate::device::Device;
 use crate::error::{Error, Result};
 
-/// Refuses sizes that are more than the machine or the device has.
+/// Returns an error for sizes beyond the memory of the machine or the device.
 ///
 /// # Errors
 /// [`Error::TooLarge`].
@@ -82,7 +82,7 @@ impl Host<'_> {
         )
     }
 
-    /// The least limit of the group in a line of `/proc/self/cgroup` and of the groups above it.
+    /// The lowest limit of the group in a line of `/proc/self/cgroup` and of its parent groups.
     ///
     /// Source: cgroups(7); the kernel's `cgroup-v2.rst` and `cgroup-v1/memory.rst`.
     fn group_limit(&self, line: &str, swap: usize) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! USM owners typed by kind: host and shared memory give slices, device memory has no such method.
+//! USM owners typed by kind: host and shared memory can be borrowed as slices, device memory cannot.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,8 +19,8 @@ pub type SharedMemory = Memory<Shared>;
 /// The exclusive owner of an allocation of kind `K`.
 ///
 /// Operations of the checked queue borrow or own a `Memory`, so none of them is in flight while a slice of it lives. Other
-/// processes cannot write under a slice either: an allocation is exported after
-/// [`into_allocation`](Self::into_allocation), or through an exclusive borrow, after which it gives no slices.
+/// processes cannot write under a slice either: an allocation is exported after [`into_allocation`](Self::into_allocation),
+/// or through an exclusive borrow, after which it returns no slices.
 ///
 /// ```
 /// # use zeusm::{Context, HostMemory, Runtime};
@@ -50,7 +50,7 @@ impl<K: Kind> Memory<K> {
     /// Allocates `size` bytes in `context` for `device`, at an alignment of the runtime's choice.
     ///
     /// # Errors
-    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's answer.
+    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's result.
     pub fn new(context: &Context, device: &Device, size: usize) -> Result<Self> {
         Self::with_alignment(context, device, size, 0)
     }
@@ -59,7 +59,7 @@ impl<K: Kind> Memory<K> {
     ///
     /// # Errors
     /// [`Error::Alignment`](crate::Error::Alignment) for any other alignment,
-    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's answer.
+    /// [`Error::Allocation`](crate::Error::Allocation) with Level Zero's result.
     pub fn with_alignment(
         context: &Context,
         device: &Device,
@@ -72,7 +72,7 @@ impl<K: Kind> Memory<K> {
         })
     }
 
-    /// The allocation itself, which gives no slices, and can be shared and exported.
+    /// The allocation itself, which has no slices, and can be shared and exported.
     #[must_use]
     pub fn into_allocation(self) -> Allocation {
         self.allocation
@@ -91,7 +91,7 @@ impl<K: Kind> Memory<K> {
         self.allocation.device()
     }
 
-    /// The allocation, to export it: no slice of it lives, and none is made once it is exported.
+    /// The allocation, to export it: no slice of it exists during the borrow, and none is made after the export.
     pub(crate) fn exclusive_allocation(&mut self) -> &Allocation {
         &self.allocation
     }
@@ -118,8 +118,8 @@ impl<K: HostAccessible> Memory<K> {
         self.check_private()?;
         // SAFETY: the host can access this kind; the allocation has `size` bytes, which are initialised by the system;
         // operations that write them borrow or own this `Memory`, so none is in flight during this borrow, and no other
-        // process has the memory. Where a device and the host must not access one allocation concurrently, no other block
-        // shares this one's allocation (`Provider::shares_allocations`).
+        // process has mapped the memory. Where a device and the host must not access one allocation concurrently, no other
+        // block shares this one's allocation (`Provider::shares_allocations`).
         Ok(unsafe { slice::from_raw_parts(self.allocation.first_byte().as_ptr(), self.size()) })
     }
 

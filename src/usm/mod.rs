@@ -1,7 +1,7 @@
 //! USM: memory for the host, for one device or for both.
 //!
 //! [`Memory<Host>`](Memory), [`Memory<Shared>`](Memory) and [`Memory<Device>`](Memory) own an [`Allocation`] each. Only the
-//! first two give slices, as the host cannot access device memory.
+//! first two have slices, as the host cannot access device memory.
 //!
 //! Source: Level Zero specification, "Core programming guide", Memory and images.
 

@@ -57,7 +57,7 @@ unsafe impl Provider for LevelZeroProvider {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         limits::check(&self.device, self.kind, size)?;
         let library = self.context.library();
-        // Without this, a size above `largest_allocation` is refused even if the device has enough memory.
+        // Without relaxed limits, a size above `largest_allocation` is refused even if the device has enough memory.
         let mut relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
             flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,

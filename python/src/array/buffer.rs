@@ -1,4 +1,5 @@
-//! The buffer protocol of arrays (PEP 3118): a typed n-dimensional view for each consumer, as far as its flags ask.
+//! The buffer protocol of arrays (PEP 3118): a typed n-dimensional view for each consumer, with the fields that its flags
+//! request.
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -10,17 +11,17 @@ use pyo3::prelude::*;
 use super::UsmArray;
 use crate::errors::OrRaise;
 
-/// The data that a view points to; freed when the consumer releases the view.
+/// The arrays and strings that a `Py_buffer` points to; freed when the consumer releases it.
 struct Description {
     shape: Vec<isize>,
     strides: Vec<isize>,
     format: CString,
 }
 
-/// The address of a view of no elements: some consumers take null for an error.
+/// The address in a view without elements, as some consumers treat null as an error.
 static NOTHING: u128 = 0;
 
-/// Fills a view in.
+/// Fills in a `Py_buffer`.
 ///
 /// # Errors
 /// `TypeError` for device memory, `BufferError` where the array is not as writable or contiguous as requested.
@@ -32,7 +33,7 @@ pub(super) unsafe fn fill(
     view: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> PyResult<()> {
-    // SAFETY: the protocol wants `obj` null in a refused request.
+    // SAFETY: the protocol requires a null `obj` when the request fails.
     unsafe { (*view).obj = ptr::null_mut() };
     let inner = array.get();
     check(inner, flags)?;
@@ -69,7 +70,7 @@ pub(super) unsafe fn fill(
         (*view).len = layout.nbytes().cast_signed();
         (*view).itemsize = layout.itemsize().cast_signed();
         (*view).readonly = c_int::from(inner.memory().read_only);
-        // Without a shape it is one row of bytes.
+        // Without PyBUF_ND the view is one-dimensional and has no shape.
         (*view).ndim = if requests(ffi::PyBUF_ND) {
             c_int::try_from(layout.ndim())?
         } else {
@@ -89,7 +90,7 @@ pub(super) unsafe fn fill(
     Ok(())
 }
 
-/// Frees the description that [`fill`] made.
+/// Frees the data that [`fill`] allocated.
 ///
 /// # Safety
 /// `view` must be one that `fill` filled in; it is released once.

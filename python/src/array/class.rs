@@ -35,7 +35,7 @@ use zeusm::suai::{Allocation, Error, ItemType, Layout};
 pub struct UsmArray {
     base: Pinned,
     pub(super) item: ItemType,
-    /// Relative to the memory's pointer, and within the memory.
+    /// The layout relative to the memory's pointer; it is within the memory.
     pub(super) layout: Layout,
 }
 
@@ -43,7 +43,7 @@ impl UsmArray {
     /// An array in `memory`.
     ///
     /// # Errors
-    /// `ValueError` when the array would touch bytes outside of it.
+    /// `ValueError` when the array extends beyond the memory.
     pub(super) fn new(
         memory: &Bound<'_, PyMemory>,
         item: ItemType,
@@ -88,7 +88,7 @@ impl UsmArray {
         Self::new(memory, item, layout.map_err(|error| invalid(&error))?)
     }
 
-    /// Another array in the same memory; `layout` stays within this one's bytes.
+    /// Another array in the same memory; `layout` must be within the bytes of this one.
     fn with(&self, py: Python<'_>, layout: Layout) -> PyResult<Self> {
         Ok(Self {
             base: self.base.share(py)?,
@@ -97,7 +97,7 @@ impl UsmArray {
         })
     }
 
-    /// The same array, for another object.
+    /// The same array as another object.
     pub(super) fn share(&self, py: Python<'_>) -> PyResult<Self> {
         self.with(py, self.layout.clone())
     }
@@ -116,7 +116,7 @@ impl UsmArray {
         memory.wrapping_add_signed(offset)
     }
 
-    /// The addresses from the lowest byte that an element touches to the highest.
+    /// The range of addresses from the lowest byte of an element to the highest.
     pub(super) fn extent(&self) -> Range<usize> {
         let extent = self.layout.extent();
         let memory = self.memory().address.number();
@@ -133,7 +133,7 @@ impl UsmArray {
         }
     }
 
-    /// The memory from the lowest byte that an element touches to the highest.
+    /// A memory object from the lowest byte of an element to the highest.
     pub(crate) fn extent_memory(&self, py: Python<'_>) -> PyResult<PyMemory> {
         let extent = self.layout.extent();
         let memory = self.memory().share(py)?;
@@ -184,7 +184,7 @@ fn elements_from(nbytes: usize, item: ItemType, offset: i64) -> PyResult<i64> {
     Ok(all - offset)
 }
 
-/// An error about arguments, not about an interface.
+/// Converts an error of the interface to one about arguments.
 pub(super) fn invalid(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -205,8 +205,8 @@ impl UsmArray {
         host::array_interface(py, self)
     }
 
-    /// The conversion to NumPy: a view of host and shared memory, and `TypeError` for device memory, of which
-    /// `copy_to_host` makes a copy.
+    /// The conversion to NumPy: a view of host and shared memory, and `TypeError` for device memory, of which `copy_to_host`
+    /// returns a copy.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
@@ -225,19 +225,20 @@ impl UsmArray {
     /// Parameters
     /// ----------
     /// stream : dpctl.SyclQueue, optional
-    ///     The consumer's queue, which is made to wait for what was submitted to the array's.
+    ///     The consumer's queue: work that is submitted to it later runs after the work that was submitted to the array's
+    ///     queue.
     /// max_version : tuple of int, optional
-    ///     The newest version that the consumer knows; without it the capsule is of the form without a version.
+    ///     The newest version that the consumer supports; without it, the capsule holds the unversioned structure.
     /// dl_device : tuple of int, optional
     ///     The array's own device, or (1, 0) for the host: in place for host and shared memory, a copy for device
     ///     memory.
     /// copy : bool, optional
-    ///     True for a copy in any case, False for none.
+    ///     True: always copy; False: never copy.
     ///
     /// Raises
     /// ------
     /// BufferError
-    ///     When the array cannot be exported so; the message says why and what can be done.
+    ///     When the array cannot be exported with these arguments; the message has the reason and the remedy.
     ///
     /// Examples
     /// --------
@@ -258,7 +259,7 @@ impl UsmArray {
 
     /// The DLPack device type, 14 for kDLOneAPI, and the position of the device among all root devices of SYCL.
     ///
-    /// Where there is no SYCL, host and shared memory is on (1, 0), the host.
+    /// Without a SYCL context, the device of host and shared memory is (1, 0), the host.
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
         dlpack_export::device(py, self.memory())
     }
@@ -273,7 +274,7 @@ impl UsmArray {
     /// Returns
     /// -------
     /// object
-    ///     `obj`, or a new `numpy.ndarray`, whose elements lie in the same order as the array's.
+    ///     `obj`, or a new `numpy.ndarray` with the memory order of the array.
     ///
     /// Raises
     /// ------
@@ -301,17 +302,18 @@ impl UsmArray {
         host::read(slf, obj.filter(|obj| !obj.is_none()))
     }
 
-    /// Copies from the host to the array; bytes between its elements are not touched.
+    /// Copies from the host to the array; bytes between its elements are not written.
     ///
     /// Parameters
     /// ----------
     /// obj
-    ///     Whatever NumPy makes an array of, of the same shape and dtype, with any strides.
+    ///     Any object that NumPy converts to an array, of the same shape and dtype, with any strides.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     When it has another shape or dtype, or the array is read-only or repeats elements; nothing is written then.
+    ///     When it has another shape or dtype, or the array is read-only or has overlapping elements; nothing is written
+    ///     then.
     /// LevelZeroError
     ///     When the copy fails.
     ///
@@ -370,16 +372,16 @@ impl UsmArray {
     /// Parameters
     /// ----------
     /// *shape : int
-    ///     The dimensions; one may be -1, for what is left.
+    ///     The dimensions; one may be -1 and is computed from the number of elements.
     /// order : str
-    ///     'C' to count the elements with the last index running fastest, 'F' with the first.
+    ///     'C': the last index varies fastest; 'F': the first one.
     /// copy : bool, optional
-    ///     None for a view where that is possible and else a copy, False for a view in any case, True for a copy.
+    ///     None: a view if possible, else a copy; False: always a view; True: always a copy.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     For a shape of another number of elements; or when `copy` is False and no view is possible.
+    ///     When the shape has another number of elements, or `copy` is False and no view is possible.
     ///
     /// Examples
     /// --------

@@ -25,12 +25,12 @@ use zeusm::usm::UsmKind;
 /// shape : int or sequence of int
 ///     The dimensions.
 /// dtype : optional
-///     Whatever NumPy takes for one; float64 by default.
+///     Any object that NumPy accepts as a dtype; float64 by default.
 /// usm_type : str
 ///     'device', 'shared' or 'host'.
 /// device, queue : optional
-///     One of them: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string or a capsule that names where to
-///     allocate.
+///     At most one of them: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string or a capsule, which
+///     determines the context and the device.
 /// order : str
 ///     'C' for row-major, 'F' for column-major.
 ///
@@ -41,7 +41,7 @@ use zeusm::usm::UsmKind;
 /// Raises
 /// ------
 /// USMAllocationError
-///     When there is no such memory.
+///     When the allocation fails.
 /// ValueError, TypeError
 ///     For arguments of a wrong value or type.
 ///
@@ -73,22 +73,22 @@ pub(crate) fn empty(
     allocated(py, item, layout, kind, binding)
 }
 
-/// An array in USM with the elements of `obj`: the same memory when that is USM of the wanted kind and device, else a copy.
+/// An array in USM with the elements of `obj`: a view if that is USM of the requested kind and device, else a copy.
 ///
 /// Parameters
 /// ----------
 /// obj
-///     An object with `__sycl_usm_array_interface__`, or whatever NumPy makes an array of.
+///     An object with `__sycl_usm_array_interface__`, or any object that NumPy converts to an array.
 /// dtype : optional
-///     The type to which NumPy converts data of the host. USM is not converted: it must have this type.
+///     The element type. NumPy converts host data to it; USM is not converted and must have this type.
 /// usm_type : str, optional
-///     'device', 'shared' or 'host'; by default the kind of `obj`, and 'device' for data of the host.
+///     'device', 'shared' or 'host'; by default the kind of `obj`, and 'device' for host data.
 /// device, queue : optional
-///     One of them, as for `empty`; by default where `obj` is.
+///     At most one of them, as for `empty`; by default the context and device of `obj`.
 /// order : str, optional
-///     'C' or 'F' for data of the host; by default as it lies.
+///     'C' or 'F' for host data; by default its own memory order.
 /// copy : bool, optional
-///     None for a copy where one is needed, False for none in any case, True for one.
+///     None: copy only if needed; False: never copy; True: always copy.
 ///
 /// Returns
 /// -------
@@ -99,9 +99,9 @@ pub(crate) fn empty(
 /// ValueError
 ///     When `copy` is False and a copy is needed, or an argument has a wrong value.
 /// TypeError
-///     For elements of a type that arrays do not have, or USM of another type than `dtype`.
+///     For elements of an unsupported type, or USM of another type than `dtype`.
 /// USMAllocationError
-///     When there is no such memory.
+///     When the allocation fails.
 ///
 /// Examples
 /// --------
@@ -159,7 +159,7 @@ fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
     interface::as_usm_array(obj).map(Some)
 }
 
-/// The array itself if it has that kind, context, device and order, else a copy that has.
+/// The array itself if it has the requested kind, context, device and order, else a copy.
 pub(super) fn placed(
     py: Python<'_>,
     array: UsmArray,
@@ -239,7 +239,7 @@ pub(super) fn copied(
         }?;
         return Ok(copy);
     }
-    // Packed in its own context first, as a copy to another context is of contiguous bytes.
+    // The elements are packed in the array's own context first, as peer copies support contiguous bytes only.
     let there = source.context_device();
     let (from, operands) = if elements.is_c_contiguous() {
         let first = from.wrapping_add_signed(elements.byte_offset());
@@ -290,10 +290,10 @@ pub(super) fn copied_in_order(
     )
 }
 
-/// A copy in USM of host memory that some layout describes.
+/// A copy in USM of host memory with the given layout.
 ///
 /// # Safety
-/// `owner` must keep all that `layout` touches from `from` on.
+/// `owner` must keep the extent of `layout` at `from` valid.
 pub(super) unsafe fn copied_from_host(
     py: Python<'_>,
     from: usize,
@@ -306,7 +306,7 @@ pub(super) unsafe fn copied_from_host(
     let copy = allocated(py, item, packed, UsmKind::Device, binding)?;
     let (context_device, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
     let operands = (owner, copy.pinned().share(py)?);
-    // SAFETY: the caller vouches for the source; the copy is as large as the elements.
+    // SAFETY: the caller guarantees that the source is valid; the copy is as large as the elements.
     unsafe {
         transfer::copy_strided(
             py,
@@ -319,7 +319,8 @@ pub(super) unsafe fn copied_from_host(
     Ok(copy)
 }
 
-/// A layout whose row-major order is the given one, and the layout of the packed result with the indices of `layout`.
+/// The layout with its dimensions permuted so that its row-major order is `order`, and the layout of the packed result with
+/// the indices of `layout`.
 fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)> {
     let shape: Vec<i64> = layout.shape().iter().map(|&size| size as i64).collect();
     let contiguous = |order| Layout::contiguous(&shape, order, layout.itemsize());
@@ -333,8 +334,8 @@ fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)>
     found.map_err(|error| invalid(&error))
 }
 
-/// A new array in memory of its own, of at least one element, as other packages cannot import an array without memory.
-/// `layout` is packed.
+/// A new array in a new allocation. The allocation has room for at least one element, as other packages cannot import an
+/// array without memory. `layout` must be packed.
 fn allocated(
     py: Python<'_>,
     item: ItemType,
@@ -350,7 +351,7 @@ fn allocated(
     UsmArray::new(&memory, item, layout)
 }
 
-/// The queue binding that `device` or `queue` names, which are two names of one argument.
+/// The queue binding of `device` or `queue`, which are synonyms of one argument.
 fn binding(
     device: Option<&Bound<'_, PyAny>>,
     queue: Option<&Bound<'_, PyAny>>,

@@ -15,16 +15,16 @@ use crate::resolve::{DlpackDevice, root_device};
 use zeusm::dlpack::{self, Device, Form, Tensor, abi};
 use zeusm::usm::UsmKind;
 
-/// The device of some memory, for `__dlpack_device__`.
+/// The DLPack device of memory, for `__dlpack_device__`.
 pub(crate) fn device(py: Python<'_>, memory: &PyMemory) -> PyResult<(i32, i32)> {
     let device = abi::Device::from(own_device(py, memory)?);
     Ok((device.kind, device.id))
 }
 
-/// A capsule with the array.
+/// Exports the array as a capsule.
 ///
 /// # Errors
-/// `BufferError` for what cannot be exported; `TypeError` and `ValueError` for wrong arguments.
+/// `BufferError` when the array cannot be exported; `TypeError` and `ValueError` for invalid arguments.
 pub(crate) fn dlpack<'py>(
     py: Python<'py>,
     array: &UsmArray,
@@ -60,7 +60,7 @@ pub(crate) fn dlpack<'py>(
         )));
     }
     if copy == Some(true) {
-        // The copy is in the default context, which is the one that DLPack has.
+        // The copy is in the default context, as DLPack supports only that one.
         let binding = Arc::clone(DlpackDevice::get(py, own.number)?.binding());
         let copied = create::copied(py, array, array.memory().kind, binding, None)?;
         return capsule(py, &copied, form, device, true);
@@ -75,7 +75,7 @@ pub(crate) fn dlpack<'py>(
     capsule(py, array, form, device, false)
 }
 
-/// The memory's own DLPack device: its SYCL device, or the host where it is in no SYCL context.
+/// The memory's own DLPack device: its SYCL device, or the host if it is in no SYCL context.
 fn own_device(py: Python<'_>, memory: &PyMemory) -> PyResult<Device> {
     match memory.context_device().sycl() {
         Ok(_) => Ok(Device::OneApi(
@@ -86,7 +86,7 @@ fn own_device(py: Python<'_>, memory: &PyMemory) -> PyResult<Device> {
     }
 }
 
-/// A copy that the host can access, if one is requested or needed.
+/// A host-accessible copy, if one is requested or needed.
 fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Option<UsmArray>> {
     let memory = array.memory();
     let needed = !memory.kind.is_host_accessible();
@@ -103,8 +103,8 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
     Ok(None)
 }
 
-/// Orders the consumer's queue after the array's queue, by waiting for the latter: a barrier whose dependencies are complete
-/// leaks a few bytes in SYCL.
+/// Orders the consumer's queue after the array's queue. It blocks until the array's queue is idle instead of submitting a
+/// barrier, as SYCL leaks a few bytes for a barrier whose dependencies are complete.
 fn wait_for_queue(
     py: Python<'_>,
     array: &UsmArray,
@@ -124,13 +124,13 @@ fn wait_for_queue(
     Ok(())
 }
 
-/// Keeps the memory object alive until a thread calls the deleter.
+/// The owner of the exported memory, which the deleter drops on any thread.
 struct Owner(Option<Pinned>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
         let memory = self.0.take();
-        // After the interpreter is finalized its objects cannot be freed.
+        // Python objects cannot be freed after the finalization of the interpreter, so the reference is leaked.
         if Python::try_attach(|_| ()).is_none() {
             std::mem::forget(memory);
         } else {
@@ -181,7 +181,7 @@ unsafe extern "C" fn delete_unversioned(capsule: *mut ffi::PyObject) {
     delete(capsule, Form::Unversioned);
 }
 
-/// Frees the structure unless a consumer took it, which renames the capsule.
+/// The capsule's destructor: frees the structure unless a consumer has consumed the capsule, which renames it.
 fn delete(capsule: *mut ffi::PyObject, form: Form) {
     if let Some(structure) = structure(capsule, form) {
         // SAFETY: a capsule of this name holds a structure of this form that no consumer releases.

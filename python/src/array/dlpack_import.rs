@@ -22,20 +22,20 @@ use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
 use zeusm::suai::{self, Allocation};
 use zeusm::usm::UsmKind;
 
-/// An array in USM of any object with `__dlpack__`: the same memory when that is USM, else a copy.
+/// Imports any object with `__dlpack__` as an array in USM: a view if its memory is USM, else a copy.
 ///
-/// Memory of a SYCL device (kDLOneAPI) is imported in place. Memory of the host (kDLCPU) is imported in place when it is USM
-/// of the default context, like a NumPy view of a shared array; other memory of the host is copied to USM-device memory.
+/// Memory of a SYCL device (kDLOneAPI) is imported in place. Host memory (kDLCPU) is imported in place if it is USM of the
+/// default context, as is a NumPy view of a shared array; other host memory is copied to USM-device memory.
 ///
 /// Parameters
 /// ----------
 /// x
 ///     An object with `__dlpack__` and `__dlpack_device__`: an array of dpnp, dpctl, NumPy or PyTorch, for instance.
 /// device : optional
-///     Where the array has to be: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string, or a pair like
-///     `(14, 0)`. By default where `x` is.
+///     The device of the array: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string, or a pair like `(14,
+///     0)`. By default the device of `x`.
 /// copy : bool, optional
-///     None for a copy where one is needed, False for none in any case, True for one.
+///     None: copy only if needed; False: never copy; True: always copy.
 ///
 /// Returns
 /// -------
@@ -44,12 +44,12 @@ use zeusm::usm::UsmKind;
 /// Raises
 /// ------
 /// BufferError
-///     When `x` is on a device that cannot be used, is of a type that arrays do not have, describes memory that is not its
-///     own, or needs a copy when `copy` is False.
+///     When `x` is on an unsupported device, has an unsupported type, describes memory outside its allocation, or `copy` is
+///     False and a copy is needed.
 /// TypeError
 ///     When `x` does not have the two methods, or returns no capsule.
 /// ValueError
-///     When its capsule was used before.
+///     When its capsule has been consumed already.
 ///
 /// Examples
 /// --------
@@ -111,7 +111,8 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<QueueBinding>> {
     }
 }
 
-/// Requests a capsule of the newest form, ready to be read; from devices without SYCL, on the host.
+/// Requests a versioned capsule whose data may be read at once. For a device that is neither the host nor a SYCL device, an
+/// export to the host is requested.
 fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let (Some(export), Some(device)) = (
@@ -144,7 +145,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     if copy == Some(false) {
         keywords.set_item("copy", false)?;
     }
-    // Exporters from before DLPack 1.0 take only the stream and never copy; some do not take a dpctl queue.
+    // Exporters older than DLPack 1.0 accept the stream only, and never copy; some do not accept a dpctl queue.
     for keywords in [&keywords, &stream] {
         match export.call((), Some(keywords)) {
             Err(error) if error.is_instance_of::<PyTypeError>(py) => {}
@@ -160,11 +161,11 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     export.call0()
 }
 
-/// The queue of arrays of dpctl's kind. For their own queue they submit nothing; for another they submit a barrier, which
-/// leaks a few bytes in SYCL.
+/// The queue of the exporter's array, if it has the attribute `sycl_queue`, to pass as the stream. An exporter submits
+/// nothing for its own queue; for another queue it submits a barrier, for which SYCL leaks a few bytes.
 fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
-    // zeusm's objects wait by themselves, and may have no queue yet.
+    // zeusm's own objects wait for their queue, and may have no SYCL queue yet.
     if x.is_instance_of::<UsmArray>() || x.is_instance_of::<PyMemory>() {
         return Ok(None);
     }
@@ -174,7 +175,7 @@ fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
     }
 }
 
-/// A tensor whose capsule is not consumed yet: after an error it still belongs to its producer.
+/// A tensor whose capsule is not consumed yet; after an error, its producer still owns it.
 struct Offered<'py> {
     capsule: Bound<'py, PyAny>,
     form: Form,
@@ -208,10 +209,10 @@ impl<'py> Offered<'py> {
         )))
     }
 
-    /// Consumes the capsule, and owns the structure from here on.
+    /// Consumes the capsule, and takes the ownership of the structure.
     fn consume(&self) -> Managed {
         // SAFETY: the name is static; `read` found the structure under the other name, so no consumer owns it, and the new
-        // name keeps other consumers off.
+        // name prevents other consumers from consuming it.
         unsafe {
             ffi::PyCapsule_SetName(self.capsule.as_ptr(), self.form.used_name().as_ptr());
             Managed::new(self.form, self.structure)
@@ -261,7 +262,7 @@ impl<'py> Offered<'py> {
     }
 }
 
-/// The owner of an imported DLPack tensor, whose deleter is called when this is dropped.
+/// The owner of an imported DLPack tensor; the drop calls the tensor's deleter.
 #[pyclass(name = "_ImportedTensor", module = "zeusm", frozen)]
 struct ImportedTensor(#[allow(dead_code)] Managed);
 
@@ -285,7 +286,7 @@ fn usm_of_device(py: Python<'_>, offer: &Offered<'_>, number: i32) -> PyResult<U
             ))
         })?;
     offer.check_within(attributes.base, attributes.size)?;
-    // dpctl's queue is of the root device; memory of a part of it gets one of its own.
+    // dpctl's queue is on the root device; memory on a sub-device needs a queue of its own.
     let binding = if context_device.device() == device.binding().context_device().device() {
         Arc::clone(device.binding())
     } else {
@@ -294,12 +295,12 @@ fn usm_of_device(py: Python<'_>, offer: &Offered<'_>, number: i32) -> PyResult<U
     offer.array(py, attributes.kind, binding)
 }
 
-/// Whether a pointer was looked up and not found, and nothing else went wrong.
+/// Whether the error says that the pointer is unknown, as opposed to a failure of the query.
 fn is_unknown(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyValueError>(py)
 }
 
-/// The array in memory of the host, if that is USM of the default context.
+/// The array in host memory, if that is USM of the default context.
 fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>> {
     if offer.tensor.layout.elements() == 0 {
         return Ok(None);
@@ -314,7 +315,7 @@ fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>
     offer.array(py, attributes.kind, binding).map(Some)
 }
 
-/// A copy in USM of memory of the host.
+/// A copy in USM of host memory.
 fn copy_of_host(
     py: Python<'_>,
     offer: &Offered<'_>,

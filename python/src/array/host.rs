@@ -82,7 +82,7 @@ pub(super) fn read<'py>(
     Ok(destination.clone())
 }
 
-/// Copies `source`, of which NumPy makes an array, to the array.
+/// Copies `source`, which NumPy converts to an array, to the array.
 pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = array.py();
     let inner = array.get();
@@ -136,7 +136,8 @@ pub(super) fn packed_like(array: &Bound<'_, PyAny>, item: ItemType) -> PyResult<
     let shape: Vec<i64> = array.getattr("shape")?.extract()?;
     let strides: Vec<i64> = array.getattr("strides")?.extract()?;
     let size = item.size() as i64;
-    // The order depends on the strides' absolute values only; the division keeps it where a stride is no multiple of the size.
+    // Only the absolute values of the strides determine the order, and the division by the item size preserves it, also for
+    // strides that are no multiple of it.
     let strides: Vec<i64> = strides.iter().map(|stride| stride.abs() / size).collect();
     let packed = Layout::new(&shape, Some(&strides), 0, item.size()).and_then(|all| all.packed());
     Ok(packed.map_err(|error| invalid(&error))?.1)
@@ -150,7 +151,7 @@ fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
         .call_method1("asarray", (array,))
 }
 
-/// A NumPy array, in memory of its own, with the elements of an array that the host cannot access.
+/// A new NumPy array with a copy of an array that the host cannot access.
 fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
     let memory = array.memory();
     let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
@@ -172,7 +173,7 @@ fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, Py
     Ok(view)
 }
 
-/// A staging buffer, and a NumPy array in it with the layout `packed`.
+/// A staging buffer, and a NumPy array over it with the layout `packed`.
 fn staging<'py>(
     py: Python<'py>,
     item: ItemType,
@@ -200,7 +201,7 @@ fn staging<'py>(
     Ok((bytes, view))
 }
 
-/// The NumPy array as a C-contiguous one, if it has the layout `packed`.
+/// A C-contiguous view of the NumPy array, if that has the layout `packed`.
 fn if_packed<'py>(
     array: &Bound<'py, PyAny>,
     packed: &Layout,
@@ -217,7 +218,7 @@ fn if_packed<'py>(
     }
 }
 
-/// `destination` as a NumPy array to write to.
+/// `destination` as a writable NumPy array.
 fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
     let py = destination.py();
     let view = py

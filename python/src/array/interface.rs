@@ -33,7 +33,7 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
     Ok(dictionary)
 }
 
-/// The array of any object with `__sycl_usm_array_interface__`, without a copy; the object is kept alive.
+/// Wraps any object with `__sycl_usm_array_interface__` in an array without a copy, and keeps the object alive.
 ///
 /// Parameters
 /// ----------
@@ -48,10 +48,10 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
 /// Raises
 /// ------
 /// ValueError
-///     When there is no interface, or it contradicts itself, the context or the allocation, or its elements are of a type
-///     that arrays do not have.
+///     When there is no interface, it is inconsistent in itself or with the context or the allocation, or its elements are
+///     of an unsupported type.
 /// TypeError
-///     When a field has a value of a wrong type.
+///     When a field has a value of the wrong type.
 ///
 /// Examples
 /// --------
@@ -70,18 +70,18 @@ pub(crate) fn as_usm_array(obj: &Bound<'_, PyAny>) -> PyResult<UsmArray> {
     }
 }
 
-/// The array that a `__sycl_usm_array_interface__` dictionary describes, without a copy.
+/// Wraps the memory that a `__sycl_usm_array_interface__` dictionary describes in an array, without a copy.
 ///
-/// A dictionary names memory and does not own it. Unless `owner` is given, nothing keeps the memory alive: once its owner
-/// frees it, the array accesses freed memory. Give the object that the dictionary is of, or use
-/// `as_usm_array`, which does.
+/// A dictionary refers to memory and does not own it. Without `owner`, nothing keeps the memory alive, and the array must
+/// not be used after the memory is freed. Pass the object that exported the dictionary as `owner`, or use `as_usm_array`,
+/// which keeps it alive.
 ///
 /// Parameters
 /// ----------
 /// desc : dict
 ///     The dictionary.
 /// owner : optional
-///     The object that owns the memory: it lives for as long as the array does. By default, the caller sees to that.
+///     The object that owns the memory; the array keeps it alive. By default, the caller has to keep the memory alive.
 ///
 /// Returns
 /// -------
@@ -116,7 +116,7 @@ fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResu
         return Err(interface::malformed(dtype::unsupported(found.item)));
     }
     let base = object(py, memory)?;
-    // The memory begins with the lowest element.
+    // The memory begins at the lowest byte of an element.
     let before = found.layout.extent().start() / found.layout.itemsize().cast_signed();
     let layout = found
         .layout

@@ -1,4 +1,4 @@
-//! The methods of memory objects that make an array of them.
+//! The methods of memory objects that return arrays and DLPack capsules.
 
 use pyo3::prelude::*;
 
@@ -15,25 +15,25 @@ impl PyMemory {
     /// Parameters
     /// ----------
     /// dtype
-    ///     The type of the elements: whatever NumPy takes for one.
+    ///     The type of the elements: any object that NumPy accepts as a dtype.
     /// shape : int or sequence of int, optional
-    ///     By default, one dimension of all elements from `offset` to the end.
+    ///     By default, one dimension with all elements from `offset` to the end.
     /// strides : sequence of int, optional
-    ///     In elements, negative ones too; by default row-major without gaps.
+    ///     In elements; may be negative; by default row-major without gaps.
     /// offset : int
     ///     In elements, from the beginning of the memory to the element with all indices 0.
     ///
     /// Returns
     /// -------
     /// UsmArray
-    ///     A view, whose `base` is this memory.
+    ///     A view; its `base` is this memory.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     When the array would touch bytes outside of this memory.
+    ///     When the array extends beyond this memory.
     /// TypeError
-    ///     For arguments of a wrong type.
+    ///     For arguments of the wrong type.
     ///
     /// Examples
     /// --------
@@ -52,7 +52,7 @@ impl PyMemory {
         UsmArray::view(slf, dtype, shape, strides, offset)
     }
 
-    /// A DLPack capsule of the bytes; arguments as of `UsmArray.__dlpack__`.
+    /// A DLPack capsule of the bytes; the arguments are those of `UsmArray.__dlpack__`.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         slf: &Bound<'py, Self>,

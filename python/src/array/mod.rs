@@ -1,4 +1,4 @@
-//! Arrays: a type, a shape and strides over a memory object. They are views without arithmetic.
+//! Arrays: views of a memory object with a type, a shape and strides, without arithmetic.
 
 mod buffer;
 mod class;

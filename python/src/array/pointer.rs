@@ -53,7 +53,7 @@ impl PyPointerAttributes {
         self.attributes.kind.name()
     }
 
-    /// Where the allocation begins.
+    /// The address of the allocation.
     ///
     /// Examples
     /// --------
@@ -67,7 +67,7 @@ impl PyPointerAttributes {
         self.attributes.base
     }
 
-    /// How many bytes the allocation has.
+    /// The size of the allocation in bytes.
     ///
     /// Examples
     /// --------
@@ -81,8 +81,8 @@ impl PyPointerAttributes {
         self.attributes.size
     }
 
-    /// Level Zero's number of its allocation, which no other ever has; parts that a pool made of one share it, and
-    /// differ by `base`.
+    /// Level Zero's id of the allocation, which is never reused. Blocks that a pool cuts from one allocation share the id,
+    /// and differ in `base`.
     ///
     /// Examples
     /// --------
@@ -96,7 +96,7 @@ impl PyPointerAttributes {
         self.attributes.id
     }
 
-    /// Whether the host may read and write the memory.
+    /// Whether the host can access the memory.
     ///
     /// Examples
     /// --------
@@ -125,7 +125,7 @@ impl PyPointerAttributes {
         self.context_device.new_sycl_context(py)
     }
 
-    /// The `dpctl.SyclDevice` that it was allocated for; None for memory of the host.
+    /// The `dpctl.SyclDevice` that it was allocated for; None for host memory.
     ///
     /// Examples
     /// --------
@@ -157,7 +157,7 @@ impl PyPointerAttributes {
     }
 }
 
-/// The attributes of a pointer, from Level Zero.
+/// Queries the attributes of a pointer from Level Zero.
 ///
 /// Parameters
 /// ----------
@@ -165,7 +165,7 @@ impl PyPointerAttributes {
 ///     Any address.
 /// context : optional
 ///     A `dpctl.SyclContext`, `SyclQueue` or `SyclDevice`, a filter string or a capsule whose context is queried; by default
-///     the one where zeusm allocates by default.
+///     the context of default allocations.
 ///
 /// Returns
 /// -------

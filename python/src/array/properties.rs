@@ -36,7 +36,7 @@ impl UsmArray {
         PyTuple::new(py, self.layout.shape())
     }
 
-    /// From one element to the next in each dimension, in elements.
+    /// The distance from one element to the next in each dimension, in elements.
     ///
     /// Examples
     /// --------
@@ -49,7 +49,7 @@ impl UsmArray {
         PyTuple::new(py, self.layout.element_strides())
     }
 
-    /// From the beginning of `base` to the element with all indices 0, in elements.
+    /// The distance from the beginning of `base` to the element with all indices 0, in elements.
     ///
     /// Examples
     /// --------
@@ -88,7 +88,7 @@ impl UsmArray {
         self.layout.elements()
     }
 
-    /// Bytes of one element.
+    /// The size of one element in bytes.
     ///
     /// Examples
     /// --------
@@ -101,7 +101,7 @@ impl UsmArray {
         self.layout.itemsize()
     }
 
-    /// Bytes of all elements, without the gaps between them.
+    /// The size of all elements in bytes, without the gaps between them.
     ///
     /// Examples
     /// --------
@@ -153,7 +153,7 @@ impl UsmArray {
         self.memory().read_only
     }
 
-    /// Whether the elements lie in row-major order without gaps.
+    /// Whether the elements are in row-major order without gaps.
     ///
     /// Examples
     /// --------
@@ -166,7 +166,7 @@ impl UsmArray {
         self.layout.is_c_contiguous()
     }
 
-    /// Whether the elements lie in column-major order without gaps.
+    /// Whether the elements are in column-major order without gaps.
     ///
     /// Examples
     /// --------
@@ -179,7 +179,7 @@ impl UsmArray {
         self.layout.is_f_contiguous()
     }
 
-    /// Address of the element with all indices 0; of the memory when there are no elements.
+    /// Address of the element with all indices 0; the address of the memory if there are no elements.
     #[getter]
     fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.first(self.memory().for_export(py)?))

@@ -1,4 +1,4 @@
-//! Copies, fills and hints that are in flight when the call returns.
+//! Asynchronous copies, fills and hints: the call returns while they are in flight.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,24 +49,26 @@ impl PyMemory {
     /// Parameters
     /// ----------
     /// obj
-    ///     A writable C-contiguous buffer of any item type with room for all bytes. It cannot be resized before the
-    ///     copy is done, and is not to be read before.
+    ///     A writable C-contiguous buffer of any item type with room for all bytes. It cannot be resized, and must not be
+    ///     read, before the copy is complete.
     /// depends : optional
-    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The copy starts after all of them are
+    ///     complete.
     ///
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The completion of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///     The event that completes with the copy. The memory and `obj` are retained until then, also if the event is
+    ///     dropped.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     When `obj` has no buffer, or `depends` is no event.
+    ///     When `obj` does not support the buffer protocol, or `depends` has an object that is not an event.
     /// ValueError
     ///     When `obj` is read-only, not contiguous or too small.
     /// LevelZeroError
-    ///     When the copy is refused.
+    ///     When Level Zero refuses the copy.
     ///
     /// Examples
     /// --------
@@ -99,24 +101,26 @@ impl PyMemory {
     /// Parameters
     /// ----------
     /// obj
-    ///     A C-contiguous buffer of any item type, of at most `nbytes` bytes. It cannot be resized before the copy is
-    ///     done, and is not to be written before.
+    ///     A C-contiguous buffer of any item type, of at most `nbytes` bytes. It cannot be resized, and must not be written,
+    ///     before the copy is complete.
     /// depends : optional
-    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The copy starts after all of them are
+    ///     complete.
     ///
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The completion of the copy. The memory and `obj` stay alive until then, whether or not it is kept.
+    ///     The event that completes with the copy. The memory and `obj` are retained until then, also if the event is
+    ///     dropped.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     When `obj` has no buffer, or `depends` is no event.
+    ///     When `obj` does not support the buffer protocol, or `depends` has an object that is not an event.
     /// ValueError
     ///     When `obj` is not contiguous or too large, or the memory is read-only.
     /// LevelZeroError
-    ///     When the copy is refused.
+    ///     When Level Zero refuses the copy.
     ///
     /// Examples
     /// --------
@@ -145,30 +149,31 @@ impl PyMemory {
 
     /// Copies USM to the beginning of the memory, from any context, asynchronously.
     ///
-    /// The copy is direct where Level Zero allows it. Else, between devices without peer access, the bytes go
-    /// through pinned host memory, which a host task copies from and to.
+    /// The copy is direct if Level Zero supports that. Between devices without peer access, a host task copies the bytes
+    /// through staging chunks in pinned host memory.
     ///
     /// Parameters
     /// ----------
     /// sycl_usm_ary
-    ///     An object with `__sycl_usm_array_interface__` whose bytes, from its first element to its last, are at most
+    ///     An object with `__sycl_usm_array_interface__` whose extent, from its first element to its last, is at most
     ///     `nbytes`.
     /// depends : optional
-    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the copy comes after all of them.
+    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The copy starts after all of them are
+    ///     complete.
     ///
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The completion of the copy. Both objects stay alive until then, whether or not it is kept.
+    ///     The event that completes with the copy. Both objects are retained until then, also if the event is dropped.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     When `depends` is no event.
+    ///     When `depends` has an object that is not an event.
     /// ValueError
     ///     When `sycl_usm_ary` has no such interface or a malformed one, or is too large, or the memory is read-only.
     /// LevelZeroError
-    ///     When the copy is refused.
+    ///     When Level Zero refuses the copy.
     ///
     /// Examples
     /// --------
@@ -208,21 +213,22 @@ impl PyMemory {
     /// val : int
     ///     The byte, 0 to 255.
     /// depends : optional
-    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the fill comes after all of them.
+    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The fill starts after all of them are
+    ///     complete.
     ///
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The completion of the fill. The memory stays alive until then, whether or not it is kept.
+    ///     The event that completes with the fill. The memory is retained until then, also if the event is dropped.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     When `depends` is no event.
+    ///     When `depends` has an object that is not an event.
     /// ValueError
     ///     When `val` is not a byte, or the memory is read-only.
     /// LevelZeroError
-    ///     When the fill is refused.
+    ///     When Level Zero refuses the fill.
     ///
     /// Examples
     /// --------
@@ -250,18 +256,19 @@ impl PyMemory {
         })
     }
 
-    /// Prefetches shared memory to its device. A hint: for other kinds, and where the device has no memory of its own, it
-    /// does nothing.
+    /// Prefetches shared memory to its device. This is a hint: it has no effect for other kinds, and on devices without
+    /// memory of their own.
     ///
     /// Parameters
     /// ----------
     /// depends : optional
-    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the hint comes after all of them.
+    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The hint is executed after all of them
+    ///     are complete.
     ///
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The completion of the hint.
+    ///     The event that completes with the hint.
     ///
     /// Examples
     /// --------
@@ -284,7 +291,7 @@ impl PyMemory {
         )
     }
 
-    /// Advises the driver how the memory will be used. A hint, too.
+    /// Advises the driver how the memory will be used. This is a hint, as is `prefetch`.
     ///
     /// Parameters
     /// ----------
@@ -292,12 +299,13 @@ impl PyMemory {
     ///     "set_read_mostly", "set_preferred_location", "set_non_atomic_mostly", the same with "clear" for "set",
     ///     "bias_cached" or "bias_uncached", as in Level Zero's `ze_memory_advice_t`.
     /// depends : optional
-    ///     A `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them: the hint comes after all of them.
+    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The hint is executed after all of them
+    ///     are complete.
     ///
     /// Returns
     /// -------
     /// zeusm.Event
-    ///     The completion of the hint.
+    ///     The event that completes with the hint.
     ///
     /// Raises
     /// ------
@@ -334,7 +342,7 @@ impl PyMemory {
     }
 }
 
-/// The operands of an operation: alive, open and not resized until it is complete.
+/// The operands of an operation, which are kept alive and pinned, and cannot be resized, until it is complete.
 struct Operands {
     memory: Pinned,
     source: Option<Source>,
@@ -356,7 +364,7 @@ impl Operands {
         })
     }
 
-    /// Submits an operation, which gets the addresses of the memory and of the source, and retains the operands.
+    /// Submits an operation with the addresses of the memory and of the source, and retains the operands.
     fn submit(
         self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Copies and fills that are complete when the call returns.
+//! Blocking copies and fills: they are complete when the call returns.
 
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
@@ -28,7 +28,7 @@ impl PyMemory {
     /// Raises
     /// ------
     /// TypeError
-    ///     When `obj` has no buffer.
+    ///     When `obj` does not support the buffer protocol.
     /// ValueError
     ///     When it is read-only, not contiguous or too small; nothing is written then.
     /// LevelZeroError
@@ -72,7 +72,7 @@ impl PyMemory {
     /// Raises
     /// ------
     /// TypeError
-    ///     When `obj` has no buffer.
+    ///     When `obj` does not support the buffer protocol.
     /// ValueError
     ///     When it is not contiguous or too large, or the memory is read-only; nothing is written then.
     /// LevelZeroError
@@ -104,7 +104,7 @@ impl PyMemory {
     /// Parameters
     /// ----------
     /// sycl_usm_ary
-    ///     An object with `__sycl_usm_array_interface__` whose bytes, from its first element to its last, are at most
+    ///     An object with `__sycl_usm_array_interface__` whose extent, from its first element to its last, is at most
     ///     `nbytes`.
     ///
     /// Raises
@@ -188,7 +188,7 @@ impl PyMemory {
             to = bytes.as_mut_ptr().expose_provenance();
             Ok(())
         })?;
-        // SAFETY: the bytes own the destination, which is of the same size and known to nothing else.
+        // SAFETY: the bytes object owns the destination, which is of the same size and has no other reference.
         unsafe { read(slf, to, bytes.clone().unbind()) }?;
         Ok(bytes)
     }
@@ -212,7 +212,7 @@ unsafe fn read(
     let (source, size) = (memory.for_queue(py)?, memory.nbytes);
     let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
     let operands = (pinned, owner);
-    // SAFETY: the operands own both sides, which the caller vouches for at the destination.
+    // SAFETY: the operands own both sides; the caller guarantees that the destination is valid.
     unsafe {
         transfer::copy(
             py,
@@ -227,14 +227,14 @@ unsafe fn read(
     .map(drop)
 }
 
-/// The value to set every byte to.
+/// The byte value of a fill.
 pub(super) struct Byte(pub(super) u8);
 
 impl<'py> FromPyObject<'_, 'py> for Byte {
     type Error = PyErr;
 
     /// # Errors
-    /// `ValueError` when it is not a byte, `TypeError` when it is no integer.
+    /// `ValueError` when it is not a byte, `TypeError` when it is not an integer.
     fn extract(val: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         val.extract::<u8>().map(Self).map_err(|error| {
             if error.is_instance_of::<PyOverflowError>(val.py()) {

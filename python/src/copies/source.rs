@@ -1,4 +1,4 @@
-//! The memory of any object with USM, to share or to copy from.
+//! The memory of any object with USM, as the source of an import or a copy.
 
 use std::ops::Deref;
 
@@ -10,15 +10,15 @@ use crate::array::UsmArray;
 use crate::memory::{Pinned, PyMemory, is_exact_class};
 use crate::parse::interface;
 
-/// Memory to copy from.
+/// The source of a copy.
 pub(crate) enum Source {
-    /// A memory object, pinned: no other object has to be made for the copy.
+    /// A pinned memory object, used as it is.
     Memory(Pinned),
     View(Box<PyMemory>),
 }
 
 impl Source {
-    /// The memory of any object that has some.
+    /// The memory of any other object with USM.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match memory_object(object)? {
             Some(memory) => Pinned::new(memory).map(Self::Memory),
@@ -38,7 +38,7 @@ impl Deref for Source {
     }
 }
 
-/// The memory of any object that has some, without a copy.
+/// Imports the memory of any object with USM, without a copy.
 pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
     let py = object.py();
     if let Some(memory) = memory_object(object)? {
@@ -56,7 +56,7 @@ pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
     Ok(adopt::from_interface(object, &dictionary)?.0)
 }
 
-/// The object as a memory object, unless its class has an interface of its own.
+/// The object as a memory object, unless its class overrides the interface.
 fn memory_object<'a, 'py>(
     object: &'a Bound<'py, PyAny>,
 ) -> PyResult<Option<&'a Bound<'py, PyMemory>>> {
@@ -66,7 +66,7 @@ fn memory_object<'a, 'py>(
     }
 }
 
-/// Whether a subclass in Python has an interface of its own, which takes precedence.
+/// Whether a subclass in Python overrides the interface; its override takes precedence.
 fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
     let class = object.get_type();

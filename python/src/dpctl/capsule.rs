@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 
 use zeusm::sycl::{self, Capsule, ContextRef, QueueRef, RawRef};
 
-/// A capsule with a SYCL reference that no consumer has copied yet.
+/// An unused capsule with a SYCL reference.
 pub(crate) struct SyclCapsule {
     object: Py<PyAny>,
-    /// Valid for as long as the capsule lives.
+    /// Valid as long as the capsule is alive.
     pub(crate) reference: RawReference,
 }
 
@@ -24,10 +24,10 @@ pub(crate) enum RawReference {
 }
 
 impl SyclCapsule {
-    /// Reads a capsule; `None` when `object` is none.
+    /// Reads a capsule; `None` when `object` is not a capsule.
     ///
     /// # Errors
-    /// `ValueError` for a capsule of another name, such as one that was consumed.
+    /// `ValueError` for a capsule with another name, such as a consumed one.
     pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let capsule = object.as_ptr();
         // SAFETY: the interpreter is attached and `object` is alive.
@@ -47,8 +47,8 @@ impl SyclCapsule {
         Ok(Some(Self { object, reference }))
     }
 
-    /// Renames the capsule, so that no other consumer takes the reference. A consumer that refuses what came with the
-    /// capsule does not call this, and leaves the capsule as it was.
+    /// Consumes the capsule: renames it, so that no other consumer copies the reference. A consumer that raises an error
+    /// does not call this, and leaves the capsule unused.
     pub(crate) fn mark_used(&self, _py: Python<'_>) {
         let name = match self.reference {
             RawReference::Context(_) => ContextRef::USED_CAPSULE,
@@ -59,7 +59,7 @@ impl SyclCapsule {
     }
 }
 
-/// The pointer in a capsule of that name.
+/// The pointer in a capsule with the given name.
 fn pointer(capsule: *mut ffi::PyObject, name: &CStr) -> Option<RawRef> {
     // SAFETY: `capsule` is a capsule and the interpreter is attached; the name is checked before the pointer is read.
     unsafe {
@@ -71,8 +71,8 @@ fn pointer(capsule: *mut ffi::PyObject, name: &CStr) -> Option<RawRef> {
     }
 }
 
-/// Makes a capsule, `SyclContextRef` for instance. A consumer copies the reference, so all capsules may have the same one;
-/// each keeps it alive.
+/// Makes a capsule, `SyclContextRef` for instance. Capsules may share a reference, as a consumer copies it; each capsule
+/// keeps it alive.
 pub(crate) fn new<'py, C: Capsule>(
     py: Python<'py>,
     object: &sycl::Reference<C>,
@@ -92,7 +92,7 @@ pub(crate) fn new<'py, C: Capsule>(
     }
 }
 
-/// The capsule's destructor: drops its share of the reference, whether or not it was consumed (that is, copied).
+/// The capsule's destructor: drops its share of the reference, whether or not the capsule was consumed.
 unsafe extern "C" fn release<C: Capsule>(capsule: *mut ffi::PyObject) {
     // SAFETY: `new` put an owner of the reference into the capsule's context, and the destructor runs once.
     unsafe {

@@ -1,4 +1,4 @@
-//! dpctl's Python side: its types, and its objects for SYCL references.
+//! dpctl's Python types, and its Python objects for SYCL references.
 
 mod capsule;
 mod queue;
@@ -31,9 +31,9 @@ pub(crate) struct Dpctl {
 }
 
 impl Dpctl {
-    /// Imports dpctl; the error says how to install it.
+    /// Imports dpctl; the error has the command to install it.
     pub(crate) fn get(py: Python<'_>) -> PyResult<&'static Self> {
-        // Without a lock, which another thread may hold at a fork: an import may release the GIL.
+        // No lock is used: the import may release the GIL, so another thread could hold the lock at a fork.
         static DPCTL: OnceBox<Dpctl> = OnceBox::new();
         DPCTL.get_or_try_init(|| {
             let module = py.import("dpctl").explain(py, |cause| {
@@ -58,7 +58,7 @@ impl Dpctl {
         })
     }
 
-    /// dpctl's one queue for a device, in the context that all of dpctl uses for that device.
+    /// dpctl's cached queue for a device, in dpctl's default context of that device.
     pub(crate) fn cached_queue<'py>(
         &self,
         device: &Bound<'py, PyAny>,
@@ -92,14 +92,14 @@ impl Dpctl {
                 return Ok(device);
             }
         }
-        // A sub-device of which the context has the parent only. The parent would be a wrong device.
+        // The device is a sub-device, and the context has its parent only. The parent would be the wrong device.
         Err(PyRuntimeError::new_err(format!(
             "{} is not among the devices of its SYCL context",
             wanted.name()
         )))
     }
 
-    /// All root devices, in the order in which packages number them.
+    /// All root devices, in the order that packages use for device numbers.
     pub(crate) fn root_devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let devices = self.module.bind(py).call_method0("get_devices")?;
         devices.try_iter()?.collect()
@@ -118,15 +118,15 @@ impl Dpctl {
     }
 }
 
-/// Whether the object is one of `dpctl.memory`, whose flag in the interface means "writable". The arrays of dpctl and dpnp
-/// follow the interface's specification, where it means "read-only".
+/// Whether the object is a memory object of `dpctl.memory`. The flag in the interface of these means "writable"; the arrays
+/// of dpctl and dpnp follow the interface's specification, where it means "read-only".
 pub(crate) fn is_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     static BASE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = object.py();
     let base = match BASE.get(py) {
         Some(base) => base,
         None => {
-            // Before the module is imported there are no such objects.
+            // No such object exists before the module is imported.
             let modules = py
                 .import(intern!(py, "sys"))?
                 .getattr(intern!(py, "modules"))?;
@@ -151,11 +151,11 @@ pub(crate) fn address(object: &Bound<'_, PyAny>) -> PyResult<*mut std::ffi::c_vo
 
 /// A reference of zeusm's own to the device of a `dpctl.SyclDevice`.
 pub(crate) fn device_reference(device: &Bound<'_, PyAny>) -> PyResult<DeviceRef> {
-    // SAFETY: dpctl's device object holds a valid reference for as long as it lives, and it does until the copy is made.
+    // SAFETY: dpctl's device object holds a valid reference as long as it is alive, which it is until the copy is made.
     unsafe { DeviceRef::copy_from_raw(address(device)?) }.or_raise()
 }
 
-/// How a SYCL runtime comes to see Level Zero's devices.
+/// The hint in error messages on how a SYCL runtime finds Level Zero's devices.
 pub(crate) fn show_level_zero() -> String {
     const SELECTOR: &str = "ONEAPI_DEVICE_SELECTOR";
     match env::var(SELECTOR) {

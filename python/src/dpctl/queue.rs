@@ -15,21 +15,21 @@ use zeusm::sycl::QueueRef;
 /// A `dpctl.SyclQueue`.
 pub(crate) struct SyclQueue {
     object: Py<PyAny>,
-    /// Not dropped by a fork's child, as SYCL takes locks to drop it.
+    /// A fork's child does not drop it, as SYCL takes locks for that.
     reference: Owned<QueueRef>,
-    /// Whether an inherited queue responds in this process, once that has been tried.
+    /// Whether an inherited queue responds in this process; set by the first check.
     responds: Local<bool>,
 }
 
-/// How long a fork's child waits for an inherited queue to report whether it is idle, which takes locks only.
+/// The timeout of a fork's child for the query whether an inherited queue is idle, which only takes locks.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long it then waits for work on the queue, which may be its own.
+/// The timeout for work on the queue after that; the work may be the child's own.
 const WORK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl SyclQueue {
     /// Reads a `dpctl.SyclQueue`.
     pub(crate) fn new(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
-        // SAFETY: dpctl's queue object holds a valid reference for as long as it lives.
+        // SAFETY: dpctl's queue object holds a valid reference as long as it is alive.
         let reference = unsafe { QueueRef::copy_from_raw(address(queue)?) }.or_raise()?;
         Ok(Self {
             reference: Owned::new(reference),
@@ -54,9 +54,8 @@ impl SyclQueue {
         &self.reference
     }
 
-    /// Whether SYCL still responds for the queue. At a fork, a thread of the parent may have been in the middle of a
-    /// submission, with locks of SYCL's held or a command that nothing will complete. Such a queue has no work of the
-    /// child's.
+    /// Whether SYCL still responds for the queue. At a fork, a thread of the parent may have been submitting: it may hold
+    /// locks of SYCL, or the queue may have a command that never completes. The child has no work on such a queue.
     pub(crate) fn responds(&self, py: Python<'_>) -> bool {
         if !self.reference.is_inherited() {
             return true;
@@ -70,7 +69,7 @@ impl SyclQueue {
                 let is_idle = queue.is_idle();
                 let _ = sender.send(is_idle);
                 let _ = is_idle || sender.send(queue.wait().is_ok()).is_ok();
-                // SYCL would take locks to drop it.
+                // The drop would take locks of SYCL.
                 mem::forget(queue);
             });
             started.is_ok()
@@ -86,7 +85,7 @@ impl SyclQueue {
         if !self.responds(py) || self.reference.is_idle() {
             return Ok(());
         }
-        // Not through dpctl's object, where an exception of SYCL's would end the process.
+        // This does not call dpctl's method, in which an exception of SYCL would terminate the process.
         py.detach(|| self.reference.wait()).or_raise()
     }
 }

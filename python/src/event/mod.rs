@@ -1,4 +1,4 @@
-//! `Event`: the completion of an asynchronous operation; and the wait list of one that is submitted.
+//! `Event`, the completion of an asynchronous operation, and wait lists.
 
 mod wait_list;
 
@@ -20,8 +20,8 @@ pub(crate) use wait_list::WaitList;
 
 /// The completion of an asynchronous operation.
 ///
-/// The methods of memory objects whose names end in ``_async`` return it; it is not made by hand. Dropping it neither
-/// cancels the operation nor waits for it. ``await event`` waits without blocking an asyncio loop.
+/// The methods of memory objects whose names end in ``_async`` return events; there is no constructor. Dropping an event
+/// neither cancels the operation nor waits for it. ``await event`` waits without blocking an asyncio loop.
 ///
 /// Examples
 /// --------
@@ -38,7 +38,7 @@ pub(crate) struct PyEvent {
     event: Event,
     queue: Queue,
     context_device: Arc<ContextDevice>,
-    /// The error of the host task, where one carries out the operation.
+    /// The error of the host task, if the operation is executed by one.
     host_error: HostError,
     submitted: Instant,
     /// The `dpctl.SyclEvent`, once made.
@@ -93,7 +93,7 @@ impl PyEvent {
         self.event.timing().or_raise()
     }
 
-    /// Appends a signal of a SYCL event, whose native event is `native`, to the queue.
+    /// Appends a signal of the native event of a SYCL event to the queue.
     fn chain(&self, event: &EventRef, native: sys::ze_event_handle_t) -> Result<(), Error> {
         // SAFETY: the event is SYCL's own in the context of this queue, nothing else uses it, and it is retained.
         let signalled = unsafe { self.queue.signal_raw(native) }?;
@@ -102,7 +102,7 @@ impl PyEvent {
         Ok(())
     }
 
-    /// A SYCL event that the queue signals; None when this SYCL runtime can make none.
+    /// A SYCL event that the queue signals; None when this SYCL runtime does not support that.
     fn chained(&self, py: Python<'_>) -> PyResult<Option<EventRef>> {
         let context = self.context_device.sycl()?;
         let chained = py.detach(|| {
@@ -139,17 +139,17 @@ impl PyEvent {
 
 #[pymethods]
 impl PyEvent {
-    /// Waits until the operation is done. Other threads run meanwhile, and Ctrl-C interrupts.
+    /// Waits until the operation is complete. The wait releases the GIL, and Ctrl-C interrupts it.
     ///
     /// Parameters
     /// ----------
     /// timeout : float, optional
-    ///     In seconds; without limit by default.
+    ///     In seconds; by default there is no timeout.
     ///
     /// Returns
     /// -------
     /// bool
-    ///     True when the operation is done, False when the time was up before.
+    ///     True when the operation is complete, False after the timeout.
     ///
     /// Raises
     /// ------
@@ -174,7 +174,7 @@ impl PyEvent {
         self.wait_for(py, limit)
     }
 
-    /// Whether the operation is done.
+    /// Whether the operation is complete.
     ///
     /// Examples
     /// --------
@@ -213,7 +213,7 @@ impl PyEvent {
         Dpctl::get(py)?.status.bind(py).getattr(name)
     }
 
-    /// When the operation was submitted, in nanoseconds of the device's own clock, computed from the host's.
+    /// The time of the submission in nanoseconds of the device's clock, converted from the host's clock.
     ///
     /// Raises
     /// ------
@@ -234,7 +234,7 @@ impl PyEvent {
         self.event.device_time(self.submitted).or_raise()
     }
 
-    /// When the operation began, in nanoseconds of the device's own clock.
+    /// The start of the operation in nanoseconds of the device's clock.
     ///
     /// Raises
     /// ------
@@ -254,7 +254,7 @@ impl PyEvent {
         Ok(self.timing()?.start)
     }
 
-    /// When the operation ended, in nanoseconds of the device's own clock.
+    /// The end of the operation in nanoseconds of the device's clock.
     ///
     /// Raises
     /// ------
@@ -274,7 +274,7 @@ impl PyEvent {
         Ok(self.timing()?.end)
     }
 
-    /// How long the operation took on the device, in nanoseconds.
+    /// The duration of the operation on the device in nanoseconds.
     ///
     /// Raises
     /// ------
@@ -297,12 +297,12 @@ impl PyEvent {
 
     /// A `dpctl.SyclEvent` that is complete when this event is, for ``dEvents`` and ``depends`` of other packages.
     ///
-    /// SYCL 2024 cannot make one that is not complete yet; there this waits first.
+    /// SYCL 2024 cannot wrap an event that is not complete; with it, this property blocks until the operation is complete.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     When the memory is in no SYCL context; the message says why.
+    ///     When the memory is in no SYCL context; the message has the reason.
     ///
     /// Examples
     /// --------

@@ -58,13 +58,13 @@ impl WaitList {
             self.events.push(event.get().event().clone());
             return Ok(true);
         }
-        // Only an object of dpctl's has this method; dpctl is not imported for any other.
+        // Only objects of dpctl have this method; dpctl is not imported for other objects.
         if !object.hasattr("addressof_ref")?
             || !object.is_instance(Dpctl::get(object.py())?.event.bind(object.py()))?
         {
             return Ok(false);
         }
-        // SAFETY: dpctl's event object holds a valid reference for as long as it lives.
+        // SAFETY: dpctl's event object holds a valid reference as long as it is alive.
         let event = unsafe { EventRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
         self.add_sycl(event);
         Ok(true)
@@ -77,10 +77,10 @@ impl WaitList {
         }
     }
 
-    /// Submits a barrier to `queue`: what is submitted from here on waits for the events.
+    /// Submits a barrier to `queue`: operations that are submitted later wait for the events.
     ///
-    /// A host task waits for SYCL's events: an event whose command waits for a host task of SYCL's has no native event yet,
-    /// and to ask for it ends the process.
+    /// A host task waits for SYCL's events, as their native events cannot be used: an event whose command depends on a SYCL
+    /// host task has no native event yet, and the query for it terminates the process.
     pub(crate) fn submit_barrier(self, queue: &Queue) -> Result<(), Error> {
         let Self { mut events, sycl } = self;
         if !sycl.is_empty() {

@@ -1,4 +1,4 @@
-//! Operations in flight: which memory they use, what they keep alive, and how a thread waits for them.
+//! Operations in flight: the memory that they access, the operands that are retained for them, and waiting for them.
 
 mod reclaimer;
 mod retain;

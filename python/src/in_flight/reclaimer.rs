@@ -1,5 +1,5 @@
-//! A thread that drops the operands of complete operations soon after, also where the program never waits for the events,
-//! and waits for the operations in flight before the interpreter exits.
+//! The reclaimer: a thread that drops the operands of complete operations, also if the program never waits for their events.
+//! Before the interpreter exits, it waits for the operations in flight.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use pyo3::sync::PyOnceLock;
 use zeusm::Queue;
 use zeusm::process::{Condvar, Local, Mutex};
 
-/// How long the thread sleeps between two polls: at first, and at most.
+/// The interval between two polls of the thread: the initial one and the maximum.
 const INTERVALS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 
 /// The queues with operations in flight, and the thread that reclaims their operands.
 ///
-/// The thread polls rather than waits for events, as drivers wait by spinning.
+/// The thread polls instead of waiting for events, as drivers implement waits by spinning.
 #[derive(Default)]
 struct Reclaimer {
     state: Mutex<State>,
@@ -26,14 +26,15 @@ struct Reclaimer {
 
 #[derive(Default)]
 struct State {
-    /// Held until they are idle, so that the drop of a queue elsewhere never has to wait, least of all with the GIL held.
+    /// A queue stays in this list until it is idle, so that the drop of another reference to it never blocks, which matters
+    /// most while the GIL is held.
     queues: Vec<Queue>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// This process's.
+/// The reclaimer of this process.
 static RECLAIMER: Local<Reclaimer> = Local::new();
-/// Set once and for all when the interpreter is about to exit.
+/// Set when the interpreter is about to exit, and never reset.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
 /// Registers with `atexit` to wait for the operations in flight.
@@ -48,7 +49,8 @@ pub(crate) fn drain_at_exit(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Reclaims what a queue retains once it is complete. To be called without the GIL, as the drop of operands may take it.
+/// Has the thread reclaim the operands that a queue retains. The caller must not hold the GIL, as the drop of operands may
+/// acquire it.
 pub(crate) fn reclaim_later(queue: &Queue) {
     if queue.is_reclaimed() {
         return;
@@ -63,7 +65,7 @@ pub(crate) fn reclaim_later(queue: &Queue) {
         reclaimer.changed.notify_all();
         return;
     }
-    // No thread will reclaim it later, so wait now.
+    // The thread does not run, so this waits for the operations.
     state.queues.retain(|known| known != queue);
     drop(state);
     let _ = queue.wait();
@@ -77,17 +79,17 @@ fn drain(py: Python<'_>) {
         let reclaimer = RECLAIMER.get_or_default();
         let State { queues, thread } = mem::take(&mut *reclaimer.state.lock());
         reclaimer.changed.notify_all();
-        // A panic of the thread has been reported already.
+        // The panic hook has reported a panic of the thread.
         let _ = thread.map(JoinHandle::join);
         for queue in queues {
-            // The wait fails on a lost device, where nothing runs any more.
+            // The wait fails on a lost device, which executes no operations any more.
             let _ = queue.wait();
         }
     });
 }
 
 impl Reclaimer {
-    /// Whether there is a thread, which is started if need be.
+    /// Starts the thread if it does not run; returns whether it runs.
     fn has_thread(&'static self, state: &mut State) -> bool {
         if state.thread.is_none() {
             let name = "zeusm-reclaimer".to_owned();
@@ -117,7 +119,7 @@ impl Reclaimer {
                 .partition(|queue: &Queue| queue.is_reclaimed());
             state.queues = busy;
             drop(state);
-            // Without the lock: this may drop the last owner of a queue.
+            // Outside the lock, as this may drop the last owner of a queue.
             drop::<Vec<Queue>>(idle);
         }
     }

@@ -12,10 +12,10 @@ use crate::resolve::ContextDevice;
 use zeusm::{Error, Event};
 
 /// Retains `operands` until an operation on the queue of `context_device` is complete, and enters it in the table until
-/// then; returns them if it is complete already. To be called without the GIL.
+/// then; returns them if it is complete already. The caller must not hold the GIL.
 ///
 /// # Errors
-/// [`Error::Call`] when there is no queue, so that nothing can be in flight on it.
+/// [`Error::Call`] when the queue cannot be made; no operation is in flight then.
 pub(crate) fn retain<T: Send + 'static>(
     context_device: &Arc<ContextDevice>,
     event: &Event,
@@ -32,13 +32,14 @@ pub(crate) fn retain<T: Send + 'static>(
     Ok(None)
 }
 
-/// Python objects whose drop attaches the interpreter, on whichever thread: it may run any Python code.
+/// Python objects whose drop attaches the thread to the interpreter. The drop may run on any thread, and may run arbitrary
+/// Python code.
 struct Attached<T>(Option<T>);
 
 impl<T> Drop for Attached<T> {
     fn drop(&mut self) {
         if Python::try_attach(|_| drop(self.0.take())).is_none() {
-            // The interpreter is finalized, and its objects with it.
+            // After the finalization of the interpreter its objects are leaked.
             mem::forget(self.0.take());
         }
     }

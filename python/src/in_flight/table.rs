@@ -1,5 +1,5 @@
-//! The operations in flight by address. Slices, arrays and what other packages make of a pointer are other objects of the
-//! same memory, so that no object alone knows all operations on its bytes.
+//! The operations in flight by address. Several objects may refer to the same memory (slices, arrays, and objects that other
+//! packages make from a pointer), so no single object can record all operations on its bytes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,26 +10,26 @@ use crate::resolve::ContextDevice;
 use zeusm::Event;
 use zeusm::process::{Local, Mutex};
 
-/// This process's operations in flight. In a fork's child those of the parent are complete.
+/// This process's operations in flight. In a fork's child, the parent's operations count as complete.
 static TABLE: Local<Table> = Local::new();
 
 #[derive(Default)]
 struct Table {
     /// The number of entries, which is 0 in most programs and read without the lock.
     count: AtomicUsize,
-    /// The oldest first, as that is usually the first to be removed.
+    /// Oldest first, as the oldest entry is usually the first to be removed.
     entries: Mutex<VecDeque<Entry>>,
 }
 
 struct Entry {
     number: u64,
     touched: Vec<Range<usize>>,
-    /// The owner of the queue that it runs on.
+    /// The owner of the operation's queue.
     context_device: Arc<ContextDevice>,
     event: Event,
 }
 
-/// An operation that is in the table until this is dropped.
+/// An entry of the table, which the drop removes.
 pub(super) struct InFlight(u64);
 
 impl InFlight {
@@ -39,7 +39,7 @@ impl InFlight {
         event: &Event,
         touched: Vec<Range<usize>>,
     ) -> Self {
-        /// Continues in a fork's child, so that what the child inherited removes no entry of the child's own.
+        /// The numbering continues in a fork's child, so that an inherited entry does not remove one of the child's.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let table = TABLE.get_or_default();
@@ -65,13 +65,13 @@ impl Drop for InFlight {
         if removed.is_some() {
             table.count.fetch_sub(1, Ordering::Release);
         }
-        // Without the lock: it may be the last owner of a queue.
+        // Outside the lock, as it may be the last owner of a queue.
         drop(removed);
     }
 }
 
-/// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in order
-/// with what is submitted there next.
+/// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order,
+/// so that later operations on it follow them anyway.
 #[inline]
 pub(crate) fn using(ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
     match TABLE.get() {

@@ -8,18 +8,18 @@ use pyo3::prelude::*;
 use crate::errors::{LevelZeroError, OrRaise};
 use zeusm::Event;
 
-/// How long a wait lasts before Python may handle signals, Ctrl-C for instance.
+/// The interval at which a wait lets Python handle signals, Ctrl-C for instance.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
-/// The error of an operation that a host task carries out.
+/// The error of an operation that a host task executes.
 pub(crate) type HostError = Arc<OnceLock<String>>;
 
-/// Waits without the GIL, at most for `limit`, and returns whether the event is complete.
+/// Releases the GIL and waits for the event with the timeout `limit`; returns whether the event is complete.
 ///
 /// # Errors
-/// What a signal handler raises, such as `KeyboardInterrupt`; `LevelZeroError` when the device is lost.
+/// The exception of a signal handler, such as `KeyboardInterrupt`; `LevelZeroError` when the device is lost.
 pub(crate) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> PyResult<bool> {
-    // To release the GIL and acquire it again costs more than a small operation.
+    // Releasing and reacquiring the GIL costs more than a small operation.
     if matches!(event.is_complete(), Ok(true)) {
         return Ok(true);
     }
@@ -37,7 +37,7 @@ pub(crate) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> Py
     }
 }
 
-/// The error of a host task, as an exception.
+/// Converts the error of a host task to an exception.
 pub(crate) fn check(host_error: &HostError) -> PyResult<()> {
     match host_error.get() {
         Some(message) => Err(LevelZeroError::new_err(message.clone())),

@@ -24,7 +24,7 @@ use crate::memory::MemoryUSMDevice;
 /// Raises
 /// ------
 /// TypeError
-///     When it is no USM-device memory.
+///     When it is not USM-device memory.
 ///
 /// Examples
 /// --------
@@ -54,9 +54,9 @@ pub(crate) fn get_mem_handle<'py>(usm_memory: &Bound<'py, PyAny>) -> PyResult<Bo
 /// handle_bytes : bytes
 ///     The result of `SyclIPCGetMemHandle` in another process.
 /// device : dpctl.SyclDevice, optional
-///     The device to open it on; by default the one that new memory goes to.
+///     The device to open it on; by default the device of default allocations.
 /// nbytes : int, optional
-///     Open the first bytes only; by default all.
+///     The number of bytes to open, from the first one; by default all.
 ///
 /// Returns
 /// -------
@@ -80,12 +80,12 @@ pub(crate) fn open_mem_handle<'py>(
     PyIpcHandle::open(handle_bytes, device, nbytes)
 }
 
-/// Closes memory that `SyclIPCOpenMemHandle` opened, like its `close()`.
+/// Closes memory from `SyclIPCOpenMemHandle`; the same as its `close()`.
 ///
 /// Parameters
 /// ----------
 /// usm_memory : MemoryIPCDevice
-///     Closing again does nothing.
+///     Memory from `SyclIPCOpenMemHandle`; closing it again has no effect.
 ///
 /// Examples
 /// --------

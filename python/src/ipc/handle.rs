@@ -18,11 +18,11 @@ use zeusm::{Context, Device, IpcHandle, ipc};
 /// IPCMemoryHandle(usm_memory)
 /// --
 ///
-/// Names USM to other processes of the machine.
+/// A handle of USM that other processes of the machine can open.
 ///
-/// A handle is sent by any means: as bytes, or pickled to a queue, a pipe or a file. It contains a secret: a process that
-/// has it has access to the memory. This process still owns the memory: a handle object keeps it alive until the handle is
-/// closed, but the handle's bytes do not, and cannot be opened once the memory is freed.
+/// A handle can be sent by any means: as bytes, or pickled to a queue, a pipe or a file. It contains a secret: every process
+/// that has the handle can access the memory. This process still owns the memory. A handle object keeps it alive until the
+/// handle is closed; the handle's bytes do not, and cannot be opened after the memory is freed.
 ///
 /// Parameters
 /// ----------
@@ -32,11 +32,11 @@ use zeusm::{Context, Device, IpcHandle, ipc};
 /// Raises
 /// ------
 /// TypeError
-///     When `usm_memory` is no memory object of zeusm.
+///     When `usm_memory` is not a memory object of zeusm.
 /// ValueError
-///     When it has no bytes, is closed, or belongs to another package or process, which has to export it.
+///     When it has no bytes, is closed, or is owned by another package or process, which has to export it itself.
 /// IPCError
-///     When the driver does not pass memory between processes.
+///     When the driver does not support IPC of memory.
 ///
 /// Examples
 /// --------
@@ -57,13 +57,13 @@ pub(crate) struct PyIpcHandle {
 }
 
 enum State {
-    /// With the memory, where it is this process's.
+    /// Open, with the memory if this process owns it.
     Open(#[allow(dead_code, reason = "held, not read")] Option<Arc<Allocation>>),
     Closed,
 }
 
 impl PyIpcHandle {
-    /// The handle of all of a memory object's bytes.
+    /// Makes a handle of all bytes of a memory object.
     pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
         let _pin = memory.pins.pin()?;
         let allocation = match memory.share_owner(py) {
@@ -125,7 +125,7 @@ impl PyIpcHandle {
         Self::of(usm_memory.py(), memory.get())
     }
 
-    /// Whether the Level Zero driver that serves passes memory between processes.
+    /// Whether the Level Zero driver in use supports IPC of memory.
     ///
     /// Returns
     /// -------
@@ -148,7 +148,7 @@ impl PyIpcHandle {
     /// Raises
     /// ------
     /// IPCError
-    ///     When the bytes are no handle of this version of zeusm, or damaged.
+    ///     When the bytes are not a handle of this version of zeusm, or are damaged.
     ///
     /// Examples
     /// --------
@@ -187,32 +187,33 @@ impl PyIpcHandle {
 
     /// Opens the memory in this process.
     ///
-    /// Opening again gives another object of the same mapping. It is unmapped when the last is closed or dropped.
+    /// Opening a handle again returns another object of the same mapping, which is unmapped when the last of the objects is
+    /// closed or dropped.
     ///
     /// Parameters
     /// ----------
     /// handle_bytes : bytes or IPCMemoryHandle
-    ///     What the process that owns the memory sent.
+    ///     The handle from the process that owns the memory.
     /// device : optional
-    ///     The `dpctl.SyclDevice` to open it on, which must be the one that it is on, or a SYCL object that names a
-    ///     context with it; by default where new memory goes.
+    ///     The `dpctl.SyclDevice` to open it on, which must be the device of the memory, or a SYCL object that determines a
+    ///     context with that device; by default the device of default allocations.
     /// nbytes : int, optional
-    ///     Open the first bytes only; by default all that the handle names.
+    ///     The number of bytes to open, from the first one; by default all bytes of the handle.
     ///
     /// Returns
     /// -------
     /// MemoryIPCDevice or MemoryIPCShared or MemoryIPCHost
-    ///     Memory objects like any other, and context managers that close; of the kind that the driver says the memory
-    ///     has here, which may not be the owner's, see `exported_usm_type`.
+    ///     A memory object, which is also a context manager that closes it. Its class is the kind that the driver reports
+    ///     for the mapping, which may differ from the exporter's, see `exported_usm_type`.
     ///
     /// Raises
     /// ------
     /// IPCError
-    ///     When the memory is on another machine or device, its owner has freed it, is gone or is another user's, the
-    ///     bytes are no handle or not as the owner made them, or the system lets nothing through; the message says
-    ///     which.
+    ///     When the memory is on another machine or device, is freed, or is owned by a process that has exited or belongs to
+    ///     another user; when the handle is malformed or forged; or when the system forbids access to the owner. The message
+    ///     has the reason.
     /// ValueError
-    ///     When `nbytes` is not positive, or more than the handle names.
+    ///     When `nbytes` is not positive, or more than the size of the handle.
     ///
     /// Examples
     /// --------
@@ -254,7 +255,7 @@ impl PyIpcHandle {
         opened::object(py, mapping, nbytes, binding)
     }
 
-    /// Closes memory that `open` gave; the same as its `close()`.
+    /// Closes memory from `open`; the same as its `close()`.
     ///
     /// Parameters
     /// ----------
@@ -264,9 +265,9 @@ impl PyIpcHandle {
     /// Raises
     /// ------
     /// RuntimeError
-    ///     When it is not memory that `open` gave.
+    ///     When it is not memory from `open`.
     /// BufferError
-    ///     While a memoryview, an array or an operation uses it.
+    ///     While a memoryview, an array or an operation in flight uses it.
     ///
     /// Examples
     /// --------
@@ -294,8 +295,8 @@ impl PyIpcHandle {
         usm_memory.call_method0("close").map(drop)
     }
 
-    /// Closes the handle object, which then no longer keeps the memory alive. Other processes can still open the handle
-    /// while the memory lives. Closing again does nothing.
+    /// Closes the handle object, which then no longer keeps the memory alive. Other processes can still open the handle as
+    /// long as the memory is alive. Closing again has no effect.
     ///
     /// Examples
     /// --------
@@ -310,7 +311,7 @@ impl PyIpcHandle {
         drop(state);
     }
 
-    /// Whether the handle object was closed.
+    /// Whether the handle object is closed.
     ///
     /// Examples
     /// --------
@@ -324,7 +325,7 @@ impl PyIpcHandle {
         self.check_open().is_err()
     }
 
-    /// How many bytes it names.
+    /// The number of bytes that the handle covers.
     ///
     /// Examples
     /// --------
@@ -338,7 +339,7 @@ impl PyIpcHandle {
         self.handle.size()
     }
 
-    /// Where they begin in the driver's allocation, in bytes.
+    /// The offset of its first byte in the driver's allocation, in bytes.
     ///
     /// Examples
     /// --------
@@ -366,7 +367,7 @@ impl PyIpcHandle {
         self.handle.kind().name()
     }
 
-    /// Level Zero's number of the allocation in the process that owns it.
+    /// Level Zero's id of the allocation in the process that owns it.
     ///
     /// Examples
     /// --------
@@ -397,7 +398,7 @@ impl PyIpcHandle {
             .call1((py.None(), bytes))
     }
 
-    /// The number of the process that owns the memory.
+    /// The id of the process that owns the memory.
     ///
     /// Examples
     /// --------

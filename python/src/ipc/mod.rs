@@ -1,4 +1,4 @@
-//! Memory between processes: `IPCMemoryHandle` on the side that owns the memory, the `MemoryIPC` classes on the other.
+//! Memory between processes: `IPCMemoryHandle` in the exporting process, the `MemoryIPC` classes in the importing one.
 
 mod functions;
 mod handle;

@@ -1,4 +1,4 @@
-//! The classes of another process's memory: subclasses of the memory classes, which behave as dpctl's do once closed.
+//! The classes of another process's memory: subclasses of the memory classes. A closed object behaves as dpctl's do.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::resolve::QueueBinding;
 use zeusm::ipc::Mapping;
 use zeusm::usm::UsmKind;
 
-/// Makes a class.
+/// Defines a class.
 macro_rules! class {
     ($(#[$documentation:meta])* $name:ident, $base:ident) => {
         $(#[$documentation])*
@@ -18,7 +18,7 @@ macro_rules! class {
 
         #[pymethods]
         impl $name {
-            /// Whether the mapping was closed, as is `closed`.
+            /// Whether the mapping is closed; the same as `closed`.
             ///
             /// Examples
             /// --------
@@ -33,8 +33,8 @@ macro_rules! class {
                 slf.as_super().as_super().get().pins.is_closed()
             }
 
-            /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. Its kind here, by the class,
-            /// may differ: Intel's driver opens shared memory as device memory.
+            /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. The kind in this process, which
+            /// the class shows, may differ: Intel's driver opens shared memory as device memory.
             ///
             /// Examples
             /// --------
@@ -51,7 +51,7 @@ macro_rules! class {
                 Ok(kind.name())
             }
 
-            /// Size of the memory in bytes; 0 once closed.
+            /// Size of the memory in bytes; 0 after closing.
             ///
             /// Examples
             /// --------
@@ -66,7 +66,7 @@ macro_rules! class {
                 memory.pins.pin().map_or(0, |_pin| memory.nbytes)
             }
 
-            /// Size of the memory in bytes; 0 once closed.
+            /// Size of the memory in bytes; 0 after closing.
             ///
             /// Examples
             /// --------
@@ -84,7 +84,7 @@ macro_rules! class {
                 Self::nbytes(slf)
             }
 
-            /// Address of the first byte in this process; 0 once closed.
+            /// Address of the first byte in this process; 0 after closing.
             #[getter]
             fn _pointer(slf: &Bound<'_, Self>) -> PyResult<usize> {
                 let memory = slf.as_super().as_super().get();
@@ -141,7 +141,7 @@ class! {
     MemoryIPCHost, MemoryUSMHost
 }
 
-/// The object for the first `nbytes` of a mapping.
+/// The memory object for the first `nbytes` of a mapping.
 pub(super) fn object(
     py: Python<'_>,
     mapping: Mapping,

@@ -1,5 +1,5 @@
-//! How an address is given out: for the host and for other packages once the operations in flight on the bytes are complete,
-//! for zeusm's own queues in order with what is submitted next.
+//! Access to the address of memory. The host and other packages get the address after the operations in flight on the bytes
+//! are complete; zeusm's own queues get it at once, and order the next operation after those in flight.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -15,11 +15,11 @@ use crate::in_flight;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
 
-/// The address of the first byte; 0 where there is none. To use it, take it from one of the methods `for_*`.
+/// The address of the first byte; 0 without memory. The methods `for_*` return it for each use.
 #[derive(Clone, Copy)]
 pub(crate) struct Address {
     number: usize,
-    /// Whether it is of a mapping, whose bytes this process may have at another address, too.
+    /// Whether the memory is a mapping, whose bytes may also have another address in this process.
     is_mapped: bool,
 }
 
@@ -31,7 +31,7 @@ impl Address {
         }
     }
 
-    /// Of a mapping of another process's memory, or of this process's own.
+    /// The address of a mapping of another process's memory, or of this process's own.
     pub(crate) fn of_mapping(number: usize) -> Self {
         Self {
             number,
@@ -39,7 +39,7 @@ impl Address {
         }
     }
 
-    /// The number: to compute and compare with, not to be dereferenced.
+    /// The number, for arithmetic and comparison; it must not be dereferenced.
     pub(crate) fn number(self) -> usize {
         self.number
     }
@@ -57,10 +57,10 @@ impl fmt::LowerHex for Address {
 }
 
 impl PyMemory {
-    /// For the host: waits for the operations on these bytes, zeusm's and those of the memory's SYCL queue.
+    /// For a host access: waits for the operations in flight on these bytes, zeusm's and those of the memory's SYCL queue.
     ///
     /// # Errors
-    /// What a signal handler raises while it waits; [`Error::Call`] for shared memory of a lost device.
+    /// The exception of a signal handler during the wait; [`Error::Call`] for shared memory of a lost device.
     pub(crate) fn for_host(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<usize> {
         for event in self.in_flight(touched) {
             in_flight::wait(py, &event, None)?;
@@ -70,10 +70,11 @@ impl PyMemory {
         Ok(self.address.number)
     }
 
-    /// For a request of the buffer protocol. The request of a `memoryview`, which NumPy makes too, is for the host; any
-    /// other comes from C code that may submit work on it to a queue: `dpctl.SyclQueue.memcpy_async` for one.
+    /// For a request of the buffer protocol. A `memoryview`, which NumPy also uses, requests it for host access; any other
+    /// request comes from C code that may submit work on the bytes to a queue, such as `dpctl.SyclQueue.memcpy_async`.
     ///
-    /// Signals are not handled: NumPy takes any error here, `KeyboardInterrupt` too, for an object that has no buffer.
+    /// Signals are not handled here, as NumPy interprets any error, also `KeyboardInterrupt`, as an object without the
+    /// buffer protocol.
     pub(crate) fn for_buffer(
         &self,
         py: Python<'_>,
@@ -93,24 +94,24 @@ impl PyMemory {
         Ok(self.address.number)
     }
 
-    /// For an operation that is submitted to a queue of zeusm's next; [`order`](crate::transfer::order) has it wait for
-    /// other queues.
+    /// For the next operation on a queue of zeusm; [`order`](crate::transfer::order) makes it wait for operations on other
+    /// queues.
     pub(crate) fn for_queue(&self, py: Python<'_>) -> PyResult<usize> {
         self.after_sycl(py)?;
         self.check_accessible()?;
         Ok(self.address.number)
     }
 
-    /// For an asynchronous operation, which waits for `wait_list` and for the memory's SYCL queue, in order or not: users
-    /// of that queue have no event of its work to pass as a dependency.
+    /// For an asynchronous operation, which waits for `wait_list` and for the memory's SYCL queue, whether that is in-order
+    /// or not: users of that queue have no event of its work to pass as a dependency.
     pub(crate) fn for_async(&self, py: Python<'_>, wait_list: &mut WaitList) -> PyResult<usize> {
         if let Some(queue) = self.binding.queue(py)
             && self.export_state.is_shared()
             && queue.responds(py)
             && !queue.reference().is_idle()
         {
-            // A barrier of an out-of-order queue waits for host tasks, too, which need the GIL. SYCL holds a lock during
-            // that wait, and a thread that submits a kernel holds the GIL and needs the lock.
+            // The GIL is released, as a barrier of an out-of-order queue also waits for host tasks, which need the GIL. SYCL
+            // holds a lock during that wait, and a thread that submits a kernel with the GIL held needs that lock.
             if queue.reference().is_in_order() {
                 let queue = queue.reference();
                 wait_list.add_sycl(py.detach(|| queue.barrier()).or_raise()?);
@@ -121,8 +122,8 @@ impl PyMemory {
         Ok(self.address.number)
     }
 
-    /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and marks the memory as
-    /// shared.
+    /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
+    /// memory is exported.
     pub(crate) fn for_export(&self, py: Python<'_>) -> PyResult<usize> {
         for event in self.in_flight(self.extent()) {
             in_flight::wait(py, &event, None)?;
@@ -131,8 +132,8 @@ impl PyMemory {
         Ok(self.address.number)
     }
 
-    /// The addresses of the bytes in the table of operations in flight. A mapping has all addresses, as its bytes may be
-    /// mapped elsewhere, too.
+    /// The range of the bytes in the table of operations in flight. For a mapping it is the whole address space, as its
+    /// bytes may also be mapped at other addresses.
     pub(crate) fn extent(&self) -> Range<usize> {
         if self.address.is_mapped {
             0..usize::MAX
@@ -141,7 +142,7 @@ impl PyMemory {
         }
     }
 
-    /// Refuses shared memory of a lost device, at whose access Intel's driver ends the process.
+    /// Refuses shared memory of a lost device, as Intel's driver terminates the process on a host access to it.
     fn check_accessible(&self) -> PyResult<()> {
         if self.kind == UsmKind::Shared {
             self.context_device()
@@ -152,7 +153,7 @@ impl PyMemory {
         Ok(())
     }
 
-    /// The events of the operations that zeusm has in flight on the bytes; none on a lost device.
+    /// The events of zeusm's operations in flight on the bytes; none on a lost device.
     fn in_flight(&self, touched: Range<usize>) -> Vec<Event> {
         if self.context_device().device().check_not_lost().is_err() {
             return Vec::new();
@@ -165,8 +166,8 @@ impl PyMemory {
         in_flight::using(&[touched], None)
     }
 
-    /// Waits for the memory's SYCL queue, which may have kernels on this memory. An out-of-order queue, such as dpctl's and
-    /// dpnp's, would not order a copy after them.
+    /// Waits for the memory's SYCL queue, which may have kernels in flight on this memory. A copy on an out-of-order queue,
+    /// such as dpctl's and dpnp's, would not be ordered after them.
     fn after_sycl(&self, py: Python<'_>) -> PyResult<()> {
         if !self.export_state.is_shared() {
             return Ok(());

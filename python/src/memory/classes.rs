@@ -1,4 +1,4 @@
-//! The three classes, one for each kind of USM, and their buffers. Their constructors are in
+//! The three classes, one for each kind of USM, and their buffer protocol. Their constructors are in
 //! [`construct`](crate::construct).
 
 // PyO3's trampoline for `__getbuffer__` calls it without an unsafe block.
@@ -14,7 +14,7 @@ use pyo3::types::PyType;
 use super::PyMemory;
 use zeusm::usm::UsmKind;
 
-/// Makes a class. `$getbuffer` serves requests for a buffer.
+/// Defines a class. `$getbuffer` handles buffer requests.
 macro_rules! class {
     ($(#[$documentation:meta])* $name:ident, $getbuffer:path) => {
         $(#[$documentation])*
@@ -43,31 +43,31 @@ class! {
     /// MemoryUSMShared(other, *, alignment=0, queue=None, copy=False, pool=None)
     /// --
     ///
-    /// USM that moves between the host and a device; both may use it in place.
+    /// USM that migrates between the host and a device; both can access it in place.
     ///
     /// Parameters
     /// ----------
     /// other : int or object
-    ///     A number of bytes to allocate, or an object with `__sycl_usm_array_interface__` to share memory with.
+    ///     The number of bytes to allocate, or an object with `__sycl_usm_array_interface__` whose memory is shared.
     /// alignment : int
     ///     In bytes; 0 for the runtime's choice, or a power of two of at most 2 MiB.
     /// queue : optional
-    ///     A `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string or a capsule that names where to
-    ///     allocate; by default the context of dpctl's default Level Zero device, or without dpctl one of zeusm's own.
+    ///     A `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string or a capsule, which determines the context
+    ///     and the device; by default dpctl's default Level Zero device and its context, or without dpctl a context of
+    ///     zeusm's own.
     /// copy : bool
-    ///     Copy the memory of `other` to a new allocation, which may be of another kind or context.
+    ///     Whether to copy the memory of `other` to a new allocation, which may be of another kind or context.
     /// pool : MemoryPool or bool, optional
-    ///     Where a new allocation comes from: a pool of that kind, or with False straight from Level Zero.
+    ///     The source of a new allocation: a pool of that kind, True for the default pool, or False for Level Zero.
     ///
     /// Raises
     /// ------
     /// USMAllocationError
-    ///     When there is no such memory; the message has the size, the device and Level Zero's answer.
+    ///     When the allocation fails; the message has the size, the device and Level Zero's result.
     /// ValueError
-    ///     For a negative size, an impossible alignment, memory of another kind without `copy`, or a malformed
-    ///     interface.
+    ///     For a negative size, an invalid alignment, memory of another kind without `copy`, or a malformed interface.
     /// TypeError
-    ///     For arguments of a wrong type.
+    ///     For arguments of the wrong type.
     ///
     /// Examples
     /// --------
@@ -82,9 +82,9 @@ class! {
     /// MemoryUSMHost(other, *, alignment=0, queue=None, copy=False, pool=None)
     /// --
     ///
-    /// USM that the host owns and every device of the context may use.
+    /// USM that resides on the host; every device of the context can access it.
     ///
-    /// Parameters and errors as of `MemoryUSMShared`.
+    /// The parameters and errors are those of `MemoryUSMShared`.
     ///
     /// Examples
     /// --------
@@ -101,7 +101,7 @@ class! {
     ///
     /// USM of one device, which the host cannot access: `memoryview` of it is a `TypeError`.
     ///
-    /// Parameters and errors as of `MemoryUSMShared`.
+    /// The parameters and errors are those of `MemoryUSMShared`.
     ///
     /// Examples
     /// --------
@@ -113,7 +113,7 @@ class! {
     MemoryUSMDevice, no_buffer
 }
 
-/// Fills in a buffer of bytes, with as much of shape, strides and format as `flags` ask for.
+/// Fills in a `Py_buffer` of bytes, with the shape, strides and format that `flags` request.
 ///
 /// # Safety
 /// `view` must be a buffer structure to fill in.
@@ -147,7 +147,7 @@ unsafe fn host_buffer(
     Ok(())
 }
 
-/// Refuses, as the host cannot access device memory.
+/// Raises an error, as the host cannot access device memory.
 ///
 /// # Safety
 /// None needed; unsafe to have the type of [`host_buffer`].
@@ -156,7 +156,7 @@ unsafe fn no_buffer(
     view: *mut ffi::Py_buffer,
     _flags: c_int,
 ) -> PyResult<()> {
-    // SAFETY: the buffer protocol wants `obj` null in a refused request.
+    // SAFETY: the buffer protocol requires a null `obj` when the request fails.
     unsafe { (*view).obj = std::ptr::null_mut() };
     let inner = memory.get();
     Err(PyTypeError::new_err(format!(
@@ -167,7 +167,7 @@ unsafe fn no_buffer(
     )))
 }
 
-/// The object of the kind's class.
+/// A memory object of the kind's class.
 pub(crate) fn object(py: Python<'_>, memory: PyMemory) -> PyResult<Bound<'_, PyMemory>> {
     let kind = memory.kind;
     let base = PyClassInitializer::from(memory);

@@ -2,22 +2,22 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The address was given out, so that work on the memory may be submitted to the SYCL queue.
+/// The address was exported, so that the SYCL queue may have work on the memory.
 const SHARED: u8 = 1;
-/// `__sycl_usm_array_interface__` was read, so that other packages may hold the memory without zeusm's knowledge.
+/// `__sycl_usm_array_interface__` was read, so that other packages may use the memory without zeusm's knowledge.
 const EXPORTED: u8 = 2;
 
-/// How far the memory has been made available outside of zeusm; it never goes back.
+/// Whether the memory was exported, and how. The state is never reset.
 #[derive(Debug, Default)]
 pub(crate) struct ExportState(AtomicU8);
 
 impl ExportState {
-    /// Of memory that had users before.
+    /// The state of memory that may have other users already.
     pub(crate) fn shared() -> Self {
         Self(AtomicU8::new(SHARED))
     }
 
-    /// Whether work on the memory may be submitted to the SYCL queue.
+    /// Whether the SYCL queue may have work on the memory.
     pub(crate) fn is_shared(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= SHARED
     }
@@ -27,18 +27,18 @@ impl ExportState {
         self.0.load(Ordering::Relaxed) >= EXPORTED
     }
 
-    /// The address is given out.
+    /// Records that the address was exported.
     pub(crate) fn mark_shared(&self) {
         self.raise(SHARED);
     }
 
-    /// The interface is read.
+    /// Records that the interface was read.
     pub(crate) fn mark_exported(&self) {
         self.raise(EXPORTED);
     }
 
     fn raise(&self, state: u8) {
-        // Read first: a write costs more and is hardly ever needed.
+        // The value is read first, as a write costs more and is rarely needed.
         if self.0.load(Ordering::Relaxed) < state {
             self.0.fetch_max(state, Ordering::Relaxed);
         }

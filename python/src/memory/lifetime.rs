@@ -13,7 +13,7 @@ use crate::pins::Close;
 
 #[pymethods]
 impl PyMemory {
-    /// A part of the memory, as an object of the same kind that shares it: `memory[16:32]`, with a step of 1.
+    /// An object of the same kind that shares a part of the memory: `memory[16:32]`, with a step of 1.
     fn __getitem__<'py>(
         slf: &Bound<'py, Self>,
         index: &Bound<'py, PyAny>,
@@ -34,7 +34,7 @@ impl PyMemory {
         let mut part = memory.share(slf.py())?;
         part.nbytes = range.slicelength;
         part.alignment_bits = 0;
-        // A part of no bytes has the null pointer, as a new object of no bytes has.
+        // A part without bytes has a null pointer, as a new object without bytes has.
         part.address = if part.nbytes == 0 {
             Address::new(0)
         } else {
@@ -44,7 +44,7 @@ impl PyMemory {
         object(slf.py(), part)
     }
 
-    /// Whether the object was closed.
+    /// Whether the object is closed.
     ///
     /// Examples
     /// --------
@@ -59,14 +59,14 @@ impl PyMemory {
         self.pins.is_closed()
     }
 
-    /// Frees the memory now, or drops the reference to the object that owns it. Closing again does nothing.
+    /// Frees the memory now, or drops the reference to the object that owns it. Closing again has no effect.
     ///
     /// Raises
     /// ------
     /// BufferError
-    ///     While something uses the memory: a memoryview or array, a running operation, another object that shares
-    ///     it, or, once `__sycl_usm_array_interface__` was read, perhaps another package. Drop the last reference
-    ///     instead: that frees the memory as soon as nothing uses it.
+    ///     While the memory is in use: by a memoryview or an array, an operation in flight, another object that shares it,
+    ///     or, after `__sycl_usm_array_interface__` was read, possibly by another package. To free the memory when it is no
+    ///     longer in use, drop all references to it instead.
     ///
     /// Examples
     /// --------
@@ -93,7 +93,7 @@ impl PyMemory {
         let owner = self.owner.lock().take();
         closing.finish();
         match owner {
-            // Freeing may wait for the device.
+            // The drop may wait for the device.
             Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
             Some(Owner::Shared(allocation)) => py.detach(|| drop(allocation)),
             Some(Owner::Object(object)) => drop(object),
@@ -117,8 +117,8 @@ impl PyMemory {
         self.close(py)
     }
 
-    // No __clear__: the owner has to stay for as long as there is a pointer to the memory. A reference cycle through it is
-    // broken at another object.
+    // There is no __clear__, as the owner must be kept as long as there is a pointer to the memory. The garbage collector
+    // breaks a reference cycle at another object.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.owner.try_lock().as_deref() {
             Some(Some(Owner::Object(object))) => visit.call(object),
@@ -128,7 +128,8 @@ impl PyMemory {
 }
 
 impl PyMemory {
-    /// Checks that no other object or package has the memory, as far as zeusm knows; the error says which has.
+    /// Checks that no other object or package uses the memory, as far as zeusm can determine; the error message has the
+    /// user.
     fn check_unshared(&self) -> Result<(), &'static str> {
         let owner = self.owner.lock();
         let owners = match &*owner {

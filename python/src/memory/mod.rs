@@ -1,4 +1,4 @@
-//! Memory objects: `_Memory`, the base class with what all kinds have in common, and the class of each kind.
+//! Memory objects: `_Memory`, the common base class, and the class of each kind.
 
 mod access;
 mod classes;
@@ -29,8 +29,7 @@ pub(crate) use pinned::Pinned;
 
 /// Untyped USM. Use :class:`MemoryUSMShared`, :class:`MemoryUSMDevice` or :class:`MemoryUSMHost`.
 ///
-/// Objects may be used from several threads at once: all but closing is fixed at construction. To order the accesses to the
-/// bytes is up to the users.
+/// Objects are thread-safe: they are immutable except for closing. The caller has to synchronise accesses to the bytes.
 #[pyclass(
     name = "_Memory",
     module = "zeusm.memory",
@@ -47,10 +46,11 @@ pub(crate) struct PyMemory {
     pub(crate) binding: Arc<QueueBinding>,
     /// The requested alignment as a power of two; 0 for none.
     pub(crate) alignment_bits: u8,
-    /// None once the object is closed.
+    /// `None` when the object is closed.
     pub(crate) owner: Mutex<Option<Owner>>,
     pub(crate) pins: Pins,
-    /// Until the memory is shared, no SYCL queue has work on it. A memoryview does not share it, as only the host uses one.
+    /// Before the memory is exported, no SYCL queue has work on it. A memoryview does not export it, as only the host uses
+    /// one.
     pub(crate) export_state: ExportState,
 }
 
@@ -86,11 +86,11 @@ impl PyMemory {
     /// Another object for the same memory.
     ///
     /// # Errors
-    /// `ValueError` once closed.
+    /// `ValueError` when it is closed.
     pub(crate) fn share(&self, py: Python<'_>) -> PyResult<Self> {
         let _pin = self.pins.pin()?;
         let owner = self.share_owner(py);
-        // Neither object knows of users that got the memory from the other one.
+        // Neither object records users that got the memory from the other one.
         self.export_state.mark_shared();
         Ok(Self {
             address: self.address,
@@ -105,11 +105,11 @@ impl PyMemory {
         })
     }
 
-    /// Another owner of the memory; None once closed.
+    /// Another owner of the memory; `None` when it is closed.
     pub(crate) fn share_owner(&self, py: Python<'_>) -> Option<Owner> {
         let mut owner = self.owner.lock();
-        let (kept, shared) = owner.take()?.share(py);
-        *owner = Some(kept);
+        let (own, shared) = owner.take()?.share(py);
+        *owner = Some(own);
         Some(shared)
     }
 
@@ -160,21 +160,21 @@ impl PyMemory {
         Ok(())
     }
 
-    /// The kind as a SYCL object's context sees it; `None` when the memory is unknown there.
+    /// The kind that the context of a SYCL object reports; `None` when the memory is unknown in that context.
     pub(crate) fn kind_in(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<Option<UsmKind>> {
         let Some(syclobj) = syclobj.filter(|object| !object.is_none()) else {
             return Ok(Some(self.kind));
         };
         let resolved = ResolvedSyclObject::read(syclobj, "syclobj")?;
         resolved.accept(syclobj.py());
-        // Compared with the memory's own context, as some drivers know the pointers of all their contexts.
+        // The context is compared with the memory's own, as some drivers look pointers up in all their contexts.
         let is_own = self
             .context_device()
             .sycl()
             .is_ok_and(|context| *context == resolved.context);
         Ok(is_own.then_some(self.kind))
     }
-    /// The kind that the memory has in the process that exported it, where it is a mapping.
+    /// The kind of the memory in the process that exported it, for a mapping.
     pub(crate) fn exported_kind(&self) -> Option<UsmKind> {
         match &*self.owner.lock() {
             Some(Owner::Mapping(mapping)) => Some(mapping.exported_kind()),

@@ -1,4 +1,4 @@
-//! Owners of memory.
+//! The owners of memory.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use pyo3::prelude::*;
 use zeusm::ipc::Mapping;
 use zeusm::usm::Allocation;
 
-/// What keeps the memory alive.
+/// The owner that keeps the memory alive.
 pub(crate) enum Owner {
-    /// An allocation that one object has, as most memory is never shared.
+    /// An allocation with a single owner, as most memory is never shared.
     Allocation(Allocation),
-    /// An allocation that several objects share.
+    /// An allocation with several owners.
     Shared(Arc<Allocation>),
-    /// The object whose interface was read.
+    /// The object that exported the interface.
     Object(Py<PyAny>),
     /// A mapping of another process's memory.
     Mapping(Arc<Mapping>),
 }
 
 impl Owner {
-    /// Two owners of the same memory.
+    /// Converts the owner to two owners of the same memory.
     pub(super) fn share(self, py: Python<'_>) -> (Self, Self) {
         match self {
             Self::Allocation(allocation) => Self::Shared(Arc::new(allocation)).share(py),

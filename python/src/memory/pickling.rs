@@ -9,7 +9,7 @@ use super::classes::class;
 use crate::errors::passes;
 use zeusm::usm::UsmKind;
 
-/// From this protocol on, pickles may have out-of-band buffers.
+/// The first protocol with out-of-band buffers.
 const OUT_OF_BAND_PROTOCOL: i32 = 5;
 
 #[pymethods]
@@ -23,7 +23,7 @@ impl PyMemory {
         let content = if protocol < OUT_OF_BAND_PROTOCOL {
             slf.call_method0("tobytes")?
         } else {
-            // The memory itself where the host can access it: with out-of-band buffers, no byte is copied.
+            // The memory itself if the host can access it: with out-of-band buffers, no byte is copied.
             let bytes = if memory.kind.is_host_accessible() {
                 slf.as_any().clone()
             } else {
@@ -44,7 +44,7 @@ impl PyMemory {
     }
 }
 
-/// Unpickles: new memory with these bytes, on the named device where there is one, else the default device.
+/// Unpickles: allocates memory with these bytes, on the named device if it exists, else on the default device.
 #[pyfunction(name = "_from_pickle")]
 pub(crate) fn from_pickle<'py>(
     content: &Bound<'py, PyAny>,
@@ -73,7 +73,7 @@ pub(crate) fn from_pickle<'py>(
         class.call((&size,), Some(&keywords))
     };
     let memory = match device {
-        // The device may not exist here. Any other error occurs again without it.
+        // The device may not exist on this machine. Any other error occurs again without it.
         Some(_) => make(device).or_else(|error| unless_it_passes(py, error, || make(None))),
         None => make(None),
     }?;

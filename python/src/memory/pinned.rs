@@ -11,7 +11,7 @@ impl Pinned {
     /// Pins the memory.
     ///
     /// # Errors
-    /// `ValueError` once the memory was closed.
+    /// `ValueError` when the memory is closed.
     pub(crate) fn new(memory: &Bound<'_, PyMemory>) -> PyResult<Self> {
         memory.get().pins.acquire()?;
         Ok(Self(memory.clone().unbind()))

@@ -35,7 +35,7 @@ impl PyMemory {
         self.nbytes
     }
 
-    /// Address of the first byte; 0 when there is none.
+    /// Address of the first byte; 0 without bytes.
     #[getter]
     fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
         let _pin = self.pins.pin()?;
@@ -96,7 +96,7 @@ impl PyMemory {
         }
     }
 
-    /// A `dpctl.SyclQueue` of the memory's context and device: the one given when it was made, else a new one.
+    /// A `dpctl.SyclQueue` of the memory's context and device: the one passed at construction, else a new one.
     ///
     /// Examples
     /// --------
@@ -106,7 +106,7 @@ impl PyMemory {
     /// True
     #[getter]
     fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // Checked first: the reason why there is no SYCL context helps more than why dpctl cannot be imported.
+        // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
         self.context_device().sycl()?;
         let queue = self.binding.queue_or_new(py)?;
         Ok(queue.object().clone_ref(py))
@@ -121,12 +121,12 @@ impl PyMemory {
     /// The interface for other packages to use the memory in place.
     ///
     /// `data` (address, read-only), `shape` in bytes, `strides` None, `offset` 0, `typestr` "|u1", `version` 1, and
-    /// `syclobj`, a `SyclContextRef` capsule made anew at each read.
+    /// `syclobj`, a new `SyclContextRef` capsule for each read.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     When the memory is in no SYCL context; the message says why and what to install.
+    ///     When the memory is in no SYCL context; the message has the reason and the remedy.
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let _pin = self.pins.pin()?;
@@ -140,7 +140,7 @@ impl PyMemory {
         Ok(dictionary)
     }
 
-    /// Kind of the memory: 'shared', 'device' or 'host'; 'unknown' in a context that does not know it.
+    /// Kind of the memory: 'shared', 'device' or 'host'; 'unknown' for a context in which it is not USM.
     ///
     /// Parameters
     /// ----------
@@ -157,7 +157,7 @@ impl PyMemory {
         Ok(self.kind_in(syclobj)?.map_or("unknown", UsmKind::name))
     }
 
-    /// Kind of the memory as SYCL's number: 1 device, 2 shared, 3 host; 0 in a context that does not know it.
+    /// Kind of the memory as SYCL's number: 1 device, 2 shared, 3 host; 0 for a context in which it is not USM.
     ///
     /// Parameters
     /// ----------
@@ -191,7 +191,8 @@ impl PyMemory {
     }
 }
 
-/// The interface of all memory objects, without the fields that differ: to copy it is cheaper than to make it anew.
+/// The fields of the interface that are the same for all memory objects. Copying this dictionary is cheaper than building
+/// one.
 fn template(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
     static TEMPLATE: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let template = TEMPLATE.get_or_try_init(py, || -> PyResult<_> {

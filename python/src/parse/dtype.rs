@@ -1,4 +1,4 @@
-//! The types of elements, by NumPy's names.
+//! Element types: NumPy's dtypes and their names.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -9,10 +9,10 @@ use zeusm::suai::{ItemType, Kind};
 const SUPPORTED: &str =
     "bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and complex128";
 
-/// Reads anything that NumPy accepts as a dtype; names like "float32" also without NumPy.
+/// Reads any object that NumPy accepts as a dtype; names like "float32" do not need NumPy.
 ///
 /// # Errors
-/// `TypeError` for anything else, and for types that arrays do not have.
+/// `TypeError` for other objects, and for unsupported types.
 pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ItemType> {
     if let Ok(name) = dtype.cast::<PyString>()
         && let Some(item) = named(&name.to_string_lossy())
@@ -35,7 +35,7 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ItemType> {
         })
 }
 
-/// Whether arrays may have such elements.
+/// Whether arrays support such elements.
 pub(crate) fn is_supported(item: ItemType) -> bool {
     let computes = match item.kind() {
         Kind::Void => false,

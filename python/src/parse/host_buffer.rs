@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 
 use crate::errors::{Explain, passes};
 
-/// A C-contiguous buffer of any item type, held until it is dropped; the exporter cannot resize it meanwhile.
+/// A C-contiguous buffer of any item type, released by the drop; the exporter cannot resize it before.
 pub(crate) struct HostBuffer {
-    /// Boxed: exporters may point into the structure itself.
+    /// Boxed, as exporters may store pointers to the structure itself.
     view: Box<ffi::Py_buffer>,
 }
 
-// SAFETY: the memory stays where it is until the release, which `Drop` does with the interpreter attached.
+// SAFETY: the memory does not move before the release, which `Drop` makes with the interpreter attached.
 unsafe impl Send for HostBuffer {}
 // SAFETY: shared references return the address and the length only.
 unsafe impl Sync for HostBuffer {}
@@ -35,7 +35,7 @@ impl HostBuffer {
     fn get(object: &Bound<'_, PyAny>, flags: c_int, role: &str) -> PyResult<Self> {
         let py = object.py();
         let buffer = match Self::request(object, flags | ffi::PyBUF_FORMAT) {
-            // NumPy has no format for some of its types, dates for instance.
+            // NumPy has no buffer format for some of its types, dates for instance.
             Err(error) if !passes(py, &error) && holds_no_objects(object)? => {
                 Self::request(object, flags)
             }
@@ -56,14 +56,14 @@ impl HostBuffer {
 
     fn request(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
         let mut view = Box::new(ffi::Py_buffer::new());
-        // SAFETY: the interpreter is attached, and `view` is there for the exporter to fill in.
+        // SAFETY: the interpreter is attached, and `view` is a buffer structure that the exporter fills in.
         match unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, flags) } {
             -1 => Err(PyErr::fetch(object.py())),
             _ => Ok(Self { view }),
         }
     }
 
-    /// The items' format; none for unsigned bytes.
+    /// The items' format; `None` for unsigned bytes.
     fn format(&self) -> Option<&CStr> {
         let format = self.view.format;
         // SAFETY: an exporter's format is a string that lives as long as the buffer.
@@ -85,8 +85,8 @@ impl HostBuffer {
     }
 }
 
-/// The exporter's error as the exception that dpctl raises: `TypeError` for no buffer, and for an unsuitable one
-/// `BufferError` or `ValueError`, as the exporter raised.
+/// Converts the exporter's error to the exception that dpctl raises: `TypeError` for an object without the buffer protocol,
+/// and for an unsuitable buffer the exporter's `BufferError` or `ValueError`.
 fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
     let (py, name) = (object.py(), name(object));
     let wrong = || {
@@ -113,7 +113,7 @@ fn name(object: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
-/// Whether it is an array of NumPy's kind that says that there are no objects in it.
+/// Whether it is a NumPy-like array whose dtype says that it has no Python objects.
 fn holds_no_objects(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
     let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))? else {
@@ -127,12 +127,13 @@ fn holds_no_objects(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Whether items of a format hold references to Python objects or pointers.
 ///
-/// Source: PEP 3118, "Additions to the struct string-syntax"; ctypes for `z`, `Z`. The names of fields stand between colons.
+/// Source: PEP 3118, "Additions to the struct string-syntax"; ctypes for `z`, `Z`. The names of fields are enclosed in
+/// colons.
 fn holds_references(format: &[u8]) -> bool {
     format.split(|&code| code == b':').step_by(2).any(|codes| {
         codes.iter().enumerate().any(|(at, &code)| {
             let next = codes.get(at + 1);
-            // The two letters together are a complex number.
+            // The two letters together denote a complex number.
             let is_complex = || next.is_some_and(|next| b"fdg".contains(next));
             b"OP&Xz".contains(&code) || code == b'Z' && !is_complex()
         })

@@ -10,7 +10,7 @@ use zeusm::suai::{Index, Layout};
 /// The selection of `key` in `array[key]`, with an entry for every dimension.
 ///
 /// # Errors
-/// `IndexError` for anything that would not be a view, and for too many entries.
+/// `IndexError` for entries that do not select a view, and for too many entries.
 pub(crate) fn read(layout: &Layout, key: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
     let given: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
@@ -73,7 +73,7 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
             "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {entry}"
         ))
     };
-    // In NumPy they are masks, which select by copying.
+    // In NumPy bools are masks, which select a copy.
     if entry.is_instance_of::<PyBool>() {
         return Err(wrong());
     }

@@ -69,7 +69,7 @@ pub(crate) fn read<'py>(
     let strides = get(intern!(py, "strides"))?
         .map(|value| integers(&value, "strides"))
         .transpose()?;
-    // The specification calls it typedescr in one place and descr, as NumPy does, in another.
+    // The specification uses both names, typedescr and, as NumPy, descr.
     let descr = match get(intern!(py, "descr"))? {
         None => get(intern!(py, "typedescr"))?,
         found => found,
@@ -100,7 +100,7 @@ pub(crate) fn read<'py>(
     })
 }
 
-/// The address of the object's own buffer, and whether it is read-only: they stand in for a missing `data`.
+/// The address of the object's own buffer, and whether it is read-only: the values of a missing `data`.
 ///
 /// Source: numba-dpex, "SYCL USM Array Interface"; the like in NumPy's array interface.
 fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Option<u64>, Option<bool>)> {
@@ -130,7 +130,7 @@ fn data_pair(data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
     Ok((pointer, flag.is_truthy()?))
 }
 
-/// dpctl accepts anything that NumPy accepts as a dtype here; the interface allows a string.
+/// dpctl accepts any object that NumPy accepts as a dtype; the interface allows a string only.
 fn type_string<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let text = value
         .cast::<PyString>()

@@ -1,5 +1,5 @@
-//! Arguments as the caller gave them, in Rust's types: numbers, shapes, types, host buffers, and
-//! `__sycl_usm_array_interface__`. Nothing here knows of contexts, devices or memory objects.
+//! Conversion of Python arguments to Rust types: numbers, shapes, types, host buffers, and `__sycl_usm_array_interface__`.
+//! This layer does not use contexts, devices or memory objects.
 
 pub(crate) mod dtype;
 mod host_buffer;

@@ -7,7 +7,7 @@ use pyo3::types::PyInt;
 
 use crate::errors::{Explain, USMAllocationError};
 
-/// Whether the object is an integer of Python's or NumPy's; arrays are not, though they may serve as an index.
+/// Whether the object is an integer of Python or NumPy. An array is not, although it may have `__index__`.
 pub(crate) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     static INTEGRAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if object.is_exact_instance_of::<PyInt>() {
@@ -23,7 +23,7 @@ pub(crate) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// A number of bytes to allocate.
 ///
 /// # Errors
-/// `ValueError` for a negative one, `USMAllocationError` for one that no machine can address.
+/// `ValueError` for a negative number, `USMAllocationError` for a number beyond the address space.
 pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     match object.extract::<isize>() {
         Ok(size) => {
@@ -48,7 +48,7 @@ pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// An alignment in bytes; the allocation checks that it is a power of two.
 ///
 /// # Errors
-/// `TypeError` for anything but an integer, `ValueError` for one out of range.
+/// `TypeError` for other objects than integers, `ValueError` for an integer out of range.
 pub(crate) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     if !is_integral(object)? {
         return Err(PyTypeError::new_err(format!(
@@ -79,7 +79,7 @@ pub(crate) fn number(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<O
     usize::try_from(number).map(Some).map_err(|_| wrong())
 }
 
-/// A bool, or as dpctl takes it an integer, of which 0 is false.
+/// A bool, or, as in dpctl, an integer, where 0 means false.
 pub(crate) struct BoolOrInt(pub(crate) bool);
 
 impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
@@ -93,10 +93,10 @@ impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
     }
 }
 
-/// The place of an element, counted from the beginning of the memory.
+/// The offset of an element from the beginning of the memory.
 ///
 /// # Errors
-/// `TypeError` for anything but an integer, `ValueError` for one out of range.
+/// `TypeError` for other objects than integers, `ValueError` for an integer out of range.
 pub(crate) fn offset(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     integer(value, "offset")
 }
@@ -109,7 +109,7 @@ pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     integer(value, "ptr")
 }
 
-/// An integer of the type that the argument `name` has.
+/// The integer of the argument `name`, converted to its Rust type.
 fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,

@@ -7,15 +7,15 @@ use super::interface::malformed;
 use crate::errors::{Explain, IntoException, OrRaise, passes};
 use zeusm::suai::{Error, FieldType, ItemType, MAX_DEPTH, Record, RecordField};
 
-/// Reads a list of `(name, type)` and `(name, type, shape)`, where a type is a type string or such a list again.
+/// Reads a list of `(name, type)` and `(name, type, shape)`, where a type is a type string or a nested list.
 ///
 /// # Errors
-/// `ValueError`, which names the field.
+/// `ValueError` with the field.
 pub(crate) fn read(descr: &Bound<'_, PyAny>) -> PyResult<Record> {
     nested(descr, 0)
 }
 
-/// A Python list may contain itself, so the depth is limited.
+/// The depth is limited, as a Python list may contain itself.
 fn nested(descr: &Bound<'_, PyAny>, depth: usize) -> PyResult<Record> {
     if depth >= MAX_DEPTH {
         return Err(Error::DescrDepth.into_exception());

@@ -10,7 +10,7 @@ use zeusm::suai::Order;
 /// An integer, or a sequence of integers.
 ///
 /// # Errors
-/// `TypeError` for anything else, `ValueError` for integers that no machine can count to.
+/// `TypeError` for other objects, `ValueError` for integers of more than 64 bits.
 pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64>> {
     let integer = |value: &Bound<'_, PyAny>| {
         value.extract::<i64>().explain(value.py(), |error| {
@@ -33,7 +33,7 @@ pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64
     }
 }
 
-/// The arguments of a method that takes integers one by one or as one sequence.
+/// The arguments of a method that takes integers separately or as one sequence.
 pub(crate) fn spread(arguments: &Bound<'_, PyTuple>, role: &str) -> PyResult<Vec<i64>> {
     match arguments.get_item(0) {
         Ok(only) if arguments.len() == 1 => integers(&only, role),

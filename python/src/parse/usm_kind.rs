@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use zeusm::usm::UsmKind;
 
-/// The kind of that name.
+/// The kind with the given name.
 ///
 /// # Errors
 /// `ValueError` for any other name.

@@ -19,21 +19,21 @@ use zeusm::usm::UsmKind;
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
 /// --
 ///
-/// A pool of USM of one kind, in one context, for one device. Its blocks return to it when they are freed, from any
-/// thread; the pool ends when it and all of its memory are gone.
+/// A pool of USM of one kind, in one context, for one device. Blocks return to the pool when they are freed, on any thread.
+/// The pool is destroyed when the object and all of its blocks are freed.
 ///
 /// Parameters
 /// ----------
 /// usm_type : str
 ///     'device', 'shared' or 'host'.
 /// queue : optional
-///     Where the memory is, as for `MemoryUSMShared`.
+///     The context and the device, as for `MemoryUSMShared`.
 /// limit : int, optional
-///     The most bytes to hold, in use or not.
+///     The maximum number of bytes that the pool holds, in use or not.
 /// largest_cache : int, optional
-///     The most bytes of unused large pieces to keep; by default 512 MiB.
+///     The maximum size of the cache of free large blocks in bytes; by default 512 MiB.
 /// first_slab, largest_slab : int, optional
-///     Bounds in bytes of the pieces that small blocks are cut from; by default 64 KiB and 2 MiB.
+///     The bounds in bytes of the slabs that small blocks are cut from; by default 64 KiB and 2 MiB.
 ///
 /// Examples
 /// --------
@@ -49,8 +49,8 @@ use zeusm::usm::UsmKind;
 pub(crate) struct PyMemoryPool {
     binding: Arc<QueueBinding>,
     pool: Pool<LevelZeroProvider>,
-    /// The failure callback of a pool that only this object has, where the garbage collector finds it. A default pool has
-    /// several Python objects and owns its callback itself.
+    /// The failure callback of a pool that only this object refers to; stored here, it is visible to the garbage collector.
+    /// A default pool has several Python objects, and owns its callback itself.
     callback: Option<Arc<Callback>>,
 }
 
@@ -65,7 +65,7 @@ impl PyMemoryPool {
         &self.pool
     }
 
-    /// Where its memory is.
+    /// The context and device of its memory.
     pub(crate) fn binding(&self) -> &Arc<QueueBinding> {
         &self.binding
     }
@@ -125,7 +125,7 @@ impl PyMemoryPool {
         self.kind().name()
     }
 
-    /// Bytes of the blocks in use, rounded up as the pool does.
+    /// Bytes of the blocks in use, rounded up to the pool's block sizes.
     ///
     /// Examples
     /// --------
@@ -164,7 +164,7 @@ impl PyMemoryPool {
         self.pool.statistics().total_bytes
     }
 
-    /// All figures of this moment.
+    /// The current statistics.
     ///
     /// Examples
     /// --------
@@ -192,7 +192,7 @@ impl PyMemoryPool {
         self.pool.reset_peak();
     }
 
-    /// Counts the allocations within a `with` block.
+    /// A context manager that counts the allocations within a `with` block.
     ///
     /// Examples
     /// --------
@@ -237,7 +237,7 @@ impl PyMemoryPool {
         py.detach(|| self.pool.free_all_blocks())
     }
 
-    /// The most bytes to hold, in use or not; None for no limit.
+    /// The maximum number of bytes that the pool holds, in use or not; None for no limit.
     ///
     /// Examples
     /// --------
@@ -248,8 +248,8 @@ impl PyMemoryPool {
         self.pool.statistics().limit
     }
 
-    /// Sets the most bytes to hold, None for no limit. Below what is in use, the pool does not grow until enough is
-    /// freed.
+    /// Sets the maximum number of bytes that the pool holds, None for no limit. If more bytes are in use, the pool cannot
+    /// grow until enough of them are freed.
     ///
     /// Examples
     /// --------
@@ -266,9 +266,9 @@ impl PyMemoryPool {
         Ok(())
     }
 
-    /// Sets a function that is called with the number of bytes before an allocation fails, or None. If it returns True, the
-    /// allocation is tried again; if it raises, the allocation fails with that as the cause. It may use the pool. The pool
-    /// holds it until it is replaced.
+    /// Sets the failure callback: a function that is called with the number of bytes before an allocation fails, or None. If
+    /// it returns True, the allocation is retried; if it raises an exception, the allocation fails with that as its cause.
+    /// It may use the pool. The pool keeps it alive until it is replaced.
     ///
     /// Examples
     /// --------
@@ -299,9 +299,9 @@ impl PyMemoryPool {
             return Ok(());
         };
         let before = own.lock().replace(callback);
-        // The drop may run any code.
+        // Outside the lock, as the drop may run arbitrary code.
         drop(before);
-        // Weak: without this object nothing allocates from the pool.
+        // A weak reference suffices, as allocations from the pool go through this object.
         let known = Arc::downgrade(own);
         self.pool.set_failure_callback(move |failure| {
             let own = known.upgrade();
@@ -326,7 +326,7 @@ impl PyMemoryPool {
 
     fn __clear__(&self) {
         let callback = self.callback.as_ref().and_then(|own| own.lock().take());
-        // Outside of the lock: it may run any code.
+        // Outside the lock, as it may run arbitrary code.
         drop(callback);
     }
 
@@ -341,25 +341,25 @@ impl PyMemoryPool {
     }
 }
 
-/// Calls a failure callback.
+/// Calls the failure callback.
 fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
     Python::attach(|py| callback.call1(py, (size,))?.is_truthy(py))
         .map_err(|error| Error::Callback(Box::new(error)))
 }
 
-/// The pool behind ordinary allocations.
+/// The default pool, which allocations without the keyword `pool` use.
 ///
 /// Parameters
 /// ----------
 /// usm_type : str
 ///     'device', 'shared' or 'host'.
 /// queue : optional
-///     Where the memory is, as for `MemoryUSMShared`.
+///     The context and the device, as for `MemoryUSMShared`.
 ///
 /// Returns
 /// -------
 /// MemoryPool
-///     A handle of it: all handles have the same figures, limit and callback.
+///     A handle of the pool; all handles have the same statistics, limit and callback.
 ///
 /// Examples
 /// --------

@@ -7,7 +7,7 @@ use zeusm::pool::{Pool, Report, Scope, Statistics};
 use zeusm::process::Mutex;
 use zeusm::usm::LevelZeroProvider;
 
-/// The representation in Python.
+/// The value in `repr`.
 trait Shown {
     fn shown(&self) -> String;
 }
@@ -30,7 +30,7 @@ impl Shown for Option<usize> {
     }
 }
 
-/// Makes a class of figures with a getter and an item in `repr` for each.
+/// Defines a class of figures, with a getter and an item in `repr` for each figure.
 macro_rules! figures {
     (
         $(#[$documentation:meta])*
@@ -69,8 +69,8 @@ macro_rules! figures {
 }
 
 figures! {
-    /// The figures of a pool at one moment. All but the peak are exact whenever no allocation is in progress; the peak is
-    /// exact as long as one thread allocates, and within 1 MiB for every further one.
+    /// A snapshot of a pool's statistics. All figures but the peak are exact if no allocation is in progress. The peak is
+    /// exact if one thread allocates; each further thread adds an error of at most 1 MiB.
     ///
     /// Examples
     /// --------
@@ -80,7 +80,7 @@ figures! {
     /// True
     PyPoolStatistics, "PoolStatistics", Statistics,
     {
-        /// Bytes of the blocks in use, rounded up as the pool does.
+        /// Bytes of the blocks in use, rounded up to the pool's block sizes.
         ///
         /// Examples
         /// --------
@@ -110,7 +110,7 @@ figures! {
         /// >>> pool.statistics().used_count
         /// 1
         used_count: usize,
-        /// The most that `used_bytes` has been since the beginning or the last `reset_peak`.
+        /// The peak of `used_bytes` since the pool was made, or since the last `reset_peak`.
         ///
         /// Examples
         /// --------
@@ -141,7 +141,7 @@ figures! {
         /// >>> figures.free_bytes == figures.total_bytes - figures.used_bytes
         /// True
         free_bytes: usize,
-        /// The most that `total_bytes` may be; None for no limit.
+        /// The limit on `total_bytes`; None for no limit.
         ///
         /// Examples
         /// --------
@@ -171,7 +171,7 @@ figures! {
         /// >>> pool.statistics().allocated_bytes
         /// 1024
         allocated_bytes: u64,
-        /// Allocations without a call of Level Zero.
+        /// Allocations that needed no call of Level Zero.
         ///
         /// Examples
         /// --------
@@ -181,7 +181,7 @@ figures! {
         /// >>> pool.statistics().hits
         /// 0
         hits: u64,
-        /// Allocations with a call of Level Zero.
+        /// Allocations that needed a call of Level Zero.
         ///
         /// Examples
         /// --------
@@ -205,7 +205,7 @@ figures! {
 }
 
 figures! {
-    /// The report on a pool over a scope.
+    /// The changes of a pool's statistics within a scope.
     ///
     /// Examples
     /// --------
@@ -217,7 +217,7 @@ figures! {
     /// PoolReport(used_bytes=1024, used_count=1, peak_bytes=1024, allocations=1, allocated_bytes=1024, hits=0, misses=1, failures=0)
     PyPoolReport, "PoolReport", Report,
     {
-        /// Bytes of blocks allocated less those of blocks freed.
+        /// Bytes of allocated blocks minus bytes of freed blocks.
         ///
         /// Examples
         /// --------
@@ -228,7 +228,7 @@ figures! {
         /// >>> scope.report().used_bytes
         /// 1024
         used_bytes: i64,
-        /// Blocks allocated less blocks freed.
+        /// Allocated blocks minus freed blocks.
         ///
         /// Examples
         /// --------
@@ -239,7 +239,7 @@ figures! {
         /// >>> scope.report().used_count
         /// 1
         used_count: i64,
-        /// The most that `used_bytes` has been meanwhile.
+        /// The peak of `used_bytes` within the scope.
         ///
         /// Examples
         /// --------
@@ -272,7 +272,7 @@ figures! {
         /// >>> scope.report().allocated_bytes
         /// 1024
         allocated_bytes: u64,
-        /// Allocations without a call of Level Zero.
+        /// Allocations that needed no call of Level Zero.
         ///
         /// Examples
         /// --------
@@ -283,7 +283,7 @@ figures! {
         /// >>> scope.report().hits
         /// 0
         hits: u64,
-        /// Allocations with a call of Level Zero.
+        /// Allocations that needed a call of Level Zero.
         ///
         /// Examples
         /// --------
@@ -360,12 +360,12 @@ impl PyPoolScope {
         }
     }
 
-    /// The report: within the block so far, after it on the whole block.
+    /// The report: inside the `with` block on the changes so far, after it on the whole block.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     Before the block.
+    ///     Before the `with` block.
     ///
     /// Examples
     /// --------

@@ -13,11 +13,11 @@ use zeusm::Error;
 use zeusm::pool::Pool;
 use zeusm::usm::{Allocation, LevelZeroProvider, UsmKind};
 
-/// Where an allocation comes from.
+/// The source of an allocation.
 pub(crate) enum AllocationSource {
-    /// The context's pool, where pools are on.
+    /// The context's default pool, unless the default pools are disabled.
     Default,
-    /// Level Zero.
+    /// Level Zero, without a pool.
     Direct,
     /// A pool that the user passed.
     Pool(Pool<LevelZeroProvider>),
@@ -27,7 +27,7 @@ impl AllocationSource {
     /// Reads the keyword; for a pool, also its queue binding.
     ///
     /// # Errors
-    /// `TypeError` for anything but a `MemoryPool` or a bool; `ValueError` for a pool of another kind.
+    /// `TypeError` for other objects than a `MemoryPool` or a bool; `ValueError` for a pool of another kind.
     pub(crate) fn read(
         pool: Option<&Bound<'_, PyAny>>,
         kind: UsmKind,
@@ -62,10 +62,10 @@ impl AllocationSource {
         ))
     }
 
-    /// Allocates. The GIL is released unless a free block of a pool serves.
+    /// Allocates. The GIL is released unless the pool has a cached block.
     ///
     /// # Errors
-    /// `ValueError` for another context or device than the pool's; `USMAllocationError` when there is no such memory.
+    /// `ValueError` for another context or device than the pool's; `USMAllocationError` when the allocation fails.
     pub(crate) fn allocate(
         &self,
         py: Python<'_>,

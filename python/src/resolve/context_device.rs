@@ -1,4 +1,4 @@
-//! A context and a device of it, with the queue that copies there and the SYCL context that they come from.
+//! A context and a device of it, with their queue for copies and their SYCL context.
 
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ use zeusm::sycl::{ContextRef, DeviceRef, RawRef};
 use zeusm::usm::{LevelZeroProvider, PointerAttributes, UsmKind};
 use zeusm::{Context, Device, Driver, Error, Queue, Runtime, sys};
 
-/// A context and a device of it, shared by all memory there.
+/// A context and a device of it, shared by all their memory.
 pub(crate) struct ContextDevice {
     context: Context,
     device: Device,
@@ -24,26 +24,26 @@ pub(crate) struct ContextDevice {
     is_first: bool,
     /// The SYCL context that `context` belongs to, or the reason why there is none.
     sycl: Result<ContextRef, String>,
-    /// Made when first needed.
+    /// Made on first use.
     queue: OnceBox<Queue>,
-    /// The device's DLPack number, found when first needed.
+    /// The device's DLPack number, queried on first use.
     pub(super) root: PyOnceLock<RootDevice>,
 }
 
-/// The root device of a device, as DLPack numbers it.
+/// A root device by its DLPack number.
 #[derive(Clone, Copy)]
 pub(crate) struct RootDevice {
     pub(crate) number: i32,
-    /// Whether the context is the device's default one, the only one that DLPack has.
+    /// Whether the context is the device's default one, the only one that DLPack supports.
     pub(crate) is_default_context: bool,
 }
 
-/// Those in SYCL contexts that some memory is in. Each SYCL context has its own, since SYCL runtimes of 2026 may use one
-/// Level Zero context for all of them (`zeDriverGetDefaultContext`).
+/// The `ContextDevice`s of SYCL contexts, while memory refers to them. Each SYCL context has its own, as SYCL runtimes of
+/// 2026 may use one Level Zero context for all of them (`zeDriverGetDefaultContext`).
 static KNOWN: Mutex<Vec<Weak<ContextDevice>>> = Mutex::new(Vec::new());
 
 impl ContextDevice {
-    /// A SYCL context with `device`, by default its first device.
+    /// Resolves a SYCL context with `device`, by default its first device.
     pub(crate) fn in_sycl(context: &ContextRef, device: Option<&DeviceRef>) -> PyResult<Arc<Self>> {
         let device = match device {
             Some(device) => device.native().or_raise()?,
@@ -52,7 +52,7 @@ impl ContextDevice {
         Self::find(context, context.native().or_raise()?, device)
     }
 
-    /// A SYCL context with the device of the memory at `pointer`, and the attributes of the pointer.
+    /// Resolves a SYCL context with the device of the memory at `pointer`; returns the attributes of the pointer as well.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`] when it is not USM of that context.
@@ -60,7 +60,7 @@ impl ContextDevice {
         context: &ContextRef,
         pointer: usize,
     ) -> PyResult<(Arc<Self>, PointerAttributes)> {
-        // Any known one of the context can be queried; a new handle for the context takes longer than the query.
+        // Any existing entry for the context can be queried; making a new one takes longer than the query.
         let known = Self::known(|known| known.is_in(context));
         let attributes = match &known {
             Some(known) => known.context.pointer_attributes(pointer),
@@ -85,13 +85,13 @@ impl ContextDevice {
         Ok((found, attributes))
     }
 
-    /// The SYCL context that a reference points to, if some memory is in it.
+    /// The shared reference to the SYCL context that `raw` points to, if there is an entry for it.
     ///
     /// # Safety
     /// `raw` must point to a SYCL context of dpctl's SYCL runtime.
     pub(super) unsafe fn known_context(raw: RawRef) -> Option<ContextRef> {
         let is_same = |context: &ContextRef| {
-            // SAFETY: the caller vouches for the reference.
+            // SAFETY: the caller guarantees the validity of the reference.
             unsafe { context.is_same(raw) }
         };
         let known = Self::known(|known| known.sycl.as_ref().is_ok_and(is_same))?;
@@ -102,14 +102,14 @@ impl ContextDevice {
         Self::alive().into_iter().find(|known| matches(known))
     }
 
-    /// All known ones, to be dropped without the lock: each may be the last owner, and the drop waits for the queue.
+    /// All entries. They are dropped without the lock, as each may be the last owner, whose drop waits for the queue.
     fn alive() -> Vec<Arc<Self>> {
         KNOWN.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Makes a new one known, unless another thread was first.
+    /// Adds an entry, unless another thread has added an equal one.
     fn enter(new: Arc<Self>) -> Arc<Self> {
-        // Declared before the lock guard, so that it is dropped after it.
+        // Declared before the lock guard, so that it is dropped after the guard.
         let mut alive = Vec::new();
         let mut known = KNOWN.lock();
         alive.extend(known.iter().filter_map(Weak::upgrade));
@@ -124,7 +124,7 @@ impl ContextDevice {
         new
     }
 
-    /// Whether memory of one is in the context of the other, for SYCL too.
+    /// Whether both are in the same SYCL context or, if neither is in one, in the same Level Zero context.
     pub(crate) fn shares_context(&self, other: &Self) -> bool {
         match &other.sycl {
             Ok(context) => self.is_in(context),
@@ -144,7 +144,7 @@ impl ContextDevice {
         driver_of(context).map(drop)
     }
 
-    /// A context of zeusm's own with the default device, in no SYCL context for that reason.
+    /// A context of zeusm's own with the default device, without a SYCL context for the given reason.
     pub(super) fn without_sycl(reason: String) -> Result<Arc<Self>, Error> {
         let device = Runtime::get()?.default_device()?;
         Ok(Arc::new(Self {
@@ -213,22 +213,22 @@ impl ContextDevice {
         Dpctl::get(py)?.new_queue(py, self.sycl()?, &self.device)
     }
 
-    /// The pool that ordinary allocations of `kind` here come from.
+    /// The default pool for allocations of `kind`.
     pub(crate) fn pool(&self, kind: UsmKind) -> PyResult<Pool<LevelZeroProvider>> {
-        // This owns the context, so the context's pools are alive.
+        // `self` owns the context, so the context's pools are alive.
         self.context
             .pool(&self.device, kind)
             .ok_or_else(|| PyRuntimeError::new_err("the context's pools are gone"))
     }
 
-    /// The queue that copies and fills here.
+    /// The queue for copies and fills.
     pub(crate) fn queue(&self) -> Result<&Queue, Error> {
-        // Of two that are made at once, one is dropped.
+        // If two threads make one concurrently, one of the two is dropped.
         self.queue
             .get_or_try_init(|| Queue::new(&self.context, &self.device).map(Box::new))
     }
 
-    /// Whether nothing is in flight on that queue.
+    /// Whether no operation is in flight on that queue.
     pub(crate) fn is_settled(&self) -> bool {
         self.queue.get().is_none_or(|queue| queue.is_idle())
     }
@@ -237,8 +237,8 @@ impl ContextDevice {
 /// The Level Zero context of a SYCL context, which it keeps alive.
 fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Context> {
     let driver = driver_of(sycl)?;
-    // SAFETY: `native` is the handle of the SYCL context, which lives as long as the reference that goes along. It is of
-    // this driver of this library, which lists the context's device.
+    // SAFETY: `native` is the handle of the SYCL context, which is alive as long as the reference that is passed as its
+    // owner. It belongs to this driver of this library, which lists the context's device.
     Ok(unsafe { Context::foreign(driver, native, sycl.clone()) })
 }
 
@@ -253,12 +253,12 @@ fn driver_of(sycl: &ContextRef) -> PyResult<&'static Driver> {
         .or_raise()
 }
 
-/// Refuses memory on a device that the context does not have; some drivers know it all the same.
+/// Refuses memory on a device that the context does not have, as some drivers also look up pointers of other contexts.
 fn check_is_of(context: &ContextRef, device: &Device, pointer: usize) -> PyResult<()> {
     for known in context.devices().or_raise()? {
         // SAFETY: the SYCL runtime gave the handle for a device of the context, whose driver this is.
         let known = unsafe { device.driver().device(known.native().or_raise()?) }.or_raise()?;
-        // A driver may report memory of a device as its sub-device's, and the other way round.
+        // A driver may report the sub-device for memory of a device, and vice versa.
         if known.contains(device).or_raise()? || device.contains(&known).or_raise()? {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The queue binding of memory that is made without a `queue`.
+//! The default queue binding, for memory that is allocated without a `queue`.
 
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use crate::errors::{OrRaise, passes};
 use zeusm::sycl::Backend;
 use zeusm::usm::PointerAttributes;
 
-/// That of dpctl's cached queue when its default device is a Level Zero device, else a context of zeusm's own.
+/// The binding of dpctl's cached queue if its default device is a Level Zero device, else a context of zeusm's own.
 pub(crate) fn default_binding(py: Python<'_>) -> PyResult<&'static Arc<QueueBinding>> {
-    // Without a lock, which another thread may hold at a fork. Of two that are made at once, one is dropped.
+    // No lock is used, as another thread could hold it at a fork. If two threads make a binding concurrently, one of the two
+    // is dropped.
     static DEFAULT: OnceBox<Arc<QueueBinding>> = OnceBox::new();
     DEFAULT.get_or_try_init(|| {
         let binding = match default_queue(py)? {

@@ -1,6 +1,6 @@
 //! DLPack's device numbers: the position of a root device among all root devices of SYCL.
 //!
-//! Source: DLPack's header (`kDLOneAPI`: devices that are no part of another, and their default context); dpctl
+//! Source: DLPack's header (`kDLOneAPI`: devices that are not sub-devices, and their default context); dpctl
 //! (`SyclDevice.get_device_id`) and PyTorch count in `sycl::device::get_devices()`.
 
 use std::sync::Arc;
@@ -53,18 +53,18 @@ fn find_root(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDev
 /// The device of a DLPack device number: a root device in its default context.
 pub(crate) struct DlpackDevice {
     pub(crate) context: ContextRef,
-    /// With dpctl's own queue.
+    /// The binding with dpctl's cached queue.
     binding: Arc<QueueBinding>,
-    /// A queue that nothing else is submitted to. An exporter has it wait for the array's work, and the consumer waits for
-    /// the queue.
+    /// A queue without other work. An exporter makes it wait for the work on the array, and the consumer waits for the
+    /// queue.
     waiting: PyOnceLock<Py<PyAny>>,
 }
 
 impl DlpackDevice {
-    /// The device of that number.
+    /// The device with the given number.
     ///
     /// # Errors
-    /// `BufferError` when SYCL has no such device, or it is not one of Level Zero.
+    /// `BufferError` when SYCL has no such device, or it is not a Level Zero device.
     pub(crate) fn get(py: Python<'_>, number: i32) -> PyResult<&'static Self> {
         let devices = root_devices(py)?;
         let device = usize::try_from(number)
@@ -89,12 +89,12 @@ impl DlpackDevice {
         })
     }
 
-    /// The binding with dpctl's own queue.
+    /// The binding with dpctl's cached queue for the device.
     pub(crate) fn binding(&self) -> &Arc<QueueBinding> {
         &self.binding
     }
 
-    /// The queue that exporters have wait.
+    /// The queue to pass to exporters as the stream.
     pub(crate) fn waiting<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let queue = self.waiting.get_or_try_init(py, || {
             let queue = self.binding.context_device().new_sycl_queue(py)?;
@@ -104,10 +104,10 @@ impl DlpackDevice {
     }
 }
 
-/// A root device, and what its number resolves to once it was needed.
+/// A root device, and the `DlpackDevice` of its number, resolved on first use.
 type Listed = (Py<PyAny>, PyOnceLock<DlpackDevice>);
 
-/// The root devices, which stay the same for the life of the process.
+/// The root devices, which do not change in the lifetime of the process.
 fn root_devices(py: Python<'_>) -> PyResult<&'static [Listed]> {
     static DEVICES: PyOnceLock<Vec<Listed>> = PyOnceLock::new();
     let devices = DEVICES.get_or_try_init(py, || {

@@ -1,7 +1,7 @@
-//! From what names a SYCL object to the context, the device and the SYCL queue that memory belongs to.
+//! Resolves a Python argument that denotes a SYCL object to the context, the device and the SYCL queue of memory.
 //!
-//! [`ResolvedSyclObject`] reads any of the kinds of objects; [`ContextDevice`] is a context and a device of it, and
-//! [`QueueBinding`] that with the SYCL queue that goes with it. Nothing here makes memory objects.
+//! [`ResolvedSyclObject`] reads the object, of any supported kind. A [`ContextDevice`] is a context and a device of it; a
+//! [`QueueBinding`] is a [`ContextDevice`] and its SYCL queue. This layer makes no memory objects.
 
 mod context_device;
 mod default;
@@ -19,7 +19,7 @@ pub(crate) use dlpack_device::{DlpackDevice, root_device};
 pub(crate) use queue_binding::QueueBinding;
 pub(crate) use sycl_object::{ResolvedSyclObject, invalid_argument};
 
-/// The queue binding that a SYCL object names. `role` is the argument's name in messages.
+/// The queue binding of a SYCL object. `role` is the argument's name in messages.
 ///
 /// # Errors
 /// As [`ResolvedSyclObject::read`], and `ValueError` for a SYCL object that is not of Level Zero.
@@ -34,7 +34,7 @@ pub(crate) fn binding(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Arc<Que
     resolved.bind_at(py, &context_device)
 }
 
-/// The queue binding that an optional argument names, by default the [default one](default_binding).
+/// The queue binding of an optional argument, by default the [default one](default_binding).
 pub(crate) fn binding_or_default(
     py: Python<'_>,
     object: Option<&Bound<'_, PyAny>>,

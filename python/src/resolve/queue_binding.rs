@@ -1,4 +1,4 @@
-//! A context and a device, bound to the SYCL queue that goes with them.
+//! A context and a device, bound to a SYCL queue of them.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use super::ContextDevice;
 use crate::dpctl::SyclQueue;
 use zeusm::process::Mutex;
 
-/// A [`ContextDevice`] and its SYCL queue, if there is one. All memory that was made with one queue shares one.
+/// A [`ContextDevice`] and its SYCL queue, if there is one. All memory of one queue shares one binding.
 pub(crate) struct QueueBinding {
     context_device: Arc<ContextDevice>,
     queue: PyOnceLock<SyclQueue>,
 }
 
-/// How many bindings are remembered.
+/// The number of cached bindings.
 const MOST_REMEMBERED: usize = 4;
 
-/// The bindings of the queues that were named last, the newest first. They keep their queues alive, so that no other object
-/// can have the address of one of them.
+/// A cache of the bindings of the queues used last, the newest first. The bindings keep their queues alive, so that no other
+/// object can have the address of one of these.
 static REMEMBERED: Mutex<Vec<Arc<QueueBinding>>> = Mutex::new(Vec::new());
 
 impl QueueBinding {
@@ -31,7 +31,7 @@ impl QueueBinding {
     ) -> Arc<Self> {
         let cell = PyOnceLock::new();
         if let Some(queue) = queue {
-            // A fresh cell is empty, so this succeeds.
+            // A new cell is empty, so this succeeds.
             let _ = cell.set(py, queue);
         }
         Arc::new(Self {
@@ -40,21 +40,21 @@ impl QueueBinding {
         })
     }
 
-    /// The binding of a `dpctl.SyclQueue` that was named recently.
+    /// The cached binding of a `dpctl.SyclQueue`.
     pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
         let mut remembered = REMEMBERED.lock();
         let found = remembered
             .iter()
             .position(|binding| binding.is_of(object))?;
-        // Most programs name one queue, which is the first entry already.
+        // Most programs use one queue, which is then the first entry.
         remembered[..=found].rotate_right(1);
         remembered.first().cloned()
     }
 
-    /// Remembers the binding for the next time that the queue is named.
+    /// Adds the binding to the cache.
     pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) {
         let mut remembered = REMEMBERED.lock();
-        // Another thread may have remembered it.
+        // Another thread may have added it.
         let is_new = |queue: &SyclQueue| {
             !remembered
                 .iter()
@@ -66,7 +66,7 @@ impl QueueBinding {
         remembered.insert(0, Arc::clone(self));
         let evicted = (remembered.len() > MOST_REMEMBERED).then(|| remembered.pop());
         drop(remembered);
-        // Without the lock: the drop of a queue may run any code.
+        // Outside the lock, as the drop of a queue may run arbitrary code.
         drop(evicted);
     }
 
@@ -84,7 +84,7 @@ impl QueueBinding {
         self.queue.get(py)
     }
 
-    /// The SYCL queue, made if there is none yet.
+    /// The SYCL queue, made on first use.
     pub(crate) fn queue_or_new(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
         self.queue.get_or_try_init(py, || {
             SyclQueue::new(&self.context_device.new_sycl_queue(py)?)

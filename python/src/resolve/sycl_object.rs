@@ -1,5 +1,5 @@
-//! The five kinds of SYCL objects that name a context: filter string, context, queue, capsule of either, and any object
-//! with `_get_capsule`; and devices, for convenience.
+//! The five kinds of arguments that denote a SYCL context: a filter string, a context, a queue, a capsule of either, and any
+//! object with `_get_capsule`; devices are accepted as well, for convenience.
 
 use std::sync::Arc;
 
@@ -13,25 +13,24 @@ use crate::dpctl::{self, Dpctl, RawReference, SyclCapsule, SyclQueue};
 use crate::errors::{Explain, OrRaise};
 use zeusm::sycl::{ContextRef, QueueRef};
 
-/// A SYCL object, resolved to references of zeusm's own.
+/// A SYCL object, resolved to references that zeusm owns.
 pub(crate) struct ResolvedSyclObject {
     pub(crate) context: ContextRef,
-    /// The reference of a queue, from which the device is known.
+    /// The reference to the queue, which also determines the device.
     reference: Option<QueueRef>,
-    /// The object, when it was a `dpctl.SyclQueue`.
+    /// The object itself, if it is a `dpctl.SyclQueue`.
     queue: Option<SyclQueue>,
-    /// The queue's binding, when the queue was named recently.
+    /// The queue's binding, if that is cached.
     binding: Option<Arc<QueueBinding>>,
-    /// The capsule that the reference came from, for [`accept`](Self::accept) to mark.
+    /// The capsule of the reference, which [`accept`](Self::accept) consumes.
     capsule: Option<SyclCapsule>,
 }
 
 impl ResolvedSyclObject {
-    /// Reads any of the kinds. `role` is the argument's name in messages: `queue` or `'syclobj'`.
+    /// Reads an object of any of the kinds. `role` is the argument's name in messages: `queue` or `'syclobj'`.
     ///
     /// # Errors
-    /// `TypeError` for anything else; `ValueError` for a filter string that fits no device, and for a capsule that
-    /// was used.
+    /// `TypeError` for other objects; `ValueError` for a filter string that selects no device, and for a consumed capsule.
     pub(crate) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Self> {
         let py = object.py();
         if let Some(binding) = QueueBinding::remembered(object) {
@@ -65,7 +64,7 @@ impl ResolvedSyclObject {
         if object.is_instance(dpctl.queue.bind(py))? {
             Self::of_queue(object)
         } else if object.is_instance(dpctl.context.bind(py))? {
-            // SAFETY: dpctl's context object holds a valid reference for as long as it lives.
+            // SAFETY: dpctl's context object holds a valid reference as long as it is alive.
             let context =
                 unsafe { ContextRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
             Ok(Self {
@@ -145,14 +144,14 @@ impl ResolvedSyclObject {
         })
     }
 
-    /// Marks the capsule that this came from as used, once nothing can be refused any more.
+    /// Consumes the capsule, if there is one. It is called when no error can occur any more.
     pub(crate) fn accept(&self, py: Python<'_>) {
         if let Some(capsule) = &self.capsule {
             capsule.mark_used(py);
         }
     }
 
-    /// Its context and device: for a context, the context's first device.
+    /// The context and the device; for a SYCL context, its first device.
     pub(crate) fn context_device(&self) -> PyResult<Arc<ContextDevice>> {
         if let Some(binding) = &self.binding {
             return Ok(Arc::clone(binding.context_device()));
@@ -190,8 +189,8 @@ impl ResolvedSyclObject {
     }
 }
 
-/// An error about the context or device that an argument names. A wrong value is the argument's error and gets its name;
-/// a failure of Level Zero's, for instance, does not.
+/// Converts an error of the context or device of an argument. An invalid value is an error of the argument, with its name in
+/// the message; a failure of Level Zero, for instance, is not.
 pub(crate) fn invalid_argument(role: &str, py: Python<'_>, error: PyErr) -> PyErr {
     if error.is_instance_of::<PyValueError>(py) {
         PyValueError::new_err(format!("{role}: {}", error.value(py)))
@@ -200,7 +199,7 @@ pub(crate) fn invalid_argument(role: &str, py: Python<'_>, error: PyErr) -> PyEr
     }
 }
 
-/// The object as error messages show it.
+/// The object as it is shown in error messages.
 fn describe(object: &Bound<'_, PyAny>) -> String {
     let class = object.get_type();
     let class = class

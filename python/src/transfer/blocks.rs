@@ -1,4 +1,5 @@
-//! Copies between strided and packed memory, block by block on the queue; gaps between elements are not touched.
+//! Copies between strided and packed memory, one region after the other on the queue; gaps between elements are not
+//! accessed.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::resolve::ContextDevice;
 use zeusm::suai::{Layout, Region};
 use zeusm::{Completion, Error, Event, Queue, Rows};
 
-/// The addresses of the two sides of a strided copy, and which way it goes.
+/// The addresses of the two sides of a strided copy, and its direction.
 #[derive(Clone, Copy)]
 pub(crate) struct StridedCopy {
-    /// Where the layout's offset counts from.
+    /// The address that the layout's offset is relative to.
     strided: usize,
     packed: usize,
     direction: Direction,
@@ -27,7 +28,7 @@ enum Direction {
 }
 
 impl StridedCopy {
-    /// From strided memory to packed memory.
+    /// A copy from strided to packed memory.
     pub(crate) fn gather(strided: usize, packed: usize) -> Self {
         Self {
             strided,
@@ -36,7 +37,7 @@ impl StridedCopy {
         }
     }
 
-    /// From packed memory to strided memory.
+    /// A copy from packed to strided memory.
     pub(crate) fn scatter(packed: usize, strided: usize) -> Self {
         Self {
             strided,
@@ -50,8 +51,8 @@ impl StridedCopy {
 /// and returns the operands.
 ///
 /// # Safety
-/// `operands` must keep valid all that the layout touches on the strided side, and `layout.nbytes()` bytes on the packed
-/// one, each USM of the context or host memory.
+/// `operands` must keep the extent of the layout on the strided side and `layout.nbytes()` bytes on the packed side valid,
+/// each USM of the context or host memory.
 pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     py: Python<'_>,
     context_device: &Arc<ContextDevice>,
@@ -67,12 +68,12 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     let submitted = py.detach(|| -> Result<(), Error> {
         let queue = context_device.queue()?;
         for region in layout.regions() {
-            // SAFETY: the caller vouches for both sides.
+            // SAFETY: the caller guarantees the validity of both sides.
             last = unsafe { append(queue, &region, sides) }?;
         }
         Ok(())
     });
-    // What was submitted before an error must be complete as well before the operands are returned.
+    // Also after an error, the operations submitted before it must be complete before the operands are returned.
     let operands = finish(py, context_device, last, "copy", size, &touched, operands)?;
     submitted.or_raise()?;
     Ok(operands)
@@ -105,7 +106,7 @@ unsafe fn append(
         Direction::Gather => (packed, strided),
         Direction::Scatter => (strided, packed),
     };
-    // SAFETY: the caller vouches for both sides; the rows of a region do not overlap.
+    // SAFETY: the caller guarantees the validity of both sides; the rows of a region do not overlap.
     unsafe {
         if rows * slices == 1 {
             queue.copy_raw(

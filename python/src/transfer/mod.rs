@@ -1,8 +1,7 @@
-//! Copies and fills that are complete when they return. The GIL is released while they are submitted and while they run,
-//! unless they are small.
+//! Blocking copies and fills. The GIL is released during the submission and the execution, unless the operation is small.
 //!
-//! Each takes owners of its operands, and returns them once it is complete. If a signal, Ctrl-C for instance, ends the
-//! wait before, the operands are retained until the operation is complete.
+//! Each function takes owners of its operands, and returns them when the operation is complete. If a signal, Ctrl-C for
+//! instance, interrupts the wait, the operands are retained until the operation is complete.
 
 mod blocks;
 mod peer;
@@ -22,11 +21,11 @@ use zeusm::{Completion, Error, Event};
 pub(crate) use blocks::{StridedCopy, copy_strided};
 pub(crate) use peer::{copy_peer, submit_peer};
 
-/// Up to this many bytes are moved with the GIL held: to release it and acquire it again costs as much.
+/// The maximum size in bytes for which the GIL is held: releasing and reacquiring it costs as much as such a copy.
 const SMALL: usize = 64 << 10;
 
-/// Copies `size` bytes on the queue of `context_device`, and waits. The host copies a small size by itself where it can
-/// access both sides (`by_host`), if nothing is in flight that the copy has to come after.
+/// Copies `size` bytes on the queue of `context_device`, and waits. The host itself copies a small size if it can access
+/// both sides (`by_host`) and no operation is in flight that has to precede the copy.
 ///
 /// # Safety
 /// `operands` must keep both ranges valid, each USM of the context or host memory; with `by_host`, memory that the host can
@@ -44,16 +43,16 @@ pub(crate) unsafe fn copy<T: Send + 'static>(
     let touched = [range(destination, size), range(source, size)];
     let ordered = order(py, context_device, &touched)?;
     if size <= SMALL && by_host && !ordered && context_device.is_settled() {
-        // SAFETY: the caller vouches for the ranges, which may overlap.
+        // SAFETY: the caller guarantees the validity of the ranges, which may overlap.
         unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
         return Ok(operands);
     }
     let queue = context_device.queue().or_raise()?;
     let event = if size <= SMALL {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }
     } else {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         py.detach(|| unsafe {
             queue.copy_raw(
                 pointer(destination),
@@ -67,7 +66,7 @@ pub(crate) unsafe fn copy<T: Send + 'static>(
     finish(py, context_device, event, "copy", size, &touched, operands)
 }
 
-/// Sets `size` bytes as [`copy`] copies them.
+/// Fills `size` bytes, in the same way as [`copy`].
 ///
 /// # Safety
 /// `operands` must keep the range valid, which must be USM of the context; with `by_host`, memory that the host can
@@ -85,16 +84,16 @@ pub(crate) unsafe fn fill<T: Send + 'static>(
     let touched = [range(destination, size)];
     let ordered = order(py, context_device, &touched)?;
     if size <= SMALL && by_host && !ordered && context_device.is_settled() {
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: the caller guarantees the validity of the range.
         unsafe { ptr::write_bytes(to.cast::<u8>(), value, size) };
         return Ok(operands);
     }
     let queue = context_device.queue().or_raise()?;
     let event = if size <= SMALL {
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: the caller guarantees the validity of the range.
         unsafe { queue.fill_raw(to, value, size, Completion::SpinWait) }
     } else {
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: the caller guarantees the validity of the range.
         py.detach(|| unsafe {
             queue.fill_raw(pointer(destination), value, size, Completion::Event)
         })
@@ -103,8 +102,8 @@ pub(crate) unsafe fn fill<T: Send + 'static>(
     finish(py, context_device, event, "fill", size, &touched, operands)
 }
 
-/// Orders what is submitted to the queue of `context_device` from here on after what other queues have in flight on the same
-/// bytes; returns whether there is such work.
+/// Orders later operations on the queue of `context_device` after the operations that other queues have in flight on the
+/// same bytes; returns whether there are such operations.
 pub(crate) fn order(
     py: Python<'_>,
     context_device: &Arc<ContextDevice>,
@@ -122,7 +121,8 @@ pub(crate) fn order(
 /// Waits without the GIL for an operation that did not complete within the spin wait; returns the operands.
 ///
 /// # Errors
-/// What a signal handler raises, or the operation's error. The operands are then retained until the operation is over.
+/// The exception of a signal handler, or the operation's error. The operands are then retained until the operation is
+/// complete.
 pub(crate) fn finish<T: Send + 'static>(
     py: Python<'_>,
     context_device: &Arc<ContextDevice>,
@@ -143,7 +143,7 @@ pub(crate) fn finish<T: Send + 'static>(
                     break raised;
                 }
             }
-            // The queue waits once more, so that the operation is over if it can be.
+            // The queue waits once more, so that the operation is complete unless the device is lost.
             Err(cause) => {
                 match py.detach(|| context_device.queue()?.finish(&event, operation, size)) {
                     Ok(()) => {

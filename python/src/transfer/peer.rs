@@ -1,4 +1,4 @@
-//! Copies between contexts or devices, in whichever way there is.
+//! Peer copies: between contexts or devices, direct or staged.
 
 use std::ptr;
 use std::sync::Arc;
@@ -27,19 +27,19 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
     operands: T,
 ) -> PyResult<T> {
     if Arc::ptr_eq(to, from) {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         return unsafe { copy(py, to, destination, source, size, by_host, operands) };
     }
     let touched = [range(destination, size), range(source, size)];
     let ordered = order(py, to, &touched)?;
     if size <= SMALL && by_host && !ordered && to.is_settled() && from.is_settled() {
         let (to, from) = (pointer(destination), pointer(source));
-        // SAFETY: the caller vouches for the ranges, which may overlap.
+        // SAFETY: the caller guarantees the validity of the ranges, which may overlap.
         unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
         return Ok(operands);
     }
     let host_error = HostError::default();
-    // SAFETY: the caller vouches for the ranges.
+    // SAFETY: the caller guarantees the validity of the ranges.
     let event = py
         .detach(|| unsafe {
             submit_peer(
@@ -57,9 +57,9 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
     Ok(operands)
 }
 
-/// Submits a copy from the context and device of one queue to those of another, after what was submitted to either before
-/// and before what is submitted later. Where no direct copy is possible, a host task copies through staging memory, and
-/// `host_error` gets its error.
+/// Submits a copy from the context and device of one queue to those of another. It is ordered after earlier operations and
+/// before later operations of both queues. If no direct copy is possible, a host task copies through staging memory, and its
+/// error is stored in `host_error`.
 ///
 /// # Safety
 /// As for [`copy_peer`], until the event is complete.
@@ -72,7 +72,7 @@ pub(crate) unsafe fn submit_peer(
     host_error: &HostError,
 ) -> Result<Option<Event>, Error> {
     if to == from {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the caller guarantees the validity of the ranges.
         return unsafe {
             to.copy_raw(
                 pointer(destination),
@@ -92,7 +92,7 @@ pub(crate) unsafe fn submit_peer(
     let done = match &direct {
         Some(done) => done.clone(),
         None => {
-            // Queues of its own, as those two wait for it.
+            // The host task uses queues of its own, as the two queues wait for its event.
             let into = Queue::new(to.context(), to.device())?;
             let out_of = Queue::new(from.context(), from.device())?;
             let host_error = Arc::clone(host_error);
@@ -109,8 +109,8 @@ pub(crate) unsafe fn submit_peer(
     };
     let after = [done];
     let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
-    // Without an event to wait for later, wait now: the copy uses the caller's memory.
+    // Without an event that later waits could use, this waits now, as the copy accesses the caller's memory.
     let end = ends.inspect_err(|_| after.iter().for_each(|event| _ = event.drain()))?;
-    // Only a copy by the device has timestamps.
+    // Only a copy that the device executes has timestamps.
     Ok(Some(direct.unwrap_or(end)))
 }

@@ -4,8 +4,8 @@
  *     zeusm_memory memory;
  *     if (zeusm->describe(object, &memory) == 0) ... memory.pointer, memory.nbytes ...
  *
- * Compile with the folder that zeusm.get_include() names. The first number of the version changes when a program
- * that was compiled before would go wrong; the second when something is added at the end.
+ * Add the directory that zeusm.get_include() returns to the include path. The major version changes with the ABI; the
+ * minor version changes when members are added at the end.
  */
 #ifndef ZEUSM_H
 #define ZEUSM_H
@@ -25,18 +25,18 @@ extern "C" {
 /* The kinds of USM, by SYCL's numbers. */
 enum { ZEUSM_DEVICE = 1, ZEUSM_SHARED = 2, ZEUSM_HOST = 3 };
 
-/* What a memory object holds. Everything is borrowed: valid while the object lives and is not closed. */
+/* The description of a memory object. All pointers are borrowed: valid while the object is alive and not closed. */
 typedef struct {
-    void *pointer;      /* the first byte; NULL when there is none */
-    size_t nbytes;      /* how many bytes */
+    void *pointer;      /* the first byte; NULL without bytes */
+    size_t nbytes;      /* the size in bytes */
     int kind;           /* ZEUSM_DEVICE, ZEUSM_SHARED or ZEUSM_HOST */
-    int read_only;      /* 1 when nobody may write */
+    int read_only;      /* 1 when writing is forbidden */
     void *context;      /* ze_context_handle_t */
     void *device;       /* ze_device_handle_t */
-    void *sycl_context; /* DPCTLSyclContextRef; NULL outside of SYCL */
+    void *sycl_context; /* DPCTLSyclContextRef; NULL without a SYCL context */
 } zeusm_memory;
 
-/* All functions want the GIL, and set a Python error when they fail. */
+/* All functions require the GIL, and set a Python error when they fail. */
 typedef struct {
     uint16_t major, minor; /* ZEUSM_API_MAJOR, ZEUSM_API_MINOR of the library */
     uint32_t size;         /* of this structure, in bytes */
@@ -44,16 +44,16 @@ typedef struct {
     /* Whether the object is a MemoryUSMShared, MemoryUSMDevice or MemoryUSMHost of zeusm: 1 or 0. */
     int (*check)(PyObject *object);
 
-    /* Fills in what a memory object holds: 0, or -1 (TypeError for other objects, ValueError when closed). */
+    /* Fills in the description of a memory object. Returns 0, or -1 (TypeError for other objects, ValueError when closed). */
     int (*describe)(PyObject *object, zeusm_memory *memory);
 
-    /* A new object of the class that fits the memory's kind, for `nbytes` bytes at `pointer`, which must be USM of
-     * the SYCL context that the DPCTLSyclContextRef refers to (NULL: the default context). It keeps `owner`, whose
-     * end frees the memory. A new reference; NULL (ValueError) when the memory is not what it is said to be. */
+    /* Wraps `nbytes` bytes at `pointer`, which must be USM of the SYCL context that the DPCTLSyclContextRef refers to
+     * (NULL: the default context), in an object of the class of the memory's kind. The object keeps `owner` alive,
+     * which owns the memory. Returns a new reference, or NULL (ValueError) when the memory is not such USM. */
     PyObject *(*from_pointer)(void *pointer, size_t nbytes, void *sycl_context, PyObject *owner);
 } zeusm_api;
 
-/* The functions, or NULL with a Python error when zeusm is missing or too old. */
+/* Returns the functions, or NULL with a Python error when zeusm is not installed or too old. */
 static inline const zeusm_api *zeusm_import(void)
 {
     const zeusm_api *api = (const zeusm_api *)PyCapsule_Import(ZEUSM_API_CAPSULE, 0);

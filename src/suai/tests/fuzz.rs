@@ -1,5 +1,5 @@
-//! Random dictionaries: none is accepted that reaches beyond the allocation, and none panics. `PROPTEST_CASES` is the number
-//! of cases, 10 million in the long run. Failures are kept in `proptest-regressions` and as named cases in the tests.
+//! Random dictionaries: no dictionary beyond the allocation is accepted, and none causes a panic. `PROPTEST_CASES` is the
+//! number of cases, 10 million in the long run. Failures are kept in `proptest-regressions` and as named cases in the tests.
 
 use proptest::prelude::*;
 
