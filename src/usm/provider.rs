@@ -58,24 +58,20 @@ unsafe impl Provider for LevelZeroProvider {
         limits::check(&self.device, self.kind, size)?;
         let library = self.context.library();
         // Without relaxed limits, a size above `largest_allocation` is refused even if the device has enough memory.
-        let mut relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
+        let relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
             flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,
             ..Default::default()
         };
-        let next = if size as u64 > self.device.largest_allocation() {
-            (&raw mut relaxed).cast()
-        } else {
-            ptr::null_mut()
-        };
+        let relaxed = (size as u64 > self.device.largest_allocation()).then_some(&relaxed);
         let for_device = sys::ze_device_mem_alloc_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
-            pNext: next,
+            pNext: sys::next::<sys::ze_device_mem_alloc_desc_t, _>(relaxed),
             ..Default::default()
         };
         let for_host = sys::ze_host_mem_alloc_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
-            pNext: next,
+            pNext: sys::next::<sys::ze_host_mem_alloc_desc_t, _>(relaxed),
             ..Default::default()
         };
         let (in_context, on_device) = (self.context.handle(), self.device.handle());

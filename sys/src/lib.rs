@@ -1,6 +1,6 @@
 //! Raw Level Zero bindings: the types of the installed headers, and the functions of a library that is loaded at run time.
 //!
-//! Only [`extensions`] is handwritten; bindgen generates the rest from `ze_api.h` and `ze_ddi.h` of the build machine. No
+//! Only [`extensions`] and the chains of [`Extends`] are handwritten; bindgen generates the rest from `ze_api.h` and `ze_ddi.h` of the build machine. No
 //! library is linked: [`load`] opens the system's loader, [`load_from`] any library with the Level Zero API. Every function
 //! is an `Option`, because the library may be older than the headers.
 //!
@@ -19,6 +19,7 @@
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod chain;
 pub mod extensions;
 mod library;
 
@@ -54,5 +55,6 @@ mod results {
 }
 
 pub use bindings::*;
+pub use chain::{Extends, next};
 pub use functions::Functions;
 pub use library::{Library, LoadError, load, load_from};
