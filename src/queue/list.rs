@@ -20,16 +20,13 @@ use crate::process::{Condvar, Mutex};
 /// The timeout of the wait for another thread that is reclaiming.
 const RECLAIM_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// `zeCommandListHostSynchronize`, which specification 1.6 introduced.
-type Synchronize = unsafe extern "C" fn(sys::ze_command_list_handle_t, u64) -> sys::ze_result_t;
-
 /// A command list and its operations.
 pub(super) struct List {
     context: Context,
     pub(super) handle: sys::ze_command_list_handle_t,
     pub(super) events: std::sync::Arc<EventPool>,
     /// Waits for the list itself, where the driver has the function.
-    synchronize: Option<Synchronize>,
+    synchronize: sys::extensions::ze_pfnCommandListHostSynchronize_t,
     /// Runs the host tasks.
     pub(super) worker: Worker,
     /// The lock also orders appends, as the specification forbids concurrent ones. No thread waits for the device while it

@@ -21,8 +21,8 @@ pub type Event = sys::ze_event_handle_t;
 pub const NONE: Event = ptr::null_mut();
 pub const MIB: usize = 1 << 20;
 pub const SECOND: u64 = 1_000_000_000;
-pub const IN_ORDER_QUEUE: u32 = 1 << 1;
-pub const IN_ORDER_LIST: u32 = 1 << 3;
+pub const IN_ORDER_QUEUE: u32 = level_zero_sys::extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER;
+pub const IN_ORDER_LIST: u32 = level_zero_sys::extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER;
 
 /// Whether the test calls the runtime without a loader.
 pub fn direct() -> bool {

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
 use level_zero_sys as sys;
-use level_zero_sys::{ZE_RESULT_SUCCESS, ze_result_t};
+use level_zero_sys::{ZE_RESULT_SUCCESS, extensions, ze_result_t};
 
 /// Calls a function of the library; the result is its code.
 macro_rules! call {
@@ -201,12 +201,14 @@ impl Runtime {
 
     /// An immediate list, asynchronous.
     pub fn immediate(&self, in_order: bool) -> sys::ze_command_list_handle_t {
-        /// ZE_COMMAND_QUEUE_FLAG_IN_ORDER
-        const IN_ORDER: u32 = 1 << 1;
         let desc = sys::ze_command_queue_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
             mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
-            flags: if in_order { IN_ORDER } else { 0 },
+            flags: if in_order {
+                extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER
+            } else {
+                0
+            },
             ..Default::default()
         };
         let mut list = ptr::null_mut();
@@ -255,8 +257,6 @@ impl Runtime {
 
     /// Waits for an immediate list.
     pub fn synchronize(&self, list: sys::ze_command_list_handle_t) -> ze_result_t {
-        /// Not in the headers of specification 1.4.
-        type Synchronize = unsafe extern "C" fn(sys::ze_command_list_handle_t, u64) -> ze_result_t;
         let mut address = ptr::null_mut();
         let name = c"zeCommandListHostSynchronize";
         must!(
@@ -264,9 +264,10 @@ impl Runtime {
             zeDriverGetExtensionFunctionAddress(self.driver, name.as_ptr(), &raw mut address)
         );
         // SAFETY: the specification gives the function of this name this type.
-        let function: Synchronize = unsafe { std::mem::transmute(address) };
+        let function: extensions::ze_pfnCommandListHostSynchronize_t =
+            unsafe { std::mem::transmute(address) };
         // SAFETY: the list is one of ours.
-        unsafe { function(list, u64::MAX) }
+        unsafe { function.unwrap()(list, u64::MAX) }
     }
 
     /// `count` events of one pool, with timestamps.
