@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import DTYPES, numbers
+from arrays import DTYPES, numbers, tensor
 from conftest import CLASSES
 from test_buffer import (
     ANY_CONTIGUOUS,
@@ -27,11 +27,6 @@ from test_buffer import (
     get_buffer,
     release_buffer,
 )
-
-try:
-    import dpctl.tensor as tensor
-except ImportError:  # dpctl's later releases moved it to dpnp.
-    import dpnp.tensor as tensor
 
 
 @pytest.fixture(params=["shared", "host"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import DTYPES, numbers
+from arrays import DTYPES, numbers, tensor
 from dlpack_abi import (
     CPU,
     CUDA,
@@ -20,11 +20,6 @@ from dlpack_abi import (
     Versioned,
     structure_in,
 )
-
-try:
-    import dpctl.tensor as tensor
-except ImportError:  # dpctl's later releases moved it to dpnp.
-    import dpnp.tensor as tensor
 
 
 class TestExport:

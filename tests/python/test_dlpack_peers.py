@@ -7,16 +7,11 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import DTYPES, indices, numbers
+from arrays import DTYPES, indices, numbers, tensor
 from conftest import CLASSES
 from dlpack_abi import CPU, NUMPY_2, Producer, lost
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-try:
-    import dpctl.tensor as tensor
-except ImportError:  # dpctl's later releases moved it to dpnp.
-    import dpnp.tensor as tensor
 
 
 class TestNumpy:
