@@ -25,6 +25,9 @@ from zeusm._zeusm import (
     pointer_attributes,
     runtime,
 )
+from zeusm._zeusm import (
+    _array_from_pickle as _array_from_pickle,
+)  # pickles refer to it by this module
 
 __all__ = [
     "_C_API",

@@ -118,10 +118,9 @@ fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResu
     }
     let base = object(py, memory)?;
     // The memory begins at the lowest byte of an element.
-    let before = found.layout.extent().start() / found.layout.itemsize().cast_signed();
     let layout = found
         .layout
-        .rebased(before)
+        .from_lowest()
         .map_err(|error| invalid(&error))?;
     UsmArray::new(&base, found.item, layout)
 }

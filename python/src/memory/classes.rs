@@ -113,6 +113,21 @@ class! {
     MemoryUSMDevice, no_buffer
 }
 
+#[pymethods]
+impl MemoryUSMDevice {
+    /// Raises `TypeError`, as the host cannot access the memory. Without this method, NumPy would make an array that has the
+    /// memory object as its only element.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__(
+        slf: &Bound<'_, Self>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        copy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let _ = (dtype, copy);
+        Err(not_accessible(slf.as_super().get()))
+    }
+}
+
 /// Fills in a `Py_buffer` of bytes, with the shape, strides and format that `flags` request.
 ///
 /// # Safety
@@ -158,13 +173,17 @@ unsafe fn no_buffer(
 ) -> PyResult<()> {
     // SAFETY: the buffer protocol requires a null `obj` when the request fails.
     unsafe { (*view).obj = std::ptr::null_mut() };
-    let inner = memory.get();
-    Err(PyTypeError::new_err(format!(
+    Err(not_accessible(memory.get()))
+}
+
+/// The error for an access of the host to device memory.
+fn not_accessible(memory: &PyMemory) -> PyErr {
+    PyTypeError::new_err(format!(
         "USM-device memory on {} cannot be accessed by the host: use copy_to_host(), or MemoryUSMShared or \
          MemoryUSMHost{}",
-        inner.context_device().device().name(),
-        inner.host_access_hint(),
-    )))
+        memory.context_device().device().name(),
+        memory.host_access_hint(),
+    ))
 }
 
 /// A memory object of the kind's class.
