@@ -379,6 +379,7 @@ class UsmArray:
     def __array__(
         self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
     ) -> npt.NDArray[Any]: ...
+    def __arrow_array__(self, type: Any = None) -> Any: ...
     def __dlpack__(
         self,
         *,

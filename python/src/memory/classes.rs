@@ -40,9 +40,6 @@ macro_rules! class {
 }
 
 class! {
-    /// MemoryUSMShared(other, *, alignment=0, queue=None, copy=False, pool=None)
-    /// --
-    ///
     /// USM that migrates between the host and a device; both can access it in place.
     ///
     /// Parameters
@@ -79,9 +76,6 @@ class! {
     MemoryUSMShared, host_buffer
 }
 class! {
-    /// MemoryUSMHost(other, *, alignment=0, queue=None, copy=False, pool=None)
-    /// --
-    ///
     /// USM that resides on the host; every device of the context can access it.
     ///
     /// The parameters and errors are those of `MemoryUSMShared`.
@@ -96,9 +90,6 @@ class! {
     MemoryUSMHost, host_buffer
 }
 class! {
-    /// MemoryUSMDevice(other, *, alignment=0, queue=None, copy=False, pool=None)
-    /// --
-    ///
     /// USM of one device, which the host cannot access: `memoryview` of it is a `TypeError`.
     ///
     /// The parameters and errors are those of `MemoryUSMShared`.
