@@ -33,7 +33,7 @@ macro_rules! constructor {
             #[new]
             #[pyo3(
                 signature = (other, *, alignment=None, queue=None, copy=BoolOrInt(false), pool=None),
-                text_signature = "(other, *, alignment=0, queue=None, copy=False, pool=None)"
+                text_signature = "(other, *, alignment=None, queue=None, copy=False, pool=None)"
             )]
             fn new(
                 other: &Bound<'_, PyAny>,

@@ -63,7 +63,7 @@ def get_include() -> str:
 
 _start()
 if "numba" in sys.modules:  # Otherwise Numba calls zeusm_numba at its start.
-    from zeusm._numba_dpex import register
+    from zeusm._numba import register
 
     register()
     del register
