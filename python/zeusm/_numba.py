@@ -25,7 +25,7 @@ def _host_array_type() -> Any:
     from numba.core.types import Array
     from numba.extending import NativeValue, register_model, unbox
 
-    class UsmHostArrayType(Array):  # type: ignore[misc]
+    class UsmHostArrayType(Array):
         def as_numpy(self) -> Any:
             return Array(self.dtype, self.ndim, self.layout, readonly=not self.mutable)
 
