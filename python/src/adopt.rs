@@ -6,9 +6,8 @@ use pyo3::types::PyDict;
 
 use crate::memory::{Owner, PyMemory};
 use crate::parse::interface;
-use crate::resolve::{ContextDevice, QueueBinding, ResolvedSyclObject, invalid_argument};
+use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
 use zeusm::suai::{self, Interface};
-use zeusm::sycl::ContextRef;
 use zeusm::usm::UsmKind;
 
 /// The field of the interface that names the context.
@@ -49,24 +48,24 @@ pub(crate) fn from_interface(
     Ok((memory, exported.interface))
 }
 
-/// Imports the memory at a pointer in a SYCL context; `owner` keeps it alive.
+/// Imports the memory at a pointer in the context of a SYCL object; `owner` keeps it alive.
 ///
 /// # Errors
 /// `ValueError` when the bytes are not within an allocation of the context.
 pub(crate) fn from_pointer(
-    context: &ContextRef,
+    resolved: ResolvedSyclObject,
     pointer: usize,
     nbytes: usize,
     owner: &Bound<'_, PyAny>,
 ) -> PyResult<PyMemory> {
-    let (context_device, attributes) = ContextDevice::of_pointer(context, pointer)?;
+    let (context_device, attributes) = ContextDevice::of_pointer(&resolved.context, pointer)?;
     let room = attributes.size - (pointer - attributes.base);
     if nbytes > room {
         return Err(PyValueError::new_err(format!(
             "{nbytes} bytes at {pointer:#x} reach beyond their allocation, which has {room} bytes from there"
         )));
     }
-    let binding = QueueBinding::new(owner.py(), context_device, None);
+    let binding = resolved.bind_at(owner.py(), &context_device)?;
     let owner = Owner::Object(owner.clone().unbind());
     Ok(PyMemory::new(
         binding,

@@ -63,6 +63,7 @@ __all__ = [
 ]
 
 __version__: str
+__pyx_capi__: dict[str, Any]
 _C_API: object
 
 @type_check_only
