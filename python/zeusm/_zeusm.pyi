@@ -47,6 +47,7 @@ __all__ = [
     "USMAllocationError",
     "UsmArray",
     "_Memory",
+    "__pyx_capi__",
     "__version__",
     "_array_from_pickle",
     "_from_pickle",
