@@ -1,23 +1,25 @@
-//! Allocations on a device with limited capabilities, which a library in C simulates.
+//! A device with limited capabilities and a driver that checks descriptors, which a library in C simulates.
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/child.rs"]
 mod child;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
 use zeusm::pool::Provider;
 use zeusm::usm::{Allocation, LevelZeroProvider};
-use zeusm::{Context, Error, Runtime, UsmKind};
+use zeusm::{Context, Device, Error, Queue, Runtime, UsmKind};
 
 /// A library with one device. Its largest allocation is 4 KiB, unless the call relaxes the limit, and host and device must
-/// not access shared memory concurrently.
+/// not access shared memory concurrently. Its first command queue group cannot compute. An index of an event pool may be used
+/// once.
 const LIBRARY: &str = r#"
 #include <stdlib.h>
 #include <level_zero/ze_api.h>
 
-static char driver, device, context;
+static char driver, device, context, list;
 
 ze_result_t zeInit(ze_init_flags_t flags) { return ZE_RESULT_SUCCESS; }
 
@@ -79,10 +81,66 @@ ze_result_t zeMemFree(ze_context_handle_t context, void *pointer)
     free(pointer);
     return ZE_RESULT_SUCCESS;
 }
+
+ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t device, uint32_t *count,
+                                                   ze_command_queue_group_properties_t *groups)
+{
+    const uint32_t copy = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY, compute = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
+    const uint32_t flags[] = {copy, compute, copy | compute, copy | compute};
+    for (uint32_t group = 0; groups && group < *count && group < 4; group++)
+        groups[group].flags = flags[group];
+    *count = 4;
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeCommandListCreateImmediate(ze_context_handle_t context, ze_device_handle_t device,
+                                         const ze_command_queue_desc_t *descriptor, ze_command_list_handle_t *handle)
+{
+    if (descriptor->stype != ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC || descriptor->ordinal != 2 ||
+        descriptor->mode != ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS)
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    *handle = (void *)&list;
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeCommandListDestroy(ze_command_list_handle_t list) { return ZE_RESULT_SUCCESS; }
+
+static struct { uint32_t count; char used[256]; } pool;
+
+ze_result_t zeEventPoolCreate(ze_context_handle_t context, const ze_event_pool_desc_t *descriptor, uint32_t count,
+                              ze_device_handle_t *devices, ze_event_pool_handle_t *handle)
+{
+    const uint32_t flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE | ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP;
+    if (descriptor->stype != ZE_STRUCTURE_TYPE_EVENT_POOL_DESC || descriptor->flags != flags || count != 1 ||
+        descriptor->count > sizeof(pool.used))
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    pool.count = descriptor->count;
+    *handle = (void *)&pool;
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeEventPoolDestroy(ze_event_pool_handle_t pool) { return ZE_RESULT_SUCCESS; }
+
+ze_result_t zeEventCreate(ze_event_pool_handle_t handle, const ze_event_desc_t *descriptor, ze_event_handle_t *event)
+{
+    if (descriptor->stype != ZE_STRUCTURE_TYPE_EVENT_DESC || descriptor->index >= pool.count ||
+        pool.used[descriptor->index] || descriptor->signal != ZE_EVENT_SCOPE_FLAG_HOST ||
+        descriptor->wait != ZE_EVENT_SCOPE_FLAG_HOST)
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    pool.used[descriptor->index] = 1;
+    *event = (void *)&pool.used[descriptor->index];
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeEventDestroy(ze_event_handle_t event) { return ZE_RESULT_SUCCESS; }
+
+ze_result_t zeEventHostReset(ze_event_handle_t event) { return ZE_RESULT_SUCCESS; }
+
+ze_result_t zeEventHostSignal(ze_event_handle_t event) { return ZE_RESULT_SUCCESS; }
 "#;
 
 #[test]
-fn allocations_follow_the_devices_capabilities() {
+fn calls_follow_the_devices_capabilities() {
     let root = tempfile::tempdir().unwrap();
     let (code, library) = (
         root.path().join("limited.c"),
@@ -100,18 +158,23 @@ fn allocations_follow_the_devices_capabilities() {
 }
 
 #[test]
-#[ignore = "run by allocations_follow_the_devices_capabilities"]
+#[ignore = "run by calls_follow_the_devices_capabilities"]
 fn limited_device() {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     assert_eq!(device.largest_allocation(), 4096);
     assert!(!device.has_concurrent_shared_access());
+    allocations(&context, &device);
+    events(&context, &device);
+}
+
+fn allocations(context: &Context, device: &Device) {
     for (size, alignment) in [(100, 0), (4096, 64), (4097, 0), (1 << 20, 0)] {
-        let memory = Allocation::direct(&context, &device, UsmKind::Device, size, alignment);
+        let memory = Allocation::direct(context, device, UsmKind::Device, size, alignment);
         assert_eq!(memory.unwrap().size(), size);
     }
     // The library has no function for shared memory.
-    let error = Allocation::direct(&context, &device, UsmKind::Shared, 64, 0).unwrap_err();
+    let error = Allocation::direct(context, device, UsmKind::Shared, 64, 0).unwrap_err();
     assert!(
         matches!(error, Error::Allocation { limit: 4096, .. }),
         "{error}"
@@ -121,7 +184,14 @@ fn limited_device() {
         (UsmKind::Device, true),
         (UsmKind::Shared, false),
     ] {
-        let provider = LevelZeroProvider::new(&context, &device, kind);
+        let provider = LevelZeroProvider::new(context, device, kind);
         assert_eq!(provider.shares_allocations(), shared, "{kind}");
     }
+}
+
+fn events(context: &Context, device: &Device) {
+    let queue = Queue::new(context, device).unwrap();
+    let events: Vec<_> = (0..64).map(|_| queue.host_task(|| ()).unwrap()).collect();
+    let handles: BTreeSet<_> = events.iter().map(|event| event.handle().addr()).collect();
+    assert_eq!(handles.len(), events.len());
 }
