@@ -217,7 +217,7 @@ test-threads: ## The pool's tests with ThreadSanitizer
 MUTANTS := pool suai dlpack event queue ipc usm
 MUTANT_TESTS_pool := pool
 MUTANT_TESTS_event := queue asynchronous capabilities faults
-MUTANT_TESTS_queue := queue asynchronous peer_copy faults
+MUTANT_TESTS_queue := queue asynchronous peer_copy capabilities faults
 MUTANT_TESTS_ipc := ipc
 MUTANT_TESTS_usm := memory capabilities pool
 mutants: build ## Mutation tests of src/; takes hours
