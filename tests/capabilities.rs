@@ -9,7 +9,7 @@ use std::process::Command;
 
 use zeusm::pool::Provider;
 use zeusm::usm::{Allocation, LevelZeroProvider};
-use zeusm::{Context, Device, DeviceMemory, Error, Queue, Runtime, UsmKind};
+use zeusm::{Context, Device, DeviceMemory, Error, Queue, Runtime, UsmKind, sys};
 
 const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/limited.c");
 
@@ -42,6 +42,8 @@ fn limited_device() {
     allocations(&context, &device);
     events(&context, &device);
     peers(&context, first, second);
+    hints(&context, &device);
+    loss(&context, &device);
 }
 
 fn allocations(context: &Context, device: &Device) {
@@ -85,9 +87,52 @@ fn peers(context: &Context, device: &Device, peer: &Device) {
     let (to, from) = (memory(), memory());
     let (into, out) = (to.as_ptr().cast_mut().cast(), from.as_ptr().cast());
     let own = Queue::new(context, device).unwrap();
-    for (queue, is_direct) in [(&own, true), (&queues[1], false)] {
+    // The library has no copies between contexts, either.
+    let elsewhere = Queue::new(&Context::new(device.driver()).unwrap(), device).unwrap();
+    for (queue, is_direct) in [(&own, true), (&queues[1], false), (&elsewhere, false)] {
         // SAFETY: both are alive, and have 64 bytes; the library completes operations at once.
         let event = unsafe { queues[0].peer_copy_async_raw(into, queue, out, 64) };
         assert_eq!(event.unwrap().is_some(), is_direct);
+    }
+}
+
+fn hints(context: &Context, device: &Device) {
+    let queue = Queue::new(context, device).unwrap();
+    let memory = DeviceMemory::new(context, device, 64).unwrap();
+    let (pointer, advice) = (
+        memory.as_ptr().cast(),
+        sys::ZE_MEMORY_ADVICE_SET_READ_MOSTLY,
+    );
+    for size in [0, 64] {
+        // SAFETY: the memory outlives the hints.
+        let answers = unsafe {
+            [
+                queue.prefetch_raw(pointer, size),
+                queue.advise_raw(pointer, size, advice),
+            ]
+        };
+        let unsupported = (size > 0).then_some(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+        for answer in answers {
+            assert_eq!(answer.err().and_then(|error| error.result()), unsupported);
+        }
+    }
+}
+
+/// A lost device is reported, whatever the driver's result; no more operations are submitted to it.
+fn loss(context: &Context, device: &Device) {
+    let queue = Queue::new(context, device).unwrap();
+    let mut memory = DeviceMemory::new(context, device, 64).unwrap();
+    queue.fill(&mut memory, 1).unwrap();
+    // SAFETY: this is the type of the function, which has no preconditions.
+    unsafe {
+        let path = std::env::var_os("ZEUSM_RUNTIME").unwrap();
+        let library = sys::load_from(path).unwrap();
+        let lose: unsafe extern "C" fn() = library.symbol(c"limited_lose_device").unwrap();
+        lose();
+    }
+    for _ in 0..2 {
+        let error = queue.fill(&mut memory, 1).unwrap_err();
+        assert_eq!(error.result(), Some(sys::ZE_RESULT_ERROR_DEVICE_LOST));
+        assert!(error.to_string().contains("zeDeviceGetStatus"), "{error}");
     }
 }

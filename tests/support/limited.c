@@ -1,13 +1,14 @@
 // A Level Zero library with two devices that have few capabilities; it returns errors for wrong descriptors.
 //
 // The largest allocation is 4 KiB, unless the call relaxes the limit. Host and device must not access shared memory
-// concurrently. No device can access a peer's memory. The first command queue group that supports compute and copy is the third
-// one. Operations are complete at once, and do nothing.
+// concurrently. No device can access a peer's memory, which the first one does not support to be asked. The first command queue
+// group that supports compute and copy is the third one. Operations are complete at once, and do nothing; advice and prefetches
+// are not supported. After `limited_lose_device`, the device is lost, and fills report a lack of memory.
 
 #include <stdlib.h>
 #include <level_zero/ze_api.h>
 
-static char driver, devices[2], context, list;
+static char driver, devices[2], list;
 
 ze_result_t zeInit(ze_init_flags_t flags) { return ZE_RESULT_SUCCESS; }
 
@@ -43,16 +44,26 @@ ze_result_t zeDeviceGetMemoryAccessProperties(ze_device_handle_t device, ze_devi
 ze_result_t zeDeviceCanAccessPeer(ze_device_handle_t device, ze_device_handle_t peer, ze_bool_t *answer)
 {
     *answer = 0;
-    return ZE_RESULT_SUCCESS;
+    return device == (void *)&devices[0] ? ZE_RESULT_ERROR_UNSUPPORTED_FEATURE : ZE_RESULT_SUCCESS;
 }
+
+static ze_result_t status = ZE_RESULT_SUCCESS;
+
+void limited_lose_device(void) { status = ZE_RESULT_ERROR_DEVICE_LOST; }
+
+ze_result_t zeDeviceGetStatus(ze_device_handle_t device) { return status; }
 
 ze_result_t zeContextCreate(ze_driver_handle_t driver, const ze_context_desc_t *descriptor, ze_context_handle_t *handle)
 {
-    *handle = (void *)&context;
+    *handle = malloc(1);
     return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zeContextDestroy(ze_context_handle_t context) { return ZE_RESULT_SUCCESS; }
+ze_result_t zeContextDestroy(ze_context_handle_t context)
+{
+    free(context);
+    return ZE_RESULT_SUCCESS;
+}
 
 ze_result_t zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_alloc_desc_t *descriptor, size_t size,
                              size_t alignment, ze_device_handle_t device, void **pointer)
@@ -80,7 +91,8 @@ ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t device, ui
     const uint32_t copy = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY, compute = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
     const uint32_t flags[] = {copy, compute, copy | compute, copy | compute};
     for (uint32_t group = 0; groups && group < *count && group < 4; group++)
-        groups[group].flags = flags[group];
+        if (groups[group].stype == ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES)
+            groups[group].flags = flags[group];
     *count = 4;
     return ZE_RESULT_SUCCESS;
 }
@@ -107,7 +119,18 @@ ze_result_t zeCommandListAppendMemoryFill(ze_command_list_handle_t list, void *d
                                           size_t pattern_size, size_t size, ze_event_handle_t signal, uint32_t count,
                                           ze_event_handle_t *waits)
 {
-    return ZE_RESULT_SUCCESS;
+    return status ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY : ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeCommandListAppendMemoryPrefetch(ze_command_list_handle_t list, const void *pointer, size_t size)
+{
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+}
+
+ze_result_t zeCommandListAppendMemAdvise(ze_command_list_handle_t list, ze_device_handle_t device, const void *pointer,
+                                         size_t size, ze_memory_advice_t advice)
+{
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
 }
 
 ze_result_t zeCommandListAppendBarrier(ze_command_list_handle_t list, ze_event_handle_t signal, uint32_t count,
