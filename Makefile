@@ -213,15 +213,17 @@ test-threads: ## The pool's tests with ThreadSanitizer
 		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
 
 # `cargo install --locked cargo-mutants` first. MUTANTS=queue takes one folder, SHARD=0/10 every tenth mutant. Each mutant is
-# built without debug information, with the tests of these folders only.
-MUTANTS := pool suai dlpack queue ipc usm
+# built incrementally and without debug information, with the tests of these folders (or files) only.
+MUTANTS := pool suai dlpack event queue ipc usm
 MUTANT_TESTS_pool := pool
-MUTANT_TESTS_queue := queue asynchronous peer_copy faults
+MUTANT_TESTS_event := queue asynchronous capabilities faults
+MUTANT_TESTS_queue := queue asynchronous peer_copy capabilities faults
 MUTANT_TESTS_ipc := ipc
 MUTANT_TESTS_usm := memory capabilities pool
 mutants: build ## Mutation tests of src/; takes hours
-	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true --timeout 120 \
-		--build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) $(MUTANTS:%=-f 'src/%/*.rs') \
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true \
+		--timeout 120 --build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) \
+		$(foreach folder,$(MUTANTS),-f 'src/$(folder)/*.rs' -f 'src/$(folder).rs') \
 		-o $(TARGET) -- --locked --lib \
 		$(patsubst %,--test %,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
 		-- --skip a_million --skip mixes_fragment --skip all_memory_is_returned

@@ -1,13 +1,14 @@
 //! Order between queues, host tasks, hints and timing.
 #![allow(clippy::unwrap_used)]
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use zeusm::{
-    Completion, Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, UsmKind,
-    sys,
+    Completion, Context, Device, DeviceMemory, Error, Event, Queue, RawQueue, Runtime,
+    SharedMemory, UsmKind, sys,
 };
 
 /// Large enough to be still in flight when the call returns.
@@ -247,6 +248,59 @@ fn copies_overlap_with_the_host() {
     }
     assert!(turns > 10, "the host was blocked: {turns} turns");
     operation.wait().unwrap();
+}
+
+/// The timeout of the wait for another thread that is dropping operands.
+const RECLAIM_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// An operand with a slow drop, which reclaims, too.
+struct SlowDrop {
+    queue: RawQueue,
+    begun: mpsc::Sender<()>,
+    reclaimed_in: Arc<Mutex<Option<Duration>>>,
+}
+
+impl Drop for SlowDrop {
+    fn drop(&mut self) {
+        self.begun.send(()).unwrap();
+        let before = Instant::now();
+        self.queue.reclaim();
+        let elapsed = before.elapsed();
+        std::thread::sleep(Duration::from_millis(10));
+        *self.reclaimed_in.lock().unwrap() = Some(elapsed);
+    }
+}
+
+#[test]
+fn reclaiming_waits_for_drops_on_other_threads_and_not_for_its_own() {
+    // In most rounds, no thread is delayed for longer than the timeout.
+    let prompt = (0..5).any(|_| {
+        let (_context, _device, queue) = setup();
+        let (begun, dropping) = mpsc::channel();
+        let reclaimed_in = Arc::new(Mutex::new(None));
+        let (release, task) = blocked();
+        let event = queue.host_task(task).unwrap();
+        let operand = SlowDrop {
+            queue: queue.deref().clone(),
+            begun,
+            reclaimed_in: Arc::clone(&reclaimed_in),
+        };
+        queue.retain(&event, operand);
+        drop(release);
+        wait(&event);
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.reclaim());
+            dropping.recv().unwrap();
+            let before = Instant::now();
+            queue.reclaim();
+            let is_dropped = reclaimed_in.lock().unwrap().is_some();
+            assert!(is_dropped || before.elapsed() >= RECLAIM_TIMEOUT);
+        });
+        assert!(queue.is_reclaimed());
+        let elapsed = reclaimed_in.lock().unwrap().unwrap();
+        elapsed < RECLAIM_TIMEOUT
+    });
+    assert!(prompt);
 }
 
 #[test]

@@ -309,6 +309,25 @@ fn a_spin_wait_sees_the_completion_or_returns_an_event() {
 }
 
 #[test]
+fn a_spin_wait_that_times_out_returns_an_event() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
+    let first = memory.as_ptr().cast_mut();
+    let last = first.wrapping_add(LARGE - 1);
+    for value in 1..5 {
+        // SAFETY: the memory outlives the fill, which is complete when there is no event.
+        let event =
+            unsafe { queue.fill_raw(first.cast(), value, LARGE, Completion::SpinWait) }.unwrap();
+        if let Some(event) = event {
+            queue.finish(&event, "fill", LARGE).unwrap();
+        }
+        // SAFETY: the fill is complete, and the address is within the memory.
+        assert_eq!(unsafe { last.read_volatile() }, value);
+        assert!(queue.is_idle());
+    }
+}
+
+#[test]
 fn spin_waits_of_many_threads_are_independent() {
     let (context, device, queue) = setup();
     std::thread::scope(|scope| {
@@ -375,8 +394,9 @@ fn null_pointers_are_refused_without_a_call_of_the_driver() {
         refused(queue.copy_raw(here, null, 64, Completion::Event));
         refused(queue.copy_raw(null, here, 64, Completion::Event));
         refused(queue.fill_raw(null, 1, 64, Completion::Event));
-        assert!(queue.prefetch_raw(null, 64).is_err());
+        refused(queue.prefetch_raw(null, 64).map(Some));
         // With no bytes, null pointers are allowed.
+        queue.prefetch_raw(null, 0).unwrap();
         assert!(
             queue
                 .copy_raw(null, null, 0, Completion::Event)

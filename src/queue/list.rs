@@ -240,3 +240,19 @@ fn engine(device: &Device) -> Result<u32> {
         .find(|(group, _)| group.flags & wanted == wanted)
         .map_or(0, |(_, ordinal)| ordinal))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_without_an_event_has_a_number_of_its_own() {
+        let mut state = State::default();
+        let numbers = [(); 3].map(|()| {
+            let number = state.set_unsignalled();
+            assert_eq!(state.unsignalled, Some(number));
+            number
+        });
+        assert!(numbers.is_sorted_by(|one, next| one < next));
+    }
+}
