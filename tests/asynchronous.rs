@@ -378,3 +378,16 @@ fn memory_of_another_context_is_refused() {
         .copy(&mut own, &SharedMemory::new(&context, &device, 64).unwrap())
         .unwrap();
 }
+
+#[test]
+fn all_of_these_pass_with_one_engine() {
+    // The CPU runtime then executes all lists one after the other, as Intel's driver does.
+    let name = "all_of_these_pass_with_one_engine";
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--skip", name])
+        .env("ZEUSM_CPU_ENGINES", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+}
