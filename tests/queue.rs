@@ -305,6 +305,8 @@ fn a_spin_wait_sees_the_completion_or_returns_an_event() {
     release.send(()).unwrap();
     queue.finish(&event, "fill", 64).unwrap();
     assert!(small.as_slice().unwrap().iter().all(|&byte| byte == 77));
+    // The thread that has submitted the fill may not have returned from that yet.
+    queue.wait().unwrap();
     assert!(queue.is_idle());
 }
 

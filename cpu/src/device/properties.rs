@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::expect;
+use super::{expect, is_discrete};
 use crate::abi::arguments::{chain, output_structure, structures, text};
 use crate::abi::result::ZeResult;
 use crate::system::clock;
@@ -33,8 +33,10 @@ pub unsafe fn device_properties(
     properties.type_ = sys::ZE_DEVICE_TYPE_GPU;
     properties.vendorId = VENDOR;
     properties.deviceId = 0;
-    properties.flags =
-        sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 | sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
+    properties.flags = sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
+    if !is_discrete() {
+        properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0;
+    }
     properties.subdeviceId = 0;
     properties.coreClockRate = processor::megahertz();
     properties.maxMemAllocSize = memory::max_allocation_size();
