@@ -473,7 +473,7 @@ mod tests {
                     Ok(())
                 }
             });
-            (succeeded, calls.get())
+            (succeeded.is_ok(), calls.get())
         };
         for success in [1, 2] {
             assert_eq!(calls_until(success, Duration::ZERO), (true, success));
