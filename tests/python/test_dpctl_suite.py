@@ -8,6 +8,7 @@ import dpctl
 # Tests that do not apply, with the reason.
 CANNOT_APPLY = {
     "test_memory_create[": "requires sys.getsizeof() to count the device's bytes too",
+    "test_memory_copy_between_contexts": "partitions SYCL's CPU, and SYCL cannot partition Level Zero's",
     "test_cpython_api[": "calls the functions that Cython exports from dpctl's own extension module",
 }
 if dpctl.__version__.startswith("0.17"):
