@@ -7,7 +7,15 @@ from pathlib import Path
 
 EXTENSION = "zeusm/_zeusm.abi3.so"
 RUNTIME = "zeusm/lib/libze_loader.so.1"
-PYTHON = ["__init__.py", "memory.py", "_numba_dpex.py", "_zeusm.pyi", "py.typed", "include/zeusm.h"]
+PYTHON = [
+    "__init__.py",
+    "memory.py",
+    "_numba.py",
+    "_numba_dpex.py",
+    "_zeusm.pyi",
+    "py.typed",
+    "include/zeusm.h",
+]
 WANTED = [*(f"zeusm/{name}" for name in PYTHON), "zeusm_numba/__init__.py", EXTENSION, RUNTIME]
 LICENSES = ["LICENSE-MIT", "LICENSE-APACHE"]
 

@@ -41,8 +41,8 @@ mod _zeusm {
 
     #[pymodule_export]
     use super::array::{
-        PyPointerAttributes, UsmArray, as_usm_array, asarray, empty, from_dlpack,
-        from_sycl_usm_array_interface, pointer_attributes,
+        PyPointerAttributes, UsmArray, array_from_pickle, as_usm_array, asarray, empty,
+        from_dlpack, from_sycl_usm_array_interface, pointer_attributes,
     };
     #[pymodule_export]
     use super::construct::as_usm_memory;

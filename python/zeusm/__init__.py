@@ -25,6 +25,9 @@ from zeusm._zeusm import (
     pointer_attributes,
     runtime,
 )
+from zeusm._zeusm import (
+    _array_from_pickle as _array_from_pickle,
+)  # pickles refer to it by this module
 
 __all__ = [
     "_C_API",
@@ -60,7 +63,7 @@ def get_include() -> str:
 
 _start()
 if "numba" in sys.modules:  # Otherwise Numba calls zeusm_numba at its start.
-    from zeusm._numba_dpex import register
+    from zeusm._numba import register
 
     register()
     del register

@@ -1,13 +1,12 @@
 """Support for `UsmArray` as an argument of numba-dpex's kernels, as for dpctl's arrays.
 
-`register` is called when a program has imported both Numba and zeusm. This module imports no other package before the
-program has imported numba-dpex and passed it a `UsmArray`.
+`zeusm._numba` imports this module when a program has imported numba-dpex and passes a `UsmArray` to a compiled function.
 """
 
-import sys
 from functools import cache
 from typing import Any
 
+from zeusm._numba import NOT_ACCESSIBLE
 from zeusm._zeusm import UsmArray
 
 
@@ -26,10 +25,7 @@ def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
     if array.ndim == 0:
         raise TypeError("numba-dpex takes no arrays without dimensions; give it array.reshape(1)")
     if on_host and array.usm_type == "device":
-        raise TypeError(
-            "numba.njit compiles for the host, which must not touch USM-device memory; "
-            "numba_dpex.dpjit and kernels take it"
-        )
+        raise TypeError(NOT_ACCESSIBLE)
     queue = _shared_queue(array)
     if hash(queue) != queue_key:
         # Numba caches the types of host-accessible arrays by element type, dimensions and layout only.
@@ -101,26 +97,15 @@ def _array_type() -> Any:
     return UsmArrayType
 
 
-def _typeof(array: UsmArray, context: object) -> Any:
-    if "numba_dpex" not in sys.modules:
-        from numba.extending import typeof_impl
-
-        return typeof_impl.dispatch(object)(array, context)
-    from numba.np.numpy_support import from_dtype
+def type_of(array: UsmArray, dtype: Any, layout: str) -> Any:
+    """Return the type of an array, given Numba's type of its elements and its layout."""
     from numba_dpex.core.types import DpctlSyclQueue
 
     return _array_type()(
         array.ndim,
-        "C" if array.c_contiguous else "F" if array.f_contiguous else "A",
-        from_dtype(array.dtype),
+        layout,
+        dtype,
         array.usm_type,
         queue=DpctlSyclQueue(_shared_queue(array)),
         readonly=array.readonly,
     )
-
-
-def register() -> None:
-    """Register the type of `UsmArray` with Numba."""
-    from numba.extending import typeof_impl
-
-    typeof_impl.register(UsmArray)(_typeof)

@@ -10,6 +10,6 @@ import sys
 def init() -> None:
     """Register zeusm's types with Numba if the program has imported zeusm."""
     if "zeusm" in sys.modules:
-        from zeusm._numba_dpex import register
+        from zeusm._numba import register
 
         register()

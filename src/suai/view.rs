@@ -116,6 +116,14 @@ impl Layout {
         )
     }
 
+    /// The same elements relative to a pointer to the lowest byte of any of them.
+    ///
+    /// # Errors
+    /// [`Error::ExtentOverflow`].
+    pub fn from_lowest(&self) -> Result<Self, Error> {
+        self.rebased(self.extent().start() / self.itemsize().cast_signed())
+    }
+
     /// The elements that an index selects.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 """Each row of the table in docs/exchange.md: whether the call copies, and the queue of its result."""
 
+import array_api_compat as compat
+import array_api_strict as strict
 import dpctl
 import dpctl.memory
 import dpnp
@@ -139,7 +141,7 @@ def test_dpnp_ndarray_of_a_buffer_is_a_view_on_a_queue_of_its_own(array):
     assert result.sycl_queue != dpnp_by_buffer(array).sycl_queue
 
 
-def test_tensor_asarray_is_a_view_on_a_queue_of_its_own(array, layout):
+def test_tensor_asarray_is_a_view_on_the_arrays_queue(array, layout):
     if layout == "negative":
         with pytest.raises(ValueError, match="accommodate"):
             tensor.asarray(array)
@@ -147,7 +149,13 @@ def test_tensor_asarray_is_a_view_on_a_queue_of_its_own(array, layout):
     for result in tensor.asarray(array), tensor.asarray(array, copy=False):
         assert holds(array, result)
         assert pointer(result) == array._pointer
-        assert result.sycl_queue != tensor.asarray(array).sycl_queue
+        assert result.sycl_queue == array.sycl_queue
+
+
+def test_dpnp_asarray_of_tensor_asarray_is_a_view_on_the_arrays_queue(array_elsewhere):
+    result = dpnp.asarray(tensor.asarray(array_elsewhere))
+    assert pointer(result) == array_elsewhere._pointer
+    assert result.sycl_queue == array_elsewhere.sycl_queue
 
 
 @pytest.mark.parametrize("make", [dpnp.asarray, dpnp.array], ids=["asarray", "array"])
@@ -188,3 +196,121 @@ def test_zeusm_takes_them_back_without_a_copy(array):
         assert zeusm.as_usm_array(result)._pointer == array._pointer
         assert zeusm.from_dlpack(result)._pointer == array._pointer
         assert zeusm.asarray(result)._pointer == array._pointer
+
+
+def imported_by_context(queue):
+    """An array whose exporter gave its context only, so that it has no queue of its own."""
+    source = zeusm.asarray(np.arange(3, dtype="f4"), queue=queue)
+    desc = source.base.__sycl_usm_array_interface__
+    return zeusm.from_sycl_usm_array_interface(desc, owner=source)
+
+
+class TestQueue:
+    """The queue that an array gives to other packages."""
+
+    def test_of_an_array_made_on_a_queue(self):
+        queue = dpctl.SyclQueue()
+        array = zeusm.empty(3, "f4", queue=queue)
+        capsule = array.__sycl_usm_array_interface__["syclobj"]
+        assert dpctl.SyclQueue(capsule) == queue == array.sycl_queue
+        assert queue != shared_queue(array)
+
+    def test_of_an_array_without_a_queue_is_the_shared_one(self):
+        for queue in None, other_context():
+            array = imported_by_context(queue)
+            expected = shared_queue(array)
+            capsule = array.__sycl_usm_array_interface__["syclobj"]
+            assert dpctl.SyclQueue(capsule) == expected == array.sycl_queue
+
+    def test_each_read_makes_a_new_capsule(self, array):
+        first, second = (array.__sycl_usm_array_interface__["syclobj"] for _ in range(2))
+        assert dpctl.SyclQueue(first) == dpctl.SyclQueue(second)
+        with pytest.raises(ValueError, match="used_SyclQueueRef|SyclQueueRef"):
+            zeusm.as_usm_array(Exporter(array, first))
+
+
+class Exporter:
+    def __init__(self, array, syclobj):
+        self.__sycl_usm_array_interface__ = array.__sycl_usm_array_interface__ | {
+            "syclobj": syclobj
+        }
+
+
+QUEUES = {"shared": lambda: None, "own": dpctl.SyclQueue, "elsewhere": other_context}
+
+
+class TestTwoOperands:
+    """The operands of one computation have to be on one queue."""
+
+    @pytest.fixture(params=QUEUES)
+    def queue(self, request):
+        return QUEUES[request.param]()
+
+    @pytest.fixture
+    def array(self, usm_type, queue):
+        return zeusm.asarray(np.arange(3, dtype="f4"), usm_type=usm_type, queue=queue)
+
+    def test_with_an_array_of_the_peer(self, array, queue):
+        ones = tensor.ones(3, dtype="f4", sycl_queue=queue)
+        result = tensor.asarray(array) + ones
+        assert tensor.asnumpy(result).tolist() == [1, 2, 3]
+        dpnp_ones = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+        for view in dpnp.asarray(array), dpnp.asarray(tensor.asarray(array)):
+            assert dpnp.asnumpy(view + dpnp_ones).tolist() == [1, 2, 3]
+
+    def test_both_of_zeusm(self, array, queue):
+        other = zeusm.asarray(np.ones(3, "f4"), usm_type="shared", queue=queue)
+        result = tensor.asarray(array) * 2 + tensor.asarray(other)
+        assert tensor.asnumpy(result).tolist() == [1, 3, 5]
+
+    def test_as_the_output(self, array, queue):
+        ones = tensor.ones(3, dtype="f4", sycl_queue=queue)
+        tensor.add(ones, ones, out=tensor.asarray(array))
+        assert array.copy_to_host().tolist() == [2, 2, 2]  # Waits for the queue.
+
+    def test_by_dlpack_in_the_shared_queue(self, usm_type):
+        """DLPack has no queue, so a view of an array on another queue needs one that is on the shared queue."""
+        array = zeusm.asarray(np.arange(3, dtype="f4"), usm_type=usm_type, queue=dpctl.SyclQueue())
+        result = dpnp.from_dlpack(array) + dpnp.ones(3, dtype="f4")
+        assert dpnp.asnumpy(result).tolist() == [1, 2, 3]
+
+    def test_memory_gives_its_queue_through_a_view(self, usm_type, queue):
+        bytes_of = zeusm.asarray(np.arange(3, dtype="f4"), usm_type=usm_type, queue=queue).base
+        one, two = (
+            tensor.usm_ndarray(3, "f4", buffer=dpctl.memory.as_usm_memory(bytes_of.view("u1")))
+            for _ in range(2)
+        )
+        assert one.sycl_queue == bytes_of.sycl_queue
+        assert tensor.asnumpy(one + two).tolist() == [0, 2, 4]
+
+    def test_assigned_to_an_array_of_the_peer(self, array, queue):
+        for package in dpnp, tensor:
+            target = package.zeros(3, dtype="f4", sycl_queue=queue)
+            target[...] = array
+            assert package.asnumpy(target).tolist() == [0, 1, 2]
+
+    def test_dpnp_functions_refuse_the_array_itself(self, array, queue):
+        ones = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+        for compute in lambda: dpnp.add(array, ones), lambda: ones + array, lambda: array + ones:
+            with pytest.raises(TypeError):
+                compute()
+
+    def test_tensor_functions_take_what_the_host_can_access(self, array, queue, usm_type):
+        ones = tensor.ones(3, dtype="f4", sycl_queue=queue)
+        for compute in lambda: tensor.add(ones, array), lambda: array + ones:
+            if usm_type == "device":
+                with pytest.raises(TypeError, match="copy_to_host"):
+                    compute()
+            else:
+                assert tensor.asnumpy(compute()).tolist() == [1, 2, 3]
+
+
+def test_array_api_packages_need_a_conversion(array):
+    """The call to write is `copy_to_host`."""
+    assert not compat.is_array_api_obj(array)
+    with pytest.raises(RuntimeError, match="device"):
+        strict.from_dlpack(array)
+    host = array.copy_to_host()
+    assert strict.from_dlpack(host).shape == array.shape
+    assert compat.array_namespace(host) is not None
+    assert compat.array_namespace(tensor.from_dlpack(array)) is not None

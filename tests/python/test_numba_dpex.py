@@ -85,6 +85,15 @@ def test_kinds_and_packages_mix():
     assert z.copy_to_host().tolist() == list(range(2, N + 2))
 
 
+@pytest.mark.parametrize("make_queue", [lambda: None, dpctl.SyclQueue, other_context])
+def test_views_of_dpctl_share_the_arrays_queue(make_queue):
+    queue = make_queue()
+    x = zeusm.asarray(np.arange(N, dtype="f4"), usm_type="shared", queue=queue)
+    y = zeusm.empty(N, "f4", usm_type="device", queue=queue)
+    run(dpctl.tensor.asarray(x), dpctl.tensor.asarray(y))
+    assert y.copy_to_host().tolist() == list(range(1, N + 1))
+
+
 @pytest.mark.parametrize("key", np.s_[::-1, ::2, 3:], ids=str)
 def test_views_keep_strides_and_offset(usm_type, key):
     source = np.arange(2 * N, dtype="f4")

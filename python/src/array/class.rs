@@ -220,6 +220,18 @@ impl UsmArray {
         host::as_numpy(slf, dtype, copy)
     }
 
+    /// The conversion to Arrow, of one dimension of host or shared memory, without a copy where Arrow supports that.
+    #[pyo3(signature = (r#type=None))]
+    fn __arrow_array__<'py>(
+        slf: &Bound<'py, Self>,
+        r#type: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let numpy = Self::__array__(slf, None, None)?;
+        slf.py()
+            .import("pyarrow")?
+            .call_method1("array", (numpy, r#type))
+    }
+
     /// A DLPack capsule of the array.
     ///
     /// Parameters

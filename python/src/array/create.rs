@@ -148,7 +148,7 @@ pub(crate) fn asarray(
 }
 
 /// The array of an object that is in USM already.
-fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
+pub(super) fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
     let py = obj.py();
     if let Ok(array) = obj.cast::<UsmArray>() {
         return array.get().share(py).map(Some);

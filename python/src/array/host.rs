@@ -92,13 +92,7 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     if inner.layout.elements() == 0 {
         return Ok(());
     }
-    let repeats = |(&size, stride): (&usize, isize)| size > 1 && stride == 0;
-    let strides = inner.layout.element_strides();
-    if inner.layout.shape().iter().zip(strides).any(repeats) {
-        return Err(PyValueError::new_err(
-            "the array repeats elements (a stride is 0), so that it is not clear what to write to them",
-        ));
-    }
+    check_distinct(&inner.layout)?;
     if inner.memory().kind.is_host_accessible() {
         return copy_elements(&in_place(array)?, &source);
     }
@@ -131,6 +125,18 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     .map(drop)
 }
 
+/// Refuses to write to an array that repeats elements.
+pub(super) fn check_distinct(layout: &Layout) -> PyResult<()> {
+    let repeats = |(&size, stride): (&usize, isize)| size > 1 && stride == 0;
+    let strides = layout.element_strides();
+    if layout.elements() > 0 && layout.shape().iter().zip(strides).any(repeats) {
+        return Err(PyValueError::new_err(
+            "the array repeats elements (a stride is 0), so that it is not clear what to write to them",
+        ));
+    }
+    Ok(())
+}
+
 /// The packed layout in the memory order of a NumPy array.
 pub(super) fn packed_like(array: &Bound<'_, PyAny>, item: ItemType) -> PyResult<Layout> {
     let shape: Vec<i64> = array.getattr("shape")?.extract()?;
@@ -144,7 +150,7 @@ pub(super) fn packed_like(array: &Bound<'_, PyAny>, item: ItemType) -> PyResult<
 }
 
 /// A NumPy view of an array that the host can access.
-fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
     array
         .py()
         .import("numpy")?

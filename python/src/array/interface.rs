@@ -15,7 +15,8 @@ use crate::{adopt, dpctl};
 pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
     let memory = array.memory();
     let layout = &array.layout;
-    let syclobj = dpctl::new_capsule(py, memory.context_device().sycl()?)?;
+    // A consumer that gets the context makes a queue of its own, and SYCL packages refuse operands of different queues.
+    let syclobj = dpctl::new_capsule(py, memory.binding.queue_or_cached(py)?.reference())?;
     let strides = match layout.is_c_contiguous() {
         true => None,
         false => Some(PyTuple::new(py, layout.element_strides())?),
@@ -117,10 +118,9 @@ fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResu
     }
     let base = object(py, memory)?;
     // The memory begins at the lowest byte of an element.
-    let before = found.layout.extent().start() / found.layout.itemsize().cast_signed();
     let layout = found
         .layout
-        .rebased(before)
+        .from_lowest()
         .map_err(|error| invalid(&error))?;
     UsmArray::new(&base, found.item, layout)
 }

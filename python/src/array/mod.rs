@@ -1,5 +1,9 @@
 //! Arrays: views of a memory object with a type, a shape and strides, without arithmetic.
+//!
+//! `class` and `properties` define the array, `create` makes new ones. `host`, `assign`, `scalar`, `buffer` and `pickling`
+//! exchange elements with the host; `interface`, `dlpack_export` and `dlpack_import` exchange arrays with other packages.
 
+mod assign;
 mod buffer;
 mod class;
 mod create;
@@ -8,11 +12,14 @@ mod dlpack_import;
 mod host;
 mod interface;
 mod memory;
+mod pickling;
 mod pointer;
 mod properties;
+mod scalar;
 
 pub(crate) use class::UsmArray;
 pub(crate) use create::{asarray, empty};
 pub(crate) use dlpack_import::from_dlpack;
 pub(crate) use interface::{as_usm_array, from_sycl_usm_array_interface};
+pub(crate) use pickling::array_from_pickle;
 pub(crate) use pointer::{PyPointerAttributes, pointer_attributes};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Source;
 use crate::memory::{Pinned, PyMemory};
-use crate::parse::HostBuffer;
+use crate::parse::{self, HostBuffer};
 use crate::transfer;
 
 #[pymethods]
@@ -170,6 +170,33 @@ impl PyMemory {
         let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
         // SAFETY: `pinned` owns the memory.
         unsafe { transfer::fill(py, context_device, to, val.0, size, by_host, pinned) }.map(drop)
+    }
+
+    /// Copies a buffer or USM of the same size to a slice, or sets its bytes to an integer.
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        index: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let part = slf.as_any().get_item(index)?.cast_into::<Self>()?;
+        if parse::is_integral(value)? {
+            return Self::memset(&part, value.extract()?);
+        }
+        let (of_usm, size) = match parse::interface::dictionary(value)? {
+            Some(_) => (true, Source::of(value)?.nbytes),
+            None => (false, HostBuffer::readable(value)?.size()),
+        };
+        if size != part.get().nbytes {
+            return Err(PyValueError::new_err(format!(
+                "a source of {size} bytes cannot be assigned to a slice of {} bytes",
+                part.get().nbytes
+            )));
+        }
+        if of_usm {
+            Self::copy_from_device(&part, value)
+        } else {
+            Self::copy_from_host(&part, value)
+        }
     }
 
     /// A copy of the memory as bytes.

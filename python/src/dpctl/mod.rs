@@ -63,9 +63,26 @@ impl Dpctl {
         &self,
         device: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        self.cached(device)
+    }
+
+    /// dpctl's cached queue for a SYCL context and a device of it.
+    pub(crate) fn cached_queue_in<'py>(
+        &self,
+        py: Python<'py>,
+        context: &ContextRef,
+        device: &Device,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let device = self.find_device(py, context, device)?;
+        let context = self.new_context(py, context)?;
+        self.cached((context, device).into_pyobject(py)?.as_any())
+    }
+
+    /// The cached queue for a device, or for a pair of a context and a device.
+    fn cached<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.module
-            .bind(device.py())
-            .call_method1("get_device_cached_queue", (device,))
+            .bind(key.py())
+            .call_method1("get_device_cached_queue", (key,))
     }
 
     /// A new `dpctl.SyclContext` of a SYCL context.

@@ -40,9 +40,6 @@ macro_rules! class {
 }
 
 class! {
-    /// MemoryUSMShared(other, *, alignment=0, queue=None, copy=False, pool=None)
-    /// --
-    ///
     /// USM that migrates between the host and a device; both can access it in place.
     ///
     /// Parameters
@@ -79,9 +76,6 @@ class! {
     MemoryUSMShared, host_buffer
 }
 class! {
-    /// MemoryUSMHost(other, *, alignment=0, queue=None, copy=False, pool=None)
-    /// --
-    ///
     /// USM that resides on the host; every device of the context can access it.
     ///
     /// The parameters and errors are those of `MemoryUSMShared`.
@@ -96,9 +90,6 @@ class! {
     MemoryUSMHost, host_buffer
 }
 class! {
-    /// MemoryUSMDevice(other, *, alignment=0, queue=None, copy=False, pool=None)
-    /// --
-    ///
     /// USM of one device, which the host cannot access: `memoryview` of it is a `TypeError`.
     ///
     /// The parameters and errors are those of `MemoryUSMShared`.
@@ -111,6 +102,21 @@ class! {
     /// >>> memory.tobytes()
     /// b'abcd'
     MemoryUSMDevice, no_buffer
+}
+
+#[pymethods]
+impl MemoryUSMDevice {
+    /// Raises `TypeError`, as the host cannot access the memory. Without this method, NumPy would make an array that has the
+    /// memory object as its only element.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__(
+        slf: &Bound<'_, Self>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        copy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let _ = (dtype, copy);
+        Err(not_accessible(slf.as_super().get()))
+    }
 }
 
 /// Fills in a `Py_buffer` of bytes, with the shape, strides and format that `flags` request.
@@ -158,13 +164,17 @@ unsafe fn no_buffer(
 ) -> PyResult<()> {
     // SAFETY: the buffer protocol requires a null `obj` when the request fails.
     unsafe { (*view).obj = std::ptr::null_mut() };
-    let inner = memory.get();
-    Err(PyTypeError::new_err(format!(
+    Err(not_accessible(memory.get()))
+}
+
+/// The error for an access of the host to device memory.
+fn not_accessible(memory: &PyMemory) -> PyErr {
+    PyTypeError::new_err(format!(
         "USM-device memory on {} cannot be accessed by the host: use copy_to_host(), or MemoryUSMShared or \
          MemoryUSMHost{}",
-        inner.context_device().device().name(),
-        inner.host_access_hint(),
-    )))
+        memory.context_device().device().name(),
+        memory.host_access_hint(),
+    ))
 }
 
 /// A memory object of the kind's class.

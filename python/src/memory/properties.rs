@@ -96,7 +96,7 @@ impl PyMemory {
         }
     }
 
-    /// A `dpctl.SyclQueue` of the memory's context and device: the one passed at construction, else a new one.
+    /// A `dpctl.SyclQueue` of the memory's context and device: the one passed at construction, else dpctl's cached queue.
     ///
     /// Examples
     /// --------
@@ -106,9 +106,7 @@ impl PyMemory {
     /// True
     #[getter]
     fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
-        self.context_device().sycl()?;
-        let queue = self.binding.queue_or_new(py)?;
+        let queue = self.binding.queue_or_cached(py)?;
         Ok(queue.object().clone_ref(py))
     }
 

@@ -208,6 +208,13 @@ impl ContextDevice {
         Dpctl::get(py)?.find_device(py, self.sycl()?, &self.device)
     }
 
+    /// dpctl's cached queue of the SYCL context and the device, which dpctl and dpnp use for arrays of theirs.
+    pub(super) fn cached_sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
+        let context = self.sycl()?;
+        Dpctl::get(py)?.cached_queue_in(py, context, &self.device)
+    }
+
     /// A new `dpctl.SyclQueue`.
     pub(crate) fn new_sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Dpctl::get(py)?.new_queue(py, self.sycl()?, &self.device)

@@ -84,10 +84,13 @@ impl QueueBinding {
         self.queue.get(py)
     }
 
-    /// The SYCL queue, made on first use.
-    pub(crate) fn queue_or_new(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
+    /// The SYCL queue; if there is none, binds dpctl's cached queue of the context and the device.
+    ///
+    /// # Errors
+    /// `RuntimeError` when there is no SYCL context.
+    pub(crate) fn queue_or_cached(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
         self.queue.get_or_try_init(py, || {
-            SyclQueue::new(&self.context_device.new_sycl_queue(py)?)
+            SyclQueue::new(&self.context_device.cached_sycl_queue(py)?)
         })
     }
 

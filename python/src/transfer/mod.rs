@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use crate::errors::{IntoException, OrRaise};
 use crate::in_flight;
 use crate::resolve::ContextDevice;
-use zeusm::{Completion, Error, Event};
+use zeusm::{Completion, Error, Event, Queue};
 
 pub(crate) use blocks::{StridedCopy, copy_strided};
 pub(crate) use peer::{copy_peer, submit_peer};
@@ -39,31 +39,29 @@ pub(crate) unsafe fn copy<T: Send + 'static>(
     by_host: bool,
     operands: T,
 ) -> PyResult<T> {
-    let (to, from) = (pointer(destination), pointer(source));
-    let touched = [range(destination, size), range(source, size)];
-    let ordered = order(py, context_device, &touched)?;
-    if size <= SMALL && by_host && !ordered && context_device.is_settled() {
+    let operation = Operation {
+        name: "copy",
+        size,
+        touched: &[range(destination, size), range(source, size)],
+        by_host,
+    };
+    operation.run(
+        py,
+        context_device,
+        operands,
         // SAFETY: the caller guarantees the validity of the ranges, which may overlap.
-        unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
-        return Ok(operands);
-    }
-    let queue = context_device.queue().or_raise()?;
-    let event = if size <= SMALL {
-        // SAFETY: the caller guarantees the validity of the ranges.
-        unsafe { queue.copy_raw(to, from, size, Completion::SpinWait) }
-    } else {
-        // SAFETY: the caller guarantees the validity of the ranges.
-        py.detach(|| unsafe {
-            queue.copy_raw(
-                pointer(destination),
-                pointer(source),
+        || unsafe {
+            ptr::copy(
+                pointer(source).cast::<u8>(),
+                pointer(destination).cast(),
                 size,
-                Completion::Event,
             )
-        })
-    }
-    .or_raise()?;
-    finish(py, context_device, event, "copy", size, &touched, operands)
+        },
+        // SAFETY: the caller guarantees the validity of the ranges.
+        |queue, completion| unsafe {
+            queue.copy_raw(pointer(destination), pointer(source), size, completion)
+        },
+    )
 }
 
 /// Fills `size` bytes, in the same way as [`copy`].
@@ -80,26 +78,68 @@ pub(crate) unsafe fn fill<T: Send + 'static>(
     by_host: bool,
     operands: T,
 ) -> PyResult<T> {
-    let to = pointer(destination);
-    let touched = [range(destination, size)];
-    let ordered = order(py, context_device, &touched)?;
-    if size <= SMALL && by_host && !ordered && context_device.is_settled() {
+    let operation = Operation {
+        name: "fill",
+        size,
+        touched: &[range(destination, size)],
+        by_host,
+    };
+    operation.run(
+        py,
+        context_device,
+        operands,
         // SAFETY: the caller guarantees the validity of the range.
-        unsafe { ptr::write_bytes(to.cast::<u8>(), value, size) };
-        return Ok(operands);
+        || unsafe { ptr::write_bytes(pointer(destination).cast::<u8>(), value, size) },
+        // SAFETY: the caller guarantees the validity of the range.
+        |queue, completion| unsafe {
+            queue.fill_raw(pointer(destination), value, size, completion)
+        },
+    )
+}
+
+/// A copy or a fill.
+struct Operation<'a> {
+    name: &'static str,
+    size: usize,
+    touched: &'a [Range<usize>],
+    by_host: bool,
+}
+
+impl Operation<'_> {
+    /// Calls `execute` if the host itself may execute the operation now, else `submit`, and waits.
+    #[inline]
+    fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        context_device: &Arc<ContextDevice>,
+        operands: T,
+        execute: impl FnOnce(),
+        submit: impl FnOnce(&Queue, Completion) -> zeusm::Result<Option<Event>> + Send,
+    ) -> PyResult<T> {
+        let ordered = order(py, context_device, self.touched)?;
+        let is_small = self.size <= SMALL;
+        if is_small && self.by_host && !ordered && context_device.is_settled() {
+            execute();
+            return Ok(operands);
+        }
+        let queue = context_device.queue().or_raise()?;
+        let event = if is_small {
+            submit(queue, Completion::SpinWait)
+        } else {
+            py.detach(|| submit(queue, Completion::Event))
+        }
+        .or_raise()?;
+        let Self { name, size, .. } = *self;
+        finish(
+            py,
+            context_device,
+            event,
+            name,
+            size,
+            self.touched,
+            operands,
+        )
     }
-    let queue = context_device.queue().or_raise()?;
-    let event = if size <= SMALL {
-        // SAFETY: the caller guarantees the validity of the range.
-        unsafe { queue.fill_raw(to, value, size, Completion::SpinWait) }
-    } else {
-        // SAFETY: the caller guarantees the validity of the range.
-        py.detach(|| unsafe {
-            queue.fill_raw(pointer(destination), value, size, Completion::Event)
-        })
-    }
-    .or_raise()?;
-    finish(py, context_device, event, "fill", size, &touched, operands)
 }
 
 /// Orders later operations on the queue of `context_device` after the operations that other queues have in flight on the

@@ -18,24 +18,35 @@ pub struct Mapping {
 impl Mapping {
     /// At least `length` bytes of zeros aligned to `alignment`, private to the process, with huge pages when large.
     pub fn anonymous(length: usize, alignment: usize) -> Option<Self> {
-        let huge = length >= HUGE_PAGE_THRESHOLD;
-        let alignment = if huge { HUGE_PAGE } else { alignment.max(PAGE) };
         let length = length.checked_next_multiple_of(PAGE)?;
+        let alignment = alignment.max(best_alignment(length));
         // Enough to contain an aligned range of `length` bytes.
-        let reserved = length.checked_add(alignment - PAGE)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
-        let start = unsafe { libc::mmap(ptr::null_mut(), reserved, READ_WRITE, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        let start = start as usize;
-        let address = start.next_multiple_of(alignment);
-        unmap(start, address - start);
-        unmap(address + length, start + reserved - (address + length));
+        let room = Self::reserve(length.checked_add(alignment - PAGE)?, READ_WRITE).ok()?;
+        let address = room.address.next_multiple_of(alignment);
+        room.unmap_around(address, length);
         let mapping = Self { address, length };
         mapping.want_huge_pages();
         Some(mapping)
+    }
+
+    /// `length` bytes of zeros at an address of the system's choice, private to the process.
+    fn reserve(length: usize, protection: i32) -> std::io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
+        let address = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        let address = address as usize;
+        Ok(Self { address, length })
+    }
+
+    /// Unmaps all but `length` bytes at `address`, which are no longer this mapping's.
+    fn unmap_around(self, address: usize, length: usize) {
+        unmap(self.address, address - self.address);
+        let end = address + length;
+        unmap(end, self.address + self.length - end);
+        std::mem::forget(self);
     }
 
     /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with every process that maps it.
@@ -103,23 +114,34 @@ impl Mapping {
         Ok(())
     }
 
-    /// Moves the pages to other addresses in one step. The old addresses stay mapped, without pages.
+    /// Moves the pages to other addresses in one step. The old addresses stay mapped, without pages, and registered with
+    /// `userfaultfd` if they were; the new ones are not.
+    ///
+    /// The new place lies between two guard pages at that moment. Beside the old one, a mapping that has no pages yet would
+    /// be merged with it, and Linux would end the registration of both.
     pub fn set_aside(&self) -> std::io::Result<Self> {
-        // SAFETY: the range is ours; the new place is of the system's choice.
+        let alignment = best_alignment(self.length);
+        let room = Self::reserve(self.length + alignment + PAGE, libc::PROT_NONE)?;
+        let address = (room.address + PAGE).next_multiple_of(alignment);
+        // SAFETY: both ranges are ours; the new one is not in use.
         let moved = unsafe {
             libc::mremap(
                 self.address as *mut _,
                 self.length,
                 self.length,
-                libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP,
-                0,
+                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP,
+                address,
             )
         };
+        let error = std::io::Error::last_os_error();
+        // After an error, the system may have unmapped the place already, and another thread may have got it: it is left
+        // as it is.
+        room.unmap_around(address, self.length);
         if moved == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
+            return Err(error);
         }
         Ok(Self {
-            address: moved as usize,
+            address,
             length: self.length,
         })
     }
@@ -159,6 +181,15 @@ impl Mapping {
             // SAFETY: advice about a mapping of ours; a system without huge pages ignores it.
             unsafe { libc::madvise(self.address as *mut _, self.length, libc::MADV_HUGEPAGE) };
         }
+    }
+}
+
+/// The least alignment of `length` bytes: that of a huge page, if they are enough to ask for such pages.
+fn best_alignment(length: usize) -> usize {
+    if length >= HUGE_PAGE_THRESHOLD {
+        HUGE_PAGE
+    } else {
+        PAGE
     }
 }
 

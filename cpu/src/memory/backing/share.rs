@@ -191,3 +191,45 @@ fn control<T>(faults: &OwnedFd, request: u32, argument: &mut T) -> io::Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Without pages, Linux would merge the mapping with an adjacent place that it is set aside to.
+    #[test]
+    fn the_first_write_to_untouched_memory_is_not_lost_while_it_moves() {
+        if can_move().is_err() {
+            // Memory files are used from the start.
+            return;
+        }
+        for length in [PAGE, 16 * PAGE, HUGE_PAGE, HUGE_PAGE + PAGE, 3 * HUGE_PAGE] {
+            let memory = Mapping::anonymous(length, PAGE).unwrap();
+            let file = memory_file(length as u64).unwrap();
+            // SAFETY: the mapping outlives the reference, and is accessed by atomics only.
+            let word = unsafe { &*(memory.address() as *const AtomicU64) };
+            let ready = AtomicBool::new(false);
+            let catch = Catch::new(&memory).unwrap();
+            let aside = memory.set_aside().unwrap();
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    ready.store(true, Ordering::Release);
+                    word.store(7, Ordering::Relaxed);
+                });
+                while !ready.load(Ordering::Acquire) {
+                    thread::yield_now();
+                }
+                thread::sleep(Duration::from_millis(20));
+                memory.replace(&file).unwrap();
+                drop((catch, aside));
+            });
+            assert_eq!(word.load(Ordering::Relaxed), 7, "of {length} bytes");
+        }
+    }
+}

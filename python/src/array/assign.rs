@@ -1,0 +1,118 @@
+//! Assignment to elements: `array[key] = value`.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
+
+use super::UsmArray;
+use super::{create, host};
+use crate::parse::dtype;
+use crate::transfer::{self, StridedCopy};
+use zeusm::suai::Order;
+use zeusm::usm::UsmKind;
+
+/// The most bytes of a host array that are staged at once.
+const STAGING: usize = 4 << 20;
+
+#[pymethods]
+impl UsmArray {
+    /// Copies numbers, a host array or USM to the selected elements.
+    ///
+    /// NumPy converts host data and broadcasts it. USM must have the shape and the dtype of the selection, as the device does
+    /// not compute; it may overlap the selection.
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let target = slf.as_any().get_item(key)?.cast_into::<Self>()?;
+        let inner = target.get();
+        inner.memory().check_writable()?;
+        host::check_distinct(&inner.layout)?;
+        if let Some(source) = create::of_usm(value)? {
+            check_same(inner, &source)?;
+            return copy_usm(slf.py(), &source, inner);
+        }
+        if inner.memory().kind.is_host_accessible() {
+            return host::in_place(&target)?.set_item(PyEllipsis::get(slf.py()), value);
+        }
+        copy_staged(&target, &broadcast(inner, value)?)
+    }
+}
+
+fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
+    if source.item == target.item && source.layout.shape() == target.layout.shape() {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "USM of shape {:?} and dtype {} cannot be assigned to elements of shape {:?} and dtype {}: it is neither broadcast \
+         nor converted",
+        source.layout.shape(),
+        dtype::name(source.item),
+        target.layout.shape(),
+        dtype::name(target.item),
+    )))
+}
+
+/// Copies between arrays of the same shape and type, which may overlap.
+fn copy_usm(py: Python<'_>, source: &UsmArray, target: &UsmArray) -> PyResult<()> {
+    let (memory, layout) = (target.memory(), &target.layout);
+    let here = memory.context_device();
+    let (is, from) = (target.extent(), source.extent());
+    let is_disjoint = is.end <= from.start || from.end <= is.start;
+    let is_here = here.context() == source.memory().context_device().context();
+    if is_disjoint && is_here && layout.is_c_contiguous() {
+        let sides = StridedCopy::gather(
+            source.memory().for_queue(py)?,
+            target.first(memory.for_queue(py)?),
+        );
+        let operands = (source.pinned().share(py)?, target.pinned().share(py)?);
+        // SAFETY: the operands own both sides of the same size, which are in one context.
+        return unsafe { transfer::copy_strided(py, here, &source.layout, sides, operands) }
+            .map(drop);
+    }
+    let binding = Arc::clone(&memory.binding);
+    let packed = create::copied(py, source, UsmKind::Device, binding, Some(Order::RowMajor))?;
+    let sides = StridedCopy::scatter(packed.memory().for_queue(py)?, memory.for_queue(py)?);
+    let operands = (packed.pinned().share(py)?, target.pinned().share(py)?);
+    // SAFETY: the operands own both sides of the same size, and the packed copy is in the target's context.
+    unsafe { transfer::copy_strided(py, here, layout, sides, operands) }.map(drop)
+}
+
+/// A NumPy array of the target's shape with the elements of `value`, which are not repeated in memory.
+fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    let numpy = py.import("numpy")?;
+    let mut source = numpy.call_method1("asarray", (value,))?;
+    if source.getattr(intern!(py, "ndim"))?.extract::<usize>()? == 0 {
+        // NumPy checks the range of Python's integers when it assigns them.
+        let dtype = dtype::object(py, target.item)?;
+        source = numpy.call_method1("empty", (PyTuple::empty(py), dtype))?;
+        source.set_item(PyEllipsis::get(py), value)?;
+    }
+    let shape = PyTuple::new(py, target.layout.shape())?;
+    numpy.call_method1("broadcast_to", (source, shape))
+}
+
+/// Copies a NumPy array of the same shape to the target, in parts of at most [`STAGING`] bytes.
+fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (py, inner) = (target.py(), target.get());
+    let rows = inner.layout.shape().first().copied().unwrap_or(1);
+    if inner.layout.nbytes() <= STAGING || inner.layout.ndim() == 0 {
+        let dtype = dtype::object(py, inner.item)?;
+        return host::write(target, &source.call_method1("astype", (dtype,))?);
+    }
+    let part = |key: &Bound<'_, PyAny>| -> PyResult<()> {
+        let part = target.as_any().get_item(key)?.cast_into::<UsmArray>()?;
+        copy_staged(&part, &source.get_item(key)?)
+    };
+    if rows == 1 {
+        return part(PyInt::new(py, 0).as_any());
+    }
+    let (middle, end) = (rows.cast_signed() / 2, rows.cast_signed());
+    part(PySlice::new(py, 0, middle, 1).as_any())?;
+    part(PySlice::new(py, middle, end, 1).as_any())
+}

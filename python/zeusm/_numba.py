@@ -1,0 +1,74 @@
+"""Support for `UsmArray` as an argument of functions that Numba compiles.
+
+`register` is called when a program has imported both Numba and zeusm. Functions for the host get a NumPy array over the same
+memory. In programs that have imported numba-dpex, kernels get dpctl's array (`zeusm._numba_dpex`).
+"""
+
+import sys
+from functools import cache
+from typing import Any
+
+from zeusm._zeusm import UsmArray
+
+NOT_ACCESSIBLE = (
+    "numba.njit compiles for the host, which must not touch USM-device memory; "
+    "numba_dpex.dpjit and kernels take it"
+)
+
+
+@cache
+def _host_array_type() -> Any:
+    """Return Numba's type of a `UsmArray` on the host: a subclass of its array type that is unboxed as a NumPy array."""
+    import numpy
+    from numba.core import cgutils
+    from numba.core.datamodel.models import ArrayModel
+    from numba.core.types import Array
+    from numba.extending import NativeValue, register_model, unbox
+
+    class UsmHostArrayType(Array):
+        def as_numpy(self) -> Any:
+            return Array(self.dtype, self.ndim, self.layout, readonly=not self.mutable)
+
+    register_model(UsmHostArrayType)(ArrayModel)
+
+    @unbox(UsmHostArrayType)  # type: ignore[untyped-decorator]
+    def unbox_array(typ: Any, obj: Any, c: Any) -> Any:
+        builder, python = c.builder, c.pyapi
+        nothing = cgutils.get_null_value(c.context.get_value_type(typ))
+        value = cgutils.alloca_once_value(builder, nothing)
+        failed = cgutils.alloca_once_value(builder, cgutils.true_bit)
+        # After an argument has failed, Numba still unboxes the others; the first error must be preserved.
+        with builder.if_then(cgutils.is_null(builder, python.err_occurred())):
+            convert = python.unserialize(python.serialize_object(numpy.asarray))
+            array = python.call_function_objargs(convert, (obj,))
+            python.decref(convert)
+            with builder.if_then(cgutils.is_not_null(builder, array)):
+                native = c.unbox(typ.as_numpy(), array)
+                builder.store(native.value, value)
+                builder.store(native.is_error, failed)
+                python.decref(array)
+        return NativeValue(builder.load(value), is_error=builder.load(failed))
+
+    return UsmHostArrayType
+
+
+def _typeof(array: UsmArray, _context: object) -> Any:
+    from numba.np.numpy_support import from_dtype
+
+    layout = "C" if array.c_contiguous else "F" if array.f_contiguous else "A"
+    if "numba_dpex" in sys.modules:
+        from zeusm import _numba_dpex
+
+        return _numba_dpex.type_of(array, from_dtype(array.dtype), layout)
+    if array.usm_type == "device":
+        raise TypeError(NOT_ACCESSIBLE)
+    name = f"UsmArray({array.dtype}, {array.ndim}d, {layout}, readonly={array.readonly})"
+    array_type = _host_array_type()
+    return array_type(from_dtype(array.dtype), array.ndim, layout, array.readonly, name)
+
+
+def register() -> None:
+    """Register the type of `UsmArray` with Numba."""
+    from numba.extending import typeof_impl
+
+    typeof_impl.register(UsmArray)(_typeof)
