@@ -72,6 +72,14 @@ def test_the_answer_is_numpys(program, dtype):
         assert np.array_equal(ours.copy_to_host(), operand)
 
 
+def test_short_transforms():
+    """For some lengths dpnp 0.15 launches a kernel of no work-items beside oneMKL's function."""
+    for size in range(1, 9):
+        x = RANDOM.standard_normal((size, size))
+        found = dpnp.asnumpy(dpnp.fft.fft(dpnp.asarray(x, device=DEVICE)))
+        np.testing.assert_allclose(found, np.fft.fft(x), atol=1e-12)
+
+
 def test_a_matrix_without_inverse_is_an_error():
     singular = dpnp.ones((4, 4), device=DEVICE)
     with pytest.raises(dpnp.linalg.LinAlgError):
