@@ -59,7 +59,7 @@ pub enum Error {
         serving: String,
     },
     /// The runtime has no usable device.
-    #[error("{library} has no GPU device: {reason}")]
+    #[error("{library} has no usable device: {reason}")]
     NoDevice {
         /// The library.
         library: String,

@@ -124,9 +124,8 @@ fn the_runtime_describes_itself() {
         behind_the_loader,
         "{file}"
     );
-    assert!(!runtime.devices().is_empty());
+    assert!(runtime.default_device().unwrap().is_gpu());
     for device in runtime.devices() {
-        assert!(device.is_gpu());
         assert!(device.largest_allocation() > 0);
         assert!(!device.name().is_empty());
     }

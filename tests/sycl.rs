@@ -19,6 +19,8 @@ use zeusm::{Runtime, UsmKind, sys};
 
 const VARIABLE: &str = "ZEUSM_TEST_DPCTL";
 const LEVEL_ZERO: &str = "level_zero:gpu:0";
+/// The CPU runtime's other device.
+const LEVEL_ZERO_CPU: &str = "level_zero:cpu:0";
 const OPENCL: &str = "opencl:cpu:0";
 
 /// The folder of dpctl, once its library is in the process; `None` where the variable is not set.
@@ -59,8 +61,8 @@ fn device(filter: &str) -> DeviceRef {
     DeviceRef::from_filter(filter).unwrap()
 }
 
-fn devices() -> [DeviceRef; 2] {
-    [device(LEVEL_ZERO), device(OPENCL)]
+fn devices() -> [DeviceRef; 3] {
+    [device(LEVEL_ZERO), device(LEVEL_ZERO_CPU), device(OPENCL)]
 }
 
 #[test]
@@ -84,6 +86,7 @@ fn filter_strings_select_devices() {
     need_sycl!();
     for (filter, backend, kind) in [
         (LEVEL_ZERO, Backend::LevelZero, DeviceType::Gpu),
+        (LEVEL_ZERO_CPU, Backend::LevelZero, DeviceType::Cpu),
         (OPENCL, Backend::OpenCl, DeviceType::Cpu),
     ] {
         let device = device(filter);
@@ -95,6 +98,7 @@ fn filter_strings_select_devices() {
     }
     assert_eq!(device("level_zero"), device(LEVEL_ZERO));
     assert_ne!(device(OPENCL), device(LEVEL_ZERO));
+    assert_ne!(device(LEVEL_ZERO_CPU), device(LEVEL_ZERO));
 }
 
 #[test]
@@ -120,9 +124,9 @@ fn filter_strings_that_select_no_device_are_quoted() {
 }
 
 #[test]
-fn the_default_device_is_one_of_the_devices() {
+fn the_default_device_is_the_gpu() {
     need_sycl!();
-    assert!(devices().contains(&DeviceRef::default_device().unwrap()));
+    assert_eq!(DeviceRef::default_device().unwrap(), device(LEVEL_ZERO));
 }
 
 #[test]
@@ -187,8 +191,10 @@ fn a_device_has_one_default_context_for_all_its_queues() {
         assert_eq!(queue, queue.clone());
         assert_ne!(queue, QueueRef::create(&context, &device).unwrap());
     }
-    let [level_zero, opencl] = devices();
+    let [level_zero, other, opencl] = devices();
     let context = level_zero.default_context().unwrap();
+    // The context is the platform's, which has both devices.
+    assert_eq!(context, other.default_context().unwrap());
     assert_ne!(context, opencl.default_context().unwrap());
     assert_eq!(
         QueueRef::create(&context, &opencl),

@@ -8,8 +8,9 @@ use level_zero_sys as sys;
 
 use crate::abi::arguments::{check_flags, input_array, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
+use crate::device;
 use crate::driver;
-use crate::handle::{Kind, expect_singleton, object, register, resolve, retire};
+use crate::handle::{object, register, resolve, retire};
 use crate::memory;
 use crate::process::sync::Lazy;
 
@@ -80,7 +81,7 @@ pub unsafe fn create_for(
     check_flags(desc.flags, 0x1)?;
     devices
         .iter()
-        .try_for_each(|device| expect_singleton(Kind::Device, *device))?;
+        .try_for_each(|device| device::find(*device).map(drop))?;
     *context = register(Arc::new(Context::make()))?;
     Ok(())
 }
@@ -103,7 +104,7 @@ pub fn system_barrier(
     device: sys::ze_device_handle_t,
 ) -> ZeResult {
     resolve::<Context>(context)?;
-    expect_singleton(Kind::Device, device)?;
+    device::find(device)?;
     std::sync::atomic::fence(Ordering::SeqCst);
     Ok(())
 }
@@ -116,7 +117,7 @@ pub fn check_residency(
     size: usize,
 ) -> ZeResult {
     resolve::<Context>(context)?;
-    expect_singleton(Kind::Device, device)?;
+    device::find(device)?;
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,

@@ -1,4 +1,4 @@
-//! Properties of the driver and the device.
+//! Properties of the driver and the devices, and what belongs to one device.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ mod process;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use common::{OK, Result, device, direct, driver};
+use common::{Context, MIB, NONE, OK, Result, bytes, bytes_mut, device, devices, direct, driver};
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
@@ -25,27 +25,43 @@ fn text(array: &[c_char]) -> String {
         .to_owned()
 }
 
-fn properties() -> sys::ze_device_properties_t {
+fn properties(device: sys::ze_device_handle_t) -> sys::ze_device_properties_t {
     let mut out = sys::ze_device_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
         ..Default::default()
     };
-    ok!(zeDeviceGetProperties(device(), &raw mut out));
+    ok!(zeDeviceGetProperties(device, &raw mut out));
     out
 }
 
 #[test]
-fn the_device_is_a_gpu_to_the_api_and_a_cpu_by_name() {
-    let out = properties();
-    assert_eq!((out.type_, out.vendorId), (sys::ZE_DEVICE_TYPE_GPU, 0x8086));
-    let name = text(&out.name);
-    assert!(name.contains("CPU"), "{name}");
+fn one_device_is_a_gpu_and_one_a_cpu_to_the_api_and_both_are_cpus_by_name() {
+    let types = devices().map(|device| properties(device).type_);
+    assert_eq!(types, [sys::ZE_DEVICE_TYPE_GPU, sys::ZE_DEVICE_TYPE_CPU]);
     let cpus = std::thread::available_parallelism().unwrap().get() as u32;
-    let threads =
-        out.numSlices * out.numSubslicesPerSlice * out.numEUsPerSubslice * out.numThreadsPerEU;
-    assert_eq!(threads, cpus);
-    assert_ne!(out.uuid.id, [0; 16]);
-    assert_eq!(out.uuid.id, properties().uuid.id);
+    for device in devices() {
+        let out = properties(device);
+        assert_eq!(out.vendorId, 0x8086);
+        let name = text(&out.name);
+        assert!(name.starts_with("zeusm CPU runtime"), "{name}");
+        let threads =
+            out.numSlices * out.numSubslicesPerSlice * out.numEUsPerSubslice * out.numThreadsPerEU;
+        assert_eq!(threads, cpus);
+    }
+}
+
+#[test]
+fn the_devices_can_be_told_apart() {
+    let [gpu, cpu] = devices().map(properties);
+    assert_ne!(text(&gpu.name), text(&cpu.name));
+    assert_ne!(gpu.uuid.id, cpu.uuid.id);
+    for out in [gpu, cpu] {
+        assert_ne!(out.uuid.id, [0; 16]);
+    }
+    assert_eq!(
+        devices().map(|device| properties(device).uuid.id),
+        [gpu.uuid.id, cpu.uuid.id]
+    );
 }
 
 #[test]
@@ -67,7 +83,7 @@ fn child_prints_what_decides_about_migration() {
     ok!(zeDeviceGetMemoryAccessProperties(device(), &raw mut access));
     let concurrent = sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0;
     assert_ne!(access.deviceAllocCapabilities & concurrent, 0);
-    let is_integrated = properties().flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0;
+    let is_integrated = properties(device()).flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0;
     let is_concurrent = access.sharedSingleDeviceAllocCapabilities & concurrent != 0;
     println!(
         "{}, {}",
@@ -105,35 +121,172 @@ fn the_memory_is_the_machines() {
         .unwrap();
     let machine: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(out.totalSize > 0 && out.totalSize <= machine << 10);
-    assert!(properties().maxMemAllocSize <= out.totalSize);
+    assert!(properties(device()).maxMemAllocSize <= out.totalSize);
 }
 
 #[test]
-fn there_is_one_device_without_parts_or_peers() {
-    let mut count = 0;
-    ok!(zeDeviceGetSubDevices(
-        device(),
-        &raw mut count,
-        ptr::null_mut()
-    ));
-    assert_eq!(count, 0);
-    let mut count = 7;
-    let mut devices = [ptr::null_mut(); 7];
-    ok!(zeDeviceGet(driver(), &raw mut count, devices.as_mut_ptr()));
-    assert_eq!(count, 1);
-    let mut accessible = 0;
-    ok!(zeDeviceCanAccessPeer(
-        device(),
-        device(),
-        &raw mut accessible
-    ));
-    assert_eq!(accessible, 1);
+fn every_device_is_a_root_and_reaches_the_memory_of_all() {
     type Root =
         unsafe extern "C" fn(sys::ze_device_handle_t, *mut sys::ze_device_handle_t) -> Result;
-    if let Some(root) = common::extension::<Root>(c"zeDeviceGetRootDevice") {
-        let mut parent = device();
-        assert_eq!(unsafe { root(device(), &raw mut parent) }, OK);
-        assert!(parent.is_null());
+    for device in devices() {
+        let mut count = 1;
+        ok!(zeDeviceGetSubDevices(
+            device,
+            &raw mut count,
+            ptr::null_mut()
+        ));
+        assert_eq!(count, 0);
+        for peer in devices() {
+            let mut accessible = 0;
+            ok!(zeDeviceCanAccessPeer(device, peer, &raw mut accessible));
+            assert_eq!(accessible, 1);
+            let mut out = sys::ze_device_p2p_properties_t {
+                stype: sys::ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES,
+                ..Default::default()
+            };
+            ok!(zeDeviceGetP2PProperties(device, peer, &raw mut out));
+            assert_ne!(out.flags & sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0, 0);
+        }
+        if let Some(root) = common::extension::<Root>(c"zeDeviceGetRootDevice") {
+            let mut parent = device;
+            assert_eq!(unsafe { root(device, &raw mut parent) }, OK);
+            assert!(parent.is_null());
+        }
+    }
+}
+
+#[test]
+fn a_count_selects_the_first_devices() {
+    for (room, found) in [(0, 2), (1, 1), (2, 2), (7, 2)] {
+        let (mut count, mut list) = (room, [ptr::null_mut(); 7]);
+        ok!(zeDeviceGet(driver(), &raw mut count, list.as_mut_ptr()));
+        assert_eq!(count, found);
+        let filled = if room == 0 { 0 } else { found as usize };
+        assert_eq!(list[..filled], devices()[..filled]);
+        assert!(list[filled..].iter().all(|device| device.is_null()));
+    }
+}
+
+fn allocate(context: &Context, device: sys::ze_device_handle_t, size: usize) -> common::Memory {
+    let (desc, mut memory) = (common::device_desc(), ptr::null_mut());
+    ok!(zeMemAllocDevice(
+        context.0,
+        &raw const desc,
+        size,
+        0,
+        device,
+        &raw mut memory
+    ));
+    memory
+}
+
+/// The device that the runtime reports for memory.
+fn owner(context: &Context, memory: common::Memory) -> sys::ze_device_handle_t {
+    let mut owner = ptr::null_mut();
+    let mut out = sys::ze_memory_allocation_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeMemGetAllocProperties(
+        context.0,
+        memory,
+        &raw mut out,
+        &raw mut owner
+    ));
+    owner
+}
+
+/// An immediate list of a device that executes in order.
+fn list(context: &Context, device: sys::ze_device_handle_t) -> common::List {
+    let desc = sys::ze_command_queue_desc_t {
+        mode: sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+        ..common::queue_desc(0)
+    };
+    let mut list = ptr::null_mut();
+    ok!(zeCommandListCreateImmediate(
+        context.0,
+        device,
+        &raw const desc,
+        &raw mut list
+    ));
+    list
+}
+
+#[test]
+fn memory_and_lists_belong_to_their_device() {
+    type DeviceOf = unsafe extern "C" fn(common::List, *mut sys::ze_device_handle_t) -> Result;
+    let context = Context::new();
+    for device in devices() {
+        let memory = allocate(&context, device, 4096);
+        assert_eq!(owner(&context, memory), device);
+        context.free(memory);
+        let list = list(&context, device);
+        if let Some(device_of) = common::extension::<DeviceOf>(c"zeCommandListGetDeviceHandle") {
+            let mut found = ptr::null_mut();
+            assert_eq!(unsafe { device_of(list, &raw mut found) }, OK);
+            assert_eq!(found, device);
+        }
+        common::destroy(list);
+    }
+}
+
+#[test]
+fn a_list_of_either_device_copies_from_one_to_the_other() {
+    let context = Context::new();
+    let memories = devices().map(|device| allocate(&context, device, MIB));
+    for (turn, device) in (1..).zip(devices()) {
+        let list = list(&context, device);
+        for (to, from) in [(0, 1), (1, 0)] {
+            bytes_mut(memories[from], MIB).fill(turn);
+            bytes_mut(memories[to], MIB).fill(0);
+            common::copy(list, memories[to], memories[from], MIB, NONE, &[]);
+            assert!(bytes(memories[to], MIB).iter().all(|byte| *byte == turn));
+        }
+        common::destroy(list);
+    }
+    memories.iter().for_each(|memory| context.free(*memory));
+}
+
+#[test]
+fn memory_from_a_handle_belongs_to_the_device_that_opened_it() {
+    let context = Context::new();
+    let memory = allocate(&context, device(), 4096);
+    let mut handle = sys::ze_ipc_mem_handle_t::default();
+    ok!(zeMemGetIpcHandle(context.0, memory, &raw mut handle));
+    for device in devices() {
+        let mut opened = ptr::null_mut();
+        ok!(zeMemOpenIpcHandle(
+            context.0,
+            device,
+            handle,
+            0,
+            &raw mut opened
+        ));
+        assert_eq!(owner(&context, opened), device);
+        ok!(zeMemCloseIpcHandle(context.0, opened));
+    }
+    context.free(memory);
+}
+
+#[test]
+fn a_context_may_be_limited_to_a_device() {
+    let desc = sys::ze_context_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC,
+        ..Default::default()
+    };
+    for mut device in devices() {
+        let mut context = ptr::null_mut();
+        ok!(zeContextCreateEx(
+            driver(),
+            &raw const desc,
+            1,
+            &raw mut device,
+            &raw mut context
+        ));
+        let context = Context(context);
+        let memory = allocate(&context, device, 64);
+        assert_eq!(owner(&context, memory), device);
+        context.free(memory);
     }
 }
 

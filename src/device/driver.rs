@@ -49,7 +49,7 @@ impl Driver {
             .collect())
     }
 
-    /// The GPU devices of this driver, among them the CPU runtime's device, which reports that type for SYCL.
+    /// The GPUs and CPUs of this driver; other accelerators do not execute SYCL kernels.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's result.
@@ -65,7 +65,7 @@ impl Driver {
             .into_iter()
             .map(|handle| Device::new(self, handle))
             .collect();
-        let devices = devices?.into_iter().filter(Device::is_gpu).collect();
+        let devices = devices?.into_iter().filter(Device::is_usable).collect();
         Ok(self.0.devices.get_or_init(|| devices))
     }
 

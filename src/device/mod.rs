@@ -243,7 +243,12 @@ impl Device {
         self.name().starts_with("zeusm CPU runtime")
     }
 
-    /// Whether Level Zero reports it as a GPU.
+    /// Whether it is a GPU or a CPU.
+    fn is_usable(&self) -> bool {
+        self.is_gpu() || self.0.kind == sys::ZE_DEVICE_TYPE_CPU
+    }
+
+    /// Whether Level Zero reports it as a GPU. The CPU runtime has a device of either type.
     #[must_use]
     pub fn is_gpu(&self) -> bool {
         self.0.kind == sys::ZE_DEVICE_TYPE_GPU

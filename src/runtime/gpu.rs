@@ -11,7 +11,7 @@ use level_zero_sys as sys;
 
 use super::probe::{self, Failure};
 use super::probe_cache::ProbeCache;
-use crate::device::Driver;
+use crate::device::{Device, Driver};
 use crate::shared_library;
 
 /// Intel's PCI vendor number as sysfs writes it.
@@ -214,7 +214,7 @@ fn cached_result(result: String, cache: Option<&ProbeCache>) -> Result<(), Strin
     ))
 }
 
-/// Succeeds when the driver reports a device. A driver that does not export the API by name can be queried through the loader
+/// Succeeds when the driver reports a GPU. A driver that does not export the API by name can be queried through the loader
 /// only, and is assumed to have one.
 fn query_devices(library: &'static sys::Library) -> Result<(), String> {
     if library.zeInit.is_none() || library.zeDriverGet.is_none() || library.zeDeviceGet.is_none() {
@@ -224,13 +224,12 @@ fn query_devices(library: &'static sys::Library) -> Result<(), String> {
     unsafe { call!(library, zeInit(sys::ZE_INIT_FLAG_GPU_ONLY.0)) }
         .map_err(|error| format!("its driver does not start: {error}"))?;
     let drivers = Driver::all(library).map_err(|error| error.to_string())?;
-    let devices = drivers
+    let mut devices = drivers
         .iter()
         .filter_map(|driver| driver.devices().ok())
-        .map(|devices| devices.len())
-        .sum::<usize>();
-    if devices == 0 {
-        return Err("its driver reports no device".to_owned());
+        .flatten();
+    if !devices.any(Device::is_gpu) {
+        return Err("its driver reports no GPU".to_owned());
     }
     Ok(())
 }
@@ -394,7 +393,7 @@ mod tests {
         machine.drivers = vec![driver];
         for times in ["x", "xx"] {
             let why = why(&machine);
-            assert!(why.contains("reports no device"), "{why}");
+            assert!(why.contains("reports no GPU"), "{why}");
             assert!(why.contains("Abort was called at 42"), "{why}");
             assert_eq!(fs::read_to_string(&log).unwrap(), times);
         }

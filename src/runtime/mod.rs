@@ -175,8 +175,13 @@ impl Runtime {
         for driver in &drivers {
             devices.extend_from_slice(driver.devices()?);
         }
+        // The first device is the default one. The sort is stable.
+        devices.sort_by_key(|device: &Device| !device.is_gpu());
         if devices.is_empty() {
-            return Err(none(format!("{} drivers, no GPU device", drivers.len())));
+            return Err(none(format!(
+                "{} drivers, no GPU or CPU device",
+                drivers.len()
+            )));
         }
         if !devices.iter().all(Device::survives_forks) {
             process::confine_driver();
@@ -263,13 +268,13 @@ impl Runtime {
         &self.drivers
     }
 
-    /// Its GPU devices, of all drivers; at least one.
+    /// Its GPUs, then its CPUs, of all drivers; at least one.
     #[must_use]
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
 
-    /// The first device.
+    /// The first device, which is a GPU if there is one.
     ///
     /// # Errors
     /// [`Error::NoDevice`] when there is none.
@@ -279,7 +284,7 @@ impl Runtime {
             .cloned()
             .ok_or_else(|| Error::NoDevice {
                 library: self.path().display().to_string(),
-                reason: "no GPU device".to_owned(),
+                reason: "no GPU or CPU device".to_owned(),
             })
     }
 }

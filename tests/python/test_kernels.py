@@ -20,10 +20,11 @@ pytestmark = pytest.mark.filterwarnings("default")
 RANDOM = np.random.default_rng(7)
 
 
-def in_usm(numbers, usm_type="shared"):
+def in_usm(numbers, usm_type="shared", device=None):
     """Memory of zeusm with the numbers, and a dpnp array over it without a copy."""
     numbers = np.ascontiguousarray(numbers)
-    memory = getattr(zeusm.memory, f"MemoryUSM{usm_type.title()}")(numbers.nbytes)
+    memory_class = getattr(zeusm.memory, f"MemoryUSM{usm_type.title()}")
+    memory = memory_class(numbers.nbytes, queue=device)
     memory.copy_from_host(numbers)
     buffer = dpctl.memory.as_usm_memory(memory)
     array = usm_ndarray(numbers.shape, dtype=numbers.dtype, buffer=buffer)
@@ -36,6 +37,15 @@ def seen(memory, like):
     """The content of the memory, read by zeusm."""
     content = memory.tobytes() if memory.get_usm_type() == "device" else memoryview(memory)
     return np.frombuffer(content, dtype=like.dtype).reshape(like.shape)
+
+
+def beside(x, numbers):
+    """An array of the numbers, of NumPy or on the device of `x`."""
+    return (
+        np.asarray(numbers)
+        if isinstance(x, np.ndarray)
+        else dpnp.asarray(numbers, device=x.sycl_device)
+    )
 
 
 NUMBERS = RANDOM.random((30, 40)) * 10 - 5
@@ -51,7 +61,7 @@ PROGRAMS = {
     "sort": lambda xp, x: xp.sort(x, axis=1),
     "argsort": lambda xp, x: xp.argsort(x, axis=0),
     "slices": lambda xp, x: x[::-2, 3:30:4].T + 1,
-    "index arrays": lambda xp, x: x[xp.asarray([3, 1, 4, 1, 5]), xp.asarray([9, 2, 6, 5, 3])],
+    "index arrays": lambda xp, x: x[beside(x, [3, 1, 4, 1, 5]), beside(x, [9, 2, 6, 5, 3])],
     "masks": lambda xp, x: x[x > 1],
     "creation": lambda xp, x: xp.linspace(0, 1, 40) + xp.eye(40) + xp.full((40, 40), 2.0),
     "joining": lambda xp, x: xp.concatenate([x, x[:5]]).reshape(-1, 8),
@@ -60,8 +70,17 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_dpnp_gives_numpys_answers(program, usm_type):
-    memory, x = in_usm(NUMBERS, usm_type)
+@pytest.mark.parametrize(
+    ("device", "usm_type"),
+    [
+        *[("level_zero:gpu", usm_type) for usm_type in ["device", "shared", "host"]],
+        # Host memory is assigned to the first device of its context, the GPU.
+        *[("level_zero:cpu", usm_type) for usm_type in ["device", "shared"]],
+    ],
+)
+def test_dpnp_gives_numpys_answers(program, device, usm_type):
+    memory, x = in_usm(NUMBERS, usm_type, device)
+    assert x.sycl_device == dpctl.SyclDevice(device)
     ours = dpnp.asnumpy(PROGRAMS[program](dpnp, x))
     expected = PROGRAMS[program](np, NUMBERS)
     assert ours.shape == expected.shape

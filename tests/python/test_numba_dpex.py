@@ -52,6 +52,22 @@ def other_context():
     return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
 
 
+@pytest.mark.parametrize("launcher", [run, launch])
+@pytest.mark.parametrize("device", ["level_zero:gpu:0", "level_zero:cpu:0"])
+def test_a_kernel_runs_on_either_device(device, launcher):
+    x = zeusm.asarray(np.arange(N, dtype="f4"), usm_type="device", device=device)
+    y = zeusm.empty(N, "f4", usm_type="shared", device=device)
+    assert y.sycl_device.filter_string == device
+    launcher(x, y)
+    np.testing.assert_array_equal(y.copy_to_host(), np.arange(1, N + 1, dtype="f4"))
+
+
+def test_a_kernel_does_not_take_arrays_of_two_devices():
+    x, y = (zeusm.empty(N, device=device) for device in ["level_zero:gpu", "level_zero:cpu"])
+    with pytest.raises(Exception, match="same queue"):
+        run(x, y)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 def test_a_kernel_works_in_place(usm_type, dtype):
     x = zeusm.asarray(np.arange(N, dtype=dtype), usm_type=usm_type)

@@ -35,7 +35,7 @@ pub unsafe fn create(
     list: *mut sys::ze_command_list_handle_t,
 ) -> ZeResult {
     let owner = resolve::<Context>(context)?;
-    device::expect(device)?;
+    let on = device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, list) = unsafe { (input_structure(desc)?, output(list)?) };
     check_flags(desc.flags, FLAGS)?;
@@ -43,6 +43,7 @@ pub unsafe fn create(
     *list = register(Arc::new(CommandList {
         _context: owner,
         context_handle: context as usize,
+        device: on,
         flags: desc.flags,
         in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
         role: Role::Regular(ForkSafe::default()),
@@ -61,13 +62,14 @@ pub unsafe fn create_immediate(
     list: *mut sys::ze_command_list_handle_t,
 ) -> ZeResult {
     let owner = resolve::<Context>(context)?;
-    device::expect(device)?;
+    let on = device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, list) = unsafe { (input_structure(desc)?, output(list)?) };
     device::check_queue(desc)?;
     *list = register(Arc::new(CommandList {
         _context: owner,
         context_handle: context as usize,
+        device: on,
         flags: 0,
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         role: Role::Immediate(Immediate {

@@ -156,7 +156,7 @@ pub fn append_advice(
     advice: sys::ze_memory_advice_t,
 ) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
-    device::expect(device)?;
+    device::find(device)?;
     ensure(
         advice.0 <= LAST_ADVICE,
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,

@@ -12,6 +12,7 @@ use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
+use crate::device::Device;
 use crate::engine::{Operation, Order, Stream};
 use crate::event::Event;
 use crate::handle::object;
@@ -31,6 +32,7 @@ pub struct CommandList {
     /// Kept alive for its work.
     _context: Arc<Context>,
     context_handle: usize,
+    device: &'static Device,
     flags: u32,
     in_order: bool,
     role: Role,

@@ -3,12 +3,11 @@
 use level_zero_sys as sys;
 
 use super::{CommandList, Role};
-use crate::device;
 use crate::handle::getters;
 
 getters! { CommandList {
     /// `zeCommandListGetDeviceHandle`.
-    device_handle: sys::ze_device_handle_t = |_| Ok(device::handle());
+    device_handle: sys::ze_device_handle_t = |list| Ok(list.device.handle());
     /// `zeCommandListGetContextHandle`.
     context_handle: sys::ze_context_handle_t =
         |list| Ok(list.context_handle as sys::ze_context_handle_t);

@@ -3,7 +3,7 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::expect;
+use super::find;
 use crate::abi::arguments::{output_structure, structures};
 use crate::abi::result::ZeResult;
 use crate::opencl::{self, Runtime};
@@ -25,7 +25,7 @@ pub unsafe fn compute(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_compute_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     // Without a compiler the values do not matter, as nothing can be launched.
@@ -64,7 +64,7 @@ pub unsafe fn module(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_module_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     let none = opencl::Properties::default();
@@ -121,7 +121,7 @@ pub unsafe fn image(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_image_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     properties.maxImageDims1D = 0;
@@ -144,7 +144,7 @@ pub unsafe fn vector_width(
     count: *mut u32,
     properties: *mut extensions::ze_device_vector_width_properties_ext_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let count = unsafe { crate::abi::arguments::output(count) }?;
     let room = *count;

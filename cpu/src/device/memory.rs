@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::{expect, is_discrete};
+use super::{find, is_discrete};
 use crate::abi::arguments::{output, output_structure, structures, text};
 use crate::abi::result::ZeResult;
 use crate::system;
@@ -25,7 +25,7 @@ pub unsafe fn memory(
     count: *mut u32,
     properties: *mut sys::ze_device_memory_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let Some(properties) = unsafe { one(count, properties) }? else {
         return Ok(());
@@ -49,7 +49,7 @@ pub unsafe fn memory_access(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_memory_access_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     let alternating = sys::ZE_MEMORY_ACCESS_CAP_FLAG_RW.0 | sys::ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC.0;
@@ -78,7 +78,7 @@ pub unsafe fn cache(
     count: *mut u32,
     properties: *mut sys::ze_device_cache_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let Some(properties) = unsafe { one(count, properties) }? else {
         return Ok(());
@@ -98,7 +98,7 @@ pub unsafe fn external_memory(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_external_memory_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     properties.memoryAllocationImportTypes = 0;

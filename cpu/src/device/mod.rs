@@ -1,6 +1,7 @@
-//! The device, which is the machine's processors and memory, and its properties.
+//! The devices, which share the machine's processors and memory, and their properties.
 
 mod compute;
+mod list;
 mod memory;
 mod peers;
 mod properties;
@@ -14,32 +15,22 @@ use level_zero_sys as sys;
 use crate::abi::arguments::{enumerate, output};
 use crate::abi::result::ZeResult;
 use crate::driver;
-use crate::handle::{Kind, expect_singleton, singleton};
 use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
+pub use list::{DEVICES, Device, find};
 pub use memory::{cache, external_memory, memory, memory_access};
 pub use peers::{can_access_peer, p2p};
 pub use properties::device_properties;
 pub use queues::{MAX_FILL_PATTERN, check_ordinal, check_queue, queue_groups};
 
-/// With `1`, the device is reported as a discrete one, whose shared memory the host and the device must not access
+/// With `1`, the devices are reported as discrete ones, whose shared memory the host and the device must not access
 /// concurrently, as by Intel's driver. For tests.
 const DISCRETE: &str = "ZEUSM_CPU_DISCRETE";
 
 fn is_discrete() -> bool {
     static IS_DISCRETE: OnceLock<bool> = OnceLock::new();
     *IS_DISCRETE.get_or_init(|| env::var_os(DISCRETE).is_some_and(|value| value == "1"))
-}
-
-/// The device's handle.
-pub fn handle() -> sys::ze_device_handle_t {
-    singleton(Kind::Device) as sys::ze_device_handle_t
-}
-
-/// `Ok` when `device` is the device.
-pub fn expect(device: sys::ze_device_handle_t) -> ZeResult {
-    expect_singleton(Kind::Device, device)
 }
 
 /// `zeDeviceGet`.
@@ -52,8 +43,9 @@ pub unsafe fn get(
     devices: *mut sys::ze_device_handle_t,
 ) -> ZeResult {
     driver::expect(driver)?;
+    let handles = DEVICES.each_ref().map(Device::handle);
     // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, devices, &[handle()]) }
+    unsafe { enumerate(count, devices, &handles) }
 }
 
 /// `zeDeviceGetSubDevices`: there are none.
@@ -65,13 +57,13 @@ pub unsafe fn sub_devices(
     count: *mut u32,
     _devices: *mut sys::ze_device_handle_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(count) }? = 0;
     Ok(())
 }
 
-/// `zeDeviceGetRootDevice`: null, as the device is a root itself.
+/// `zeDeviceGetRootDevice`: null, as every device is a root itself.
 ///
 /// # Safety
 /// As for [`get`].
@@ -79,7 +71,7 @@ pub unsafe fn root_device(
     device: sys::ze_device_handle_t,
     root: *mut sys::ze_device_handle_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(root) }? = std::ptr::null_mut();
     Ok(())
@@ -87,7 +79,7 @@ pub unsafe fn root_device(
 
 /// `zeDeviceGetStatus`.
 pub fn status(device: sys::ze_device_handle_t) -> ZeResult {
-    expect(device)
+    find(device).map(drop)
 }
 
 /// `zeDeviceGetGlobalTimestamps`: one reading for both, as host and device share the clock.
@@ -99,7 +91,7 @@ pub unsafe fn global_timestamps(
     host: *mut u64,
     on_device: *mut u64,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (host, on_device) = unsafe { (output(host)?, output(on_device)?) };
     let now = clock::now();

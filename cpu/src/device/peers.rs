@@ -1,8 +1,8 @@
-//! Peers: the device has none but itself.
+//! Peers: every device accesses the memory of all.
 
 use level_zero_sys as sys;
 
-use super::expect;
+use super::find;
 use crate::abi::arguments::{output, output_structure, structures};
 use crate::abi::result::ZeResult;
 
@@ -19,15 +19,15 @@ pub unsafe fn p2p(
     peer: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_p2p_properties_t,
 ) -> ZeResult {
-    expect(device)?;
-    expect(peer)?;
+    find(device)?;
+    find(peer)?;
     // SAFETY: the caller vouches for the pointer.
     unsafe { output_structure(properties) }?.flags =
         sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0;
     Ok(())
 }
 
-/// `zeDeviceCanAccessPeer`: it can access itself.
+/// `zeDeviceCanAccessPeer`: it always can.
 ///
 /// # Safety
 /// As for [`p2p`].
@@ -36,8 +36,8 @@ pub unsafe fn can_access_peer(
     peer: sys::ze_device_handle_t,
     value: *mut sys::ze_bool_t,
 ) -> ZeResult {
-    expect(device)?;
-    expect(peer)?;
+    find(device)?;
+    find(peer)?;
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(value) }? = 1;
     Ok(())

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::{expect, is_discrete};
+use super::{find, is_discrete};
 use crate::abi::arguments::{chain, output_structure, structures, text};
 use crate::abi::result::ZeResult;
 use crate::system::clock;
@@ -17,8 +17,7 @@ structures! {
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// `zeDeviceGetProperties`: the type is GPU, since SYCL accepts no other, and the name says CPU. Each processor is an
-/// execution unit with one thread.
+/// `zeDeviceGetProperties`: whatever the type, the name says CPU. Each processor is an execution unit with one thread.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -26,11 +25,11 @@ pub unsafe fn device_properties(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    let device = find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     let units = processor::count() as u32;
-    properties.type_ = sys::ZE_DEVICE_TYPE_GPU;
+    properties.type_ = device.device_type();
     properties.vendorId = VENDOR;
     properties.deviceId = 0;
     properties.flags = sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
@@ -55,8 +54,8 @@ pub unsafe fn device_properties(
     };
     properties.timestampValidBits = clock::VALID_BITS;
     properties.kernelTimestampValidBits = clock::VALID_BITS;
-    properties.uuid.id = processor::identity();
-    properties.name = text(&format!("zeusm CPU runtime ({})", processor::model()));
+    properties.uuid.id = device.uuid();
+    properties.name = text(&device.name());
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(properties.pNext) } {
         if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::expect;
+use super::find;
 use super::memory::one;
 use crate::abi::arguments::{check_flags, output_structure, structures};
 use crate::abi::result::{ZeResult, ensure};
@@ -28,7 +28,7 @@ pub unsafe fn queue_groups(
     count: *mut u32,
     properties: *mut sys::ze_command_queue_group_properties_t,
 ) -> ZeResult {
-    expect(device)?;
+    find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let Some(properties) = unsafe { one(count, properties) }? else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The driver: there is one, with one device.
+//! The driver: there is one, with all devices.
 
 pub mod extensions;
 
@@ -9,7 +9,7 @@ use level_zero_sys as sys;
 
 use crate::abi::arguments::{enumerate, output, output_structure, structures};
 use crate::abi::result::{ZeResult, description, ensure};
-use crate::handle::{Kind, expect_singleton, singleton};
+use crate::handle::{self, Kind};
 use crate::memory;
 use crate::system::processor;
 
@@ -25,13 +25,14 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// The driver's handle.
 pub fn handle() -> sys::ze_driver_handle_t {
-    singleton(Kind::Driver) as sys::ze_driver_handle_t
+    handle::permanent(Kind::Driver, 0) as sys::ze_driver_handle_t
 }
 
 /// `Ok` when `driver` is the driver and it has been initialised.
 pub fn expect(driver: sys::ze_driver_handle_t) -> ZeResult {
     expect_initialised()?;
-    expect_singleton(Kind::Driver, driver)
+    let number = handle::permanent_number(Kind::Driver, driver)?;
+    ensure(number == 0, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
 /// `Ok` when the driver has been initialised.

@@ -66,7 +66,7 @@ pub unsafe fn create_counter_based(
     event: *mut sys::ze_event_handle_t,
 ) -> ZeResult {
     resolve::<Context>(context)?;
-    device::expect(device)?;
+    device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, event) = unsafe { (input_structure(desc)?, output(event)?) };
     check_flags(desc.flags, COUNTER_BASED_FLAGS)?;

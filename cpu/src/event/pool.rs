@@ -9,7 +9,8 @@ use level_zero_sys::extensions;
 use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::{Kind, expect_singleton, getters, object, register, resolve, retire};
+use crate::device;
+use crate::handle::{getters, object, register, resolve, retire};
 
 structures! {
     sys::ze_event_pool_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
@@ -94,7 +95,7 @@ pub unsafe fn create_pool(
     ensure(desc.count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     devices
         .iter()
-        .try_for_each(|device| expect_singleton(Kind::Device, *device))?;
+        .try_for_each(|device| device::find(*device).map(drop))?;
     *pool = register(Arc::new(EventPool {
         context: context as usize,
         flags: desc.flags,

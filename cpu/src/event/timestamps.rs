@@ -9,7 +9,8 @@ use level_zero_sys::extensions::{
 use super::Event;
 use crate::abi::arguments::{optional_output, output, output_structure, structures};
 use crate::abi::result::{ZeResult, ensure};
-use crate::handle::{Kind, expect_singleton, resolve};
+use crate::device;
+use crate::handle::resolve;
 
 structures! {
     ze_event_query_kernel_timestamps_results_ext_properties_t =
@@ -61,7 +62,7 @@ pub unsafe fn query_timestamps(
     results: *mut sys::ze_kernel_timestamp_result_t,
 ) -> ZeResult {
     let event = resolve::<Event>(event)?;
-    expect_singleton(Kind::Device, device)?;
+    device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (count, results) = unsafe { (output(count)?, optional_output(results)?) };
     let room = *count;
@@ -83,7 +84,7 @@ pub unsafe fn query_kernel_timestamps(
     results: *mut ze_event_query_kernel_timestamps_results_ext_properties_t,
 ) -> ZeResult {
     let event = resolve::<Event>(event)?;
-    expect_singleton(Kind::Device, device)?;
+    device::find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let count = unsafe { output(count) }?;
     let room = *count;

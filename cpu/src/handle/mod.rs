@@ -133,21 +133,19 @@ pub fn retire<T: Object>(handle: *mut T::Opaque) -> ZeResult<Arc<T>> {
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
-/// The handle of the only object of its kind.
-pub const fn singleton(kind: Kind) -> u64 {
-    encode(kind, 0, 0)
+/// The handle of an object that lives as long as the process: number `number` of its kind, which has no [`Table`].
+pub const fn permanent(kind: Kind, number: u32) -> u64 {
+    encode(kind, number, 0)
 }
 
-/// `Ok` when `handle` is the only one of its kind.
+/// The number of the permanent object that `handle` would name; the caller checks that there is one.
 ///
 /// # Errors
 /// As for [`resolve`].
-pub fn expect_singleton<T>(kind: Kind, handle: *mut T) -> ZeResult {
-    ensure(!handle.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
-    ensure(
-        handle as u64 == singleton(kind),
-        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
-    )
+pub fn permanent_number<T>(kind: Kind, handle: *mut T) -> ZeResult<u32> {
+    let (number, generation) = decode(kind, handle as u64)?;
+    ensure(generation == 0, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    Ok(number)
 }
 
 const fn encode(kind: Kind, slot: u32, generation: u32) -> u64 {

@@ -24,7 +24,8 @@ pub fn set_offset(kernel: sys::ze_kernel_handle_t, offset: [u32; 3]) -> ZeResult
     Ok(())
 }
 
-/// `zeKernelSuggestGroupSize`, for so many work-items in all.
+/// `zeKernelSuggestGroupSize`, for so many work-items in all. An empty range is no error, as SYCL asks for one before it
+/// launches no groups.
 ///
 /// # Safety
 /// The places must each be null or valid.
@@ -34,11 +35,7 @@ pub unsafe fn suggest_group_size(
     places: [*mut u32; 3],
 ) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
-    ensure(
-        items.iter().all(|&items| items != 0),
-        sys::ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION,
-    )?;
-    let group = kernel.suggest(items);
+    let group = kernel.suggest(items.map(|items| items.max(1)));
     for (place, size) in places.into_iter().zip(group) {
         // SAFETY: the caller vouches for the pointer.
         *unsafe { output(place) }? = size;

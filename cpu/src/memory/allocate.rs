@@ -21,8 +21,8 @@ pub struct Request {
     pub kind: sys::ze_memory_type_t,
     /// The id of the context that owns it.
     pub context: u64,
-    /// Whether it is allocated for the device.
-    pub has_device: bool,
+    /// The handle of the device that it is allocated for, or 0. This module does not use it.
+    pub device: u64,
 }
 
 /// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
@@ -37,16 +37,20 @@ pub fn allocate(request: &Request) -> Option<usize> {
     Some(insert(backing, request))
 }
 
-/// Maps another process's allocation, which `record` describes and `file` holds. Returns the address of its first byte,
-/// or `None` when the system refuses.
-pub fn import(file: &File, record: &Record, context: u64) -> Option<usize> {
+/// Maps another process's allocation, which `record` describes and `file` holds, for the device with this handle. Returns
+/// the address of its first byte, or `None` when the system refuses.
+pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option<usize> {
     let backing = Backing::import(file, record)?;
     let request = Request {
         size: record.size as usize,
         alignment: 0,
         kind: record.kind,
         context,
-        has_device: record.kind != sys::ZE_MEMORY_TYPE_HOST,
+        device: if record.kind == sys::ZE_MEMORY_TYPE_HOST {
+            0
+        } else {
+            device
+        },
     };
     Some(insert(backing, &request))
 }

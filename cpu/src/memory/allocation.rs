@@ -19,7 +19,7 @@ pub struct Allocation {
     kind: sys::ze_memory_type_t,
     id: u64,
     context: u64,
-    has_device: bool,
+    device: u64,
     /// The submitted commands that use it.
     pins: PinCount,
     /// Whether this process, or one that it was forked from, has exported it.
@@ -35,7 +35,7 @@ impl Allocation {
             kind: request.kind,
             id,
             context: request.context,
-            has_device: request.has_device,
+            device: request.device,
             pins: PinCount::default(),
             exported: AtomicBool::new(false),
         }
@@ -66,9 +66,9 @@ impl Allocation {
         self.context
     }
 
-    /// Whether it was allocated for the device.
-    pub fn has_device(&self) -> bool {
-        self.has_device
+    /// The handle of the device that it was allocated for, or 0.
+    pub fn device(&self) -> u64 {
+        self.device
     }
 
     /// Whether it was imported from another process.

@@ -32,7 +32,7 @@ pub unsafe fn create(
     log: *mut sys::ze_module_build_log_handle_t,
 ) -> ZeResult {
     resolve::<Context>(context)?;
-    device::expect(device)?;
+    device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, module) = unsafe { (input_structure(desc)?, output(module)?) };
     let built = match desc.format {

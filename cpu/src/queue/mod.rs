@@ -40,7 +40,7 @@ pub unsafe fn create(
     queue: *mut sys::ze_command_queue_handle_t,
 ) -> ZeResult {
     resolve::<Context>(context)?;
-    device::expect(device)?;
+    device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, queue) = unsafe { (input_structure(desc)?, output(queue)?) };
     device::check_queue(desc)?;

@@ -1,13 +1,15 @@
 //! `zeMemAllocDevice`, `zeMemAllocHost`, `zeMemAllocShared`.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use level_zero_sys as sys;
 
 use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::{Kind, expect_singleton, resolve};
+use crate::device;
+use crate::handle::resolve;
 use crate::memory::{self, MAX_ALIGNMENT};
 use crate::system::memory::max_allocation_size;
 
@@ -36,14 +38,14 @@ pub unsafe fn device(
     pointer: *mut *mut c_void,
 ) -> ZeResult {
     let context = resolve::<Context>(context)?;
-    expect_singleton(Kind::Device, device)?;
+    device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (pointer, relaxed) = unsafe { (output(pointer)?, device_desc(desc)?) };
     let request = Request {
         size,
         alignment,
         relaxed,
-        has_device: true,
+        device,
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_DEVICE)?;
     Ok(())
@@ -67,7 +69,7 @@ pub unsafe fn host(
         size,
         alignment,
         relaxed,
-        has_device: false,
+        device: ptr::null_mut(),
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_HOST)?;
     Ok(())
@@ -88,7 +90,7 @@ pub unsafe fn shared(
 ) -> ZeResult {
     let context = resolve::<Context>(context)?;
     if !device.is_null() {
-        expect_singleton(Kind::Device, device)?;
+        device::find(device)?;
     }
     // SAFETY: the caller vouches for the pointers.
     let (pointer, relaxed) = unsafe {
@@ -101,7 +103,7 @@ pub unsafe fn shared(
         size,
         alignment,
         relaxed,
-        has_device: !device.is_null(),
+        device,
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_SHARED)?;
     Ok(())
@@ -153,7 +155,8 @@ struct Request {
     size: usize,
     alignment: usize,
     relaxed: bool,
-    has_device: bool,
+    /// The device that it is for, or null.
+    device: sys::ze_device_handle_t,
 }
 
 impl Request {
@@ -175,7 +178,7 @@ impl Request {
             alignment: self.alignment,
             kind,
             context: context.id(),
-            has_device: self.has_device,
+            device: self.device as u64,
         };
         let address = memory::allocate(&request).ok_or(exhausted)?;
         Ok(address as *mut c_void)

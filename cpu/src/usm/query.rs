@@ -10,7 +10,6 @@ use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use crate::abi::arguments::{self, optional_output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device;
 use crate::handle::resolve;
 use crate::memory::{self, Allocation, PAGE};
 
@@ -47,11 +46,7 @@ pub unsafe fn properties(
             allocation.kind(),
             allocation.id(),
             PAGE as u64,
-            if allocation.has_device() {
-                device::handle()
-            } else {
-                ptr::null_mut()
-            },
+            allocation.device() as sys::ze_device_handle_t,
         ),
     };
     properties.type_ = kind;

@@ -104,10 +104,17 @@ pub fn driver() -> sys::ze_driver_handle_t {
     driver
 }
 
+/// The first device.
 pub fn device() -> sys::ze_device_handle_t {
-    let (mut count, mut device) = (1, ptr::null_mut());
-    ok!(zeDeviceGet(driver(), &raw mut count, &raw mut device));
-    device
+    devices()[0]
+}
+
+/// The device of type GPU and the one of type CPU.
+pub fn devices() -> [sys::ze_device_handle_t; 2] {
+    let (mut count, mut devices) = (2, [ptr::null_mut(); 2]);
+    ok!(zeDeviceGet(driver(), &raw mut count, devices.as_mut_ptr()));
+    assert_eq!(count, 2);
+    devices
 }
 
 pub fn device_desc() -> sys::ze_device_mem_alloc_desc_t {

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::ptr;
 
 use level_zero_sys as sys;
+use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::programs::{self, module};
 use super::runtime::{Runtime, call, description, must};
@@ -48,6 +49,32 @@ fn a_module_names_its_kernels() {
     must!(runtime, zeModuleGetProperties(module, &raw mut properties));
     assert_eq!(properties.flags, 0);
     must!(runtime, zeModuleDestroy(module));
+}
+
+#[test]
+fn kernels_of_two_devices_run_in_the_order_of_their_events() {
+    let Some(first) = Runtime::with_compiler() else {
+        return;
+    };
+    let last = first.on_last_device();
+    assert_ne!(first.device, last.device);
+    let (event, memory) = (first.events(1)[0], first.shared(&[1; 4]));
+    let kernels = [&first, &last].map(|runtime| {
+        let module = runtime.build(&module(), &[]).unwrap();
+        let kernel = runtime.kernel(module, "increase").unwrap();
+        must!(runtime, zeKernelSetGroupSize(kernel, 4, 1, 1));
+        assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+        assert_eq!(runtime.set(kernel, 1, 10_u32), OK);
+        assert_eq!(runtime.set(kernel, 2, [0_u32, 100]), OK);
+        kernel
+    });
+    let (earlier, later) = (first.immediate(true), last.immediate(true));
+    // The second launch waits for the event of the first, which is appended later.
+    last.launch(later, kernels[1], 1, ptr::null_mut(), &[event]);
+    assert_eq!(memory, [1; 4]);
+    first.launch(earlier, kernels[0], 1, event, &[]);
+    assert_eq!(last.synchronize(later), OK);
+    assert_eq!(memory, [221; 4]);
 }
 
 #[test]

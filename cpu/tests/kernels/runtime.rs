@@ -78,6 +78,19 @@ impl Runtime {
         runtime
     }
 
+    /// The same library and context, with its last device.
+    pub fn on_last_device(&self) -> Self {
+        let (mut count, mut devices) = (8, [ptr::null_mut(); 8]);
+        must!(
+            self,
+            zeDeviceGet(self.driver, &raw mut count, devices.as_mut_ptr())
+        );
+        Self {
+            device: devices[count as usize - 1],
+            ..*self
+        }
+    }
+
     /// The library, if it can build modules. Without an OpenCL runtime the test is skipped, unless the environment
     /// names one. Behind the validation layer of Debian 12 it is skipped, too, as that layer rejects the in-order lists
     /// of these tests.

@@ -286,8 +286,10 @@ fn usm_of_device(py: Python<'_>, offer: &Offered<'_>, number: i32) -> PyResult<U
             ))
         })?;
     offer.check_within(attributes.base, attributes.size)?;
-    // dpctl's queue is on the root device; memory on a sub-device needs a queue of its own.
-    let binding = if context_device.device() == device.binding().context_device().device() {
+    // Host memory belongs to no device, so the tensor's is kept. dpctl's queue is on the root device; memory on a sub-device
+    // needs a queue of its own.
+    let is_on_root = |owner| owner == device.binding().context_device().device();
+    let binding = if attributes.device.as_ref().is_none_or(is_on_root) {
         Arc::clone(device.binding())
     } else {
         QueueBinding::new(py, context_device, None)

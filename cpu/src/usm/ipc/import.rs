@@ -14,7 +14,8 @@ use super::handle::Handle;
 use crate::abi::arguments::{check_flags, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::{Kind, expect_singleton, resolve};
+use crate::device;
+use crate::handle::resolve;
 use crate::memory::{self, Record, is_memory_file, read_record};
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
@@ -35,7 +36,7 @@ pub unsafe fn open(
     pointer: *mut *mut c_void,
 ) -> ZeResult {
     let context = resolve::<Context>(context)?;
-    expect_singleton(Kind::Device, device)?;
+    device::find(device)?;
     check_flags(wanted, FLAGS)?;
     // SAFETY: the caller vouches for the pointer.
     let pointer = unsafe { output(pointer) }?;
@@ -43,7 +44,7 @@ pub unsafe fn open(
     let file = find(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let record = record(&file, handle.record_offset)?;
     ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
-    let address = memory::import(&file, &record, context.id());
+    let address = memory::import(&file, &record, context.id(), device as u64);
     *pointer = address.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)? as *mut c_void;
     Ok(())
 }

@@ -1,0 +1,99 @@
+"""dpnp's functions that call oneMKL, on the CPU runtime's device of type CPU, compared with NumPy."""
+
+import numpy as np
+import pytest
+import zeusm
+
+# isort: split
+import dpnp
+
+# dpnp 0.15 raises deprecation warnings of its own.
+pytestmark = pytest.mark.filterwarnings("default")
+
+DEVICE = "level_zero:cpu"
+RANDOM = np.random.default_rng(11)
+SIZE = 37
+MATRIX = RANDOM.standard_normal((SIZE, SIZE))
+VECTOR = RANDOM.standard_normal(SIZE)
+TALL = RANDOM.standard_normal((SIZE, 5))
+
+
+def definite(x):
+    """A positive definite matrix, so that it has an inverse and a Cholesky decomposition."""
+    return x @ x.T.conj() + SIZE * np.eye(SIZE, dtype=x.dtype)
+
+
+# Each function takes NumPy or dpnp, and the operands as arrays of it.
+PROGRAMS = {
+    "matrix product": (lambda xp, a, b: a @ b, MATRIX, TALL),
+    "matrix by vector": (lambda xp, a, b: a @ b, MATRIX, VECTOR),
+    "dot": (lambda xp, a, b: xp.dot(a, b), VECTOR, VECTOR),
+    "fft": (lambda xp, a: xp.fft.fft(a), MATRIX),
+    "ifft": (lambda xp, a: xp.fft.ifft(a), MATRIX),
+    "rfft": (lambda xp, a: xp.fft.rfft(a), VECTOR),
+    "inv": (lambda xp, a: xp.linalg.inv(a), definite(MATRIX)),
+    "solve": (lambda xp, a, b: xp.linalg.solve(a, b), definite(MATRIX), VECTOR),
+    "solve several": (lambda xp, a, b: xp.linalg.solve(a, b), definite(MATRIX), TALL),
+    "cholesky": (lambda xp, a: xp.linalg.cholesky(a), definite(MATRIX)),
+    "det": (lambda xp, a: xp.linalg.det(a), MATRIX),
+    "eigvalsh": (lambda xp, a: xp.linalg.eigvalsh(a), definite(MATRIX)),
+    "singular values": (lambda xp, a: xp.linalg.svd(a)[1], TALL),
+    "pinv": (lambda xp, a: xp.linalg.pinv(a), TALL),
+    "least squares by qr": (
+        lambda xp, a: xp.matmul(xp.linalg.qr(a)[0], xp.linalg.qr(a)[1]),
+        TALL,
+    ),
+}
+TOLERANCE = {"f4": 2e-4, "f8": 1e-10, "c8": 2e-4, "c16": 1e-10}
+CASES = [
+    (program, dtype)
+    for program in PROGRAMS
+    for dtype in TOLERANCE
+    if program != "rfft" or dtype.startswith("f")  # This transform is of real numbers.
+]
+
+
+@pytest.mark.parametrize(("program", "dtype"), CASES)
+def test_the_answer_is_numpys(program, dtype):
+    function, *operands = PROGRAMS[program]
+    operands = [operand.astype(dtype) for operand in operands]
+    # zeusm's memory is the operand, without a copy.
+    shared = [zeusm.asarray(operand, usm_type="shared", device=DEVICE) for operand in operands]
+    arrays = [dpnp.from_dlpack(array) for array in shared]
+    for array, ours in zip(arrays, shared, strict=True):
+        assert array.get_array()._pointer == ours._pointer
+    found = dpnp.asnumpy(function(dpnp, *arrays))
+    expected = function(np, *operands)
+    assert found.shape == expected.shape
+    tolerance = TOLERANCE[dtype]
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    # The operands are unchanged.
+    for operand, ours in zip(operands, shared, strict=True):
+        assert np.array_equal(ours.copy_to_host(), operand)
+
+
+def test_short_transforms():
+    """For some lengths dpnp 0.15 launches a kernel of no work-items beside oneMKL's function."""
+    for size in range(1, 9):
+        x = RANDOM.standard_normal((size, size))
+        found = dpnp.asnumpy(dpnp.fft.fft(dpnp.asarray(x, device=DEVICE)))
+        np.testing.assert_allclose(found, np.fft.fft(x), atol=1e-12)
+
+
+def test_a_matrix_without_inverse_is_an_error():
+    singular = dpnp.ones((4, 4), device=DEVICE)
+    with pytest.raises(dpnp.linalg.LinAlgError):
+        dpnp.linalg.inv(singular)
+    with pytest.raises(dpnp.linalg.LinAlgError):
+        dpnp.linalg.solve(singular, singular[0])
+
+
+def test_results_feed_kernels_and_zeusms_copies():
+    """oneMKL computes in host tasks: kernels and copies of the same queue wait for them."""
+    x = dpnp.asarray(MATRIX, device=DEVICE)
+    expected = MATRIX
+    for _ in range(20):
+        x = dpnp.matmul(x, x) / SIZE
+        expected = expected @ expected / SIZE
+        np.testing.assert_allclose(zeusm.as_usm_array(x).copy_to_host(), expected, atol=1e-8)
+        x, expected = dpnp.tanh(x), np.tanh(expected)
