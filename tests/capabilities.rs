@@ -40,6 +40,7 @@ fn limited_device() {
     assert_eq!(device.largest_allocation(), 4096);
     assert!(!device.has_concurrent_shared_access());
     allocations(&context, &device);
+    attributes(&context, second);
     events(&context, &device);
     peers(&context, first, second);
     hints(&context, &device);
@@ -48,8 +49,10 @@ fn limited_device() {
 
 fn allocations(context: &Context, device: &Device) {
     for (size, alignment) in [(100, 0), (4096, 64), (4097, 0), (1 << 20, 0)] {
-        let memory = Allocation::direct(context, device, UsmKind::Device, size, alignment);
-        assert_eq!(memory.unwrap().size(), size);
+        for kind in [UsmKind::Device, UsmKind::Host] {
+            let memory = Allocation::direct(context, device, kind, size, alignment);
+            assert_eq!(memory.unwrap().size(), size);
+        }
     }
     // The library has no function for shared memory.
     let error = Allocation::direct(context, device, UsmKind::Shared, 64, 0).unwrap_err();
@@ -65,6 +68,14 @@ fn allocations(context: &Context, device: &Device) {
         let provider = LevelZeroProvider::new(context, device, kind);
         assert_eq!(provider.shares_allocations(), shared, "{kind}");
     }
+}
+
+fn attributes(context: &Context, device: &Device) {
+    let address = 0x1000_0000;
+    let found = context.pointer_attributes(address).unwrap();
+    assert_eq!((found.kind, found.id), (UsmKind::Device, 7));
+    assert_eq!((found.base, found.size), (address - 10, 4096));
+    assert_eq!(found.device.as_ref(), Some(device));
 }
 
 fn events(context: &Context, device: &Device) {

@@ -65,18 +65,51 @@ ze_result_t zeContextDestroy(ze_context_handle_t context)
     return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_alloc_desc_t *descriptor, size_t size,
-                             size_t alignment, ze_device_handle_t device, void **pointer)
+// Allocates if the limit is relaxed exactly for the sizes that need it.
+static ze_result_t allocate(const ze_relaxed_allocation_limits_exp_desc_t *relaxed, size_t size, void **pointer)
 {
-    const ze_relaxed_allocation_limits_exp_desc_t *relaxed = descriptor->pNext;
     int is_relaxed = relaxed && relaxed->stype == ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC &&
                      relaxed->flags & ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE;
-    if (descriptor->stype != ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC || (size <= 4096) != !relaxed)
+    if ((size <= 4096) != !relaxed)
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     if (size > 4096 && !is_relaxed)
         return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
     *pointer = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
     return *pointer ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+ze_result_t zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_alloc_desc_t *descriptor, size_t size,
+                             size_t alignment, ze_device_handle_t device, void **pointer)
+{
+    if (descriptor->stype != ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC)
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    return allocate(descriptor->pNext, size, pointer);
+}
+
+ze_result_t zeMemAllocHost(ze_context_handle_t context, const ze_host_mem_alloc_desc_t *descriptor, size_t size,
+                           size_t alignment, void **pointer)
+{
+    if (descriptor->stype != ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC)
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    return allocate(descriptor->pNext, size, pointer);
+}
+
+ze_result_t zeMemGetAllocProperties(ze_context_handle_t context, const void *pointer,
+                                    ze_memory_allocation_properties_t *properties, ze_device_handle_t *device)
+{
+    if (properties->stype != ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES)
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    properties->type = ZE_MEMORY_TYPE_DEVICE;
+    properties->id = 7;
+    *device = (void *)&devices[1];
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeMemGetAddressRange(ze_context_handle_t context, const void *pointer, void **base, size_t *size)
+{
+    *base = (char *)pointer - 10;
+    *size = 4096;
+    return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zeMemFree(ze_context_handle_t context, void *pointer)
