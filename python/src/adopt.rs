@@ -23,15 +23,20 @@ pub(crate) fn from_interface(
     let exported = interface::read(owner, dictionary)?;
     let resolved = ResolvedSyclObject::read(&exported.syclobj, SYCLOBJ)?;
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
-    // Level Zero has no attributes for a pointer to zero bytes, so the check is skipped.
+    let found = ContextDevice::of_pointer(&resolved.context, exported.interface.pointer);
     let (context_device, kind) = if nbytes == 0 {
-        let found = resolved.context_device();
-        let found = found.map_err(|error| invalid_argument(SYCLOBJ, py, error))?;
-        (found, UsmKind::Device)
+        // Without elements any pointer is valid. The kind is that of the memory that it is in, if there is any.
+        match found {
+            Ok((context_device, attributes)) => (context_device, attributes.kind),
+            Err(_) => {
+                let found = resolved.context_device();
+                let found = found.map_err(|error| invalid_argument(SYCLOBJ, py, error))?;
+                (found, UsmKind::Device)
+            }
+        }
     } else {
         let (context_device, attributes) =
-            ContextDevice::of_pointer(&resolved.context, exported.interface.pointer)
-                .map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
+            found.map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
         let allocation = suai::Allocation {
             base: attributes.base,
             size: attributes.size,

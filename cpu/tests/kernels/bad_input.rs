@@ -356,6 +356,10 @@ fn without_an_opencl_runtime_the_log_says_what_to_install() {
             log.contains("no OpenCL runtime") && log.contains("intel-opencl-rt"),
             "{log}"
         );
+        assert!(
+            log.contains("/nowhere/libintelocl.so: cannot open shared object file"),
+            "{log}"
+        );
     }
 }
 
