@@ -120,7 +120,8 @@ impl Event {
     }
 
     /// Whether it completes without the host: the device has the operation that signals it, or it is over.
-    pub(crate) fn is_submitted(&self) -> bool {
+    #[must_use]
+    pub fn is_submitted(&self) -> bool {
         self.is_inherited() || self.0.submitted.get().is_some()
     }
 

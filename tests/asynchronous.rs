@@ -392,10 +392,9 @@ fn the_debug_output_of_an_operation_omits_its_operands() {
     let memory = DeviceMemory::new(&context, &device, 4).unwrap();
     let operation = queue.read_async(memory, vec![171; 4]).unwrap();
     let shown = format!("{operation:?}");
-    assert!(
-        shown.contains("Operation") && !shown.contains("171"),
-        "{shown}"
-    );
+    // One 171 may be a part of an address.
+    let omits = shown.contains("Operation") && !shown.contains("171, 171");
+    assert!(omits, "{shown}");
     drop(release);
     operation.wait().unwrap();
 }

@@ -17,8 +17,9 @@ use crate::error::Result;
 use crate::event::{Event, EventPool};
 use crate::process::{Condvar, Mutex};
 
-/// The timeout of the wait for another thread that is reclaiming.
-const RECLAIM_TIMEOUT: Duration = Duration::from_millis(100);
+/// The timeout of the wait for another thread that is reclaiming: on a busy machine, threads that compete for Python's GIL
+/// need more than a tenth of a second.
+const RECLAIM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A command list and its operations.
 pub(super) struct List {
