@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
+#[path = "../../tests/support/contents.rs"]
+mod contents;
 #[path = "common/process.rs"]
 mod process;
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::OnceLock;
@@ -139,8 +141,10 @@ fn bytes<'a>(pointer: *mut c_void, size: usize) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(pointer.cast(), size) }
 }
 
-fn pattern(index: usize) -> u8 {
-    (index * 31 + index / 977) as u8
+/// `size` bytes of a pattern, each plus `more`.
+fn pattern(size: usize, more: u8) -> Vec<u8> {
+    let byte = |index| ((index * 31 + index / 977) as u8).wrapping_add(more);
+    (0..size).map(byte).collect()
 }
 
 fn descriptor(handle: &Handle) -> i32 {
@@ -155,11 +159,8 @@ fn with_descriptor(mut handle: Handle, descriptor: i32) -> Handle {
 }
 
 fn hex(handle: &Handle) -> String {
-    let digits = handle
-        .data
-        .iter()
-        .map(|byte| format!("{:02x}", *byte as u8));
-    digits.collect()
+    let digits = |byte: &c_char| format!("{:02x}", *byte as u8);
+    handle.data.iter().map(digits).collect()
 }
 
 fn unhex(text: &str) -> Handle {
@@ -188,10 +189,8 @@ fn another_process() {
             let pointer = client.open(handle).unwrap();
             let (_, base, found) = client.describe(pointer);
             assert_eq!((base, found), (pointer, size));
-            for (index, byte) in bytes(pointer, size).iter_mut().enumerate() {
-                assert_eq!(*byte, pattern(index));
-                *byte = byte.wrapping_add(1);
-            }
+            contents::check(bytes(pointer, size), &pattern(size, 0));
+            bytes(pointer, size).copy_from_slice(&pattern(size, 1));
             assert_eq!(client.close(pointer), OK);
         }
         "refuse" => check_refused(client.open(handle)),
@@ -209,13 +208,9 @@ fn another_process_sees_and_changes_memory_of_any_kind_and_size() {
     for kind in [HOST, DEVICE, SHARED] {
         for size in SIZES {
             let pointer = client.allocate(kind, size);
-            for (index, byte) in bytes(pointer, size).iter_mut().enumerate() {
-                *byte = pattern(index);
-            }
+            bytes(pointer, size).copy_from_slice(&pattern(size, 0));
             elsewhere("increment", &client.export(pointer).unwrap(), size);
-            for (index, byte) in bytes(pointer, size).iter().enumerate() {
-                assert_eq!(*byte, pattern(index).wrapping_add(1));
-            }
+            contents::check(bytes(pointer, size), &pattern(size, 1));
             client.free(pointer);
         }
     }
@@ -269,10 +264,10 @@ fn copies_run_from_and_to_opened_memory() {
     };
     let mut host = vec![0u8; size + 1];
     assert_eq!(copy(host.as_mut_ptr().cast(), opened, size), OK);
-    assert!(host[..size].iter().all(|&byte| byte == 9));
+    contents::check(&host[..size], &vec![9; size]);
     host.fill(4);
     assert_eq!(copy(opened, host.as_ptr().cast(), size), OK);
-    assert!(bytes(pointer, size).iter().all(|&byte| byte == 4));
+    contents::check(bytes(pointer, size), &vec![4; size]);
     // The extent is the allocation's, not the mapping's.
     assert_ne!(copy(opened, host.as_ptr().cast(), size + 1), OK);
     assert_eq!(ze!(zeCommandListDestroy(list)), OK);
@@ -295,11 +290,11 @@ fn an_export_keeps_what_other_threads_write_to_the_block() {
                     if round % 3 == 0 {
                         // Not exported: another thread moves its block, if any does.
                         std::thread::yield_now();
-                        assert!(bytes(pointer, size).iter().all(|&it| it == value));
+                        contents::check(bytes(pointer, size), &vec![value; size]);
                     } else {
                         let opened = client.open(client.export(pointer).unwrap()).unwrap();
-                        assert!(bytes(opened, size).iter().all(|&it| it == value));
-                        assert!(bytes(pointer, size).iter().all(|&it| it == value));
+                        contents::check(bytes(pointer, size), &vec![value; size]);
+                        contents::check(bytes(opened, size), &vec![value; size]);
                         assert_eq!(client.close(opened), OK);
                     }
                     client.free(pointer);
@@ -363,7 +358,9 @@ fn a_descriptor_alone_is_enough() {
         let opened = client.open(made).unwrap();
         assert_eq!(unsafe { libc::close(moved) }, 0);
         assert_eq!(client.describe(opened), (DEVICE, opened, size));
-        assert!(bytes(opened, size).iter().all(|&it| it == size as u8 | 1));
+        let expected = vec![size as u8 | 1; size];
+        contents::check(bytes(pointer, size), &expected);
+        contents::check(bytes(opened, size), &expected);
         assert_eq!(client.close(opened), OK);
     }
     let null = std::fs::File::open("/dev/null").unwrap();
@@ -389,7 +386,7 @@ fn invalid_ipc_handles_are_refused() {
     let handle = client.export(pointer).unwrap();
     for (index, bit) in (4..64).flat_map(|index| (0..8).map(move |bit| (index, bit))) {
         let mut damaged = handle;
-        damaged.data[index] ^= (1u8 << bit) as std::ffi::c_char;
+        damaged.data[index] ^= (1u8 << bit) as c_char;
         // The process number does not matter if the descriptor refers to the file, as after a program has passed it on.
         let harmless = (4..8).contains(&index);
         match client.open(damaged) {
@@ -404,7 +401,7 @@ fn invalid_ipc_handles_are_refused() {
 /// The 64 bytes of a handle as five numbers, the first of which is a descriptor and a process.
 fn forge(handle: Handle, field: usize, value: u64) -> Handle {
     let mut forged = handle;
-    let bytes = value.to_le_bytes().map(|byte| byte as std::ffi::c_char);
+    let bytes = value.to_le_bytes().map(|byte| byte as c_char);
     forged.data[8 * field..][..8].copy_from_slice(&bytes);
     forged
 }

@@ -4,5 +4,7 @@
 #[path = "../support/child.rs"]
 mod child;
 mod common;
+#[path = "../support/contents.rs"]
+mod contents;
 mod forged;
 mod sharing;

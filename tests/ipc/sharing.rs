@@ -12,6 +12,7 @@ use super::common::{
     KINDS, Undumpable, allocate, bytes, drop_capabilities, edited, hex, in_a_new_process,
     is_tracing_forbidden, open, setup, unhex,
 };
+use super::contents;
 
 fn in_another_process(task: &str, handle: &IpcHandle) -> String {
     in_a_new_process(
@@ -75,6 +76,11 @@ fn limited(target: &(Context, Device)) {
     IpcHandle::new(&memory, 0..4096).unwrap();
 }
 
+/// `size` bytes that count from `first` on.
+fn counted(size: usize, first: usize) -> Vec<u8> {
+    (first..first + size).map(|value| value as u8).collect()
+}
+
 /// Checks that the bytes are 0, 1, 2, ..., and adds 1 to each of them with a queue.
 fn increment(handle: &IpcHandle, target: &(Context, Device)) {
     let mapping = handle.open(&target.0, &target.1).unwrap();
@@ -84,10 +90,8 @@ fn increment(handle: &IpcHandle, target: &(Context, Device)) {
     // SAFETY: the mapping and the vector live until the copy is complete, and are of the same size.
     unsafe { queue.copy_raw(here, there, mapping.size(), Completion::Event) }.unwrap();
     queue.wait().unwrap();
-    for (index, byte) in copy.iter_mut().enumerate() {
-        assert_eq!(*byte, index as u8);
-        *byte = byte.wrapping_add(1);
-    }
+    contents::check(&copy, &counted(mapping.size(), 0));
+    copy.copy_from_slice(&counted(mapping.size(), 1));
     // SAFETY: as above.
     unsafe { queue.copy_raw(there, here, mapping.size(), Completion::Event) }.unwrap();
     queue.wait().unwrap();
@@ -103,16 +107,12 @@ fn another_process_increments(task: &str) {
         ] {
             let memory = allocate(&target, kind, size);
             let all = bytes(memory.as_ptr(), size);
-            all.fill(200);
-            for (index, byte) in all[range.clone()].iter_mut().enumerate() {
-                *byte = index as u8;
-            }
+            let mut expected = vec![200; size];
+            expected[range.clone()].copy_from_slice(&counted(range.len(), 0));
+            all.copy_from_slice(&expected);
             in_another_process(task, &IpcHandle::new(&memory, range.clone()).unwrap());
-            for (index, byte) in all[range.clone()].iter().enumerate() {
-                assert_eq!(*byte, (index as u8).wrapping_add(1));
-            }
-            let outside = all[..range.start].iter().chain(&all[range.end..]);
-            assert!(outside.into_iter().all(|&byte| byte == 200));
+            expected[range.clone()].copy_from_slice(&counted(range.len(), 1));
+            contents::check(all, &expected);
         }
     }
 }
