@@ -413,9 +413,10 @@ fn a_forged_handle_leads_to_no_other_memory() {
     let pointer = client.allocate(SHARED, size);
     let neighbour = client.allocate(SHARED, other);
     let handle = client.export(pointer).unwrap();
-    // A record that describes all of the block, in memory that the program may write to.
+    // A record that describes all of the block, in memory that the program may write to. No other test exports its ids.
     let block = 2u64 << 20;
-    for (id, offset, length) in [(1, 0, block), (7, 64, 1 << 40)] {
+    let own = u64::from_le_bytes(std::array::from_fn(|index| handle.data[24 + index] as u8));
+    for (id, offset, length) in [(own, 0, block), (u64::MAX, 64, 1 << 40)] {
         let tail = u64::from(SHARED.0) | 0x7a75_736d << 32;
         let record = [id, offset, length, tail].map(u64::to_le_bytes);
         bytes(pointer, size)[..32].copy_from_slice(record.as_flattened());
