@@ -77,15 +77,17 @@ fn limited(target: &(Context, Device)) {
     IpcHandle::new(&memory, 0..4096).unwrap();
 }
 
+/// `size` bytes that count from `first` on.
+fn counted(size: usize, first: usize) -> Vec<u8> {
+    (first..first + size).map(|value| value as u8).collect()
+}
+
 /// Checks that the bytes are 0, 1, 2, ..., and adds 1 to each of them.
 fn increment(handle: &IpcHandle, target: &(Context, Device)) {
     let mapping = handle.open(&target.0, &target.1).unwrap();
-    let mut copy = read(target, mapping.as_ptr(), mapping.size());
-    contents::check(&copy, |index| index as u8);
-    for byte in &mut copy {
-        *byte = byte.wrapping_add(1);
-    }
-    write(target, mapping.as_ptr(), &copy);
+    let bytes = read(target, mapping.as_ptr(), mapping.size());
+    contents::check(&bytes, &counted(mapping.size(), 0));
+    write(target, mapping.as_ptr(), &counted(mapping.size(), 1));
 }
 
 fn another_process_increments(task: &str) {
@@ -97,17 +99,12 @@ fn another_process_increments(task: &str) {
             (9 << 20, 12_345..9_000_000),
         ] {
             let memory = allocate(&target, kind, size);
-            let mut all = vec![200; size];
-            for (index, byte) in all[range.clone()].iter_mut().enumerate() {
-                *byte = index as u8;
-            }
-            write(&target, memory.as_ptr(), &all);
+            let mut expected = vec![200; size];
+            expected[range.clone()].copy_from_slice(&counted(range.len(), 0));
+            write(&target, memory.as_ptr(), &expected);
             in_another_process(task, &IpcHandle::new(&memory, range.clone()).unwrap());
-            let all = read(&target, memory.as_ptr(), size);
-            contents::check(&all, |index| match index.checked_sub(range.start) {
-                Some(within) if within < range.len() => (within as u8).wrapping_add(1),
-                _ => 200,
-            });
+            expected[range.clone()].copy_from_slice(&counted(range.len(), 1));
+            contents::check(&read(&target, memory.as_ptr(), size), &expected);
         }
     }
 }
