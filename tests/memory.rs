@@ -146,14 +146,15 @@ fn host_and_shared_memory_are_slices() {
 #[test]
 fn exported_memory_gives_no_slices() {
     let (context, device) = setup();
-    let mut memory = SharedMemory::new(&context, &device, 256).unwrap();
-    let neighbour = SharedMemory::new(&context, &device, 256).unwrap();
+    // Not shared memory, which cannot be exported where it migrates.
+    let mut memory = HostMemory::new(&context, &device, 256).unwrap();
+    let neighbour = HostMemory::new(&context, &device, 256).unwrap();
     assert!(memory.as_mut_slice().is_ok());
     IpcHandle::of_memory(&mut memory, 0..16).unwrap();
     for refused in [memory.as_slice().err(), memory.as_mut_slice().err()] {
         let text = refused.unwrap().to_string();
         assert!(
-            text.contains("256 bytes of shared USM") && text.contains("exported"),
+            text.contains("256 bytes of host USM") && text.contains("exported"),
             "{text}"
         );
     }
@@ -189,8 +190,9 @@ fn the_environment_disables_the_default_pools() {
 #[ignore = "run by the_environment_disables_the_default_pools"]
 fn default_pool() {
     let (context, device) = setup();
-    let memory = Allocation::new(&context, &device, UsmKind::Shared, 64, 0).unwrap();
-    let cached = Allocation::cached(&context, &device, UsmKind::Shared, 64, 0);
+    // Not shared memory, which is not pooled where it migrates.
+    let memory = Allocation::new(&context, &device, UsmKind::Device, 64, 0).unwrap();
+    let cached = Allocation::cached(&context, &device, UsmKind::Device, 64, 0);
     assert_eq!(pools_enabled(), memory.is_pooled());
     assert_eq!(cached.is_some(), memory.is_pooled());
     println!("pooled: {}", memory.is_pooled());

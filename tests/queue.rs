@@ -330,6 +330,23 @@ fn a_spin_wait_that_times_out_returns_an_event() {
 }
 
 #[test]
+fn an_operation_follows_one_whose_spin_wait_has_timed_out() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, 32 << 20).unwrap();
+    let first = memory.as_ptr().cast_mut().cast();
+    for value in 1..10 {
+        let fill = |completion| {
+            // SAFETY: the memory outlives the fills, which are waited for.
+            unsafe { queue.fill_raw(first, value, memory.size(), completion) }.unwrap()
+        };
+        fill(Completion::SpinWait);
+        let event = fill(Completion::Event).unwrap();
+        assert!(event.wait(Some(Duration::from_secs(30))).unwrap());
+        assert_eq!(memory.as_slice().unwrap()[memory.size() - 1], value);
+    }
+}
+
+#[test]
 fn spin_waits_of_many_threads_are_independent() {
     let (context, device, queue) = setup();
     std::thread::scope(|scope| {

@@ -147,6 +147,7 @@ impl List {
                 zeCommandListAppendBarrier(self.handle, event.handle(), 0, ptr::null_mut())
             )
         }?;
+        event.set_submitted(Ok(()));
         state.unsignalled = None;
         state.last = Some(event);
         Ok(())

@@ -21,9 +21,7 @@ DIES = "dpctl passes host sizes of 2**44 and more to the driver, which then abor
 ONE_CONTEXT = "SYCL contexts with all devices of the driver share one Level Zero context, so the pointer belongs to both"
 IPC_SHARED = "the driver opens shared memory as device memory"
 DPCTL = "dpctl behaves differently with this driver, and the dpctl part of the test fails"
-HOST_EVENT = (
-    "an operation that waits for a host event, and later SYCL work, sometimes never complete"
-)
+MIGRATES = "zeusm does not export shared memory that migrates"
 FORK = "the driver does not support forked children, and zeusm reports that as an error"
 ALONE = "each block of shared memory is a separate allocation"
 CPU_RUNTIME = "the test is specific to the CPU runtime"
@@ -75,16 +73,20 @@ FAILS = {
 FAILS_ON = {
     "test_another_context_does_not_know_it": (ONE_GPU, ONE_CONTEXT),
     "test_a_context_that_the_pointer_is_not_of": (ONE_GPU, ONE_CONTEXT),
-    "test_socket[shared]": (MOVING, IPC_SHARED),
-    "test_file[shared]": (MOVING, IPC_SHARED),
-    "test_where_tracing_is_forbidden[shared]": (MOVING, IPC_SHARED),
-    "test_twice_is_one_mapping[shared]": (MOVING, IPC_SHARED),
-    "test_no_size_is_needed_and_a_smaller_one_is_taken[shared]": (MOVING, IPC_SHARED),
-    "test_the_handle_says_what_it_is_of[shared]": (MOVING, IPC_SHARED),
-    "test_freed_memory[shared]": (MOVING, IPC_SHARED),
-    "test_closing_under_a_slice_is_refused[shared]": (
+    "test_socket[shared]": (MOVING, MIGRATES),
+    "test_file[shared]": (MOVING, MIGRATES),
+    "test_where_tracing_is_forbidden[shared]": (MOVING, MIGRATES),
+    "test_twice_is_one_mapping[shared]": (MOVING, MIGRATES),
+    "test_no_size_is_needed_and_a_smaller_one_is_taken[shared]": (MOVING, MIGRATES),
+    "test_the_handle_says_what_it_is_of[shared]": (MOVING, MIGRATES),
+    "test_freed_memory[shared]": (MOVING, MIGRATES),
+    "test_closing_under_a_slice_is_refused[shared]": (MOVING, MIGRATES),
+    "test_with_closes[shared]": (MOVING, MIGRATES),
+    "test_another_machine[shared]": (MOVING, MIGRATES),
+    "test_another_device[shared]": (MOVING, MIGRATES),
+    "test_any_way_out_comes_after_what_was_pending[shared-another process's handle]": (
         MOVING,
-        "an export does not migrate the host's writes to shared memory to the device",
+        MIGRATES,
     ),
 }
 
@@ -94,8 +96,6 @@ SOMETIMES = {
     "test_more_than_there_is_to_copy": DPCTL,
     "test_copies_between_contexts": SIMULATED,
     "test_bad_tensors_stay_their_producers[device-strides-touches0]": "a device pointer near 2**64 produces another message",
-    "test_snippet[async.md:": HOST_EVENT,
-    "test_after_an_event_behind_a_host_task": HOST_EVENT,
     "test_buffers_are_released_by_threads_too": "a wait can return while another thread still holds the operands",
     "test_import_after_dpctl_has_looked_warns": "a GPU is present, so the warning names its driver first",
 }

@@ -121,6 +121,7 @@ def test_queue(usm_type, memory_class):
 
 def test_socket(memory_class):
     memory = filled(memory_class)
+    handle = memory.ipc_handle()
     ours, theirs = socket.socketpair()
     code = (
         "import socket, sys, zeusm.memory as zm\n"
@@ -134,7 +135,7 @@ def test_socket(memory_class):
         with subprocess.Popen(
             [sys.executable, "-c", code, str(number)], pass_fds=[number]
         ) as other:
-            ours.sendall(memory.ipc_handle().to_bytes())
+            ours.sendall(handle.to_bytes())
             assert ours.recv(10) == b"done"
         assert other.returncode == 0
     assert memory.tobytes() == bytes([5]) * len(PATTERN)
