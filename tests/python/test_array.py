@@ -281,6 +281,29 @@ class TestCopies:
             repeated.copy_from_host(np.zeros((2, 2), "int32"))
         np.testing.assert_array_equal(array.copy_to_host(), numbers((2, 3)))
 
+    @pytest.mark.parametrize(
+        ("to", "source"),
+        [
+            (np.s_[::2], np.s_[:25]),
+            (np.s_[:25], np.s_[::2]),
+            (np.s_[25:], np.s_[::2]),
+            (np.s_[::-1], np.s_[:]),
+            (np.s_[1:], np.s_[:-1]),
+        ],
+    )
+    def test_an_array_is_copied_over_a_part_of_itself(self, host_class, to, source):
+        for copy in "from", "to":
+            array = host_class(200).view("i4")
+            array.copy_from_host(numbers(50))
+            inside = np.asarray(array)
+            if copy == "from":
+                array[to].copy_from_host(inside[source])
+            else:
+                array[source].copy_to_host(inside[to])
+            wanted = numbers(50)
+            wanted[to] = numbers(50)[source]
+            np.testing.assert_array_equal(inside, wanted)
+
     def test_overlapping_windows_are_read(self, usm_type):
         memory = zeusm.asarray(numbers(10), usm_type=usm_type).base
         windows = memory.view("int32", (4, 3, 3), (1, 2, 1))

@@ -258,9 +258,19 @@ fn check_same(numpy: &Bound<'_, PyAny>, array: &UsmArray, role: &str) -> PyResul
 }
 
 /// NumPy's copy between arrays of the same shape and type; it releases the GIL.
+///
+/// Arrays that may overlap are copied through a temporary array: NumPy overwrites elements before it reads them in
+/// `copyto(a[::2], a[:25])`.
 fn copy_elements(to: &Bound<'_, PyAny>, from: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = to.py();
-    py.import("numpy")?
-        .call_method1("copyto", (to, from, "no"))
-        .map(drop)
+    let numpy = py.import("numpy")?;
+    let may_overlap = numpy
+        .call_method1("may_share_memory", (to, from))?
+        .extract()?;
+    let from = if may_overlap {
+        &from.call_method1("copy", ("K",))?
+    } else {
+        from
+    };
+    numpy.call_method1("copyto", (to, from, "no")).map(drop)
 }
