@@ -146,8 +146,10 @@ test-python: venvs ## The Python tests, in both environments
 
 # --- tests that take too long for CI -------------------------------------------------------------
 
-# The number of cases of each fuzzing test. Fast tests have more cases, with optimisation.
+# The number of cases of each fuzzing test. Fast tests have 10 or 100 times as many, with optimisation; slow ones, of kernels
+# and of random programs, have FUZZ_SLOW.
 FUZZ := 100000
+FUZZ_SLOW := 400
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
 .PHONY: test-long test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads mutants
@@ -158,16 +160,16 @@ test-faults: build venvs ## Fault injection: each Level Zero call fails with eac
 	ZEUSM_TEST_FAULTS=all $(PY) -m pytest tests/python/test_faults.py
 	ZEUSM_TEST_FAULTS=all $(PY_NUMBA_DPEX) -m pytest tests/python/test_faults.py
 
-test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and random programs
+test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and FUZZ_SLOW random programs
 	PROPTEST_CASES=$(FUZZ) cargo test --locked --lib
 	PROPTEST_CASES=$(FUZZ) cargo test --locked -p zeusm-cpu --lib
-	PROPTEST_CASES=500 ZEUSM_OPENCL_LIBRARY=$(CURDIR)/$(VENV)/lib/libintelocl.so \
+	PROPTEST_CASES=$(FUZZ_SLOW) ZEUSM_OPENCL_LIBRARY=$(CURDIR)/$(VENV)/lib/libintelocl.so \
 		cargo test --locked -p zeusm-cpu --test kernels changed_byte
-	$(OPTIMISED) PROPTEST_CASES=10000000 cargo test --locked --lib suai::tests::fuzz
-	$(OPTIMISED) ZEUSM_SIMULATIONS=1000000 cargo test --locked -p zeusm-cpu --lib simulation
+	$(OPTIMISED) PROPTEST_CASES=$(FUZZ)00 cargo test --locked --lib suai::tests::fuzz
+	$(OPTIMISED) ZEUSM_SIMULATIONS=$(FUZZ)0 cargo test --locked -p zeusm-cpu --lib simulation
 	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py tests/python/test_ipc_forged.py
-	ZEUSM_TEST_MODEL=300 $(PY) -m pytest tests/python/test_model.py
-	ZEUSM_TEST_MODEL=300 $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py
+	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY) -m pytest tests/python/test_model.py
+	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py
 
 # The long launch takes half a minute, and runs in a separate process.
 LONG_LAUNCH := kernels::a_child_of_a_fork_during_a_long_launch_has_no_kernels
@@ -213,15 +215,17 @@ test-threads: ## The pool's tests with ThreadSanitizer
 		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
 
 # `cargo install --locked cargo-mutants` first. MUTANTS=queue takes one folder, SHARD=0/10 every tenth mutant. Each mutant is
-# built without debug information, with the tests of these folders only.
-MUTANTS := pool suai dlpack queue ipc usm
+# built incrementally and without debug information, with the tests of these folders (or files) only.
+MUTANTS := pool suai dlpack event queue ipc usm
 MUTANT_TESTS_pool := pool
-MUTANT_TESTS_queue := queue asynchronous peer_copy faults
+MUTANT_TESTS_event := queue asynchronous capabilities faults
+MUTANT_TESTS_queue := queue asynchronous peer_copy capabilities faults
 MUTANT_TESTS_ipc := ipc
 MUTANT_TESTS_usm := memory capabilities pool
 mutants: build ## Mutation tests of src/; takes hours
-	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true --timeout 120 \
-		--build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) $(MUTANTS:%=-f 'src/%/*.rs') \
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true \
+		--timeout 120 --build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) \
+		$(foreach folder,$(MUTANTS),-f 'src/$(folder)/*.rs' -f 'src/$(folder).rs') \
 		-o $(TARGET) -- --locked --lib \
 		$(patsubst %,--test %,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
 		-- --skip a_million --skip mixes_fragment --skip all_memory_is_returned

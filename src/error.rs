@@ -1,6 +1,7 @@
 //! The errors of this crate: each has the operation, its arguments and the result.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 
@@ -216,6 +217,12 @@ pub enum Error {
         /// The error of Level Zero.
         cause: Box<Error>,
     },
+    /// The operation was accepted, and could not be submitted once the host tasks that it waited for were complete.
+    #[error("an operation that waited for the host was not submitted: {cause}")]
+    NotSubmitted {
+        /// The error of the submission, which all users of the operation's event get.
+        cause: Arc<Error>,
+    },
     /// The host must not access the memory, although its kind is host-accessible.
     #[error("the host cannot access {size} bytes of {kind} USM on {device}: {reason}")]
     HostAccess {
@@ -260,6 +267,7 @@ impl Error {
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),
+            Self::NotSubmitted { cause } => cause.result(),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Events: the completion of operations, for the host and for other operations.
 
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,9 @@ impl Timing {
 struct Inner {
     handle: sys::ze_event_handle_t,
     pool: Arc<EventPool>,
+    /// Set once the device has the operation that signals the event, the host has signalled it, or the submission has
+    /// failed.
+    submitted: OnceLock<Result<(), Arc<Error>>>,
 }
 
 // SAFETY: events may be queried, waited for and signalled from any thread; the pool destroys the handle after `Inner`.
@@ -65,11 +68,12 @@ impl Event {
     /// Whether the operation is complete.
     ///
     /// # Errors
-    /// [`Error::Call`] when the device is lost.
+    /// [`Error::Call`] when the device is lost; [`Error::NotSubmitted`].
     pub fn is_complete(&self) -> Result<bool> {
         if self.is_inherited() {
             return Ok(true);
         }
+        self.check_submission()?;
         self.is_ready(
             // SAFETY: the event is alive.
             unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
@@ -80,7 +84,7 @@ impl Event {
     /// complete.
     ///
     /// # Errors
-    /// [`Error::Call`] when the device is lost.
+    /// As [`is_complete`](Self::is_complete).
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         if self.is_inherited() {
             return Ok(true);
@@ -97,10 +101,54 @@ impl Event {
                 )
             },
         )?;
+        // An event is also signalled when the submission of its operation fails.
+        self.check_submission()?;
         if !done && nanoseconds >= LONG_WAIT {
             self.0.pool.device.check_alive()?;
         }
         Ok(done)
+    }
+
+    /// Whether the operation accesses its operands no more: it is complete, or its submission failed. Always `false` on a
+    /// lost device.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(
+            self.is_complete(),
+            Ok(true) | Err(Error::NotSubmitted { .. })
+        )
+    }
+
+    /// Whether it completes without the host: the device has the operation that signals it, or it is over.
+    #[must_use]
+    pub fn is_submitted(&self) -> bool {
+        self.is_inherited() || self.0.submitted.get().is_some()
+    }
+
+    /// Waits, with the operating system, until the event [is submitted](Self::is_submitted).
+    pub(crate) fn wait_submitted(&self) {
+        if !self.is_inherited() {
+            let _ = self.0.submitted.wait();
+        }
+    }
+
+    /// Records the submission of the operation that signals the event. If it failed, the host signals the event, as other
+    /// operations may wait for it.
+    pub(crate) fn set_submitted(&self, submission: Result<()>) {
+        let failed = submission.is_err();
+        let _ = self.0.submitted.set(submission.map_err(Arc::new));
+        if failed {
+            self.signal_with_retries();
+        }
+    }
+
+    fn check_submission(&self) -> Result<()> {
+        match self.0.submitted.get() {
+            Some(Err(cause)) => Err(Error::NotSubmitted {
+                cause: Arc::clone(cause),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until the operation is complete, without a timeout.
@@ -173,10 +221,14 @@ impl Event {
         Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
-    /// Waits until the operation is complete, and retries when the wait fails. `false` when it keeps failing, as on a lost
-    /// device, on which no work runs any more.
+    /// Waits until the operation [is over](Self::is_over), and retries when the wait fails. `false` when it keeps failing, as
+    /// on a lost device, on which no work runs any more.
     pub fn drain(&self) -> bool {
-        retry(|| self.finish())
+        retry(|| {
+            self.finish()
+                .or_else(|error| if self.is_over() { Ok(()) } else { Err(error) })
+        })
+        .is_ok()
     }
 
     /// Signals it from the host.
@@ -185,12 +237,16 @@ impl Event {
             return Ok(());
         }
         // SAFETY: the event is alive.
-        unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }
+        unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }?;
+        let _ = self.0.submitted.set(Ok(()));
+        Ok(())
     }
 
     /// Signals it from the host, and retries when that fails, as the operations that wait for it would hang.
-    pub(crate) fn signal_with_retries(&self) -> bool {
-        retry(|| self.signal())
+    pub(crate) fn signal_with_retries(&self) {
+        if let Err(cause) = retry(|| self.signal()) {
+            let _ = self.0.submitted.set(Err(Arc::new(cause)));
+        }
     }
 
     /// The context it belongs to. Operations of other contexts cannot wait for it.
@@ -222,19 +278,17 @@ impl Event {
     }
 }
 
-/// Retries a failing call until the timeout; returns whether it succeeded.
-fn retry(call: impl Fn() -> Result<()>) -> bool {
+/// Retries a failing call until the timeout; returns the last error if it does not succeed.
+fn retry(call: impl Fn() -> Result<()>) -> Result<()> {
     let begun = Instant::now();
     if call().is_ok() {
-        return true;
+        return Ok(());
     }
     loop {
         thread::sleep(RETRY_DELAY);
-        if call().is_ok() {
-            return true;
-        }
-        if begun.elapsed() > RETRY_TIMEOUT {
-            return false;
+        let answer = call();
+        if answer.is_ok() || begun.elapsed() > RETRY_TIMEOUT {
+            return answer;
         }
     }
 }
@@ -292,6 +346,7 @@ impl EventPool {
         let event = Event(Arc::new(Owned::new(Inner {
             handle,
             pool: Arc::clone(self),
+            submitted: OnceLock::new(),
         })));
         // SAFETY: the event has no other owner.
         unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
@@ -360,20 +415,75 @@ impl Drop for EventPool {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::Runtime;
     use crate::process::in_child;
 
-    #[test]
-    fn a_parents_event_is_complete_in_its_child() {
+    fn event_pool() -> Arc<EventPool> {
         let device = Runtime::get().unwrap().default_device().unwrap();
         let context = Context::new(device.driver()).unwrap();
-        let event = EventPool::new(&context, &device).take().unwrap();
+        EventPool::new(&context, &device)
+    }
+
+    #[test]
+    fn a_parents_event_is_complete_in_its_child() {
+        let event = event_pool().take().unwrap();
         assert!(!event.is_complete().unwrap());
         in_child(|| {
             assert!(event.is_complete().unwrap());
             assert!(event.wait(None).unwrap());
         });
         assert!(!event.is_complete().unwrap());
+    }
+
+    #[test]
+    fn dropped_events_are_reused() {
+        let events = event_pool();
+        let count = EVENTS_PER_POOL as usize;
+        let mut taken: Vec<_> = (0..count).map(|_| events.take().unwrap()).collect();
+        let handles: BTreeSet<_> = taken.iter().map(Event::handle).collect();
+        assert_eq!(handles.len(), count);
+        for _ in 0..100 {
+            taken[0].signal().unwrap();
+            drop(taken.swap_remove(0));
+            let next = events.take().unwrap();
+            assert!(handles.contains(&next.handle()));
+            assert!(!next.is_complete().unwrap(), "it was reset");
+            taken.push(next);
+        }
+        let one_more = events.take().unwrap();
+        assert!(!handles.contains(&one_more.handle()));
+        assert_eq!(events.state.lock().pools.len(), 2);
+    }
+
+    #[test]
+    fn a_failing_call_is_retried_until_the_timeout() {
+        // The number of calls when that one succeeds, each of which takes so long.
+        let calls_until = |success: u32, duration| {
+            let calls = Cell::new(0);
+            let succeeded = retry(|| {
+                calls.set(calls.get() + 1);
+                thread::sleep(duration);
+                let fails = calls.get() < success;
+                if fails {
+                    Err(Error::NullPointer)
+                } else {
+                    Ok(())
+                }
+            });
+            (succeeded.is_ok(), calls.get())
+        };
+        for success in [1, 2] {
+            assert_eq!(calls_until(success, Duration::ZERO), (true, success));
+        }
+        let begun = Instant::now();
+        let (succeeded, calls) = calls_until(u32::MAX, Duration::ZERO);
+        assert!(!succeeded && calls > 1);
+        assert!(begun.elapsed() >= RETRY_TIMEOUT);
+        // There are two attempts even if the first one takes longer than the timeout.
+        assert_eq!(calls_until(u32::MAX, 2 * RETRY_TIMEOUT), (false, 2));
     }
 }

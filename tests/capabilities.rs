@@ -1,97 +1,26 @@
-//! Allocations on a device with limited capabilities, which a library in C simulates.
+//! Devices with few capabilities, which a library in C simulates.
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/child.rs"]
 mod child;
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use zeusm::pool::Provider;
 use zeusm::usm::{Allocation, LevelZeroProvider};
-use zeusm::{Context, Error, Runtime, UsmKind};
+use zeusm::{Context, Device, DeviceMemory, Error, Queue, Runtime, UsmKind, sys};
 
-/// A library with one device. Its largest allocation is 4 KiB, unless the call relaxes the limit, and host and device must
-/// not access shared memory concurrently.
-const LIBRARY: &str = r#"
-#include <stdlib.h>
-#include <level_zero/ze_api.h>
-
-static char driver, device, context;
-
-ze_result_t zeInit(ze_init_flags_t flags) { return ZE_RESULT_SUCCESS; }
-
-static ze_result_t one(uint32_t *count, void **handles, void *handle)
-{
-    if (handles && *count > 0)
-        handles[0] = handle;
-    *count = 1;
-    return ZE_RESULT_SUCCESS;
-}
-
-ze_result_t zeDriverGet(uint32_t *count, ze_driver_handle_t *handles)
-{
-    return one(count, (void **)handles, &driver);
-}
-
-ze_result_t zeDeviceGet(ze_driver_handle_t driver, uint32_t *count, ze_device_handle_t *handles)
-{
-    return one(count, (void **)handles, &device);
-}
-
-ze_result_t zeDeviceGetProperties(ze_device_handle_t device, ze_device_properties_t *properties)
-{
-    properties->type = ZE_DEVICE_TYPE_GPU;
-    properties->maxMemAllocSize = 4096;
-    return ZE_RESULT_SUCCESS;
-}
-
-ze_result_t zeDeviceGetMemoryAccessProperties(ze_device_handle_t device, ze_device_memory_access_properties_t *properties)
-{
-    properties->sharedSingleDeviceAllocCapabilities = ZE_MEMORY_ACCESS_CAP_FLAG_RW;
-    return ZE_RESULT_SUCCESS;
-}
-
-ze_result_t zeContextCreate(ze_driver_handle_t driver, const ze_context_desc_t *descriptor, ze_context_handle_t *handle)
-{
-    *handle = (void *)&context;
-    return ZE_RESULT_SUCCESS;
-}
-
-ze_result_t zeContextDestroy(ze_context_handle_t context) { return ZE_RESULT_SUCCESS; }
-
-ze_result_t zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_alloc_desc_t *descriptor, size_t size,
-                             size_t alignment, ze_device_handle_t device, void **pointer)
-{
-    const ze_relaxed_allocation_limits_exp_desc_t *relaxed = descriptor->pNext;
-    int is_relaxed = relaxed && relaxed->stype == ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC &&
-                     relaxed->flags & ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE;
-    if (descriptor->stype != ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC || (size <= 4096) != !relaxed)
-        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-    if (size > 4096 && !is_relaxed)
-        return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
-    *pointer = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-    return *pointer ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
-}
-
-ze_result_t zeMemFree(ze_context_handle_t context, void *pointer)
-{
-    free(pointer);
-    return ZE_RESULT_SUCCESS;
-}
-"#;
+const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/limited.c");
 
 #[test]
-fn allocations_follow_the_devices_capabilities() {
+fn calls_follow_the_devices_capabilities() {
     let root = tempfile::tempdir().unwrap();
-    let (code, library) = (
-        root.path().join("limited.c"),
-        root.path().join("liblimited.so"),
-    );
-    fs::write(&code, LIBRARY).unwrap();
+    let library = root.path().join("liblimited.so");
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
-        .args([&library, &code])
+        .arg(&library)
+        .arg(LIBRARY)
         .status();
     assert!(compiled.unwrap().success());
     let mut command = child::command("limited_device");
@@ -100,18 +29,33 @@ fn allocations_follow_the_devices_capabilities() {
 }
 
 #[test]
-#[ignore = "run by allocations_follow_the_devices_capabilities"]
+#[ignore = "run by calls_follow_the_devices_capabilities"]
 fn limited_device() {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
+    let [first, second] = device.driver().devices().unwrap() else {
+        panic!("it has two devices");
+    };
+    assert_eq!(&device, first);
     assert_eq!(device.largest_allocation(), 4096);
     assert!(!device.has_concurrent_shared_access());
+    allocations(&context, &device);
+    attributes(&context, second);
+    events(&context, &device);
+    peers(&context, first, second);
+    hints(&context, &device);
+    loss(&context, &device);
+}
+
+fn allocations(context: &Context, device: &Device) {
     for (size, alignment) in [(100, 0), (4096, 64), (4097, 0), (1 << 20, 0)] {
-        let memory = Allocation::direct(&context, &device, UsmKind::Device, size, alignment);
-        assert_eq!(memory.unwrap().size(), size);
+        for kind in [UsmKind::Device, UsmKind::Host] {
+            let memory = Allocation::direct(context, device, kind, size, alignment);
+            assert_eq!(memory.unwrap().size(), size);
+        }
     }
     // The library has no function for shared memory.
-    let error = Allocation::direct(&context, &device, UsmKind::Shared, 64, 0).unwrap_err();
+    let error = Allocation::direct(context, device, UsmKind::Shared, 64, 0).unwrap_err();
     assert!(
         matches!(error, Error::Allocation { limit: 4096, .. }),
         "{error}"
@@ -121,7 +65,85 @@ fn limited_device() {
         (UsmKind::Device, true),
         (UsmKind::Shared, false),
     ] {
-        let provider = LevelZeroProvider::new(&context, &device, kind);
+        let provider = LevelZeroProvider::new(context, device, kind);
         assert_eq!(provider.shares_allocations(), shared, "{kind}");
+    }
+}
+
+fn attributes(context: &Context, device: &Device) {
+    let address = 0x1000_0000;
+    let found = context.pointer_attributes(address).unwrap();
+    assert_eq!((found.kind, found.id), (UsmKind::Device, 7));
+    assert_eq!((found.base, found.size), (address - 10, 4096));
+    assert_eq!(found.device.as_ref(), Some(device));
+}
+
+fn events(context: &Context, device: &Device) {
+    let queue = Queue::new(context, device).unwrap();
+    let events: Vec<_> = (0..64).map(|_| queue.host_task(|| ()).unwrap()).collect();
+    let handles: BTreeSet<_> = events.iter().map(|event| event.handle().addr()).collect();
+    assert_eq!(handles.len(), events.len());
+}
+
+/// A device can access its own memory, although it has no peer access.
+fn peers(context: &Context, device: &Device, peer: &Device) {
+    let queues = [device, peer].map(|device| Queue::new(context, device).unwrap());
+    let memory = || DeviceMemory::new(context, device, 64).unwrap();
+    queues[0].fill(&mut memory(), 1).unwrap();
+    let error = queues[1].fill(&mut memory(), 1).unwrap_err();
+    assert!(
+        matches!(error, Error::NoPeerAccess { size: 64, .. }),
+        "{error}"
+    );
+    let (to, from) = (memory(), memory());
+    let (into, out) = (to.as_ptr().cast_mut().cast(), from.as_ptr().cast());
+    let own = Queue::new(context, device).unwrap();
+    // The library has no copies between contexts, either.
+    let elsewhere = Queue::new(&Context::new(device.driver()).unwrap(), device).unwrap();
+    for (queue, is_direct) in [(&own, true), (&queues[1], false), (&elsewhere, false)] {
+        // SAFETY: both are alive, and have 64 bytes; the library completes operations at once.
+        let event = unsafe { queues[0].peer_copy_async_raw(into, queue, out, 64) };
+        assert_eq!(event.unwrap().is_some(), is_direct);
+    }
+}
+
+fn hints(context: &Context, device: &Device) {
+    let queue = Queue::new(context, device).unwrap();
+    let memory = DeviceMemory::new(context, device, 64).unwrap();
+    let (pointer, advice) = (
+        memory.as_ptr().cast(),
+        sys::ZE_MEMORY_ADVICE_SET_READ_MOSTLY,
+    );
+    for size in [0, 64] {
+        // SAFETY: the memory outlives the hints.
+        let answers = unsafe {
+            [
+                queue.prefetch_raw(pointer, size),
+                queue.advise_raw(pointer, size, advice),
+            ]
+        };
+        let unsupported = (size > 0).then_some(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+        for answer in answers {
+            assert_eq!(answer.err().and_then(|error| error.result()), unsupported);
+        }
+    }
+}
+
+/// A lost device is reported, whatever the driver's result; no more operations are submitted to it.
+fn loss(context: &Context, device: &Device) {
+    let queue = Queue::new(context, device).unwrap();
+    let mut memory = DeviceMemory::new(context, device, 64).unwrap();
+    queue.fill(&mut memory, 1).unwrap();
+    // SAFETY: this is the type of the function, which has no preconditions.
+    unsafe {
+        let path = std::env::var_os("ZEUSM_RUNTIME").unwrap();
+        let library = sys::load_from(path).unwrap();
+        let lose: unsafe extern "C" fn() = library.symbol(c"limited_lose_device").unwrap();
+        lose();
+    }
+    for _ in 0..2 {
+        let error = queue.fill(&mut memory, 1).unwrap_err();
+        assert_eq!(error.result(), Some(sys::ZE_RESULT_ERROR_DEVICE_LOST));
+        assert!(error.to_string().contains("zeDeviceGetStatus"), "{error}");
     }
 }

@@ -305,7 +305,28 @@ fn a_spin_wait_sees_the_completion_or_returns_an_event() {
     release.send(()).unwrap();
     queue.finish(&event, "fill", 64).unwrap();
     assert!(small.as_slice().unwrap().iter().all(|&byte| byte == 77));
+    // The thread that has submitted the fill may not have returned from that yet.
+    queue.wait().unwrap();
     assert!(queue.is_idle());
+}
+
+#[test]
+fn a_spin_wait_that_times_out_returns_an_event() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
+    let first = memory.as_ptr().cast_mut();
+    let last = first.wrapping_add(LARGE - 1);
+    for value in 1..5 {
+        // SAFETY: the memory outlives the fill, which is complete when there is no event.
+        let event =
+            unsafe { queue.fill_raw(first.cast(), value, LARGE, Completion::SpinWait) }.unwrap();
+        if let Some(event) = event {
+            queue.finish(&event, "fill", LARGE).unwrap();
+        }
+        // SAFETY: the fill is complete, and the address is within the memory.
+        assert_eq!(unsafe { last.read_volatile() }, value);
+        assert!(queue.is_idle());
+    }
 }
 
 #[test]
@@ -375,8 +396,9 @@ fn null_pointers_are_refused_without_a_call_of_the_driver() {
         refused(queue.copy_raw(here, null, 64, Completion::Event));
         refused(queue.copy_raw(null, here, 64, Completion::Event));
         refused(queue.fill_raw(null, 1, 64, Completion::Event));
-        assert!(queue.prefetch_raw(null, 64).is_err());
+        refused(queue.prefetch_raw(null, 64).map(Some));
         // With no bytes, null pointers are allowed.
+        queue.prefetch_raw(null, 0).unwrap();
         assert!(
             queue
                 .copy_raw(null, null, 0, Completion::Event)

@@ -32,9 +32,15 @@ run() { # run <machine> <name> <pattern of the summary line> <command>...
 	failed="$failed $machine:$(basename "$name")($code)"
 }
 
+pytest() { # pytest <machine> <name> <pattern of the summary line> <argument>...
+	machine=$1 name=$2 sum=$3
+	shift 3
+	run "$machine" "$name" "$sum" PYTHONPATH="$here/tests/intel" $python -m pytest -c "$here/pyproject.toml" \
+		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 120 "$@"
+}
+
 python_tests() { # python_tests <machine> <file>
-	run "$1" "$2" ' in [0-9.]*s' PYTHONPATH="$here/tests/intel" $python -m pytest -c "$here/pyproject.toml" \
-		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 120 "$here/$2"
+	pytest "$1" "$2" ' in [0-9.]*s' "$here/$2"
 }
 
 # The listed tests are skipped in the main run. Each one then runs alone and must fail.
@@ -56,7 +62,7 @@ rust_tests() { # rust_tests <machine> <program>
 # The tests with the widest API coverage also run without the loader, and with its validation layer.
 driver=/usr/lib/x86_64-linux-gnu/libze_intel_gpu.so.1
 rust_modes() { # rust_modes <machine> <program>
-	case $2 in */memory-* | */queue-* | */asynchronous-* | */between-*) ;; *) return ;; esac
+	case $2 in */memory-* | */queue-* | */asynchronous-* | */peer_copy-*) ;; *) return ;; esac
 	name=$(basename "$2")
 	run "$1" "direct-$name" '^test result' ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=$driver "$2"
 	run "$1" "validated-$name" '^test result' ZEUSM_TEST_MODE=validated ZEUSM_RUNTIME=system \
@@ -70,19 +76,26 @@ sums() { # sums <machine>: adds up the summary lines of pytest and cargo
 			count["failed"] + count["error"] + count["errors"], count["xfailed"], count["skipped"] + count["ignored"] }'
 }
 
-programs=$(cargo test --locked --no-run --test asynchronous --test between --test ipc --test memory --test pool \
+programs=$(cargo test --locked --no-run --test asynchronous --test ipc --test memory --test peer_copy --test pool \
 	--test queue --test runtime --message-format short 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
 [ -n "$programs" ] || { echo "the Rust tests do not build" >&2; exit 1; }
+programs=$(for program in $programs; do case $program in /*) echo "$program" ;; *) echo "$here/$program" ;; esac; done)
+
+# A listed name without a test would hide that a test was renamed.
+existing=$(for program in $programs; do "$program" --list; done) || exit 1
+for name in $(known_names); do
+	echo "$existing" | grep -qx "$name: test" || { echo "$known: there is no test $name" >&2; exit 1; }
+done
 
 for machine; do
 	rm -rf "${logs:?}/$machine"
 	mkdir -p "$logs/$machine"
+	pytest "$machine" lists ' collected' --collect-only --check-lists "$here/tests/python"
 	python_tests "$machine" tests/intel
 	for file in tests/python/test_*.py; do
 		python_tests "$machine" "$file"
 	done
 	for program in $programs; do
-		case $program in /*) ;; *) program=$here/$program ;; esac
 		rust_tests "$machine" "$program"
 		rust_modes "$machine" "$program"
 	done

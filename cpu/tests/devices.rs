@@ -8,6 +8,8 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/process.rs"]
+mod process;
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
@@ -59,6 +61,38 @@ fn the_devices_can_be_told_apart() {
     assert_eq!(
         devices().map(|device| properties(device).uuid.id),
         [gpu.uuid.id, cpu.uuid.id]
+    );
+}
+
+#[test]
+fn a_discrete_device_has_no_concurrent_shared_memory() {
+    let print = "child_prints_what_decides_about_migration";
+    for (variable, expected) in [("0", "integrated, concurrent"), ("1", "discrete, not")] {
+        let output = process::alone_with(print, &[("ZEUSM_CPU_DISCRETE", variable)]);
+        assert!(output.contains(expected), "{output}");
+    }
+}
+
+#[test]
+#[ignore = "run by a_discrete_device_has_no_concurrent_shared_memory"]
+fn child_prints_what_decides_about_migration() {
+    let mut access = sys::ze_device_memory_access_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeDeviceGetMemoryAccessProperties(device(), &raw mut access));
+    let concurrent = sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0;
+    assert_ne!(access.deviceAllocCapabilities & concurrent, 0);
+    let is_integrated = properties(device()).flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0;
+    let is_concurrent = access.sharedSingleDeviceAllocCapabilities & concurrent != 0;
+    println!(
+        "{}, {}",
+        if is_integrated {
+            "integrated"
+        } else {
+            "discrete"
+        },
+        if is_concurrent { "concurrent" } else { "not" }
     );
 }
 

@@ -141,8 +141,10 @@ fn bytes<'a>(pointer: *mut c_void, size: usize) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(pointer.cast(), size) }
 }
 
-fn pattern(index: usize) -> u8 {
-    (index * 31 + index / 977) as u8
+/// `size` bytes of a pattern, each plus `more`.
+fn pattern(size: usize, more: u8) -> Vec<u8> {
+    let byte = |index| ((index * 31 + index / 977) as u8).wrapping_add(more);
+    (0..size).map(byte).collect()
 }
 
 fn descriptor(handle: &Handle) -> i32 {
@@ -187,10 +189,8 @@ fn another_process() {
             let pointer = client.open(handle).unwrap();
             let (_, base, found) = client.describe(pointer);
             assert_eq!((base, found), (pointer, size));
-            contents::check(bytes(pointer, size), pattern);
-            for byte in bytes(pointer, size) {
-                *byte = byte.wrapping_add(1);
-            }
+            contents::check(bytes(pointer, size), &pattern(size, 0));
+            bytes(pointer, size).copy_from_slice(&pattern(size, 1));
             assert_eq!(client.close(pointer), OK);
         }
         "refuse" => check_refused(client.open(handle)),
@@ -208,11 +208,9 @@ fn another_process_sees_and_changes_memory_of_any_kind_and_size() {
     for kind in [HOST, DEVICE, SHARED] {
         for size in SIZES {
             let pointer = client.allocate(kind, size);
-            for (index, byte) in bytes(pointer, size).iter_mut().enumerate() {
-                *byte = pattern(index);
-            }
+            bytes(pointer, size).copy_from_slice(&pattern(size, 0));
             elsewhere("increment", &client.export(pointer).unwrap(), size);
-            contents::check(bytes(pointer, size), |index| pattern(index).wrapping_add(1));
+            contents::check(bytes(pointer, size), &pattern(size, 1));
             client.free(pointer);
         }
     }
@@ -266,10 +264,10 @@ fn copies_run_from_and_to_opened_memory() {
     };
     let mut host = vec![0u8; size + 1];
     assert_eq!(copy(host.as_mut_ptr().cast(), opened, size), OK);
-    contents::check(&host[..size], |_| 9);
+    contents::check(&host[..size], &vec![9; size]);
     host.fill(4);
     assert_eq!(copy(opened, host.as_ptr().cast(), size), OK);
-    contents::check(bytes(pointer, size), |_| 4);
+    contents::check(bytes(pointer, size), &vec![4; size]);
     // The extent is the allocation's, not the mapping's.
     assert_ne!(copy(opened, host.as_ptr().cast(), size + 1), OK);
     assert_eq!(ze!(zeCommandListDestroy(list)), OK);
@@ -292,11 +290,11 @@ fn an_export_keeps_what_other_threads_write_to_the_block() {
                     if round % 3 == 0 {
                         // Not exported: another thread moves its block, if any does.
                         std::thread::yield_now();
-                        contents::check(bytes(pointer, size), |_| value);
+                        contents::check(bytes(pointer, size), &vec![value; size]);
                     } else {
                         let opened = client.open(client.export(pointer).unwrap()).unwrap();
-                        contents::check(bytes(pointer, size), |_| value);
-                        contents::check(bytes(opened, size), |_| value);
+                        contents::check(bytes(pointer, size), &vec![value; size]);
+                        contents::check(bytes(opened, size), &vec![value; size]);
                         assert_eq!(client.close(opened), OK);
                     }
                     client.free(pointer);
@@ -360,8 +358,9 @@ fn a_descriptor_alone_is_enough() {
         let opened = client.open(made).unwrap();
         assert_eq!(unsafe { libc::close(moved) }, 0);
         assert_eq!(client.describe(opened), (DEVICE, opened, size));
-        contents::check(bytes(pointer, size), |_| size as u8 | 1);
-        contents::check(bytes(opened, size), |_| size as u8 | 1);
+        let expected = vec![size as u8 | 1; size];
+        contents::check(bytes(pointer, size), &expected);
+        contents::check(bytes(opened, size), &expected);
         assert_eq!(client.close(opened), OK);
     }
     let null = std::fs::File::open("/dev/null").unwrap();

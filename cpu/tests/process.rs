@@ -38,6 +38,44 @@ fn child_ends_early() {
 }
 
 #[test]
+fn one_engine_executes_the_lists_one_after_the_other() {
+    process::alone_with("child_has_one_engine", &[("ZEUSM_CPU_ENGINES", "1")]);
+}
+
+#[test]
+#[ignore = "run by one_engine_executes_the_lists_one_after_the_other"]
+fn child_has_one_engine() {
+    let context = Context::new();
+    let pool = context.pool(4, false);
+    let [host, first, second, third] = pool.events[..] else {
+        panic!()
+    };
+    let [before, waiting, after] = [0; 3].map(|flags| context.immediate(flags));
+    let barrier = |list, signal, waits: &[common::Event]| {
+        let (count, waits) = (waits.len() as u32, waits.as_ptr().cast_mut());
+        ok!(zeCommandListAppendBarrier(list, signal, count, waits));
+    };
+    barrier(before, first, &[]);
+    barrier(waiting, second, &[host]);
+    barrier(after, third, &[]);
+    let not_ready = sys::ZE_RESULT_NOT_READY;
+    assert_eq!(ze!(zeEventHostSynchronize(third, 10_000_000)), not_ready);
+    // A list's own commands count, and not those of other lists.
+    if let Some(synchronize) = common::extension(c"zeCommandListHostSynchronize") {
+        let synchronize: unsafe extern "C" fn(common::List, u64) -> common::Result = synchronize;
+        assert_eq!(unsafe { synchronize(before, common::SECOND) }, OK);
+        assert_eq!(unsafe { synchronize(after, 10_000_000) }, not_ready);
+    }
+    ok!(zeEventHostSignal(host));
+    for event in [first, second, third] {
+        common::wait(event);
+    }
+    [before, waiting, after]
+        .into_iter()
+        .for_each(common::destroy);
+}
+
+#[test]
 fn a_fork_can_go_on() {
     alone("child_forks");
 }

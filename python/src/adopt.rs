@@ -6,9 +6,8 @@ use pyo3::types::PyDict;
 
 use crate::memory::{Owner, PyMemory};
 use crate::parse::interface;
-use crate::resolve::{ContextDevice, QueueBinding, ResolvedSyclObject, invalid_argument};
+use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
 use zeusm::suai::{self, Interface};
-use zeusm::sycl::ContextRef;
 use zeusm::usm::UsmKind;
 
 /// The field of the interface that names the context.
@@ -24,15 +23,20 @@ pub(crate) fn from_interface(
     let exported = interface::read(owner, dictionary)?;
     let resolved = ResolvedSyclObject::read(&exported.syclobj, SYCLOBJ)?;
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
-    // Level Zero has no attributes for a pointer to zero bytes, so the check is skipped.
+    let found = ContextDevice::of_pointer(&resolved.context, exported.interface.pointer);
     let (context_device, kind) = if nbytes == 0 {
-        let found = resolved.context_device();
-        let found = found.map_err(|error| invalid_argument(SYCLOBJ, py, error))?;
-        (found, UsmKind::Device)
+        // Without elements any pointer is valid. The kind is that of the memory that it is in, if there is any.
+        match found {
+            Ok((context_device, attributes)) => (context_device, attributes.kind),
+            Err(_) => {
+                let found = resolved.context_device();
+                let found = found.map_err(|error| invalid_argument(SYCLOBJ, py, error))?;
+                (found, UsmKind::Device)
+            }
+        }
     } else {
         let (context_device, attributes) =
-            ContextDevice::of_pointer(&resolved.context, exported.interface.pointer)
-                .map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
+            found.map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
         let allocation = suai::Allocation {
             base: attributes.base,
             size: attributes.size,
@@ -49,24 +53,24 @@ pub(crate) fn from_interface(
     Ok((memory, exported.interface))
 }
 
-/// Imports the memory at a pointer in a SYCL context; `owner` keeps it alive.
+/// Imports the memory at a pointer in the context of a SYCL object; `owner` keeps it alive.
 ///
 /// # Errors
 /// `ValueError` when the bytes are not within an allocation of the context.
 pub(crate) fn from_pointer(
-    context: &ContextRef,
+    resolved: ResolvedSyclObject,
     pointer: usize,
     nbytes: usize,
     owner: &Bound<'_, PyAny>,
 ) -> PyResult<PyMemory> {
-    let (context_device, attributes) = ContextDevice::of_pointer(context, pointer)?;
+    let (context_device, attributes) = ContextDevice::of_pointer(&resolved.context, pointer)?;
     let room = attributes.size - (pointer - attributes.base);
     if nbytes > room {
         return Err(PyValueError::new_err(format!(
             "{nbytes} bytes at {pointer:#x} reach beyond their allocation, which has {room} bytes from there"
         )));
     }
-    let binding = QueueBinding::new(owner.py(), context_device, None);
+    let binding = resolved.bind_at(owner.py(), &context_device)?;
     let owner = Owner::Object(owner.clone().unbind());
     Ok(PyMemory::new(
         binding,

@@ -1,9 +1,10 @@
 //! Errors of the crate `zeusm` as the exceptions that dpctl's users catch.
 
 use pyo3::exceptions::{
-    PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyRuntimeError,
-    PyRuntimeWarning, PyValueError,
+    PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyOverflowError,
+    PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError,
 };
+use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
 use crate::pins::Closed;
@@ -71,7 +72,8 @@ pub(crate) fn passes(py: Python<'_>, error: &PyErr) -> bool {
 
 /// Results whose error is replaced with one about the caller's argument.
 pub(crate) trait Explain {
-    /// Replaces an error that does not [propagate unchanged](passes).
+    /// Replaces an error that does not [propagate unchanged](passes). The replaced one is its cause if the caller's own code
+    /// raised it, in `__index__` for instance, rather than the conversion of a wrong type or of a number out of range.
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self;
 }
 
@@ -79,10 +81,19 @@ impl<T> Explain for PyResult<T> {
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self {
         self.map_err(|error| {
             if passes(py, &error) {
-                error
-            } else {
-                explained(error)
+                return error;
             }
+            let is_conversion = error.is_instance_of::<PyTypeError>(py)
+                || error.is_instance_of::<PyOverflowError>(py);
+            let cause = (!is_conversion).then(|| error.clone_ref(py));
+            let explained = explained(error);
+            if let Some(cause) = cause
+                && explained.cause(py).is_none()
+                && !explained.value(py).is(cause.value(py))
+            {
+                explained.set_cause(py, Some(cause));
+            }
+            explained
         })
     }
 }

@@ -3,6 +3,7 @@
 //! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
+//! - `interpreter`: the check that the main interpreter imports the module;
 //! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
 //! - `resolve`: the context, the device and the SYCL queue of an argument;
@@ -23,6 +24,7 @@ mod dpctl;
 mod errors;
 mod event;
 mod in_flight;
+mod interpreter;
 mod ipc;
 mod memory;
 mod parse;
@@ -62,6 +64,7 @@ mod _zeusm {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::interpreter::expect_main()?;
         let py = module.py();
         module.add(
             "USMAllocationError",

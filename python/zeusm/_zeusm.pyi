@@ -22,6 +22,9 @@ from typing_extensions import Buffer, disjoint_base
 
 _B = TypeVar("_B", bound=Buffer)
 
+# A `numbers.Integral`: an array is none, although it has `__index__`.
+_Integer: TypeAlias = int | np.integer[Any]
+
 __all__ = [
     "_C_API",
     "Event",
@@ -47,6 +50,7 @@ __all__ = [
     "USMAllocationError",
     "UsmArray",
     "_Memory",
+    "__pyx_capi__",
     "__version__",
     "_array_from_pickle",
     "_from_pickle",
@@ -63,6 +67,7 @@ __all__ = [
 ]
 
 __version__: str
+__pyx_capi__: dict[str, Any]
 _C_API: object
 
 @type_check_only
@@ -200,9 +205,9 @@ class _Memory:
 class MemoryUSMShared(_Memory):
     def __new__(
         cls,
-        other: SupportsIndex | _HasInterface,
+        other: _Integer | _HasInterface,
         *,
-        alignment: SupportsIndex | None = None,
+        alignment: _Integer | None = None,
         queue: Any = None,
         copy: bool = False,
         pool: MemoryPool | bool | None = None,
@@ -212,9 +217,9 @@ class MemoryUSMShared(_Memory):
 class MemoryUSMHost(_Memory):
     def __new__(
         cls,
-        other: SupportsIndex | _HasInterface,
+        other: _Integer | _HasInterface,
         *,
-        alignment: SupportsIndex | None = None,
+        alignment: _Integer | None = None,
         queue: Any = None,
         copy: bool = False,
         pool: MemoryPool | bool | None = None,
@@ -224,9 +229,9 @@ class MemoryUSMHost(_Memory):
 class MemoryUSMDevice(_Memory):
     def __new__(
         cls,
-        other: SupportsIndex | _HasInterface,
+        other: _Integer | _HasInterface,
         *,
-        alignment: SupportsIndex | None = None,
+        alignment: _Integer | None = None,
         queue: Any = None,
         copy: bool = False,
         pool: MemoryPool | bool | None = None,
@@ -298,15 +303,15 @@ class MemoryPool:
         usm_type: str,
         *,
         queue: Any = None,
-        limit: SupportsIndex | None = None,
-        largest_cache: SupportsIndex | None = None,
-        first_slab: SupportsIndex | None = None,
-        largest_slab: SupportsIndex | None = None,
+        limit: _Integer | None = None,
+        largest_cache: _Integer | None = None,
+        first_slab: _Integer | None = None,
+        largest_slab: _Integer | None = None,
     ) -> MemoryPool: ...
     @property
     def usm_type(self) -> str: ...
     def malloc(
-        self, nbytes: SupportsIndex, *, alignment: SupportsIndex | None = None
+        self, nbytes: SupportsIndex, *, alignment: _Integer | None = None
     ) -> MemoryUSMShared | MemoryUSMDevice | MemoryUSMHost: ...
     def used_bytes(self) -> int: ...
     def free_bytes(self) -> int: ...
@@ -314,10 +319,10 @@ class MemoryPool:
     def statistics(self) -> PoolStatistics: ...
     def reset_peak(self) -> None: ...
     def scope(self) -> PoolScope: ...
-    def trim(self, keep: SupportsIndex | None = None) -> int: ...
+    def trim(self, keep: _Integer | None = None) -> int: ...
     def free_all_blocks(self) -> int: ...
     def get_limit(self) -> int | None: ...
-    def set_limit(self, size: SupportsIndex | None = None) -> None: ...
+    def set_limit(self, size: _Integer | None = None) -> None: ...
     def set_failure_callback(self, callback: Callable[[int], bool] | None) -> None: ...
 
 def get_pool(usm_type: str = "device", queue: Any = None) -> MemoryPool: ...

@@ -20,6 +20,7 @@ from zeusm._zeusm import (
     as_usm_memory,
     get_pool,
 )
+from zeusm._zeusm import __pyx_capi__ as __pyx_capi__  # Cython looks for it here
 from zeusm._zeusm import _from_pickle as _from_pickle  # pickles refer to it by this module
 from zeusm._zeusm import _Memory as _Memory
 

@@ -225,10 +225,17 @@ impl Device {
     /// # Errors
     /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
     pub fn check_shared_memory(&self) -> Result<()> {
-        if self.0.integrated || self.0.concurrent_shared_access {
-            return Ok(());
+        if self.migrates_shared_memory() {
+            return self.check_not_lost();
         }
-        self.check_not_lost()
+        Ok(())
+    }
+
+    /// Whether the driver migrates shared memory between the host and the device, so that the two have different bytes: on a
+    /// device with memory of its own, unless it [has concurrent access](Self::has_concurrent_shared_access).
+    #[must_use]
+    pub fn migrates_shared_memory(&self) -> bool {
+        !self.0.integrated && !self.0.concurrent_shared_access
     }
 
     /// Whether its driver also works in a fork's child. Only zeusm's CPU runtime does, which its devices' names identify.

@@ -108,6 +108,15 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
+    /// The driver migrates shared memory, so that another process would have other bytes than the host.
+    #[error(
+        "shared memory of {device} cannot be shared between processes: the driver migrates it between host and device, and \
+         other processes have the device's bytes only; use device or host memory"
+    )]
+    Migrates {
+        /// The device's name.
+        device: String,
+    },
     /// The driver does not support IPC of memory.
     #[error("the Level Zero driver of {device} does not support memory between processes{}", in_parentheses(.description))]
     Unsupported {

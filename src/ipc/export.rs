@@ -79,7 +79,8 @@ impl IpcHandle {
     /// can be opened as long as the allocation lives.
     ///
     /// # Errors
-    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Unsupported`] when the driver does not support IPC, and
+    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Migrates`] for shared memory of a device
+    /// [that migrates it](crate::Device::migrates_shared_memory), [`Error::Unsupported`] when the driver does not support IPC, and
     /// errors of Level Zero and of the system.
     pub fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
         if range.start > range.end || range.end > allocation.size() {
@@ -92,6 +93,12 @@ impl IpcHandle {
         if range.is_empty() {
             let reason = "no bytes, so nothing to share with another process";
             return Err(Error::NothingToShare { reason });
+        }
+        let device = allocation.device();
+        if allocation.kind() == UsmKind::Shared && device.migrates_shared_memory() {
+            return Err(Error::Migrates {
+                device: device.name().to_owned(),
+            });
         }
         let boot = identity::boot_id()?;
         let export = allocation.export(|| Export::new(allocation))?;

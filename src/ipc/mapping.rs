@@ -197,3 +197,34 @@ impl Drop for DriverMapping {
         driver::close(&self.context, self.pointer);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::Runtime;
+    use crate::usm::Allocation;
+
+    #[test]
+    fn only_allocations_in_use_stay_known() {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let context = Context::new(device.driver()).unwrap();
+        let memory = Allocation::direct(&context, &device, UsmKind::Shared, 4096, 0).unwrap();
+        let handle = IpcHandle::new(&memory, 0..4096).unwrap();
+        let mapping = handle.open(&context, &device).unwrap();
+        let is_known = |key| MAPPED.get_or_default().lock().contains_key(&key);
+        let open = (handle.entry.token, handle.allocation_id);
+        let [unused, opening, next] = [1, 2, 3].map(|id| ([0xa5; 16], id));
+        drop(mappings_of(unused));
+        // A thread that opens a handle holds this lock, which must not be waited for.
+        let mappings = mappings_of(opening);
+        let guard = mappings.lock();
+        drop(mappings_of(next));
+        assert!(!is_known(unused));
+        assert!(is_known(opening) && is_known(open));
+        drop((guard, mapping));
+        drop(mappings_of(unused));
+        assert!(!is_known(open));
+    }
+}

@@ -310,3 +310,29 @@ fn round(size: usize) -> usize {
     let step = (size.checked_next_power_of_two().unwrap_or(1) / 16).clamp(4 << 10, 64 << 20);
     size.checked_next_multiple_of(step).unwrap_or(size)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_to_eighths_of_a_power_of_two_within_bounds() {
+        const KIB: usize = 1 << 10;
+        const MIB: usize = 1 << 20;
+        for (size, rounded) in [
+            (1, 4 * KIB),
+            (4 * KIB, 4 * KIB),
+            (4 * KIB + 1, 8 * KIB),
+            (60 * KIB + 1, 64 * KIB),
+            (64 * KIB + 1, 72 * KIB),
+            (72 * KIB + 1, 80 * KIB),
+            (15 * MIB, 15 * MIB),
+            (15 * MIB + 1, 16 * MIB),
+            (512 * MIB + 1, 576 * MIB),
+            (1024 * MIB + 1, (1024 + 64) * MIB),
+            (usize::MAX, usize::MAX),
+        ] {
+            assert_eq!(round(size), rounded, "{size} bytes");
+        }
+    }
+}

@@ -18,11 +18,12 @@ impl RawQueue {
     /// # Safety
     /// The range must be USM of this context and valid until the event is complete.
     pub unsafe fn prefetch_raw(&self, pointer: *const c_void, size: usize) -> Result<Event> {
-        self.hint("prefetch", pointer, size, |list| {
+        let library = self.library();
+        self.hint("prefetch", pointer, size, move |list| {
             // SAFETY: the caller guarantees the validity of the range; `hint` passes a valid list.
             unsafe {
                 call!(
-                    self.library(),
+                    library,
                     zeCommandListAppendMemoryPrefetch(list, pointer, size)
                 )
             }
@@ -42,18 +43,13 @@ impl RawQueue {
         size: usize,
         advice: sys::ze_memory_advice_t,
     ) -> Result<Event> {
-        self.hint("advice", pointer, size, |list| {
+        let (library, device) = (self.library(), self.device().clone());
+        self.hint("advice", pointer, size, move |list| {
             // SAFETY: the caller guarantees the validity of the range; `hint` passes a valid list, and the device is alive.
             unsafe {
                 call!(
-                    self.library(),
-                    zeCommandListAppendMemAdvise(
-                        list,
-                        self.device().handle(),
-                        pointer,
-                        size,
-                        advice
-                    )
+                    library,
+                    zeCommandListAppendMemAdvise(list, device.handle(), pointer, size, advice)
                 )
             }
         })
@@ -65,18 +61,19 @@ impl RawQueue {
         operation: &'static str,
         pointer: *const c_void,
         size: usize,
-        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()>,
+        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()> + 'static,
     ) -> Result<Event> {
-        let barrier = |list, signal, count, waits| {
+        let library = self.library();
+        let barrier = move |list, signal, count, waits| {
             // SAFETY: `submit` passes valid handles.
             unsafe {
                 call!(
-                    self.library(),
+                    library,
                     zeCommandListAppendBarrier(list, signal, count, waits)
                 )
             }
         };
-        self.submit(&[], |list, signal, count, waits| {
+        self.submit(&[], move |list, signal, count, waits| {
             if size > 0 {
                 not_null(pointer)?;
             }

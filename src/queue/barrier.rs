@@ -35,19 +35,21 @@ impl RawQueue {
             let task = move || foreign.iter().for_each(|event| _ = event.drain());
             local.push(self.host_task(task)?);
         }
-        self.submit(&local, |list, signal, count, waits| {
+        let library = self.library();
+        self.submit(&local, move |list, signal, count, waits| {
             // SAFETY: `submit` passes valid handles.
             unsafe {
                 call!(
-                    self.library(),
+                    library,
                     zeCommandListAppendBarrier(list, signal, count, waits)
                 )
             }
         })
     }
 
-    /// Resets a foreign event now, and signals it after all operations submitted so far. The returned event completes after
-    /// the signal.
+    /// Resets a foreign event, and signals it after all operations submitted so far. The returned event completes after the
+    /// signal. `None`, without a change of the event, while operations of the queue wait for the host: work that waits for
+    /// the event would occupy the engine before them.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
@@ -55,19 +57,19 @@ impl RawQueue {
     /// # Safety
     /// `event` must be an event of this queue's context without a pending signal or wait, and stay valid until the returned
     /// event is complete ([`retain`](Self::retain) can hold its owner).
-    pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Event> {
-        // SAFETY: the caller guarantees the validity of the event.
-        unsafe { call!(self.library(), zeEventHostReset(event)) }?;
-        self.submit(&[], |list, signal, count, waits| {
-            // SAFETY: the caller guarantees the validity of `event`, and `submit` passes valid handles. The second barrier
-            // waits for the first, as for all operations before it in the list.
+    pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Option<Event>> {
+        let library = self.library();
+        self.submit_at_once(move |list, signal, count, waits| {
+            // SAFETY: the caller guarantees the validity of `event`, and `submit_at_once` passes valid handles. The second
+            // barrier waits for the first, as for all operations before it in the list.
             unsafe {
+                call!(library, zeEventHostReset(event))?;
                 call!(
-                    self.library(),
+                    library,
                     zeCommandListAppendBarrier(list, event, count, waits)
                 )?;
                 call!(
-                    self.library(),
+                    library,
                     zeCommandListAppendBarrier(list, signal, 0, std::ptr::null_mut())
                 )
             }

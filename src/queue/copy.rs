@@ -47,25 +47,31 @@ impl RawQueue {
         size: usize,
         completion: Completion,
     ) -> Result<Option<Event>> {
-        self.run("copy", size, completion, |list, signal, count, waits| {
-            not_null(destination)?;
-            not_null(source)?;
-            // SAFETY: the caller guarantees the validity of both ranges, and `run` passes valid handles.
-            unsafe {
-                call!(
-                    self.library(),
-                    zeCommandListAppendMemoryCopy(
-                        list,
-                        destination,
-                        source,
-                        size,
-                        signal,
-                        count,
-                        waits
+        let library = self.library();
+        self.run(
+            "copy",
+            size,
+            completion,
+            move |list, signal, count, waits| {
+                not_null(destination)?;
+                not_null(source)?;
+                // SAFETY: the caller guarantees the validity of both ranges, and `run` passes valid handles.
+                unsafe {
+                    call!(
+                        library,
+                        zeCommandListAppendMemoryCopy(
+                            list,
+                            destination,
+                            source,
+                            size,
+                            signal,
+                            count,
+                            waits
+                        )
                     )
-                )
-            }
-        })
+                }
+            },
+        )
     }
 
     /// Submits a copy of `slices` times `rows` rows of `width` bytes; `None` when it is complete already.
@@ -82,11 +88,12 @@ impl RawQueue {
         [width, rows, slices]: [usize; 3],
         completion: Completion,
     ) -> Result<Option<Event>> {
+        let library = self.library();
         self.run(
             "copy",
             width * rows * slices,
             completion,
-            |list, signal, count, waits| {
+            move |list, signal, count, waits| {
                 let region = sys::ze_copy_region_t {
                     width: narrow(width)?,
                     height: narrow(rows)?,
@@ -101,7 +108,7 @@ impl RawQueue {
                 // outlives the call.
                 unsafe {
                     call!(
-                        self.library(),
+                        library,
                         zeCommandListAppendMemoryCopyRegion(
                             list,
                             destination.first,
@@ -137,26 +144,32 @@ impl RawQueue {
         completion: Completion,
     ) -> Result<Option<Event>> {
         let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
-        self.run("fill", size, completion, |list, signal, count, waits| {
-            not_null(destination)?;
-            // SAFETY: the caller guarantees the validity of the range, `run` passes valid handles, and the pattern is
-            // static.
-            unsafe {
-                call!(
-                    self.library(),
-                    zeCommandListAppendMemoryFill(
-                        list,
-                        destination,
-                        pattern,
-                        1,
-                        size,
-                        signal,
-                        count,
-                        waits
+        let library = self.library();
+        self.run(
+            "fill",
+            size,
+            completion,
+            move |list, signal, count, waits| {
+                not_null(destination)?;
+                // SAFETY: the caller guarantees the validity of the range, `run` passes valid handles, and the pattern is
+                // static.
+                unsafe {
+                    call!(
+                        library,
+                        zeCommandListAppendMemoryFill(
+                            list,
+                            destination,
+                            pattern,
+                            1,
+                            size,
+                            signal,
+                            count,
+                            waits
+                        )
                     )
-                )
-            }
-        })
+                }
+            },
+        )
     }
 }
 

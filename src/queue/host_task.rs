@@ -39,7 +39,7 @@ impl RawQueue {
 
 impl Worker {
     /// Sends the task to the thread; runs it on the calling thread when no thread can be started.
-    fn run(&self, task: Task) {
+    pub(super) fn run(&self, task: Task) {
         let mut tasks = self.0.lock();
         if tasks.is_none() {
             let (sender, incoming) = mpsc::channel();

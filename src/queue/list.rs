@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::mem;
 use std::ptr;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use level_zero_sys as sys;
 
 use super::host_task::Worker;
+use super::submission::Deferred;
 use crate::call::{check, enumerate};
 use crate::context::Context;
 use crate::device::Device;
@@ -17,8 +17,9 @@ use crate::error::Result;
 use crate::event::{Event, EventPool};
 use crate::process::{Condvar, Mutex};
 
-/// The timeout of the wait for another thread that is reclaiming.
-const RECLAIM_TIMEOUT: Duration = Duration::from_millis(100);
+/// The timeout of the wait for another thread that is reclaiming: on a busy machine, threads that compete for Python's GIL
+/// need more than a tenth of a second.
+const RECLAIM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A command list and its operations.
 pub(super) struct List {
@@ -41,6 +42,8 @@ pub(super) struct List {
 pub(super) struct State {
     /// The event of the newest operation, on which the next one waits.
     pub(super) last: Option<Event>,
+    /// The operations that wait for the host before they are submitted, oldest first.
+    pub(super) deferred: VecDeque<Deferred>,
     /// The number of the operation in flight that signals no event.
     pub(super) unsignalled: Option<u64>,
     /// The number of operations so far that signal no event.
@@ -96,8 +99,23 @@ impl List {
     }
 
     /// After a failed wait, waits for the list, or else for the event; `false` when both waits fail, as on a lost device.
+    /// The list may be idle before the operation is submitted.
     fn wait_after_failure(&self, event: &Event) -> bool {
-        matches!(self.synchronize(Duration::MAX), Ok(true)) || event.drain()
+        event.is_submitted() && matches!(self.synchronize(Duration::MAX), Ok(true)) || event.drain()
+    }
+
+    /// Waits until no operation is in flight, and drops the operands. Failures are reported to threads that wait for the
+    /// events. The wait stops for a lost device, which executes no operations and responds slowly.
+    pub(super) fn finish(&self) {
+        let events: Vec<Event> = {
+            let state = self.state.lock();
+            let in_flight = state.in_flight.iter().map(|(event, _)| event);
+            in_flight.chain(&state.last).cloned().collect()
+        };
+        let _ = events
+            .iter()
+            .all(|event| event.finish().is_ok() || self.wait_after_failure(event));
+        self.reclaim();
     }
 
     /// Waits until all appended operations are complete or the timeout has expired; returns whether they are complete.
@@ -174,11 +192,7 @@ impl Drop for Reclaiming<'_> {
 impl State {
     /// Whether no operation is in flight.
     pub(super) fn is_idle(&mut self) -> bool {
-        if self
-            .last
-            .as_ref()
-            .is_some_and(|event| matches!(event.is_complete(), Ok(true)))
-        {
+        if self.last.as_ref().is_some_and(Event::is_over) {
             self.last = None;
         }
         self.last.is_none() && self.unsignalled.is_none()
@@ -195,7 +209,7 @@ impl State {
     pub(super) fn take_complete(&mut self) -> Vec<(Event, Box<dyn Any + Send>)> {
         let mut complete = Vec::new();
         while let Some((event, _)) = self.in_flight.front()
-            && matches!(event.is_complete(), Ok(true))
+            && event.is_over()
         {
             complete.extend(self.in_flight.pop_front());
         }
@@ -205,14 +219,7 @@ impl State {
 
 impl Drop for List {
     fn drop(&mut self) {
-        let State {
-            last, in_flight, ..
-        } = mem::take(self.state.get_mut());
-        // Failures are reported to threads that wait for the events. This only waits until no operation is in flight, and
-        // stops for a lost device, which executes no operations and responds slowly.
-        let mut events = in_flight.iter().map(|(event, _)| event).chain(&last);
-        let _ = events.all(|event| event.finish().is_ok() || self.wait_after_failure(event));
-        // SAFETY: nothing is in flight, and this was the last owner.
+        // SAFETY: the drop of the queue has waited for the operations in flight, and this was the last owner.
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
     }
 }
@@ -239,4 +246,20 @@ fn engine(device: &Device) -> Result<u32> {
         .zip(0u32..)
         .find(|(group, _)| group.flags & wanted == wanted)
         .map_or(0, |(_, ordinal)| ordinal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_without_an_event_has_a_number_of_its_own() {
+        let mut state = State::default();
+        let numbers = [(); 3].map(|()| {
+            let number = state.set_unsignalled();
+            assert_eq!(state.unsignalled, Some(number));
+            number
+        });
+        assert!(numbers.is_sorted_by(|one, next| one < next));
+    }
 }

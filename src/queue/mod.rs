@@ -3,6 +3,11 @@
 //! [`RawQueue`] takes pointers, which it does not check. [`Queue`] on top of it takes typed memory, and checks its context
 //! and device. Operations in flight belong to the process that submitted them: in a fork's child, an inherited queue is
 //! empty.
+//!
+//! The device never waits for the host. Intel's driver executes the operations of all lists of an engine one after the
+//! other, so that an operation which waits for the host would delay those that the host waits for, SYCL's included. An
+//! operation that depends on a host task is therefore submitted when that is complete, by the queue's thread for host tasks
+//! ([`submission`]).
 
 mod advise;
 mod barrier;
@@ -43,7 +48,7 @@ struct Inner {
     context: Context,
     device: Device,
     /// The command list of each process that uses the queue.
-    list: Local<List>,
+    list: Local<Arc<List>>,
 }
 
 impl RawQueue {
@@ -99,13 +104,13 @@ impl RawQueue {
     }
 
     /// This process's command list, made on first use.
-    fn list(&self) -> Result<&List> {
+    fn list(&self) -> Result<&Arc<List>> {
         let Inner {
             context,
             device,
             list,
         } = &*self.0;
-        list.get_or_try_init(|| List::new(context, device))
+        list.get_or_try_init(|| List::new(context, device).map(Arc::new))
     }
 
     fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
@@ -124,6 +129,14 @@ impl RawQueue {
 
     fn library(&self) -> &'static sys::Library {
         self.0.context.library()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(list) = self.list.get() {
+            list.finish();
+        }
     }
 }
 

@@ -119,17 +119,18 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<Option<Event>> {
+        let (library, context) = (self.library(), context.clone());
         self.run(
             "copy",
             size,
             Completion::Event,
-            |list, signal, count, waits| {
+            move |list, signal, count, waits| {
                 not_null(destination)?;
                 not_null(source)?;
                 // SAFETY: the caller guarantees the validity of both ranges, and `run` passes valid handles.
                 unsafe {
                     call!(
-                        self.library(),
+                        library,
                         zeCommandListAppendMemoryCopyFromContext(
                             list,
                             destination,

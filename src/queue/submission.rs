@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::mem;
 use std::ptr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use super::RawQueue;
-use super::list::List;
+use super::list::{List, State};
 use crate::error::{Error, Result};
 use crate::event::Event;
 
@@ -26,26 +27,40 @@ pub enum Completion {
 }
 
 /// A function that appends an operation to a command list, given the event to signal and the length and the events of the
-/// wait list.
+/// wait list. It may be called later, and by another thread.
 pub(super) trait Append:
     FnOnce(
-    sys::ze_command_list_handle_t,
-    sys::ze_event_handle_t,
-    u32,
-    *mut sys::ze_event_handle_t,
-) -> Result<()>
-{
-}
-
-impl<F> Append for F where
-    F: FnOnce(
         sys::ze_command_list_handle_t,
         sys::ze_event_handle_t,
         u32,
         *mut sys::ze_event_handle_t,
     ) -> Result<()>
+    + 'static
 {
 }
+
+impl<F> Append for F where
+    F: FnOnce(
+            sys::ze_command_list_handle_t,
+            sys::ze_event_handle_t,
+            u32,
+            *mut sys::ze_event_handle_t,
+        ) -> Result<()>
+        + 'static
+{
+}
+
+/// An operation whose submission waits for the host.
+pub(super) struct Deferred {
+    /// Completes with the operation.
+    event: Event,
+    wait_list: Vec<Event>,
+    append: Box<dyn Append>,
+}
+
+// SAFETY: only `append` is not `Send`, for its pointers to the operands. These are valid until the event is complete, and
+// any thread may append.
+unsafe impl Send for Deferred {}
 
 impl RawQueue {
     /// Submits an operation of `size` bytes; `None` when it is complete already: it has no bytes, or it completed within the
@@ -107,43 +122,52 @@ impl RawQueue {
         })
     }
 
-    /// Submits an operation after the one before it and after a wait list of this context's events.
+    /// Submits an operation after the one before it and after a wait list of this context's events. If one of these waits for
+    /// the host, the submission is deferred until it does not.
     pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.state.lock();
         list.signal_end(&mut state)?;
-        let awaited: Vec<Event> = state
-            .last
-            .iter()
-            .chain(wait_list)
-            .filter(|event| !matches!(event.is_complete(), Ok(true)))
-            .cloned()
-            .collect();
-        let mut waits: Vec<_> = awaited.iter().map(Event::handle).collect();
-        let (count, waits) = match u32::try_from(waits.len()) {
-            Ok(0) => (0, ptr::null_mut()),
-            Ok(count) => (count, waits.as_mut_ptr()),
-            Err(_) => {
-                return Err(Error::Call {
-                    function: "zeCommandListAppendBarrier",
-                    result: sys::ZE_RESULT_ERROR_INVALID_SIZE,
-                });
-            }
-        };
-        append(list.handle, event.handle(), count, waits)?;
-        // Events of the wait list must not be reused before this operation is complete.
-        if count > 0 {
-            state
-                .in_flight
-                .push_back((event.clone(), Box::new(awaited)));
+        let awaited = state.awaited(wait_list);
+        let is_deferred = !awaited.iter().all(Event::is_submitted);
+        if is_deferred {
+            state.deferred.push_back(Deferred {
+                event: event.clone(),
+                wait_list: awaited.clone(),
+                append: Box::new(append),
+            });
+        } else {
+            list.append(&event, &awaited, append)?;
         }
-        let before = state.last.replace(event.clone());
-        let complete = state.take_complete();
+        let dropped = state.enter(&event, awaited);
         drop(state);
-        drop((before, complete));
+        drop(dropped);
+        if is_deferred {
+            let deferring = Arc::clone(list);
+            let task = move || deferring.submit_deferred();
+            list.worker.run(Box::new(task));
+        }
         Ok(event)
+    }
+
+    /// Submits an operation after the one before it; `None` if it would be deferred.
+    pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
+        self.0.device.check_not_lost()?;
+        let list = self.list()?;
+        let event = list.events.take()?;
+        let mut state = list.state.lock();
+        list.signal_end(&mut state)?;
+        let awaited = state.awaited(&[]);
+        if !awaited.iter().all(Event::is_submitted) {
+            return Ok(None);
+        }
+        list.append(&event, &awaited, append)?;
+        let dropped = state.enter(&event, awaited);
+        drop(state);
+        drop(dropped);
+        Ok(Some(event))
     }
 
     /// A complete event, for operations without bytes.
@@ -156,7 +180,7 @@ impl RawQueue {
     /// Retains `operands` until `event` is complete. A later call, such as [`reclaim`](Self::reclaim), or the queue's drop
     /// drops them.
     pub fn retain(&self, event: &Event, operands: impl Any + Send) {
-        if matches!(event.is_complete(), Ok(true)) {
+        if event.is_over() {
             return;
         }
         let Ok(list) = self.list() else {
@@ -174,20 +198,24 @@ impl RawQueue {
 
     /// Drops the operands of complete operations. If another thread is dropping operands, this waits for it, with a timeout.
     pub fn reclaim(&self) {
-        self.0.list.get().into_iter().for_each(List::reclaim);
+        self.0
+            .list
+            .get()
+            .into_iter()
+            .for_each(|list| list.reclaim());
     }
 
     /// Whether no operation is in flight. It does not block: while another thread is submitting, it returns `false`.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let state = |list: &List| list.state.try_lock().is_some_and(|mut it| it.is_idle());
+        let state = |list: &Arc<List>| list.state.try_lock().is_some_and(|mut it| it.is_idle());
         self.0.list.get().is_none_or(state)
     }
 
     /// Whether no operands are retained or being dropped.
     #[must_use]
     pub fn is_reclaimed(&self) -> bool {
-        self.0.list.get().is_none_or(List::is_reclaimed)
+        self.0.list.get().is_none_or(|list| list.is_reclaimed())
     }
 
     /// Waits for all operations submitted so far.
@@ -208,5 +236,63 @@ impl RawQueue {
         }
         list.reclaim();
         Ok(())
+    }
+}
+
+impl List {
+    /// Appends an operation after a wait list. The caller has the lock of the state, which orders appends.
+    fn append(&self, event: &Event, wait_list: &[Event], append: impl Append) -> Result<()> {
+        let mut waits: Vec<_> = wait_list.iter().map(Event::handle).collect();
+        let (count, waits) = match u32::try_from(waits.len()) {
+            Ok(0) => (0, ptr::null_mut()),
+            Ok(count) => (count, waits.as_mut_ptr()),
+            Err(_) => {
+                return Err(Error::Call {
+                    function: "zeCommandListAppendBarrier",
+                    result: sys::ZE_RESULT_ERROR_INVALID_SIZE,
+                });
+            }
+        };
+        append(self.handle, event.handle(), count, waits)?;
+        event.set_submitted(Ok(()));
+        Ok(())
+    }
+
+    /// Submits the oldest deferred operation when all that it waits for is submitted. The operation before it is in its wait
+    /// list, so that two threads submit in order.
+    fn submit_deferred(&self) {
+        let Some(deferred) = self.state.lock().deferred.pop_front() else {
+            return;
+        };
+        let Deferred {
+            event,
+            mut wait_list,
+            append,
+        } = deferred;
+        wait_list.iter().for_each(Event::wait_submitted);
+        wait_list.retain(|event| !event.is_over());
+        let state = self.state.lock();
+        let answer = self.append(&event, &wait_list, append);
+        drop(state);
+        if answer.is_err() {
+            event.set_submitted(answer);
+        }
+    }
+}
+
+impl State {
+    /// What the next operation waits for: the one before it and those of a wait list, without those that are over.
+    fn awaited(&self, wait_list: &[Event]) -> Vec<Event> {
+        let all = self.last.iter().chain(wait_list);
+        all.filter(|event| !event.is_over()).cloned().collect()
+    }
+
+    /// Enters the newest operation. Returns what the caller drops outside the lock.
+    fn enter(&mut self, event: &Event, awaited: Vec<Event>) -> impl Sized + use<> {
+        // Events of the wait list must not be reused before this operation is complete.
+        if !awaited.is_empty() {
+            self.in_flight.push_back((event.clone(), Box::new(awaited)));
+        }
+        (self.last.replace(event.clone()), self.take_complete())
     }
 }

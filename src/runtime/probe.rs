@@ -72,7 +72,7 @@ pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
         }
         child => {
             drop(writer);
-            let (text, in_time) = read(reader);
+            let (text, in_time) = read(reader, TIMEOUT);
             if !in_time {
                 // SAFETY: the child has not been waited for, so its process id has not been reused.
                 unsafe { libc::kill(child, libc::SIGKILL) };
@@ -110,8 +110,8 @@ fn prepare_for_crashes(output: &io::PipeWriter) {
 }
 
 /// The child's output, and whether it exited before the timeout.
-fn read(mut reader: PipeReader) -> (String, bool) {
-    let end = Instant::now() + TIMEOUT;
+fn read(mut reader: PipeReader, timeout: Duration) -> (String, bool) {
+    let end = Instant::now() + timeout;
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     let in_time = loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -122,7 +122,12 @@ fn read(mut reader: PipeReader) -> (String, bool) {
         };
         // SAFETY: the one structure outlives the call.
         let found = unsafe { libc::poll(&mut ready, 1, left.as_millis() as i32) };
-        if found == 0 {
+        if found < 1 {
+            // After a signal a read could block beyond the timeout.
+            let is_signal = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+            if found < 0 && is_signal {
+                continue;
+            }
             break false;
         }
         match reader.read(&mut buffer) {
@@ -242,5 +247,30 @@ mod tests {
             matches!(report.failure, Some(Failure::Exited(_))),
             "{report:?}"
         );
+    }
+
+    #[test]
+    fn signals_do_not_extend_the_timeout() {
+        extern "C" fn ignore(_: libc::c_int) {}
+        // SAFETY: all bytes zero are a structure without flags, so that system calls are not restarted.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = ignore as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: the handler is empty, and no other test uses this signal.
+        unsafe { libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut()) };
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (reader, _writer) = io::pipe().unwrap();
+        std::thread::spawn(move || {
+            // SAFETY: takes no argument.
+            sender.send(Err(unsafe { libc::pthread_self() })).unwrap();
+            sender
+                .send(Ok(read(reader, Duration::from_millis(200))))
+                .unwrap();
+        });
+        let thread = receiver.recv().unwrap().unwrap_err();
+        std::thread::sleep(Duration::from_millis(50));
+        // SAFETY: the thread runs until its result is received.
+        unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+        let result = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert_eq!(result, Ok((String::new(), false)));
     }
 }

@@ -74,12 +74,6 @@ impl Layout {
         self.shape.len()
     }
 
-    /// The strides in elements, as given; `None` for row-major without gaps.
-    #[must_use]
-    pub fn strides(&self) -> Option<&[isize]> {
-        self.strides.as_deref()
-    }
-
     /// The strides in elements, computed if none were given.
     #[must_use]
     pub fn element_strides(&self) -> Vec<isize> {

@@ -10,6 +10,7 @@ mod child;
 mod driver;
 mod expected;
 mod script;
+mod waits;
 
 use std::io::{self, Write};
 use std::sync::mpsc;

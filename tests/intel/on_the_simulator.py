@@ -2,7 +2,8 @@
 
 Execution units are not simulated. The simulator skips user kernels and appends the name of each one to a file; a failed
 test that has launched a user kernel is reported as skipped. All other known failures are listed below by name, with the
-reason. A listed test that passes counts as a failure, and every test that is not listed must pass.
+reason. A listed test that passes counts as a failure, and every test that is not listed must pass. With `--check-lists`, a
+listed name that is part of no collected test is an error.
 """
 
 from pathlib import Path
@@ -115,7 +116,19 @@ def marks(name):
             yield pytest.mark.xfail(reason=reason, strict=False)
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption(
+        "--check-lists", action="store_true", help="fail if a listed test is not collected"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("check_lists"):
+        listed = [*NOT_RUN, *FAILS, *FAILS_ON, *SOMETIMES]
+        names = [item.nodeid for item in items]
+        dead = [part for part in listed if not any(part in name for name in names)]
+        if dead:
+            raise pytest.UsageError(f"no test has these names: {', '.join(dead)}")
     for item in items:
         for mark in marks(item.nodeid):
             item.add_marker(mark)

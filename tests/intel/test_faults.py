@@ -130,18 +130,30 @@ def test_a_small_bar_is_named(program, tmp_path):
 # copy. The abort message names this source file.
 DIES = "cpu_page_fault_memory_manager.cpp"
 FOR_GOOD = {"DRM_IOCTL_XE_VM_BIND", "DRM_IOCTL_XE_EXEC"}
+NAMES = [
+    "DRM_IOCTL_XE_GEM_CREATE",
+    "DRM_IOCTL_XE_GEM_MMAP_OFFSET",
+    "DRM_IOCTL_XE_VM_BIND",
+    "DRM_IOCTL_XE_EXEC",
+    "DRM_IOCTL_XE_EXEC_QUEUE_CREATE",
+    "DRM_IOCTL_XE_WAIT_USER_FENCE",
+    "DRM_IOCTL_PRIME_HANDLE_TO_FD",
+    "DRM_IOCTL_PRIME_FD_TO_HANDLE",
+    "DRM_IOCTL_GEM_CLOSE",
+]
 # The driver treats shared memory as migrated although its mapping failed.
 LOSES = "DRM_IOCTL_XE_GEM_MMAP_OFFSET:ENOMEM:2:1"
 
 
-def test_each_request_may_fail():
+@pytest.mark.parametrize("name", NAMES)
+def test_each_request_may_fail(name):
     """Each failure raises the right class of error or none, and the program continues. The cases in which the driver aborts
     are listed above.
     """
     first, found = 0, []
     while True:
         run = subprocess.run(
-            [sys.executable, REQUESTS, str(first)],
+            [sys.executable, REQUESTS, name, str(first)],
             capture_output=True,
             text=True,
             check=False,

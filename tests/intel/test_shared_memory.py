@@ -88,3 +88,15 @@ def test_a_handler_of_faults_that_came_later_is_no_loss(program):
         """
     )
     assert out.strip() == repr(bytes([7, 7]))
+
+
+def test_an_export_is_refused_where_the_memory_migrates():
+    memory = zeusm.memory.MemoryUSMShared(4096)
+    memory.memset(1)
+    if MACHINE in MOVING:
+        with pytest.raises(zeusm.memory.IPCError, match="migrates"):
+            memory.ipc_handle()
+        return
+    with zeusm.memory.IPCMemoryHandle.open(memory.ipc_handle()) as opened:
+        memoryview(memory)[:] = bytes([2]) * 4096
+        assert opened.tobytes() == bytes([2]) * 4096

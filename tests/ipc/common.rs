@@ -1,15 +1,13 @@
 //! Helpers of the IPC tests: memory, edited handles, other processes.
 
-use std::slice;
+use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard};
 
 use zeusm::ipc::{Error, Mapping};
 use zeusm::usm::Allocation;
-use zeusm::{Context, Device, IpcHandle, Runtime, UsmKind};
+use zeusm::{Completion, Context, Device, IpcHandle, Queue, Runtime, UsmKind};
 
 use super::child;
-
-pub const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
 pub fn setup() -> (Context, Device) {
     let device = Runtime::get().unwrap().default_device().unwrap();
@@ -26,10 +24,31 @@ pub fn open(handle: &IpcHandle, (context, device): &(Context, Device)) -> Result
         .open(context, device)
 }
 
-/// The bytes at `pointer`, on a device whose memory the host can access.
-pub fn bytes<'a>(pointer: *mut std::ffi::c_void, size: usize) -> &'a mut [u8] {
-    // SAFETY: the tests own the memory, and use one such slice at a time.
-    unsafe { slice::from_raw_parts_mut(pointer.cast(), size) }
+/// The kinds of memory that the device's driver can export.
+pub fn kinds((_, device): &(Context, Device)) -> impl Iterator<Item = UsmKind> {
+    let migrates = device.migrates_shared_memory();
+    [UsmKind::Host, UsmKind::Device, UsmKind::Shared]
+        .into_iter()
+        .filter(move |&kind| kind != UsmKind::Shared || !migrates)
+}
+
+/// Reads USM of any kind by a queue, as the host cannot access all of it: Intel's driver opens shared memory as device memory.
+pub fn read(target: &(Context, Device), from: *const c_void, size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    copy(target, bytes.as_mut_ptr().cast(), from, size);
+    bytes
+}
+
+/// Writes USM of any kind by a queue.
+pub fn write(target: &(Context, Device), to: *mut c_void, bytes: &[u8]) {
+    copy(target, to, bytes.as_ptr().cast(), bytes.len());
+}
+
+fn copy((context, device): &(Context, Device), to: *mut c_void, from: *const c_void, size: usize) {
+    let queue = Queue::new(context, device).unwrap();
+    // SAFETY: the tests own both ranges, and the queue's drop waits for the copy.
+    unsafe { queue.copy_raw(to, from, size, Completion::Event) }.unwrap();
+    queue.wait().unwrap();
 }
 
 pub fn hex(bytes: &[u8]) -> String {

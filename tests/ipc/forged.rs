@@ -15,8 +15,8 @@ use zeusm::{Context, Device, IpcHandle, UsmKind};
 
 use super::child;
 use super::common::{
-    Undumpable, allocate, bytes, checked, drop_capabilities, edited, hex, in_a_new_process, open,
-    setup, unhex,
+    Undumpable, allocate, checked, drop_capabilities, edited, hex, in_a_new_process, open, read,
+    setup, unhex, write,
 };
 
 /// The fields, from the process id to the authentication tag.
@@ -115,7 +115,7 @@ fn no_change_opens(handle: &IpcHandle, target: &(Context, Device)) {
         assert!(result.is_ok(), "{result:?}");
         let mapping = open(handle, target).unwrap();
         assert!(opened.is_none_or(|opened| opened.as_ptr() == mapping.as_ptr()));
-        assert_eq!(bytes(mapping.as_ptr(), 3000), [5; 3000]);
+        assert_eq!(read(target, mapping.as_ptr(), 3000), [5; 3000]);
     }
 }
 
@@ -159,9 +159,11 @@ impl Drop for Exporter {
 #[test]
 #[ignore = "the exporting process of other tests"]
 fn exporter() {
-    let memory = allocate(&setup(), UsmKind::Shared, 9000);
-    bytes(memory.as_ptr(), 9000).fill(6);
-    bytes(memory.as_ptr(), 9000)[4000..7000].fill(5);
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Device, 9000);
+    let mut content = [6; 9000];
+    content[4000..7000].fill(5);
+    write(&target, memory.as_ptr(), &content);
     let handle = IpcHandle::new(&memory, 4000..7000).unwrap();
     println!("handle={}", hex(&handle.to_bytes()));
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
@@ -170,8 +172,8 @@ fn exporter() {
 #[test]
 fn no_change_of_this_processs_handle_opens() {
     let target = setup();
-    let memory = allocate(&target, UsmKind::Shared, 3000);
-    bytes(memory.as_ptr(), 3000).fill(5);
+    let memory = allocate(&target, UsmKind::Device, 3000);
+    write(&target, memory.as_ptr(), &[5; 3000]);
     no_change_opens(&IpcHandle::new(&memory, 0..3000).unwrap(), &target);
 }
 
@@ -213,5 +215,5 @@ fn a_larger_range_does_not_open_while_the_exported_one_is_open() {
         let is_forged = matches!(answer, Err(Error::Forged { process: it }) if it == process);
         assert!(is_forged, "{answer:?}");
     }
-    assert_eq!(bytes(mapping.as_ptr(), 3000), [5; 3000]);
+    assert_eq!(read(&target, mapping.as_ptr(), 3000), [5; 3000]);
 }

@@ -6,11 +6,12 @@ use rustix::process::{Resource, Rlimit};
 use zeusm::ipc::{Error, is_supported};
 use zeusm::pool::{Options, Pool};
 use zeusm::usm::{Allocation, LevelZeroProvider};
-use zeusm::{Completion, Context, Device, IpcHandle, Queue, UsmKind};
+use zeusm::{Context, Device, IpcHandle, UsmKind};
 
+use super::child;
 use super::common::{
-    KINDS, Undumpable, allocate, bytes, drop_capabilities, edited, hex, in_a_new_process,
-    is_tracing_forbidden, open, setup, unhex,
+    Undumpable, allocate, drop_capabilities, edited, hex, in_a_new_process, is_tracing_forbidden,
+    kinds, open, read, setup, unhex, write,
 };
 use super::contents;
 
@@ -28,7 +29,7 @@ fn another_process() {
     let (task, handle) = task.split_once(' ').unwrap();
     let target = setup();
     if task == "export" {
-        let memory = allocate(&target, UsmKind::Shared, 4096);
+        let memory = allocate(&target, UsmKind::Device, 4096);
         let handle = IpcHandle::new(&memory, 0..4096).unwrap();
         println!("handle={}", hex(&handle.to_bytes()));
         return;
@@ -59,7 +60,7 @@ fn another_process() {
 
 /// Exports memory with a limit on file sizes below its size, and again without the limit.
 fn limited(target: &(Context, Device)) {
-    let memory = allocate(target, UsmKind::Shared, 4096);
+    let memory = allocate(target, UsmKind::Device, 4096);
     let usual = rustix::process::getrlimit(Resource::Fsize);
     // The first limit leaves no room for the export table, either.
     for limit in [0, 4095] {
@@ -76,43 +77,34 @@ fn limited(target: &(Context, Device)) {
     IpcHandle::new(&memory, 0..4096).unwrap();
 }
 
-/// Checks that the bytes are 0, 1, 2, ..., and adds 1 to each of them with a queue.
+/// `size` bytes that count from `first` on.
+fn counted(size: usize, first: usize) -> Vec<u8> {
+    (first..first + size).map(|value| value as u8).collect()
+}
+
+/// Checks that the bytes are 0, 1, 2, ..., and adds 1 to each of them.
 fn increment(handle: &IpcHandle, target: &(Context, Device)) {
     let mapping = handle.open(&target.0, &target.1).unwrap();
-    let queue = Queue::new(&target.0, &target.1).unwrap();
-    let mut copy = vec![0; mapping.size()];
-    let (there, here) = (mapping.as_ptr(), copy.as_mut_ptr().cast());
-    // SAFETY: the mapping and the vector live until the copy is complete, and are of the same size.
-    unsafe { queue.copy_raw(here, there, mapping.size(), Completion::Event) }.unwrap();
-    queue.wait().unwrap();
-    contents::check(&copy, |index| index as u8);
-    for byte in &mut copy {
-        *byte = byte.wrapping_add(1);
-    }
-    // SAFETY: as above.
-    unsafe { queue.copy_raw(there, here, mapping.size(), Completion::Event) }.unwrap();
-    queue.wait().unwrap();
+    let bytes = read(target, mapping.as_ptr(), mapping.size());
+    contents::check(&bytes, &counted(mapping.size(), 0));
+    write(target, mapping.as_ptr(), &counted(mapping.size(), 1));
 }
 
 fn another_process_increments(task: &str) {
     let target = setup();
-    for kind in KINDS {
+    for kind in kinds(&target) {
         for (size, range) in [
             (100, 0..100),
             (5000, 17..4999),
             (9 << 20, 12_345..9_000_000),
         ] {
             let memory = allocate(&target, kind, size);
-            let all = bytes(memory.as_ptr(), size);
-            all.fill(200);
-            for (index, byte) in all[range.clone()].iter_mut().enumerate() {
-                *byte = index as u8;
-            }
+            let mut expected = vec![200; size];
+            expected[range.clone()].copy_from_slice(&counted(range.len(), 0));
+            write(&target, memory.as_ptr(), &expected);
             in_another_process(task, &IpcHandle::new(&memory, range.clone()).unwrap());
-            contents::check(all, |index| match index.checked_sub(range.start) {
-                Some(within) if within < range.len() => (within as u8).wrapping_add(1),
-                _ => 200,
-            });
+            expected[range.clone()].copy_from_slice(&counted(range.len(), 1));
+            contents::check(&read(&target, memory.as_ptr(), size), &expected);
         }
     }
 }
@@ -131,7 +123,7 @@ fn the_socket_passes_descriptors_where_tracing_is_forbidden() {
 #[test]
 fn a_handle_describes_its_memory() {
     let target = setup();
-    for kind in KINDS {
+    for kind in kinds(&target) {
         // Not from a pool, whose blocks are parts of the driver's allocation.
         let memory = Allocation::direct(&target.0, &target.1, kind, 3000, 0).unwrap();
         let handle = IpcHandle::new(&memory, 1000..1500).unwrap();
@@ -142,7 +134,10 @@ fn a_handle_describes_its_memory() {
         assert_eq!(handle.device_uuid(), target.1.uuid());
         assert_eq!(handle.process(), std::process::id());
         let mapping = open(&handle, &target).unwrap();
-        assert_eq!((mapping.kind(), mapping.size()), (kind, 500));
+        assert_eq!((mapping.exported_kind(), mapping.size()), (kind, 500));
+        // Intel's driver opens shared memory as device memory.
+        let as_device = (kind, mapping.kind()) == (UsmKind::Shared, UsmKind::Device);
+        assert!(mapping.kind() == kind || as_device);
         assert!(mapping.context() == &target.0 && mapping.device() == &target.1);
     }
 }
@@ -188,11 +183,11 @@ fn each_context_has_a_mapping_of_its_own() {
 fn freed_memory_cannot_be_opened() {
     let target = setup();
     for size in [64, 100_000, 9 << 20] {
-        let memory = allocate(&target, UsmKind::Shared, size);
-        let neighbour = allocate(&target, UsmKind::Shared, size);
+        let memory = allocate(&target, UsmKind::Device, size);
+        let neighbour = allocate(&target, UsmKind::Device, size);
         let handle = IpcHandle::new(&memory, 0..size).unwrap();
         let mapping = open(&handle, &target).unwrap();
-        bytes(memory.as_ptr(), size).fill(8);
+        write(&target, memory.as_ptr(), &vec![8; size]);
         drop(memory);
         let answer = open(&handle, &target);
         assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
@@ -201,7 +196,7 @@ fn freed_memory_cannot_be_opened() {
         in_another_process("freed-by-socket", &handle);
         drop(undumpable);
         // The mapping from before stays valid.
-        assert_eq!(bytes(mapping.as_ptr(), size)[size - 1], 8);
+        assert_eq!(read(&target, mapping.as_ptr(), size)[size - 1], 8);
         drop(neighbour);
     }
 }
@@ -209,7 +204,7 @@ fn freed_memory_cannot_be_opened() {
 #[test]
 fn blocks_of_a_pool_are_exported_and_freed_separately() {
     let target = setup();
-    let provider = LevelZeroProvider::new(&target.0, &target.1, UsmKind::Shared);
+    let provider = LevelZeroProvider::new(&target.0, &target.1, UsmKind::Device);
     let pool = Pool::new(provider, Options::default());
     let mut blocks: Vec<_> = (0..3)
         .map(|_| Allocation::in_pool(&pool, 512, 0).unwrap())
@@ -222,11 +217,10 @@ fn blocks_of_a_pool_are_exported_and_freed_separately() {
     assert_eq!(handles[0].allocation_id(), handles[2].allocation_id());
     assert_ne!(handles[0].offset(), handles[2].offset());
     for (block, handle) in blocks.iter().zip(&handles) {
-        for (index, byte) in bytes(block.as_ptr(), 512).iter_mut().enumerate() {
-            *byte = index as u8;
-        }
+        let counting: Vec<_> = (0..512).map(|index| index as u8).collect();
+        write(&target, block.as_ptr(), &counting);
         in_another_process("increment", handle);
-        assert_eq!(bytes(block.as_ptr(), 512)[..3], [1, 2, 3]);
+        assert_eq!(read(&target, block.as_ptr(), 512)[..3], [1, 2, 3]);
     }
     drop(blocks.remove(0));
     assert!(matches!(
@@ -277,6 +271,32 @@ fn another_machine_and_another_device_are_reported() {
 }
 
 #[test]
+fn shared_memory_that_migrates_is_refused() {
+    let mut command = child::command("sharing::shared_memory_that_may_migrate");
+    command.env("ZEUSM_CPU_DISCRETE", "1");
+    child::run(command);
+}
+
+#[test]
+#[ignore = "run by the test above"]
+fn shared_memory_that_may_migrate() {
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Shared, 64);
+    let answer = IpcHandle::new(&memory, 0..64);
+    let migrates = target.1.migrates_shared_memory();
+    assert!(migrates || !target.1.name().contains("CPU runtime"));
+    match answer {
+        Err(error @ Error::Migrates { .. }) if migrates => {
+            assert!(error.to_string().contains(target.1.name()), "{error}");
+        }
+        answer => assert!(answer.is_ok() && !migrates, "{answer:?}"),
+    }
+    for kind in kinds(&target) {
+        IpcHandle::new(&allocate(&target, kind, 64), 0..64).unwrap();
+    }
+}
+
+#[test]
 fn a_file_size_limit_is_reported() {
     in_a_new_process("sharing::another_process", "limited -");
 }
@@ -309,7 +329,7 @@ fn open_and_close_many_times() {
         let folder = fs::read_dir(format!("/proc/self/{what}"));
         folder.unwrap().count()
     };
-    let memory = allocate(&target, UsmKind::Shared, 5000);
+    let memory = allocate(&target, UsmKind::Device, 5000);
     let handle = IpcHandle::new(&memory, 0..5000).unwrap();
     let other = || {
         let other = allocate(&target, UsmKind::Device, 300_000);

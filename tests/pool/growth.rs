@@ -48,6 +48,25 @@ fn slabs_grow_within_their_bounds() {
 }
 
 #[test]
+fn a_class_grows_anew_once_its_slabs_are_returned() {
+    let (tracker, pool) = growing(Growth {
+        divisor: 1,
+        ..Growth::default()
+    });
+    let allocations = || {
+        let before = tracker.allocations();
+        let blocks = (0..20_000).map(|_| pool.allocate(64, 0).unwrap());
+        drop(blocks.collect::<Vec<_>>());
+        pool.free_all_blocks();
+        assert_eq!(tracker.bytes(), 0);
+        tracker.allocations() - before
+    };
+    let first = allocations();
+    assert!(first > 3, "{first} slabs");
+    assert_eq!(allocations(), first);
+}
+
+#[test]
 fn free_chunks_are_returned_beyond_the_allowed_overhead() {
     const MIB: usize = 1 << 20;
     let usual = Growth::default();

@@ -1,5 +1,6 @@
 """Invalid sizes, alignments and queues raise dpctl's exception classes, with a message that names the cause."""
 
+import numbers
 import os
 import sys
 
@@ -121,3 +122,30 @@ def test_offsets_and_addresses_are_integers():
         zeusm.memory.MemoryUSMHost(8).view("uint8", 1, None, 1.5)
     with pytest.raises(TypeError, match="ptr must be an integer, not 1.5"):
         zeusm.pointer_attributes(1.5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bad: zeusm.memory.MemoryUSMShared(64, alignment=bad),
+        lambda bad: zeusm.memory.MemoryPool("host", limit=bad),
+        lambda bad: zeusm.memory.MemoryUSMShared(64).view("u1", offset=bad),
+        lambda bad: zeusm.memory.MemoryUSMShared(64).__dlpack__(max_version=(bad, 0)),
+        lambda bad: zeusm.memory.MemoryUSMShared(64).__dlpack__(dl_device=(bad, 0)),
+        lambda bad: zeusm.memory.MemoryUSMShared(64).memset_async(1, depends=bad),
+        lambda bad: zeusm.empty((3, bad)),
+        lambda bad: zeusm.empty(3)[bad],
+        lambda bad: zeusm.pointer_attributes(bad),
+    ],
+)
+def test_an_error_of_the_callers_own_code_is_the_cause(call):
+    class Bad:
+        def __index__(self):
+            raise ZeroDivisionError("mine")
+
+        __iter__ = __index__
+
+    numbers.Integral.register(Bad)
+    with pytest.raises((TypeError, ValueError, IndexError, BufferError)) as raised:
+        call(Bad())
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)

@@ -1,5 +1,6 @@
 """The C API, used by a C extension that the tests compile."""
 
+import ctypes
 import gc
 import importlib.util
 import os
@@ -9,7 +10,9 @@ import subprocess
 import sys
 import sysconfig
 import weakref
+from types import SimpleNamespace
 
+import dpctl
 import dpctl.memory
 import pytest
 import zeusm
@@ -198,3 +201,65 @@ def test_cython_compiles_what_the_page_shows(tmp_path):
     assert module.first_address(memory) == (memory._pointer, N)
     with pytest.raises(TypeError, match="memory object"):
         module.first_address(5)
+
+
+class TestCython:
+    """The functions that `dpctl.memory` exports for Cython."""
+
+    @pytest.fixture
+    def functions(self):
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype, pointer_of.argtypes = (
+            ctypes.c_void_p,
+            [ctypes.py_object, ctypes.c_char_p],
+        )
+        memory = "(struct Py_MemoryObject *)"
+        types = {
+            "GetUsmPointer": (f"DPCTLSyclUSMRef {memory}", ctypes.c_void_p),
+            "GetOpaquePointer": (f"void *{memory}", ctypes.c_void_p),
+            "GetContextRef": (f"DPCTLSyclContextRef {memory}", ctypes.c_void_p),
+            "GetQueueRef": (f"DPCTLSyclQueueRef {memory}", ctypes.c_void_p),
+            "GetNumBytes": (f"size_t {memory}", ctypes.c_size_t),
+        }
+        capsules = zeusm.memory.__pyx_capi__
+        functions = SimpleNamespace()
+        for name, (signature, result) in types.items():
+            address = pointer_of(capsules[f"Memory_{name}"], signature.encode())
+            setattr(functions, name, ctypes.PYFUNCTYPE(result, ctypes.py_object)(address))
+        signature = b"PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)"
+        make = ctypes.PYFUNCTYPE(
+            ctypes.py_object, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.py_object
+        )
+        functions.Make = make(pointer_of(capsules["Memory_Make"], signature))
+        return functions
+
+    @pytest.fixture(params=["shared queue", "own queue"])
+    def memory(self, request, memory_class):
+        queue = dpctl.SyclQueue() if request.param == "own queue" else None
+        return memory_class(100, queue=queue)
+
+    def test_getters(self, functions, memory):
+        assert functions.GetUsmPointer(memory) == memory._pointer
+        assert functions.GetNumBytes(memory) == 100
+        assert functions.GetContextRef(memory) == memory._context.addressof_ref()
+        assert functions.GetQueueRef(memory) == memory.sycl_queue.addressof_ref()
+        assert functions.GetOpaquePointer(memory) is None
+
+    def test_make(self, functions, memory):
+        made = functions.Make(memory._pointer + 10, 50, memory.sycl_queue.addressof_ref(), memory)
+        assert type(made) is type(memory)
+        assert (made._pointer, made.nbytes) == (memory._pointer + 10, 50)
+        assert made.reference_obj is memory
+        assert made.sycl_queue == memory.sycl_queue
+
+    def test_errors(self, functions, memory):
+        with pytest.raises(TypeError, match="USM memory object"):
+            functions.GetUsmPointer(b"text")
+        with pytest.raises(ValueError, match="100 bytes from there"):
+            functions.Make(memory._pointer, 101, memory.sycl_queue.addressof_ref(), memory)
+        with pytest.raises(ValueError, match="NULL"):
+            functions.Make(memory._pointer, 1, None, memory)
+        closed = type(memory)(8)
+        closed.close()
+        with pytest.raises(ValueError, match="closed"):
+            functions.GetUsmPointer(closed)

@@ -23,7 +23,9 @@ from dlpack_abi import (
 
 
 class TestExport:
-    @pytest.mark.parametrize("max_version", [None, (0, 8), (1, 0), (1, 2), (2, 0)])
+    @pytest.mark.parametrize(
+        "max_version", [None, (-1, 0), (0, 8), (1, 0), (1, 2), (2, 0), (1 << 40, 1 << 40)]
+    )
     def test_the_form_is_the_newest_that_the_consumer_knows(self, array, max_version):
         capsule = array.__dlpack__(max_version=max_version)
         structure = structure_in(capsule)
@@ -72,6 +74,14 @@ class TestExport:
     def test_other_devices_are_refused(self, array, device):
         with pytest.raises(BufferError, match="cannot be exported to"):
             array.__dlpack__(dl_device=device)
+
+    @pytest.mark.parametrize("device", [(1 << 40, 0), (ONEAPI, 1 << 40), (CPU, -(1 << 70))])
+    def test_numbers_that_no_device_has_are_refused(self, array, device):
+        for export in array.__dlpack__, array.base.__dlpack__:
+            with pytest.raises(BufferError, match="dl_device is .*no device has this number"):
+                export(dl_device=device)
+        with pytest.raises(BufferError, match="device is .*no device has this number"):
+            zeusm.from_dlpack(array, device=device)
 
     def test_to_the_host(self, array, usm_type):
         capsule = array[::2].__dlpack__(dl_device=(CPU, 0), max_version=(1, 0))
@@ -154,10 +164,21 @@ class TestExport:
 
     @pytest.mark.parametrize(
         "keywords",
-        [{"max_version": 1}, {"max_version": (1,)}, {"dl_device": 14}, {"dl_device": ("gpu", 0)}],
+        [
+            {"max_version": 1},
+            {"max_version": (1,)},
+            {"max_version": (1, 0.0)},
+            {"max_version": ("1", 0)},
+            {"max_version": (1 << 70, 0)},
+            {"dl_device": 14},
+            {"dl_device": (14, 0, 0)},
+            {"dl_device": ("gpu", 0)},
+            {"dl_device": (14, 0.0)},
+        ],
     )
     def test_wrong_arguments(self, array, keywords):
-        with pytest.raises((TypeError, ValueError)):
+        (name,) = keywords
+        with pytest.raises((TypeError, ValueError), match=name):
             array.__dlpack__(**keywords)
         with pytest.raises(TypeError):
             array.__dlpack__(None)

@@ -149,6 +149,13 @@ class TestImport:
         with pytest.raises(RuntimeError, match="out of ideas"):
             zeusm.from_dlpack(Broken())
 
+    @pytest.mark.parametrize("device", [None, "gpu", (1,), (1, 0, 0), (1, 0.0), (1, 1 << 40)])
+    def test_an_exporters_wrong_device_is_named(self, device):
+        exporter = Exporter(numbers(4), dl_device=(CPU, 0))
+        exporter.dl_device = device
+        with pytest.raises((TypeError, BufferError), match="__dlpack_device__"):
+            zeusm.from_dlpack(exporter)
+
     def test_other_devices_are_asked_for_the_host(self):
         exporter = Exporter(numbers(4), dl_device=(CPU, 0))
         exporter.dl_device = (CUDA, 0)

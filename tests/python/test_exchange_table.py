@@ -8,6 +8,7 @@ import dpnp
 import numpy as np
 import pytest
 import zeusm
+import zeusm.memory
 
 try:
     import dpnp.tensor as tensor
@@ -227,6 +228,23 @@ class TestQueue:
         assert dpctl.SyclQueue(first) == dpctl.SyclQueue(second)
         with pytest.raises(ValueError, match="used_SyclQueueRef|SyclQueueRef"):
             zeusm.as_usm_array(Exporter(array, first))
+
+    def test_of_an_array_imported_by_a_queue_capsule(self):
+        queue = dpctl.SyclQueue()
+        array = zeusm.asarray(np.arange(3, dtype="f4"), queue=queue)
+        for _ in range(3):
+            desc = array.__sycl_usm_array_interface__
+            again = zeusm.from_sycl_usm_array_interface(desc, owner=array)
+            assert again.sycl_queue == queue
+            assert zeusm.memory.as_usm_memory(array).sycl_queue == queue
+
+    def test_of_a_capsule_is_waited_for(self):
+        queue = dpctl.SyclQueue()
+        array = zeusm.asarray(np.zeros(1 << 22, "f4"), usm_type="shared", queue=queue)
+        again = zeusm.as_usm_array(Exporter(array, array.__sycl_usm_array_interface__["syclobj"]))
+        for value in range(1, 9):
+            tensor.asarray(array)[...] = value
+            assert (again.copy_to_host() == value).all()
 
 
 class Exporter:

@@ -291,7 +291,7 @@ def test_no_size_is_needed_and_a_smaller_one_is_taken(memory_class):
 
 
 def test_nothing_leaks_over_many_openings():
-    memory = filled(zm.MemoryUSMShared)
+    memory = filled(zm.MemoryUSMHost)
     raw = memory.ipc_handle().to_bytes()
 
     def open_another():
@@ -339,6 +339,27 @@ def test_the_handle_keeps_the_memory_until_it_is_closed():
         zm.IPCMemoryHandle.open(raw)
 
 
+def test_shared_memory_that_migrates_is_refused(fresh):
+    """Another process would have the device's bytes, and not those that the host has written since."""
+    fresh(
+        """
+        import zeusm.memory as zm
+
+        memory = zm.MemoryUSMShared(64)
+        for share in memory.ipc_handle, memory[8:].ipc_handle:
+            try:
+                share()
+            except zm.IPCError as error:
+                assert "migrates" in str(error) and "device or host memory" in str(error), error
+            else:
+                raise AssertionError("exported")
+        for memory in zm.MemoryUSMHost(64), zm.MemoryUSMDevice(64):
+            memory.ipc_handle()
+        """,
+        env={"ZEUSM_CPU_DISCRETE": "1", "ZEUSM_RUNTIME": "cpu"},
+    )
+
+
 def test_what_cannot_be_exported():
     with pytest.raises(TypeError, match="USM memory objects"):
         zm.IPCMemoryHandle(b"bytes")
@@ -351,7 +372,7 @@ def test_what_cannot_be_exported():
     closed.close()
     with pytest.raises(ValueError, match="closed"):
         closed.ipc_handle()
-    opened = zm.IPCMemoryHandle.open(filled(zm.MemoryUSMShared).ipc_handle())
+    opened = zm.IPCMemoryHandle.open(filled(zm.MemoryUSMHost).ipc_handle())
     with pytest.raises(ValueError, match="another process's memory"):
         opened.ipc_handle()
 
@@ -376,7 +397,7 @@ def test_an_exporter_that_is_gone(fresh):
     made = fresh(
         """
         import os, zeusm.memory as zm
-        memory = zm.MemoryUSMShared(64)
+        memory = zm.MemoryUSMHost(64)
         print(os.getpid(), zm.IPCMemoryHandle(memory).to_bytes().hex())
         """
     )
@@ -400,7 +421,7 @@ def test_another_device(memory_class):
 
 
 def test_what_is_no_handle():
-    raw = filled(zm.MemoryUSMShared).ipc_handle().to_bytes()
+    raw = filled(zm.MemoryUSMHost).ipc_handle().to_bytes()
     damaged = bytearray(raw)
     damaged[100] ^= 1
     wrong = {

@@ -331,3 +331,42 @@ assert "libsycl.so.77" in told(event) and "libsycl.so.9" in told(event), told(ev
 
 def test_every_function_is_there_at_once(machine):
     machine("import zeusm, dpctl; dpctl.SyclDevice('level_zero:gpu:0')", env={"LD_BIND_NOW": "1"})
+
+
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="the module of sub-interpreters is another one"
+)
+@pytest.mark.parametrize("first", ["main", "sub"])
+def test_sub_interpreters_are_refused(fresh, first):
+    """An import in a sub-interpreter raises. The attempt, and the sub-interpreter's end, do not affect the main one."""
+    result = fresh(
+        f"""
+        import gc
+        import _xxsubinterpreters as interpreters
+
+        if {first!r} == "main":
+            import zeusm
+        attempt = "try: import zeusm.memory\\nexcept ImportError as error: print(error, flush=True)"
+        for _ in range(2):
+            sub = interpreters.create()
+            interpreters.run_string(sub, attempt)
+            interpreters.destroy(sub)
+        gc.collect()
+        import zeusm
+        import zeusm.memory as zm
+        import dpctl.memory
+
+        m = zm.MemoryUSMShared(1 << 20)
+        m.memset_async(7)
+        assert bytes(dpctl.memory.as_usm_memory(m).copy_to_host()) == bytes([7]) * (1 << 20)
+        assert zeusm.from_dlpack(m)._pointer == m._pointer
+        try:
+            zm.MemoryUSMDevice(1 << 62)
+        except zm.USMAllocationError:
+            pass
+        del m
+        gc.collect()
+        """
+    )
+    told = "zeusm supports the main interpreter only, and this is a sub-interpreter\n"
+    assert result.stdout == 2 * told

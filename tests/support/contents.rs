@@ -1,14 +1,17 @@
 //! Checks of what memory holds.
 
-/// Checks all bytes; a failure names the first wrong one and how many there are.
+/// Checks that the bytes are the expected ones; a failure names the first wrong one and how many there are.
 #[track_caller]
-pub fn check(bytes: &[u8], expected: impl Fn(usize) -> u8) {
-    let is_wrong = |(index, byte): &(usize, &u8)| **byte != expected(*index);
-    let mut wrong = bytes.iter().enumerate().filter(is_wrong);
-    if let Some((index, byte)) = wrong.next() {
-        let (others, size, right) = (wrong.count(), bytes.len(), expected(index));
-        panic!(
-            "byte {index} of {size} is {byte} instead of {right}, and {others} others are wrong"
-        );
+pub fn check(bytes: &[u8], expected: &[u8]) {
+    if bytes == expected {
+        return;
     }
+    assert_eq!(bytes.len(), expected.len(), "of the lengths");
+    let is_wrong = |index: &usize| bytes[*index] != expected[*index];
+    let wrong: Vec<_> = (0..bytes.len()).filter(is_wrong).collect();
+    let (first, count, all) = (wrong[0], wrong.len(), bytes.len());
+    let (found, right) = (bytes[first], expected[first]);
+    panic!(
+        "{count} of {all} bytes are wrong: the first is byte {first}, {found} instead of {right}"
+    );
 }

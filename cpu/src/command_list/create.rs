@@ -73,7 +73,7 @@ pub unsafe fn create_immediate(
         flags: 0,
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         role: Role::Immediate(Immediate {
-            stream: Stream::default(),
+            stream: Stream::new(),
             synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
             desc: desc.into(),
         }),

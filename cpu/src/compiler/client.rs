@@ -196,7 +196,15 @@ fn library() -> io::Result<PathBuf> {
         .find(|mapping| mapping.path == path && mapping.offset == 0);
     let base = first.ok_or_else(missing)?.start;
     let mut header = [0; ENTRY + 8];
-    File::open(&path)?.read_exact(&mut header)?;
+    File::open(&path)
+        .and_then(|mut file| file.read_exact(&mut header))
+        .map_err(|error| {
+            let (path, why) = (path.display(), errno::explained(&error));
+            io::Error::other(format!(
+                "the process that builds modules cannot be started: its file, {path}, cannot be read: {why}: \
+                 if it was replaced, restart this process"
+            ))
+        })?;
     let offset = header
         .last_chunk()
         .map_or(0, |bytes| u64::from_le_bytes(*bytes));

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::find;
+use super::{find, is_discrete};
 use crate::abi::arguments::{output, output_structure, structures, text};
 use crate::abi::result::ZeResult;
 use crate::system;
@@ -40,7 +40,8 @@ pub unsafe fn memory(
     Ok(())
 }
 
-/// `zeDeviceGetMemoryAccessProperties`: all capabilities for all memory, system memory included.
+/// `zeDeviceGetMemoryAccessProperties`: all capabilities for all memory, system memory included; of a device that is
+/// [reported as discrete](super::is_discrete), shared memory has no concurrent access.
 ///
 /// # Safety
 /// As for [`memory`].
@@ -51,14 +52,19 @@ pub unsafe fn memory_access(
     find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    let everything = sys::ZE_MEMORY_ACCESS_CAP_FLAG_RW.0
-        | sys::ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC.0
+    let alternating = sys::ZE_MEMORY_ACCESS_CAP_FLAG_RW.0 | sys::ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC.0;
+    let everything = alternating
         | sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0
         | sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC.0;
+    let shared = if is_discrete() {
+        alternating
+    } else {
+        everything
+    };
     properties.hostAllocCapabilities = everything;
     properties.deviceAllocCapabilities = everything;
-    properties.sharedSingleDeviceAllocCapabilities = everything;
-    properties.sharedCrossDeviceAllocCapabilities = everything;
+    properties.sharedSingleDeviceAllocCapabilities = shared;
+    properties.sharedCrossDeviceAllocCapabilities = shared;
     properties.sharedSystemAllocCapabilities = everything;
     Ok(())
 }

@@ -7,6 +7,9 @@ mod peers;
 mod properties;
 mod queues;
 
+use std::env;
+use std::sync::OnceLock;
+
 use level_zero_sys as sys;
 
 use crate::abi::arguments::{enumerate, output};
@@ -20,6 +23,15 @@ pub use memory::{cache, external_memory, memory, memory_access};
 pub use peers::{can_access_peer, p2p};
 pub use properties::device_properties;
 pub use queues::{MAX_FILL_PATTERN, check_ordinal, check_queue, queue_groups};
+
+/// With `1`, the devices are reported as discrete ones, whose shared memory the host and the device must not access
+/// concurrently, as by Intel's driver. For tests.
+const DISCRETE: &str = "ZEUSM_CPU_DISCRETE";
+
+fn is_discrete() -> bool {
+    static IS_DISCRETE: OnceLock<bool> = OnceLock::new();
+    *IS_DISCRETE.get_or_init(|| env::var_os(DISCRETE).is_some_and(|value| value == "1"))
+}
 
 /// `zeDeviceGet`.
 ///

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::find;
+use super::{find, is_discrete};
 use crate::abi::arguments::{chain, output_structure, structures, text};
 use crate::abi::result::ZeResult;
 use crate::system::clock;
@@ -32,8 +32,10 @@ pub unsafe fn device_properties(
     properties.type_ = device.device_type();
     properties.vendorId = VENDOR;
     properties.deviceId = 0;
-    properties.flags =
-        sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 | sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
+    properties.flags = sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
+    if !is_discrete() {
+        properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0;
+    }
     properties.subdeviceId = 0;
     properties.coreClockRate = processor::megahertz();
     properties.maxMemAllocSize = memory::max_allocation_size();

@@ -1,6 +1,7 @@
 //! Streams: the order in which the commands of one queue or immediate list are executed.
 
 use std::collections::VecDeque;
+use std::env;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -47,9 +48,19 @@ impl Order {
 /// bounds the cost of a step and the number of native commands that a stream has in flight.
 pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
+/// With `1`, all queues and immediate lists share one stream and their commands are executed one after the other, as by the
+/// engine of an Intel GPU: a command that waits delays all later ones. For tests.
+const ENGINES: &str = "ZEUSM_CPU_ENGINES";
+
 /// A sequence of commands.
 #[derive(Default)]
-pub struct Stream(Arc<Shared>);
+pub struct Stream {
+    shared: Arc<Shared>,
+    /// Whether other queues and lists submit to it, too.
+    is_engine: bool,
+    /// With `is_engine`, the number of the first command after those of this queue or list.
+    end: AtomicU64,
+}
 
 /// A stream's state, which its commands share.
 #[derive(Default)]
@@ -143,7 +154,12 @@ impl State {
     fn push(&mut self, order: Order, stage: Stage) -> u64 {
         self.held += usize::from(matches!(stage, Stage::Held(_)));
         self.commands.push_back(Slot { order, stage });
-        self.first + self.commands.len() as u64 - 1
+        self.end() - 1
+    }
+
+    /// The number of the next command.
+    fn end(&self) -> u64 {
+        self.first + self.commands.len() as u64
     }
 
     /// The slot of a command that is not complete.
@@ -241,6 +257,19 @@ impl Drop for Own {
 }
 
 impl Stream {
+    /// The stream of a new queue or immediate list.
+    #[must_use]
+    pub fn new() -> Self {
+        static ENGINE: OnceLock<Option<Arc<Shared>>> = OnceLock::new();
+        let is_one = || env::var_os(ENGINES).is_some_and(|value| value == "1");
+        let engine = ENGINE.get_or_init(|| is_one().then(Arc::default));
+        engine.as_ref().map_or_else(Self::default, |engine| Self {
+            shared: Arc::clone(engine),
+            is_engine: true,
+            end: AtomicU64::new(0),
+        })
+    }
+
     /// Submits an operation that follows the commands that `order` determines, then waits for `waits`, and sets
     /// `signal` on completion. `pins` is the result of [`Operation::pin`].
     ///
@@ -255,7 +284,13 @@ impl Stream {
     ) {
         release_retired();
         let kind = operation.kind();
-        let mut state = self.0.own().state.lock();
+        let order = if self.is_engine {
+            Order::Barrier
+        } else {
+            order
+        };
+        let mut state = self.shared.own().state.lock();
+        self.end.store(state.end() + 1, Ordering::Relaxed);
         if state.commands.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)
             && waits.iter().all(|signal| signal.is_set())
@@ -273,7 +308,7 @@ impl Stream {
         });
         state.push(order, Stage::Held(command));
         let mut ready = Vec::new();
-        state.release(&self.0, &mut ready);
+        state.release(&self.shared, &mut ready);
         drop(state);
         dispatch(ready);
     }
@@ -289,17 +324,17 @@ impl Stream {
         let timed = signal.as_ref().is_some_and(|signal| signal.is_timed());
         let now = || if timed { clock::now() } else { 0 };
         let started = now();
-        self.0.note(run_all(operation));
+        self.shared.note(run_all(operation));
         drop(pins);
         let mut ready = signal.map_or_else(Vec::new, |signal| signal.set(started, now()));
-        self.0.complete(sequence, &mut ready);
+        self.shared.complete(sequence, &mut ready);
         dispatch(ready);
     }
 
     /// Submits a barrier: all later commands follow all earlier ones.
     pub fn barrier(&self) {
         // Complete commands need no barrier.
-        if !self.0.own().state.lock().commands.is_empty() {
+        if !self.shared.own().state.lock().commands.is_empty() {
             let (order, waits) = (Order::Barrier, SmallVec::new());
             self.submit(Nothing, Pins::new(), order, waits, None);
         }
@@ -310,11 +345,11 @@ impl Stream {
     /// # Errors
     /// The first error of a command since the last call that returned `true`.
     pub fn synchronize(&self, deadline: Deadline) -> ZeResult<bool> {
-        let stream = self.0.own();
-        let target = {
-            let state = stream.state.lock();
-            state.first + state.commands.len() as u64
-        };
+        let stream = self.shared.own();
+        let mut target = stream.state.lock().end();
+        if self.is_engine {
+            target = target.min(self.end.load(Ordering::Relaxed));
+        }
         let is_done = || stream.finished.load(Ordering::Acquire) >= target;
         let look = |state: &mut State| {
             if state.first >= target {

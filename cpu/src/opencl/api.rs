@@ -1,5 +1,6 @@
 //! The functions of OpenCL that are used, looked up in a library by name.
 
+use std::error::Error as _;
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,16 @@ impl<T> Optional for Option<T> {
     type Function = T;
 }
 
+/// The dynamic linker's message without the path that was opened: the reason, or the missing dependency.
+fn linker_message(path: &Path, error: &libloading::Error) -> String {
+    let message = error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string);
+    message
+        .strip_prefix(&format!("{}: ", path.display()))
+        .map_or_else(|| message.clone(), str::to_owned)
+}
+
 macro_rules! functions {
     ($($function:ident: $kind:ident),+ $(,)?) => {
         /// Every function that is used; opening fails when one is missing.
@@ -45,7 +56,7 @@ macro_rules! functions {
                 let path = path.to_owned();
                 // SAFETY: the initialisers of an OpenCL library have no preconditions.
                 let library = unsafe { Library::new(&path) };
-                let library = library.map_err(|error| OpenError::Library { path: path.clone(), why: error.to_string() })?;
+                let library = library.map_err(|error| OpenError::Library { path: path.clone(), why: linker_message(&path, &error) })?;
                 Ok(Self {
                     $($function: {
                         // SAFETY: opencl-sys gives the function of this name this type.

@@ -45,7 +45,7 @@ pub unsafe fn create(
     let (desc, queue) = unsafe { (input_structure(desc)?, output(queue)?) };
     device::check_queue(desc)?;
     *queue = register(Arc::new(Queue {
-        stream: Stream::default(),
+        stream: Stream::new(),
         attributes: desc.into(),
         submission: ForkSafe::default(),
     }))?;

@@ -1,7 +1,9 @@
 //! Invalid input, and the specification's result codes.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
-use std::{fs, ptr, thread};
+use std::{env, fs, ptr, thread};
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
@@ -81,11 +83,11 @@ fn a_module_cut_anywhere_is_refused() {
 /// the work.
 fn alone(name: &str, variables: &[(&str, &str)]) -> bool {
     const ALONE: &str = "ZEUSM_TEST_ALONE";
-    if std::env::var_os(ALONE).is_some() {
+    if env::var_os(ALONE).is_some() {
         return true;
     }
     let name = format!("bad_input::{name}");
-    let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+    let mut process = Command::new(env::current_exe().unwrap());
     process
         .args(["--exact", &name])
         .env(ALONE, "1")
@@ -109,7 +111,7 @@ fn a_module_with_a_changed_byte_never_crashes() {
     let asked = ProptestConfig::default();
     let config = ProptestConfig {
         // The time limit in seconds, for modules on which the compiler hangs.
-        cases: std::env::var_os("PROPTEST_CASES").map_or(20, |_| asked.cases),
+        cases: env::var_os("PROPTEST_CASES").map_or(20, |_| asked.cases),
         max_shrink_iters: 0,
         ..asked
     };
@@ -354,5 +356,46 @@ fn without_an_opencl_runtime_the_log_says_what_to_install() {
             log.contains("no OpenCL runtime") && log.contains("intel-opencl-rt"),
             "{log}"
         );
+        assert!(
+            log.contains("/nowhere/libintelocl.so: cannot open shared object file"),
+            "{log}"
+        );
     }
+}
+
+/// The variable of the process whose library is removed.
+const REMOVED: &str = "ZEUSM_TEST_REMOVED";
+
+#[test]
+fn a_removed_library_is_named_in_the_log() {
+    if let Some(library) = env::var_os(REMOVED) {
+        let runtime = Runtime::open();
+        fs::remove_file(&library).unwrap();
+        let (code, log) = runtime.build(&module(), &[]).unwrap_err();
+        assert_eq!(code, sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE);
+        let without_opencl = log.contains("no OpenCL runtime");
+        let names_it = log.contains(library.to_str().unwrap()) && log.contains("restart");
+        assert!(names_it || without_opencl, "{log}");
+        return;
+    }
+    // A copy of this program, with the library beside it.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("removed");
+    fs::create_dir_all(&folder).unwrap();
+    let own = env::current_exe().unwrap();
+    let copy_of = |file: &Path| {
+        let copy = folder.join(file.file_name().unwrap());
+        fs::copy(file, &copy).unwrap();
+        copy
+    };
+    let library = copy_of(&own.with_file_name("libzeusm_cpu.so"));
+    let status = Command::new(copy_of(&own))
+        .args([
+            "--exact",
+            "bad_input::a_removed_library_is_named_in_the_log",
+        ])
+        .env(REMOVED, &library)
+        .env("ZE_ENABLE_ALT_DRIVERS", &library)
+        .status();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(status.unwrap().success());
 }

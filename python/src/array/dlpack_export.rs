@@ -11,6 +11,7 @@ use super::{UsmArray, create};
 use crate::dpctl::Dpctl;
 use crate::errors::OrRaise;
 use crate::memory::{Pinned, PyMemory};
+use crate::parse;
 use crate::resolve::{DlpackDevice, root_device};
 use zeusm::dlpack::{self, Device, Form, Tensor, abi};
 use zeusm::usm::UsmKind;
@@ -29,16 +30,19 @@ pub(crate) fn dlpack<'py>(
     py: Python<'py>,
     array: &UsmArray,
     stream: Option<&Bound<'py, PyAny>>,
-    max_version: Option<(u32, u32)>,
-    dl_device: Option<(i32, i32)>,
+    max_version: Option<&Bound<'py, PyAny>>,
+    dl_device: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let form = match max_version {
-        Some((major, _)) if major >= abi::VERSION.major => Form::Versioned,
+    let form = match max_version.map(parse::dlpack::Version::read).transpose()? {
+        Some(version) if version.major >= abi::VERSION.major.into() => Form::Versioned,
         _ => Form::Unversioned,
     };
     let device = match dl_device {
-        Some((kind, id)) => abi::Device { kind, id }.into(),
+        Some(device) => {
+            let (kind, id) = parse::dlpack::device(device, "dl_device")?;
+            abi::Device { kind, id }.into()
+        }
         None => own_device(py, array.memory())?,
     };
     if device == Device::Cpu {

@@ -14,7 +14,7 @@ use super::{UsmArray, create, dlpack_export};
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{Explain, OrRaise};
 use crate::memory::{Owner, PyMemory, object};
-use crate::parse::dtype;
+use crate::parse::{self, dtype};
 use crate::resolve::{
     self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
 };
@@ -95,14 +95,10 @@ pub(crate) fn from_dlpack(
 /// The queue binding of a DLPack device or a SYCL object.
 fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<QueueBinding>> {
     let py = device.py();
-    let Ok(pair) = device.cast::<PyTuple>() else {
+    if !device.is_instance_of::<PyTuple>() {
         return resolve::binding(device, "device");
-    };
-    let (kind, id) = pair.extract::<(i32, i32)>().explain(py, |_| {
-        PyTypeError::new_err(format!(
-            "a DLPack device is a pair of integers, not {device}"
-        ))
-    })?;
+    }
+    let (kind, id) = parse::dlpack::device(device, "device")?;
     match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => Ok(Arc::clone(DlpackDevice::get(py, number)?.binding())),
         other => Err(PyValueError::new_err(format!(
@@ -124,7 +120,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
             x.get_type().name()?
         )));
     };
-    let (kind, id) = device.call0()?.extract::<(i32, i32)>()?;
+    let (kind, id) = parse::dlpack::device(&device.call0()?, "__dlpack_device__()")?;
     let stream = PyDict::new(py);
     let keywords = PyDict::new(py);
     match Device::from(abi::Device { kind, id }) {

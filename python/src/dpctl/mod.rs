@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyType};
 
 use crate::errors::{Explain, OrRaise};
 use zeusm::Device;
-use zeusm::sycl::{ContextRef, DeviceRef};
+use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
 pub(crate) use capsule::{RawReference, SyclCapsule, new as new_capsule};
 pub(crate) use queue::SyclQueue;
@@ -120,6 +120,16 @@ impl Dpctl {
     pub(crate) fn root_devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let devices = self.module.bind(py).call_method0("get_devices")?;
         devices.try_iter()?.collect()
+    }
+
+    /// A new `dpctl.SyclQueue` object of a SYCL queue.
+    pub(crate) fn queue_of<'py>(
+        &self,
+        py: Python<'py>,
+        queue: &QueueRef,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let capsule = capsule::new(py, queue)?;
+        self.queue.bind(py).call1((capsule,))
     }
 
     /// A new `dpctl.SyclQueue` of a SYCL context and a device of it.

@@ -93,22 +93,27 @@ impl PyEvent {
         self.event.timing().or_raise()
     }
 
-    /// Appends a signal of the native event of a SYCL event to the queue.
-    fn chain(&self, event: &EventRef, native: sys::ze_event_handle_t) -> Result<(), Error> {
+    /// Appends a signal of the native event of a SYCL event to the queue; `false` while the queue waits for the host.
+    fn chain(&self, event: &EventRef, native: sys::ze_event_handle_t) -> Result<bool, Error> {
         // SAFETY: the event is SYCL's own in the context of this queue, nothing else uses it, and it is retained.
-        let signalled = unsafe { self.queue.signal_raw(native) }?;
+        let Some(signalled) = (unsafe { self.queue.signal_raw(native) })? else {
+            return Ok(false);
+        };
         self.queue.retain(&signalled, event.clone());
         in_flight::reclaim_later(&self.queue);
-        Ok(())
+        Ok(true)
     }
 
-    /// A SYCL event that the queue signals; None when this SYCL runtime does not support that.
+    /// A SYCL event that the queue signals; None when this SYCL runtime does not support that, and while the queue waits for
+    /// the host.
     fn chained(&self, py: Python<'_>) -> PyResult<Option<EventRef>> {
         let context = self.context_device.sycl()?;
         let chained = py.detach(|| {
-            let made = EventRef::create(context)?;
-            let chain = |(event, native)| self.chain(&event, native).map(|()| event);
-            Ok(made.map(chain).transpose())
+            let Some((event, native)) = EventRef::create(context)? else {
+                return Ok(Ok(None));
+            };
+            let chained = self.chain(&event, native);
+            Ok(chained.map(|chained| chained.then_some(event)))
         });
         match chained {
             Ok(event) => event.or_raise(),

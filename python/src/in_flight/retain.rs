@@ -22,7 +22,7 @@ pub(crate) fn retain<T: Send + 'static>(
     touched: Vec<Range<usize>>,
     operands: T,
 ) -> Result<Option<T>, Error> {
-    if matches!(event.is_complete(), Ok(true)) {
+    if event.is_over() {
         return Ok(Some(operands));
     }
     let queue = context_device.queue()?;

@@ -97,7 +97,7 @@ impl Table {
             .iter()
             .filter(is_other)
             .filter(uses)
-            .filter(|entry| !matches!(entry.event.is_complete(), Ok(true)))
+            .filter(|entry| !entry.event.is_over())
             .map(|entry| entry.event.clone())
             .collect()
     }

@@ -110,7 +110,7 @@ pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// The integer of the argument `name`, converted to its Rust type.
-fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
+pub(super) fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {

@@ -58,7 +58,7 @@ impl ResolvedSyclObject {
     fn of_any(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
         if let Some(capsule) = SyclCapsule::read(object)? {
-            return Self::of_capsule(capsule);
+            return Self::of_capsule(py, capsule);
         }
         let dpctl = Dpctl::get(py)?;
         if object.is_instance(dpctl.queue.bind(py))? {
@@ -67,20 +67,14 @@ impl ResolvedSyclObject {
             // SAFETY: dpctl's context object holds a valid reference as long as it is alive.
             let context =
                 unsafe { ContextRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
-            Ok(Self {
-                context,
-                reference: None,
-                queue: None,
-                binding: None,
-                capsule: None,
-            })
+            Ok(Self::of_context(context))
         } else if object.is_instance(dpctl.device.bind(py))? {
             Self::of_queue(&dpctl.cached_queue(object)?)
         } else if object.is_instance_of::<PyString>() {
             Self::of_queue(&dpctl.queue.bind(py).call1((object,))?)
         } else if let Some(get_capsule) = object.getattr_opt(intern!(py, "_get_capsule"))? {
             match SyclCapsule::read(&get_capsule.call0()?)? {
-                Some(capsule) => Self::of_capsule(capsule),
+                Some(capsule) => Self::of_capsule(py, capsule),
                 None => Err(PyTypeError::new_err(
                     "_get_capsule() did not return a capsule",
                 )),
@@ -98,22 +92,21 @@ impl ResolvedSyclObject {
         let queue = SyclQueue::new(queue)?;
         let reference = queue.reference().clone();
         Ok(Self {
+            context: reference.context().or_raise()?,
+            reference: Some(reference),
             queue: Some(queue),
-            ..Self::of_queue_reference(reference)?
-        })
-    }
-
-    fn of_queue_reference(queue: QueueRef) -> PyResult<Self> {
-        Ok(Self {
-            context: queue.context().or_raise()?,
-            reference: Some(queue),
-            queue: None,
             binding: None,
             capsule: None,
         })
     }
 
-    fn of_context(context: ContextRef) -> Self {
+    /// Resolves a reference to a queue, of which it makes a `dpctl.SyclQueue`.
+    pub(crate) fn of_queue_reference(py: Python<'_>, queue: &QueueRef) -> PyResult<Self> {
+        Self::of_queue(&Dpctl::get(py)?.queue_of(py, queue)?)
+    }
+
+    /// Resolves a reference to a context.
+    pub(crate) fn of_context(context: ContextRef) -> Self {
         Self {
             context,
             reference: None,
@@ -123,7 +116,7 @@ impl ResolvedSyclObject {
         }
     }
 
-    fn of_capsule(capsule: SyclCapsule) -> PyResult<Self> {
+    fn of_capsule(py: Python<'_>, capsule: SyclCapsule) -> PyResult<Self> {
         let resolved = match capsule.reference {
             RawReference::Context(raw) => {
                 // SAFETY: by dpctl's protocol a capsule of this name holds a valid context reference.
@@ -135,7 +128,8 @@ impl ResolvedSyclObject {
             }
             RawReference::Queue(raw) => {
                 // SAFETY: by dpctl's protocol a capsule of this name holds a valid queue reference.
-                Self::of_queue_reference(unsafe { QueueRef::copy_from_raw(raw) }.or_raise()?)?
+                let queue = unsafe { QueueRef::copy_from_raw(raw) }.or_raise()?;
+                Self::of_queue_reference(py, &queue)?
             }
         };
         Ok(Self {
@@ -177,10 +171,12 @@ impl ResolvedSyclObject {
             Some(binding) if Arc::ptr_eq(binding.context_device(), context_device) => Ok(binding),
             Some(binding) => Ok(binding.with_device(py, context_device)),
             None => {
-                let is_own =
-                    self.queue.is_some() && Arc::ptr_eq(&self.context_device()?, context_device);
+                // The program may give a queue of its own again, but not the object that was made of a capsule.
+                let may_recur = self.queue.is_some()
+                    && self.capsule.is_none()
+                    && Arc::ptr_eq(&self.context_device()?, context_device);
                 let binding = QueueBinding::new(py, Arc::clone(context_device), self.queue);
-                if is_own {
+                if may_recur {
                     binding.remember(py);
                 }
                 Ok(binding)

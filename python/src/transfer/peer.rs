@@ -58,8 +58,8 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
 }
 
 /// Submits a copy from the context and device of one queue to those of another. It is ordered after earlier operations and
-/// before later operations of both queues. If no direct copy is possible, a host task copies through staging memory, and its
-/// error is stored in `host_error`.
+/// before later operations of both queues. If no direct copy is possible, or if it has to wait for the host, a host task
+/// copies, through staging memory if necessary, and its error is stored in `host_error`.
 ///
 /// # Safety
 /// As for [`copy_peer`], until the event is complete.
@@ -82,17 +82,27 @@ pub(crate) unsafe fn submit_peer(
             )
         };
     }
-    let before = to.barrier(&[from.barrier(&[])?])?;
+    let earlier = if from.is_idle() {
+        Vec::new()
+    } else {
+        vec![from.barrier(&[])?]
+    };
+    let before = to.barrier(&earlier)?;
     if size == 0 {
         return Ok(None);
     }
-    // SAFETY: as above.
-    let direct =
-        unsafe { to.peer_copy_async_raw(pointer(destination), from, pointer(source), size) }?;
+    // A deferred copy could not be replaced by a staged one if the driver turns out not to support it.
+    let waits_for_host = !before.is_submitted();
+    let direct = if waits_for_host {
+        None
+    } else {
+        // SAFETY: as above.
+        unsafe { to.peer_copy_async_raw(pointer(destination), from, pointer(source), size) }?
+    };
     let done = match &direct {
         Some(done) => done.clone(),
         None => {
-            // The host task uses queues of its own, as the two queues wait for its event.
+            // The host task uses queues of its own, as operations of the two queues wait for its event.
             let into = Queue::new(to.context(), to.device())?;
             let out_of = Queue::new(from.context(), from.device())?;
             let host_error = Arc::clone(host_error);
@@ -100,7 +110,13 @@ pub(crate) unsafe fn submit_peer(
                 before.drain();
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
-                let copied = unsafe { into.staged_copy_raw(destination, &out_of, source, size) };
+                let copied = unsafe {
+                    if waits_for_host {
+                        into.peer_copy_raw(destination, &out_of, source, size)
+                    } else {
+                        into.staged_copy_raw(destination, &out_of, source, size)
+                    }
+                };
                 if let Err(error) = copied {
                     let _ = host_error.set(error.to_string());
                 }

@@ -198,8 +198,9 @@ proptest! {
 
     #[test]
     fn slices_select_the_elements_at_each_step(layout in layout(), step in 1..4isize, backwards: bool) {
-        prop_assume!(layout.ndim() > 0 && layout.elements() > 0);
-        let size = layout.shape()[0];
+        let Some(&size) = layout.shape().first() else {
+            return Ok(());
+        };
         let mut entries = everything(&layout);
         let length = size.div_ceil(step.unsigned_abs());
         let start = if backwards { size.cast_signed() - 1 } else { 0 };
@@ -222,10 +223,13 @@ proptest! {
     fn reshaping_keeps_the_order(layout in layout(), parts in prop::collection::vec(1..5i64, 0..4)) {
         let product: i64 = parts.iter().product();
         let elements = layout.elements() as i64;
-        prop_assume!(elements % product == 0);
         let mut wanted = parts;
         wanted.push(elements / product);
-        if let Some(view) = layout.reshaped(&wanted, Order::RowMajor).unwrap() {
+        let reshaped = layout.reshaped(&wanted, Order::RowMajor);
+        if elements % product != 0 {
+            let is_refused = matches!(reshaped, Err(ViewError::Reshape { .. }));
+            prop_assert!(is_refused);
+        } else if let Some(view) = reshaped.unwrap() {
             prop_assert_eq!(view.shape().iter().map(|&size| size as i64).collect::<Vec<_>>(), wanted);
             prop_assert_eq!(addresses(&view), addresses(&layout));
         } else {

@@ -1,4 +1,5 @@
-"""Runs steps on the simulated GPU while single kernel requests fail: requests.py FIRST, with the number of the first case.
+"""Runs steps on the simulated GPU while requests of one name fail: requests.py REQUEST FIRST, with the number of the first
+case.
 
 Each case is printed before it starts, so that a case which terminates the process can be identified.
 """
@@ -83,22 +84,23 @@ def run():
     return errors
 
 
-def cases():
-    for request, errors in ERRORS.items():
-        assert fail(f"{request}:EIO:1000000000:1".encode()) >= 0
-        assert not run()
-        made = fail(None)
-        for number, error in itertools.product(range(1, min(made, MOST) + 1), errors):
-            yield f"{request}:{error}:{number}:1"
-        # On a real kernel, waits for fences only fail permanently after a ban of the queue, which XE_SIM_STOP simulates.
-        # Failing the waits without a ban makes the driver hang or abort.
-        if made and request != "DRM_IOCTL_XE_WAIT_USER_FENCE":
-            yield from (f"{request}:{error}" for error in errors)
+def cases(request):
+    errors = ERRORS[request]
+    assert fail(f"{request}:EIO:1000000000:1".encode()) >= 0
+    assert not run()
+    made = fail(None)
+    for number, error in itertools.product(range(1, min(made, MOST) + 1), errors):
+        yield f"{request}:{error}:{number}:1"
+    # On a real kernel, waits for fences only fail permanently after a ban of the queue, which XE_SIM_STOP simulates. Failing
+    # the waits without a ban makes the driver hang or abort.
+    if made and request != "DRM_IOCTL_XE_WAIT_USER_FENCE":
+        yield from (f"{request}:{error}" for error in errors)
 
 
+request, first = sys.argv[1:]
 assert not run()  # Creates the objects that are only created once per process.
-for index, case in enumerate(cases()):
-    if index < int(sys.argv[1]):
+for index, case in enumerate(cases(request)):
+    if index < int(first):
         continue
     print(f"case {index} {case}", flush=True)
     fail(case.encode())

@@ -1,4 +1,4 @@
-//! The C API: a structure of functions in the capsule `zeusm._C_API`, declared for C in `include/zeusm.h`.
+//! zeusm's C API: a structure of functions in the capsule `zeusm._C_API`, declared for C in `include/zeusm.h`.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem;
@@ -7,10 +7,9 @@ use std::ptr;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyModule;
 
 use crate::memory::{PyMemory, object};
-use crate::resolve::default_binding;
+use crate::resolve::{ResolvedSyclObject, default_binding};
 use crate::{adopt, parse};
 use zeusm::sycl::ContextRef;
 
@@ -54,15 +53,14 @@ static API: Api = Api {
     from_pointer,
 };
 
-/// Adds the capsule to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// The capsule.
+pub(super) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: the interpreter is attached; the structure and the name are static.
-    let capsule = unsafe {
+    unsafe {
         let capsule =
             ffi::PyCapsule_New((&raw const API).cast_mut().cast(), CAPSULE.as_ptr(), None);
-        Bound::from_owned_ptr_or_err(module.py(), capsule)
-    }?;
-    module.add("_C_API", capsule)
+        Bound::from_owned_ptr_or_err(py, capsule)
+    }
 }
 
 /// # Safety
@@ -95,15 +93,21 @@ unsafe extern "C" fn describe(object: *mut ffi::PyObject, memory: *mut Memory) -
     })
 }
 
-fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
-    let memory = object.cast::<PyMemory>().map_err(|_| {
+/// The object as a memory object.
+pub(super) fn memory_of<'a, 'py>(
+    object: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, PyMemory>> {
+    object.cast::<PyMemory>().map_err(|_| {
         let class = object.get_type().name().map(|name| name.to_string());
         PyTypeError::new_err(format!(
             "a USM memory object of zeusm is needed, not {}",
             class.unwrap_or_default()
         ))
-    })?;
-    let memory = memory.get();
+    })
+}
+
+fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
+    let memory = memory_of(object)?.get();
     let _pin = memory.pins.pin()?;
     let address = memory.for_export(object.py())?;
     Ok(Memory {
@@ -142,7 +146,8 @@ unsafe extern "C" fn from_pointer(
                 unsafe { ContextRef::copy_from_raw(sycl_context) }
                     .map_err(|error| PyRuntimeError::new_err(error.to_string()))?
             };
-            let memory = adopt::from_pointer(&context, pointer.addr(), nbytes, &owner)?;
+            let resolved = ResolvedSyclObject::of_context(context);
+            let memory = adopt::from_pointer(resolved, pointer.addr(), nbytes, &owner)?;
             Ok(object(py, memory)?.into_ptr())
         };
         made().unwrap_or_else(|error| {

@@ -1,0 +1,24 @@
+//! The check that the module is imported by the main interpreter.
+
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// The number of the main interpreter.
+const MAIN: i64 = 0;
+
+/// Refuses sub-interpreters. Threads that call back into Python attach to the main interpreter, so they would deadlock with a
+/// sub-interpreter that waits for them, and the module's static references belong to one interpreter.
+///
+/// # Errors
+/// `ImportError` in a sub-interpreter.
+pub(crate) fn expect_main() -> PyResult<()> {
+    // SAFETY: the module is being imported, so this thread is attached to an interpreter, which has a number.
+    let number = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    if number == MAIN {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "zeusm supports the main interpreter only, and this is a sub-interpreter",
+    ))
+}
