@@ -54,7 +54,7 @@ pub unsafe fn device(
 /// `zeMemAllocHost`.
 ///
 /// # Safety
-/// As for [`device`].
+/// As for [`device()`].
 pub unsafe fn host(
     context: sys::ze_context_handle_t,
     desc: *const sys::ze_host_mem_alloc_desc_t,
@@ -78,7 +78,7 @@ pub unsafe fn host(
 /// `zeMemAllocShared`; a null device is allowed.
 ///
 /// # Safety
-/// As for [`device`].
+/// As for [`device()`].
 pub unsafe fn shared(
     context: sys::ze_context_handle_t,
     device_description: *const sys::ze_device_mem_alloc_desc_t,
@@ -112,7 +112,7 @@ pub unsafe fn shared(
 /// Checks a device descriptor; whether it relaxes the size limit.
 ///
 /// # Safety
-/// As for [`device`].
+/// As for [`device()`].
 unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> ZeResult<bool> {
     // SAFETY: the caller vouches for the pointer.
     let desc = unsafe { input_structure(desc) }?;
@@ -124,7 +124,7 @@ unsafe fn device_desc(desc: *const sys::ze_device_mem_alloc_desc_t) -> ZeResult<
 /// Checks a host descriptor; whether it relaxes the size limit.
 ///
 /// # Safety
-/// As for [`device`].
+/// As for [`device()`].
 unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t) -> ZeResult<bool> {
     // SAFETY: the caller vouches for the pointer.
     let desc = unsafe { input_structure(desc) }?;
