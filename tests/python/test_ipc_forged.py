@@ -17,7 +17,7 @@ N = 100_000
 
 @pytest.fixture(scope="module")
 def memory():
-    memory = zm.MemoryUSMShared(N)
+    memory = zm.MemoryUSMHost(N)
     memory.memset(5)
     return memory
 
@@ -76,7 +76,7 @@ BECOME = """
 EXPORT = """
     for user in map(int, sys.argv[1:]):
         become(user)
-    memory = zm.MemoryUSMShared(64)
+    memory = zm.MemoryUSMHost(64)
     print(memory.ipc_handle().to_bytes().hex(), flush=True)
     sys.stdin.read()
 """

@@ -8,7 +8,7 @@ LIMITED = """
     import ctypes, os, resource, subprocess, sys, textwrap, time, zeusm.memory as zm
 
     def memory_of(value):
-        memory = zm.MemoryUSMShared(300_000)
+        memory = zm.MemoryUSMHost(300_000)
         memory.memset(value)
         return memory
 
