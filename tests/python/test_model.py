@@ -189,7 +189,8 @@ class Programs(RuleBasedStateMachine):
     @rule(target=pieces, piece=pieces, kind=KINDS, where=st.integers(0, 1))
     def copy(self, piece, kind, where):
         copy = CLASSES[kind](piece.memory, copy=True, queue=self.queues[where])
-        copied = Piece(copy, Model(len(piece)), where=where)
+        # Without a queue the copy is in the source's context.
+        copied = Piece(copy, Model(len(piece)), where=where or piece.where)
         copied.write(piece.expected)
         return self.made(copied)
 
