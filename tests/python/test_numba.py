@@ -4,10 +4,11 @@ import gc
 import weakref
 from importlib.util import find_spec
 
-import numba
 import numpy as np
 import pytest
 import zeusm
+
+numba = pytest.importorskip("numba", reason="Numba is not in this environment")
 
 VALUES = np.arange(12, dtype="f4").reshape(3, 4)
 LAYOUTS = {
