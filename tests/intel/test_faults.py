@@ -17,15 +17,15 @@ LOST = """
     memoryview(host)[:] = bytes([7]) * (1 << 20)
     memory = MemoryUSMDevice(1 << 20)
 
-    def told(step):
+    def is_reported(step):
         try:
             step()
         except zeusm.LevelZeroError as error:
             return "ZE_RESULT_ERROR_DEVICE_LOST" in str(error)
 
     event = memory.copy_from_device_async(host)
-    print(told(event.wait))
-    print(told(memory.copy_to_host), told(lambda: shared.memset(1)))
+    print(is_reported(event.wait))
+    print(is_reported(memory.copy_to_host), is_reported(lambda: shared.memset(1)))
     print(bytes(memoryview(host)[:4]))
     try:
         print(bytes(memoryview(shared)[:4]))
@@ -91,11 +91,11 @@ def test_a_driver_that_aborts_at_its_start_leaves_the_cpu(program, request_, tmp
         """
         import warnings
 
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             import zeusm
 
             print(zeusm.runtime().kind)
-        print(told[0].message)
+        print(caught[0].message)
         """,
         XE_SIM_FAIL=request_,
         XDG_CACHE_HOME=str(tmp_path),
@@ -112,11 +112,11 @@ def test_a_small_bar_is_named(program, tmp_path):
         """
         import warnings
 
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             import zeusm
 
             print(zeusm.runtime().kind)
-        print(told[0].message)
+        print(caught[0].message)
         """,
         XE_SIM_BAR=str(256 << 20),
         XDG_CACHE_HOME=str(tmp_path),

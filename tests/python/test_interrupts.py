@@ -68,7 +68,7 @@ def described(**fields):
     return Described()
 
 
-class Place:
+class Capsule:
     def __init__(self, bad):
         self._get_capsule = bad._get_capsule
 
@@ -77,8 +77,8 @@ READ = {
     "size": lambda bad: zm.MemoryUSMShared(bad),
     "alignment": lambda bad: zm.MemoryUSMShared(N, alignment=bad),
     "copy": lambda bad: zm.MemoryUSMShared(zm.MemoryUSMShared(N), copy=bad),
-    "queue": lambda bad: zm.MemoryUSMShared(N, queue=Place(bad)),
-    "syclobj": lambda bad: zm.as_usm_memory(described(syclobj=Place(bad))),
+    "queue": lambda bad: zm.MemoryUSMShared(N, queue=Capsule(bad)),
+    "syclobj": lambda bad: zm.as_usm_memory(described(syclobj=Capsule(bad))),
     "interface": lambda bad: zm.as_usm_memory(bad),
     "shape of a dictionary": lambda bad: zm.as_usm_memory(described(shape=Sequence(bad))),
     "shape that is none": lambda bad: zm.as_usm_memory(described(shape=bad)),

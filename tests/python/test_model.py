@@ -66,7 +66,7 @@ class Model:
         self.events.clear()
 
 
-class Piece:
+class Slice:
     """A memory object, with the model of its allocation and its range in it."""
 
     def __init__(self, memory, model, start=0, stop=None, where=0, is_mapping=False):
@@ -78,7 +78,7 @@ class Piece:
     def part(self, memory, first=0, last=None):
         """A piece for another object over a range of these bytes."""
         stop = self.stop if last is None else self.start + last
-        part = Piece(memory, self.model, self.start + first, stop, self.where, self.is_mapping)
+        part = Slice(memory, self.model, self.start + first, stop, self.where, self.is_mapping)
         part.is_exportable = self.is_exportable
         return part
 
@@ -124,9 +124,9 @@ def run_child(known, settled, val):
 
 
 class Programs(RuleBasedStateMachine):
-    """Random programs: `pieces` are memory objects, `arrays` their views, `events` those of submitted operations."""
+    """Random programs: `slices` are memory objects, `arrays` their views, `events` those of submitted operations."""
 
-    pieces = Bundle("pieces")
+    slices = Bundle("slices")
     arrays = Bundle("arrays")
     events = Bundle("events")
     looks = Bundle("looks")
@@ -157,15 +157,15 @@ class Programs(RuleBasedStateMachine):
     # --- making ------------------------------------------------------------------------------------
 
     @rule(
-        target=pieces, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
+        target=slices, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
     )
     def allocate(self, kind, size, where, val):
-        piece = Piece(CLASSES[kind](size, queue=self.queues[where]), Model(size), where=where)
+        piece = Slice(CLASSES[kind](size, queue=self.queues[where]), Model(size), where=where)
         piece.memory.memset(val)
         piece.write(bytes([val]) * size)
         return self.made(piece)
 
-    @rule(target=pieces, piece=pieces, start=st.integers(0, LARGEST), stop=st.integers(0, LARGEST))
+    @rule(target=slices, piece=slices, start=st.integers(0, LARGEST), stop=st.integers(0, LARGEST))
     def cut(self, piece, start, stop):
         part = piece.memory[start:stop]
         first = min(start, len(piece))
@@ -174,7 +174,7 @@ class Programs(RuleBasedStateMachine):
             return multiple()
         return self.made(piece.part(part, first, last))
 
-    @rule(target=pieces, piece=pieces, way=st.integers(0, 2))
+    @rule(target=slices, piece=slices, way=st.integers(0, 2))
     def import_again(self, piece, way):
         if way == 0:
             again = zm.as_usm_memory(piece.memory)
@@ -186,15 +186,15 @@ class Programs(RuleBasedStateMachine):
         imported.is_exportable = piece.is_exportable and way < 2
         return self.made(imported)
 
-    @rule(target=pieces, piece=pieces, kind=KINDS, where=st.integers(0, 1))
+    @rule(target=slices, piece=slices, kind=KINDS, where=st.integers(0, 1))
     def copy(self, piece, kind, where):
         copy = CLASSES[kind](piece.memory, copy=True, queue=self.queues[where])
         # Without a queue, a copy stays in the context of its source.
-        copied = Piece(copy, Model(len(piece)), where=where or piece.where)
+        copied = Slice(copy, Model(len(piece)), where=where or piece.where)
         copied.write(piece.expected)
         return self.made(copied)
 
-    @rule(target=arrays, piece=pieces, step=st.sampled_from([1, 2, -1]))
+    @rule(target=arrays, piece=slices, step=st.sampled_from([1, 2, -1]))
     def view(self, piece, step):
         return piece, piece.memory.view("u1")[::step], step
 
@@ -214,7 +214,7 @@ class Programs(RuleBasedStateMachine):
         for turn in range(turns):
             self.large[piece.where].memset_async(turn)
 
-    @rule(target=events, piece=pieces, val=BYTES, turns=TURNS, before=st.none() | events)
+    @rule(target=events, piece=slices, val=BYTES, turns=TURNS, before=st.none() | events)
     def fill_later(self, piece, val, turns, before):
         self.keep_busy(piece, turns)
         event = piece.memory.memset_async(val, depends=before)
@@ -222,7 +222,7 @@ class Programs(RuleBasedStateMachine):
         piece.begun(event)
         return event
 
-    @rule(target=events, piece=pieces, seed=BYTES, turns=TURNS, before=st.none() | events)
+    @rule(target=events, piece=slices, seed=BYTES, turns=TURNS, before=st.none() | events)
     def write_later(self, piece, seed, turns, before):
         self.keep_busy(piece, turns)
         content = bytearray((seed + at) % 256 for at in range(len(piece)))
@@ -231,7 +231,7 @@ class Programs(RuleBasedStateMachine):
         piece.begun(event)
         return event
 
-    @rule(target=events, piece=pieces, turns=TURNS, before=st.none() | events)
+    @rule(target=events, piece=slices, turns=TURNS, before=st.none() | events)
     def read_later(self, piece, turns, before):
         self.keep_busy(piece, turns)
         content = bytearray(len(piece))
@@ -240,7 +240,7 @@ class Programs(RuleBasedStateMachine):
         piece.begun(event)
         return event
 
-    @rule(target=events, to=pieces, source=pieces, turns=TURNS, before=st.none() | events)
+    @rule(target=events, to=slices, source=slices, turns=TURNS, before=st.none() | events)
     def copy_later(self, to, source, turns, before):
         if len(source) > len(to) or to.model is source.model:
             return multiple()
@@ -251,18 +251,18 @@ class Programs(RuleBasedStateMachine):
         source.begun(event)
         return event
 
-    @rule(to=pieces, source=pieces)
+    @rule(to=slices, source=slices)
     def copy_now(self, to, source):
         if len(source) <= len(to) and to.model is not source.model:
             to.memory.copy_from_device(source.memory)
             to.write(source.expected)
 
-    @rule(piece=pieces, val=BYTES)
+    @rule(piece=slices, val=BYTES)
     def fill_now(self, piece, val):
         piece.memory.memset(val)
         piece.write(bytes([val]) * len(piece))
 
-    @rule(piece=pieces, seed=BYTES)
+    @rule(piece=slices, seed=BYTES)
     def write_now(self, piece, seed):
         content = bytes((seed - at) % 256 for at in range(len(piece)))
         piece.memory.copy_from_host(content)
@@ -277,12 +277,12 @@ class Programs(RuleBasedStateMachine):
         expected[::step] = val
         piece.write(expected.tobytes())
 
-    @rule(piece=pieces, val=BYTES)
+    @rule(piece=slices, val=BYTES)
     def write_by_others(self, piece, val):
         dpctl.memory.as_usm_memory(piece.memory).copy_from_host(np.full(len(piece), val, "u1"))
         piece.write(bytes([val]) * len(piece))
 
-    @rule(piece=pieces, val=BYTES)
+    @rule(piece=slices, val=BYTES)
     def write_in_place(self, piece, val):
         if piece.is_hosts:
             np.asarray(piece.memory)[...] = val
@@ -294,15 +294,15 @@ class Programs(RuleBasedStateMachine):
 
     # --- reading -----------------------------------------------------------------------------------
 
-    @rule(piece=pieces)
+    @rule(piece=slices)
     def read(self, piece):
         check(piece, piece.memory.tobytes())
 
-    @rule(piece=pieces)
+    @rule(piece=slices)
     def read_to_host(self, piece):
         check(piece, piece.memory.copy_to_host(bytearray(len(piece))))
 
-    @rule(piece=pieces)
+    @rule(piece=slices)
     def read_by_others(self, piece):
         check(piece, dpctl.memory.as_usm_memory(piece.memory).copy_to_host())
 
@@ -320,7 +320,7 @@ class Programs(RuleBasedStateMachine):
             taken = dpnp.asarray(view)
             assert dpnp.asnumpy(taken).tobytes() == piece.expected[::step]
 
-    @rule(target=looks, piece=pieces)
+    @rule(target=looks, piece=slices)
     def look(self, piece):
         if not piece.is_hosts:
             return multiple()
@@ -335,7 +335,7 @@ class Programs(RuleBasedStateMachine):
         memoryview(piece.memory).release()
         check(piece, view)
 
-    @rule(target=pickles, piece=pieces, protocol=st.integers(2, 5), aside=st.booleans())
+    @rule(target=pickles, piece=slices, protocol=st.integers(2, 5), aside=st.booleans())
     def pickle(self, piece, protocol, aside):
         buffers = [] if aside and protocol == 5 else None
         keywords = {} if buffers is None else {"buffer_callback": buffers.append}
@@ -344,18 +344,18 @@ class Programs(RuleBasedStateMachine):
             buffers = [bytes(buffer) for buffer in buffers]
         return content, buffers, piece.expected
 
-    @rule(target=pieces, kept=pickles)
+    @rule(target=slices, kept=pickles)
     def unpickle(self, kept):
         content, buffers, expected = kept
         memory = pickle.loads(content, buffers=buffers)
-        piece = Piece(memory, Model(len(expected)))
+        piece = Slice(memory, Model(len(expected)))
         piece.write(expected)
         check(piece, memory.tobytes())
         return self.made(piece)
 
     # --- other processes ---------------------------------------------------------------------------
 
-    @rule(target=pieces, piece=pieces, where=st.integers(0, 1))
+    @rule(target=slices, piece=slices, where=st.integers(0, 1))
     def open_own(self, piece, where):
         """Opens a handle of this process: the same memory at another address."""
         if not piece.is_exportable:
@@ -371,18 +371,18 @@ class Programs(RuleBasedStateMachine):
         return self.made(mapping)
 
     @rule(
-        target=pieces, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
+        target=slices, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
     )
     def open_other(self, kind, size, where, val):
         number, handle = self.peer.allocate(kind, size, val)
         memory = zm.IPCMemoryHandle.open(handle, self.queues[where])
-        piece = Piece(memory, Model(size, number), where=where, is_mapping=True)
+        piece = Slice(memory, Model(size, number), where=where, is_mapping=True)
         piece.write(bytes([val]) * size)
         check(piece, memory.tobytes())
         return self.made(piece)
 
-    @rule(piece=pieces, val=st.none() | BYTES)
-    def give(self, piece, val):
+    @rule(piece=slices, val=st.none() | BYTES)
+    def pass_to_the_peer(self, piece, val):
         """The peer opens a handle of the memory, reads it, and may fill it."""
         if not piece.is_exportable:
             return
@@ -391,7 +391,7 @@ class Programs(RuleBasedStateMachine):
         if val is not None:
             piece.write(bytes([val]) * len(piece))
 
-    @rule(piece=pieces, val=st.none() | BYTES)
+    @rule(piece=slices, val=st.none() | BYTES)
     def compare_with_peer(self, piece, val):
         """The peer's own object reads the bytes that were written here."""
         model = piece.model
@@ -419,7 +419,7 @@ class Programs(RuleBasedStateMachine):
 
     # --- releasing ---------------------------------------------------------------------------------
 
-    @rule(piece=consumes(pieces))
+    @rule(piece=consumes(slices))
     def let_go(self, piece):
         del piece
 

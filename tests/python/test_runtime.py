@@ -186,14 +186,14 @@ def test_two_level_zero_libraries_are_named(fresh, copied_runtime):
             try:
                 call()
             except (RuntimeError, ValueError) as error:
-                told(str(error))
+                check_message(str(error))
             else:
                 raise AssertionError("a handle of another library was accepted")
 
-        def told(text):
+        def check_message(text):
             assert all(part in text for part in (*both, "import zeusm before dpctl", "ZEUSM_RUNTIME")), text
 
-        told(str(warning.message))
+        check_message(str(warning.message))
         x = m.MemoryUSMShared(64)
         x.memset(7)
         assert bytes(x) == bytes([7]) * 64
@@ -262,7 +262,7 @@ def event():
         return y.memset_async(1).sycl_event
 
 
-def told(call):
+def message_of(call):
     try:
         assert call()
     except (RuntimeError, RuntimeWarning) as error:
@@ -308,8 +308,8 @@ def test_a_missing_function_of_sycl_turns_off_what_needs_it(fresh, sycl_copy, na
     fresh(
         WITHOUT.format(library=str(library))
         + f"""
-assert told(interface) is None
-text = told(event)
+assert message_of(interface) is None
+text = message_of(event)
 assert text is None if {function!r} is None else {function!r} in text, text
 """,
         env={"LD_LIBRARY_PATH": str(LIBRARIES)},
@@ -322,8 +322,8 @@ def test_an_unknown_sycl_makes_no_events(fresh, sycl_copy):
     fresh(
         WITHOUT.format(library=str(copy))
         + """
-assert told(interface) is None
-assert "libsycl.so.77" in told(event) and "libsycl.so.9" in told(event), told(event)
+assert message_of(interface) is None
+assert "libsycl.so.77" in message_of(event) and "libsycl.so.9" in message_of(event), message_of(event)
 """,
         env={"LD_LIBRARY_PATH": str(LIBRARIES)},
     )
@@ -368,5 +368,5 @@ def test_sub_interpreters_are_refused(fresh, first):
         gc.collect()
         """
     )
-    told = "zeusm supports the main interpreter only, and this is a sub-interpreter\n"
-    assert result.stdout == 2 * told
+    expected = "zeusm supports the main interpreter only, and this is a sub-interpreter\n"
+    assert result.stdout == 2 * expected

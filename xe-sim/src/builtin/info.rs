@@ -15,11 +15,11 @@ struct Module {
 struct Entry {
     name: String,
     #[serde(default)]
-    payload_arguments: Vec<Piece>,
+    payload_arguments: Vec<PayloadArgument>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Piece {
+struct PayloadArgument {
     arg_type: String,
     offset: usize,
     size: usize,

@@ -4,22 +4,25 @@ use std::sync::Arc;
 
 use super::device::Device;
 use super::fence::signals;
-use super::{Answer, Errno};
+use super::{Errno, IoctlResult};
 use crate::engine::{ExecQueue, Job};
 use crate::uapi::*;
 
-pub(super) fn create(device: &Device, argument: &mut drm_xe_exec_queue_create) -> Answer {
+pub(super) fn create(device: &Device, argument: &mut drm_xe_exec_queue_create) -> IoctlResult {
     let space = device.spaces.get(argument.vm_id)?;
     let queue = ExecQueue::new(space, device.model(), Arc::clone(&device.lost))?;
     argument.exec_queue_id = device.queues.add(queue);
     Ok(())
 }
 
-pub(super) fn destroy(device: &Device, argument: &mut drm_xe_exec_queue_destroy) -> Answer {
+pub(super) fn destroy(device: &Device, argument: &mut drm_xe_exec_queue_destroy) -> IoctlResult {
     device.queues.remove(argument.exec_queue_id).map(drop)
 }
 
-pub(super) fn property(device: &Device, argument: &mut drm_xe_exec_queue_get_property) -> Answer {
+pub(super) fn property(
+    device: &Device,
+    argument: &mut drm_xe_exec_queue_get_property,
+) -> IoctlResult {
     if argument.property != DRM_XE_EXEC_QUEUE_GET_PROPERTY_BAN {
         return Err(Errno(libc::EINVAL));
     }
@@ -28,7 +31,7 @@ pub(super) fn property(device: &Device, argument: &mut drm_xe_exec_queue_get_pro
     Ok(())
 }
 
-pub(super) fn exec(device: &Device, argument: &mut drm_xe_exec) -> Answer {
+pub(super) fn exec(device: &Device, argument: &mut drm_xe_exec) -> IoctlResult {
     let queue = device.queues.get(argument.exec_queue_id)?;
     if argument.num_batch_buffer > 1 {
         return Err(Errno(libc::EINVAL)); // Parallel exec queues, which take several batches, are not created.

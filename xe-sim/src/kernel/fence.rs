@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::device::Device;
-use super::{Answer, Errno};
+use super::{Errno, IoctlResult};
 use crate::engine::UserFence;
 use crate::memory::read_user;
 use crate::report::not_simulated;
@@ -41,7 +41,7 @@ pub(super) unsafe fn signals(syncs: u64, count: u32) -> Vec<UserFence> {
     syncs.iter().map(fence).collect()
 }
 
-pub(super) fn wait(device: &Device, argument: &mut drm_xe_wait_user_fence) -> Answer {
+pub(super) fn wait(device: &Device, argument: &mut drm_xe_wait_user_fence) -> IoctlResult {
     let queue = match argument.exec_queue_id {
         0 => None,
         number => Some(device.queues.get(number)?),

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long};
 use std::os::fd::RawFd;
 
 use super::device::Device;
-use super::{Answer, Errno};
+use super::{Errno, IoctlResult};
 use crate::memory::Buffer;
 use crate::uapi::*;
 
@@ -17,7 +17,7 @@ const MAP_OFFSET: u64 = 1 << 61;
 const HANDLE_SHIFT: u32 = 40;
 const HANDLES: u64 = (1 << 20) - 1;
 
-pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Answer {
+pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> IoctlResult {
     let vram = device
         .vram
         .as_ref()
@@ -34,7 +34,7 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Answe
 }
 
 /// Closes the handle. Address spaces in which the buffer is bound keep it alive.
-pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> Answer {
+pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> IoctlResult {
     device
         .buffers
         .remove(argument.handle)
@@ -42,7 +42,7 @@ pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> Answer {
         .map_err(|_| Errno(libc::EINVAL))
 }
 
-pub(super) fn map_offset(device: &Device, argument: &mut drm_xe_gem_mmap_offset) -> Answer {
+pub(super) fn map_offset(device: &Device, argument: &mut drm_xe_gem_mmap_offset) -> IoctlResult {
     if argument.flags & DRM_XE_MMAP_OFFSET_FLAG_PCI_BARRIER != 0 {
         argument.offset = MAP_OFFSET;
         return Ok(());
@@ -79,14 +79,14 @@ pub(super) fn map_target(
     Ok((buffer.descriptor(), flags, inside as c_long))
 }
 
-pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> Answer {
+pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> IoctlResult {
     let buffer = device.buffers.get(argument.handle)?;
     argument.fd = buffer.export(argument.flags & libc::O_CLOEXEC as u32 != 0)?;
     Ok(())
 }
 
 /// Imports a buffer. A buffer that the process already has keeps its handle, as in the kernel.
-pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> Answer {
+pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> IoctlResult {
     let buffer = Buffer::import(argument.fd)?;
     let inode = buffer.inode()?;
     let same = |known: &Buffer| known.inode().is_ok_and(|known| known == inode);

@@ -32,7 +32,7 @@ impl From<io::Error> for Errno {
     }
 }
 
-type Answer = Result<(), Errno>;
+type IoctlResult = Result<(), Errno>;
 
 /// The simulated machine, if one is configured.
 pub(crate) fn machine() -> Option<&'static Machine> {
@@ -48,7 +48,7 @@ pub(crate) fn machine() -> Option<&'static Machine> {
 /// exist in it.
 fn device(slot: &'static Slot) -> &'static Device {
     static DEVICES: AtomicPtr<Vec<Device>> = AtomicPtr::new(ptr::null_mut());
-    extern "C" fn forget() {
+    extern "C" fn reset() {
         DEVICES.store(ptr::null_mut(), Ordering::Release);
     }
     let mut devices = DEVICES.load(Ordering::Acquire);
@@ -58,7 +58,7 @@ fn device(slot: &'static Slot) -> &'static Device {
         match DEVICES.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
                 // SAFETY: the handler only stores to an atomic, which is allowed after a fork.
-                unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+                unsafe { libc::pthread_atfork(None, None, Some(reset)) };
                 devices = new;
             }
             Err(first) => {
@@ -80,7 +80,11 @@ fn device(slot: &'static Slot) -> &'static Device {
 ///
 /// # Safety
 /// `argument` points to the structure that belongs to the request.
-pub(crate) unsafe fn request(slot: &'static Slot, request: u32, argument: *mut c_void) -> Answer {
+pub(crate) unsafe fn request(
+    slot: &'static Slot,
+    request: u32,
+    argument: *mut c_void,
+) -> IoctlResult {
     let device = device(slot);
     // One row per request: its number, its structure and its handler. The request number encodes the structure's size.
     macro_rules! answer {
@@ -114,7 +118,7 @@ pub(crate) unsafe fn request(slot: &'static Slot, request: u32, argument: *mut c
     }
 }
 
-fn named(device: &Device, name: &'static str, run: impl FnOnce() -> Answer) -> Answer {
+fn named(device: &Device, name: &'static str, run: impl FnOnce() -> IoctlResult) -> IoctlResult {
     let answer = match faults::fails(name) {
         Some(error) => Err(Errno(error)),
         None => run(),

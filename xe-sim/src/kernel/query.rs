@@ -5,7 +5,7 @@ use std::ptr;
 use std::slice;
 
 use super::device::Device;
-use super::{Answer, Errno};
+use super::{Errno, IoctlResult};
 use crate::engine::{TIMESTAMP_HZ, timestamp};
 use crate::faults;
 use crate::report::log;
@@ -22,7 +22,7 @@ const SYSTEM: u64 = 1 << 0;
 const DEVICE: u64 = 1 << 1;
 const MASK_BYTES: usize = size_of::<u64>();
 
-pub(super) fn version(_device: &Device, argument: &mut drm_version) -> Answer {
+pub(super) fn version(_device: &Device, argument: &mut drm_version) -> IoctlResult {
     argument.version_major = 1;
     argument.version_minor = 1;
     if !argument.name.is_null() {
@@ -49,7 +49,7 @@ impl Reply {
     }
 }
 
-pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> Answer {
+pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> IoctlResult {
     let reply = match argument.query {
         DRM_XE_DEVICE_QUERY_ENGINES => engines(),
         DRM_XE_DEVICE_QUERY_MEM_REGIONS => regions(device),
@@ -64,11 +64,11 @@ pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> Ans
             return Err(Errno(libc::EINVAL));
         }
     };
-    give(argument, &reply.0)
+    copy_out(argument, &reply.0)
 }
 
 /// Implements the two-call protocol: a call with size 0 returns the size, the next call copies the data.
-fn give(argument: &mut drm_xe_device_query, reply: &[u8]) -> Answer {
+fn copy_out(argument: &mut drm_xe_device_query, reply: &[u8]) -> IoctlResult {
     if argument.size == 0 {
         argument.size = reply.len() as u32;
         return Ok(());
@@ -185,7 +185,7 @@ fn topology(device: &Device) -> Reply {
 }
 
 /// The engine timestamp together with a CPU timestamp of the requested clock.
-fn cycles(argument: &mut drm_xe_device_query) -> Answer {
+fn cycles(argument: &mut drm_xe_device_query) -> IoctlResult {
     if argument.size == 0 {
         argument.size = size_of::<drm_xe_query_engine_cycles>() as u32;
         return Ok(());

@@ -4,14 +4,14 @@ use std::slice;
 
 use super::device::Device;
 use super::fence::signals;
-use super::{Answer, Errno};
+use super::{Errno, IoctlResult};
 use crate::memory::{AddressSpace, Backing};
 use crate::report::not_simulated;
 use crate::uapi::*;
 
 const PAGE: u64 = 4096;
 
-pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> Answer {
+pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> IoctlResult {
     // Recoverable page faults are not simulated.
     if argument.flags & DRM_XE_VM_CREATE_FLAG_FAULT_MODE != 0 {
         return Err(Errno(libc::EINVAL));
@@ -21,11 +21,11 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> Answer
 }
 
 /// Destroys the handle. Exec queues of the address space keep it alive.
-pub(super) fn destroy(device: &Device, argument: &mut drm_xe_vm_destroy) -> Answer {
+pub(super) fn destroy(device: &Device, argument: &mut drm_xe_vm_destroy) -> IoctlResult {
     device.spaces.remove(argument.vm_id).map(drop)
 }
 
-pub(super) fn bind(device: &Device, argument: &mut drm_xe_vm_bind) -> Answer {
+pub(super) fn bind(device: &Device, argument: &mut drm_xe_vm_bind) -> IoctlResult {
     let space = device.spaces.get(argument.vm_id)?;
     // SAFETY: `num_binds` determines the active member of the union and the number of elements of the vector.
     let operations: &[drm_xe_vm_bind_op] = unsafe {
@@ -47,7 +47,7 @@ pub(super) fn bind(device: &Device, argument: &mut drm_xe_vm_bind) -> Answer {
     Ok(())
 }
 
-fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op) -> Answer {
+fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op) -> IoctlResult {
     let (address, length) = (operation.addr, operation.range);
     if !(address | length).is_multiple_of(PAGE) {
         return Err(Errno(libc::EINVAL));
