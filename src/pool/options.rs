@@ -72,3 +72,18 @@ impl Growth {
         (bytes / size).clamp(1, u32::MAX as usize / 2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_blocks_of_a_slab_have_numbers_of_32_bits() {
+        let growth = Growth {
+            first_slab: usize::MAX,
+            largest_slab: usize::MAX,
+            ..Growth::default()
+        };
+        assert_eq!(growth.blocks(64, 0), u32::MAX as usize / 2);
+    }
+}
