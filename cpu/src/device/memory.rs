@@ -41,7 +41,7 @@ pub unsafe fn memory(
 }
 
 /// `zeDeviceGetMemoryAccessProperties`: all capabilities for all memory, system memory included; of a device that is
-/// [reported as discrete](super::is_discrete), shared memory has no concurrent access.
+/// reported as discrete (`ZEUSM_CPU_DISCRETE`), shared memory has no concurrent access.
 ///
 /// # Safety
 /// As for [`memory`].
