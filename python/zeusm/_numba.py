@@ -16,22 +16,14 @@ NOT_ACCESSIBLE = (
 )
 
 
-@cache
-def _host_array_type() -> Any:
-    """Return Numba's type of a `UsmArray` on the host: a subclass of its array type that is unboxed as a NumPy array."""
-    import numpy
+def unboxing(convert: Any, native_type: Any, more: Any = lambda typ, c: ()) -> Any:
+    """Return a function that unboxes an object as the array that `convert` makes of it, of the type `native_type(typ)`.
+
+    `more(typ, c)` makes further arguments of `convert`.
+    """
     from numba.core import cgutils
-    from numba.core.datamodel.models import ArrayModel
-    from numba.core.types import Array
-    from numba.extending import NativeValue, register_model, unbox
+    from numba.extending import NativeValue
 
-    class UsmHostArrayType(Array):
-        def as_numpy(self) -> Any:
-            return Array(self.dtype, self.ndim, self.layout, readonly=not self.mutable)
-
-    register_model(UsmHostArrayType)(ArrayModel)
-
-    @unbox(UsmHostArrayType)  # type: ignore[untyped-decorator]
     def unbox_array(typ: Any, obj: Any, c: Any) -> Any:
         builder, python = c.builder, c.pyapi
         nothing = cgutils.get_null_value(c.context.get_value_type(typ))
@@ -39,16 +31,35 @@ def _host_array_type() -> Any:
         failed = cgutils.alloca_once_value(builder, cgutils.true_bit)
         # After an argument has failed, Numba still unboxes the others; the first error must be preserved.
         with builder.if_then(cgutils.is_null(builder, python.err_occurred())):
-            convert = python.unserialize(python.serialize_object(numpy.asarray))
-            array = python.call_function_objargs(convert, (obj,))
-            python.decref(convert)
+            function = python.unserialize(python.serialize_object(convert))
+            arguments = more(typ, c)
+            array = python.call_function_objargs(function, (obj, *arguments))
+            for owned in (*arguments, function):
+                python.decref(owned)
             with builder.if_then(cgutils.is_not_null(builder, array)):
-                native = c.unbox(typ.as_numpy(), array)
+                native = c.unbox(native_type(typ), array)
                 builder.store(native.value, value)
                 builder.store(native.is_error, failed)
                 python.decref(array)
         return NativeValue(builder.load(value), is_error=builder.load(failed))
 
+    return unbox_array
+
+
+@cache
+def _host_array_type() -> Any:
+    """Return Numba's type of a `UsmArray` on the host: a subclass of its array type that is unboxed as a NumPy array."""
+    import numpy
+    from numba.core.datamodel.models import ArrayModel
+    from numba.core.types import Array
+    from numba.extending import register_model, unbox
+
+    class UsmHostArrayType(Array):
+        def as_numpy(self) -> Any:
+            return Array(self.dtype, self.ndim, self.layout, readonly=not self.mutable)
+
+    register_model(UsmHostArrayType)(ArrayModel)
+    unbox(UsmHostArrayType)(unboxing(numpy.asarray, UsmHostArrayType.as_numpy))
     return UsmHostArrayType
 
 

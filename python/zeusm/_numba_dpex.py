@@ -6,7 +6,7 @@
 from functools import cache
 from typing import Any
 
-from zeusm._numba import NOT_ACCESSIBLE
+from zeusm._numba import NOT_ACCESSIBLE, unboxing
 from zeusm._zeusm import UsmArray
 
 
@@ -46,7 +46,7 @@ def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
 def _array_type() -> Any:
     """Return Numba's type of a `UsmArray`: a subclass of numba-dpex's array type that is unboxed as a dpctl array."""
     from numba.core import cgutils
-    from numba.extending import NativeValue, unbox
+    from numba.extending import unbox
     from numba_dpex.core.datamodel import models
     from numba_dpex.core.descriptor import dpex_kernel_target
     from numba_dpex.core.targets.dpjit_target import DpexTargetContext
@@ -70,30 +70,14 @@ def _array_type() -> Any:
         kernels.register(UsmArrayType, models.USMArrayDeviceModel)
     models.dpjit_data_model_manager.register(UsmArrayType, models.USMArrayHostModel)
 
-    @unbox(UsmArrayType)  # type: ignore[untyped-decorator]
-    def unbox_array(typ: Any, obj: Any, c: Any) -> Any:
-        builder, python = c.builder, c.pyapi
-        nothing = cgutils.get_null_value(c.context.get_value_type(typ))
-        value = cgutils.alloca_once_value(builder, nothing)
-        failed = cgutils.alloca_once_value(builder, cgutils.true_bit)
-        # After an argument has failed, Numba still unboxes the others; the first error must be preserved.
-        with builder.if_then(cgutils.is_null(builder, python.err_occurred())):
-            convert = python.unserialize(python.serialize_object(_as_dpctl))
-            key = python.unserialize(python.serialize_object(typ.queue.key))
-            on_host = python.bool_from_bool(
-                cgutils.false_bit if isinstance(c.context, DpexTargetContext) else cgutils.true_bit
-            )
-            array = python.call_function_objargs(convert, (obj, key, on_host))
-            python.decref(on_host)
-            python.decref(key)
-            python.decref(convert)
-            with builder.if_then(cgutils.is_not_null(builder, array)):
-                native = c.unbox(typ.as_dpctl(), array)
-                builder.store(native.value, value)
-                builder.store(native.is_error, failed)
-                python.decref(array)
-        return NativeValue(builder.load(value), is_error=builder.load(failed))
+    def queue_and_target(typ: Any, c: Any) -> Any:
+        is_on_host = not isinstance(c.context, DpexTargetContext)
+        return (
+            c.pyapi.unserialize(c.pyapi.serialize_object(typ.queue.key)),
+            c.pyapi.bool_from_bool(cgutils.true_bit if is_on_host else cgutils.false_bit),
+        )
 
+    unbox(UsmArrayType)(unboxing(_as_dpctl, UsmArrayType.as_dpctl, queue_and_target))
     return UsmArrayType
 
 

@@ -73,9 +73,8 @@ impl Dpctl {
         context: &ContextRef,
         device: &Device,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let device = self.find_device(py, context, device)?;
-        let context = self.new_context(py, context)?;
-        self.cached((context, device).into_pyobject(py)?.as_any())
+        let pair = self.context_and_device(py, context, device)?;
+        self.cached(pair.into_pyobject(py)?.as_any())
     }
 
     /// The cached queue for a device, or for a pair of a context and a device.
@@ -139,9 +138,18 @@ impl Dpctl {
         context: &ContextRef,
         device: &Device,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let pair = self.context_and_device(py, context, device)?;
+        self.queue.bind(py).call1(pair)
+    }
+
+    fn context_and_device<'py>(
+        &self,
+        py: Python<'py>,
+        context: &ContextRef,
+        device: &Device,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let device = self.find_device(py, context, device)?;
-        let context = self.new_context(py, context)?;
-        self.queue.bind(py).call1((context, device))
+        Ok((self.new_context(py, context)?, device))
     }
 }
 
