@@ -25,47 +25,6 @@ _B = TypeVar("_B", bound=Buffer)
 # A `numbers.Integral`: an array is none, although it has `__index__`.
 _Integer: TypeAlias = int | np.integer[Any]
 
-__all__ = [
-    "_C_API",
-    "Event",
-    "IPCError",
-    "IPCMemoryHandle",
-    "LevelZeroError",
-    "MemoryIPCDevice",
-    "MemoryIPCHost",
-    "MemoryIPCShared",
-    "MemoryPool",
-    "MemoryUSMDevice",
-    "MemoryUSMHost",
-    "MemoryUSMShared",
-    "PointerAttributes",
-    "PoolReport",
-    "PoolScope",
-    "PoolStatistics",
-    "Runtime",
-    "RuntimeSelectionWarning",
-    "SyclIPCCloseMemHandle",
-    "SyclIPCGetMemHandle",
-    "SyclIPCOpenMemHandle",
-    "USMAllocationError",
-    "UsmArray",
-    "_Memory",
-    "__pyx_capi__",
-    "__version__",
-    "_array_from_pickle",
-    "_from_pickle",
-    "_start",
-    "as_usm_array",
-    "as_usm_memory",
-    "asarray",
-    "empty",
-    "from_dlpack",
-    "from_sycl_usm_array_interface",
-    "get_pool",
-    "pointer_attributes",
-    "runtime",
-]
-
 __version__: str
 __pyx_capi__: dict[str, Any]
 _C_API: object

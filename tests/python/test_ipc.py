@@ -340,27 +340,6 @@ def test_the_handle_keeps_the_memory_until_it_is_closed():
         zm.IPCMemoryHandle.open(raw)
 
 
-def test_shared_memory_that_migrates_is_refused(fresh):
-    """Another process would have the device's bytes, and not those that the host has written since."""
-    fresh(
-        """
-        import zeusm.memory as zm
-
-        memory = zm.MemoryUSMShared(64)
-        for share in memory.ipc_handle, memory[8:].ipc_handle:
-            try:
-                share()
-            except zm.IPCError as error:
-                assert "migrates" in str(error) and "device or host memory" in str(error), error
-            else:
-                raise AssertionError("exported")
-        for memory in zm.MemoryUSMHost(64), zm.MemoryUSMDevice(64):
-            memory.ipc_handle()
-        """,
-        env={"ZEUSM_CPU_DISCRETE": "1", "ZEUSM_RUNTIME": "cpu"},
-    )
-
-
 def test_what_cannot_be_exported():
     with pytest.raises(TypeError, match="USM memory objects"):
         zm.IPCMemoryHandle(b"bytes")

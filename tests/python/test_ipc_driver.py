@@ -141,3 +141,24 @@ for it in opened, opened[10:20]:
         else:
             raise AssertionError("the host accessed device memory")
 """)
+
+
+def test_shared_memory_that_migrates_is_refused(fresh):
+    """Another process would have the device's bytes, and not those that the host has written since."""
+    fresh(
+        """
+        import zeusm.memory as zm
+
+        memory = zm.MemoryUSMShared(64)
+        for share in memory.ipc_handle, memory[8:].ipc_handle:
+            try:
+                share()
+            except zm.IPCError as error:
+                assert "migrates" in str(error) and "device or host memory" in str(error), error
+            else:
+                raise AssertionError("exported")
+        for memory in zm.MemoryUSMHost(64), zm.MemoryUSMDevice(64):
+            memory.ipc_handle()
+        """,
+        env={"ZEUSM_CPU_DISCRETE": "1", "ZEUSM_RUNTIME": "cpu"},
+    )
