@@ -19,10 +19,11 @@ export CARGO_INCREMENTAL ?= 0
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
-# The two test environments with their Python commands; the third one draws figures. The RPATH in dpctl 0.17's wheel does not
-# contain the folder of the SYCL runtime, so the library path is set.
+# The test environments: current dpctl and dpnp; numba-dpex; and the peers of tests/peers. The fourth one draws figures. The
+# RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
 VENV := .venv
 VENV_NUMBA_DPEX := .venv-numba-dpex
+VENV_PEERS := .venv-peers
 VENV_FIGURE := .venv-figure
 PY := $(VENV)/bin/python
 PY_NUMBA_DPEX := LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib $(VENV_NUMBA_DPEX)/bin/python
@@ -52,6 +53,7 @@ build: | setup ## The crates, for development
 # by links.
 $(VENV)/.requirements: requirements/venv.txt
 $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
+$(VENV_PEERS)/.requirements: requirements/venv-peers.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 %/.requirements: | setup
 	$(PYTHON) -m venv $*
@@ -85,7 +87,7 @@ demo: venvs ## Runs the examples in both environments
 	$(PY_NUMBA_DPEX) examples/demo.py
 
 .PHONY: test
-test: lint test-rust test-sycl test-valgrind test-python ## Everything that CI runs
+test: lint test-rust test-sycl test-valgrind test-python test-peers ## Everything that CI runs
 
 .PHONY: lint
 lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
@@ -143,6 +145,10 @@ test-valgrind: build ## The Rust tests of memory and queues under valgrind
 test-python: venvs ## The Python tests, in both environments
 	$(PY) -m pytest
 	$(PY_NUMBA_DPEX) -m pytest
+
+.PHONY: test-peers
+test-peers: $(VENV_PEERS)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
+	$(VENV_PEERS)/bin/python -m pytest tests/peers
 
 # --- tests that take too long for CI -------------------------------------------------------------
 
@@ -288,5 +294,5 @@ bench-quick: ## Short benchmarks for development; writes target/bench
 .PHONY: clean
 clean: ## Removes all build results; keeps the download cache
 	cargo clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) dist python/zeusm/lib
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_PEERS) $(VENV_FIGURE) dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
