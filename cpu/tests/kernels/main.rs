@@ -7,5 +7,7 @@ mod counter;
 mod launches;
 mod modules;
 mod order;
+#[path = "../common/process.rs"]
+mod process;
 mod programs;
 mod runtime;

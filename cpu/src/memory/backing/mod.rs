@@ -32,7 +32,7 @@ pub const PAGE: usize = 4096;
 /// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
 pub const MIN_ALIGNMENT: usize = 64;
 /// The largest alignment that can be asked for.
-pub const MAX_ALIGNMENT: usize = HUGE_PAGE;
+pub const MAX_ALIGNMENT: usize = 1 << 30;
 
 /// The memory of an allocation, uninitialised at first.
 #[derive(Debug)]
