@@ -20,7 +20,7 @@ pub use error::ShareError;
 pub use exports::{Export, read_record};
 pub use mapping::Mapping;
 pub use record::Record;
-pub use share::is_memory_file;
+pub use share::{is_memory_file, memory_file};
 
 /// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
 const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
