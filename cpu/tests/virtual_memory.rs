@@ -16,6 +16,7 @@ use std::ptr;
 
 use common::{Context, Kind, MIB, NONE, OK, Result, bytes, bytes_mut, device};
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 const INVALID: Result = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 const READ_WRITE: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
@@ -106,6 +107,34 @@ fn mapped_memory_is_copied_and_filled() {
     ok!(zeVirtualMemFree(context.0, range, 2 * size));
     common::destroy(list);
     context.free(other);
+}
+
+#[test]
+fn physical_memory_has_an_id_and_a_size() {
+    type Get = unsafe extern "C" fn(
+        sys::ze_context_handle_t,
+        sys::ze_physical_mem_handle_t,
+        *mut extensions::ze_physical_mem_properties_t,
+    ) -> Result;
+    let get: Get = unsafe { common::newer(c"zePhysicalMemGetProperties") };
+    let context = Context::new();
+    let page = page(&context);
+    let properties = |memory| {
+        let mut out = extensions::ze_physical_mem_properties_t {
+            stype: extensions::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES,
+            pNext: ptr::null_mut(),
+            id: 0,
+            size: 0,
+        };
+        assert_eq!(unsafe { get(context.0, memory, &raw mut out) }, OK);
+        (out.id, out.size)
+    };
+    let (a, b) = (physical(&context, page), physical(&context, 3 * page));
+    assert_eq!(properties(b).1, 3 * page as u64);
+    assert_ne!(properties(a).0, properties(b).0);
+    assert_eq!(properties(a), properties(a));
+    ok!(zePhysicalMemDestroy(context.0, a));
+    ok!(zePhysicalMemDestroy(context.0, b));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use level_zero_sys::extensions::ze_physical_mem_properties_t;
 use level_zero_sys::*;
 
 use super::ddi;
@@ -67,7 +68,12 @@ ddi! {
         6 zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t)
             = usm::ipc::put(context, &handle);
         9 zeMemGetPitchFor2dImage;
-        15 zeMemGetIpcHandleWithProperties;
+        15 zeMemGetIpcHandleWithProperties(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            next: *mut c_void,
+            handle: *mut ze_ipc_mem_handle_t,
+        ) => usm::ipc::get_with_properties;
     }
     zeGetMemExpProcAddrTable {
         6 zeMemGetIpcHandleFromFileDescriptorExp(
@@ -94,7 +100,11 @@ ddi! {
             context: ze_context_handle_t,
             physical: ze_physical_mem_handle_t,
         ) => virtual_memory::destroy;
-        15 zePhysicalMemGetProperties;
+        15 zePhysicalMemGetProperties(
+            context: ze_context_handle_t,
+            physical: ze_physical_mem_handle_t,
+            properties: *mut ze_physical_mem_properties_t,
+        ) => virtual_memory::properties;
     }
     zeGetVirtualMemProcAddrTable {
         0 zeVirtualMemReserve(

@@ -13,7 +13,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use self::access::Access;
-pub use self::physical::{PhysicalMemory, create, destroy};
+pub use self::physical::{PhysicalMemory, create, destroy, properties};
 pub use self::reservation::{parent_or_child, prepare};
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::check_size;
-use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::arguments::{check_flags, input_structure, output, output_structure, structures};
 use crate::abi::result::ZeResult;
 use crate::context::Context;
 use crate::device;
@@ -15,12 +17,12 @@ use crate::memory::{accounting, memory_file};
 
 structures! {
     sys::ze_physical_mem_desc_t = sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
+    extensions::ze_physical_mem_properties_t =
+        extensions::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES;
 }
 
 /// `ze_physical_mem_flags_t` up to 1.17.
 const FLAGS: u32 = 0x3;
-/// The flag of memory that belongs to no device (1.9).
-const ALLOCATE_ON_HOST: u32 = 0x2;
 
 object!(
     PhysicalMemory,
@@ -31,6 +33,7 @@ object!(
 /// Physical memory. It lives until its handle is destroyed and it is mapped nowhere.
 #[derive(Debug)]
 pub struct PhysicalMemory {
+    id: u64,
     file: File,
     size: usize,
 }
@@ -38,11 +41,16 @@ pub struct PhysicalMemory {
 impl PhysicalMemory {
     /// `None` when the machine has not enough.
     fn new(size: usize) -> Option<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         if !accounting::reserve(size) {
             return None;
         }
         match memory_file(size as u64) {
-            Ok(file) => Some(Self { file, size }),
+            Ok(file) => Some(Self {
+                id: NEXT.fetch_add(1, Ordering::Relaxed),
+                file,
+                size,
+            }),
             Err(_) => {
                 accounting::release(size);
                 None
@@ -81,7 +89,7 @@ pub unsafe fn create(
     // SAFETY: the caller vouches for the pointers.
     let (desc, physical) = unsafe { (input_structure(desc.cast_const())?, output(physical)?) };
     check_flags(desc.flags, FLAGS)?;
-    if desc.flags & ALLOCATE_ON_HOST == 0 || !device.is_null() {
+    if desc.flags & extensions::ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST == 0 || !device.is_null() {
         device::find(device)?;
     }
     check_size(desc.size)?;
@@ -97,4 +105,22 @@ pub fn destroy(
 ) -> ZeResult {
     resolve::<Context>(context)?;
     retire::<PhysicalMemory>(physical).map(drop)
+}
+
+/// `zePhysicalMemGetProperties`.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn properties(
+    context: sys::ze_context_handle_t,
+    physical: sys::ze_physical_mem_handle_t,
+    properties: *mut extensions::ze_physical_mem_properties_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    let physical = resolve::<PhysicalMemory>(physical)?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { output_structure(properties) }?;
+    properties.id = physical.id;
+    properties.size = physical.size as u64;
+    Ok(())
 }

@@ -99,6 +99,21 @@ macro_rules! ok {
     };
 }
 
+/// A function that is newer than the loader may be, by its name.
+///
+/// # Safety
+/// `F` must be its type.
+pub unsafe fn newer<F: Copy>(name: &std::ffi::CStr) -> F {
+    let mut address = ptr::null_mut();
+    ok!(zeDriverGetExtensionFunctionAddress(
+        driver(),
+        name.as_ptr(),
+        &raw mut address
+    ));
+    assert_eq!(size_of::<F>(), size_of_val(&address));
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
 /// An extension function, which the headers of Debian 12 do not declare; a loader may not have it.
 pub fn extension<F: Copy>(name: &std::ffi::CStr) -> Option<F> {
     unsafe { library().symbol(name) }.ok()
