@@ -76,6 +76,15 @@ pub fn can_move() -> Result<(), ShareError> {
     }
 }
 
+/// Whether private memory can still be moved: a filter of system calls that is set later may forbid it. Where it never
+/// could, memory is in a file already.
+pub fn can_still_move() -> Result<(), ShareError> {
+    match can_move() {
+        Ok(()) => try_to_move(),
+        Err(_) => Ok(()),
+    }
+}
+
 fn try_to_move() -> Result<(), ShareError> {
     let page = Mapping::anonymous(PAGE, PAGE).ok_or(ShareError::new("mmap", libc::ENOMEM))?;
     move_to(&page, &memory_file(PAGE as u64)?)
