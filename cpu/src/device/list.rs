@@ -248,9 +248,8 @@ pub fn check_environment() -> ZeResult {
     static ERROR: Lazy<Option<String>> = Lazy::new();
     let error = ERROR.get_or_make(|| {
         let found = Layout::of_variables(|name| env::var_os(name)).err()?;
-        let text = format!("zeusm CPU runtime: {found}");
-        eprintln!("{text}");
-        Some(text)
+        eprintln!("zeusm CPU runtime: {found}");
+        Some(found.to_string())
     });
     match error {
         None => Ok(()),
