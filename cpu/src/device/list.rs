@@ -236,7 +236,7 @@ impl Devices {
 /// The layout that the environment describes, read once.
 fn of_environment() -> &'static Layout {
     static LAYOUT: Lazy<Layout> = Lazy::new();
-    LAYOUT.get_or_make(|| Layout::of_variables(|name| env::var_os(name)).unwrap_or_default())
+    LAYOUT.get_or_make(|| Layout::of_variables(env::var_os).unwrap_or_default())
 }
 
 /// Checks the variables.
@@ -247,7 +247,7 @@ fn of_environment() -> &'static Layout {
 pub fn check_environment() -> ZeResult {
     static ERROR: Lazy<Option<String>> = Lazy::new();
     let error = ERROR.get_or_make(|| {
-        let found = Layout::of_variables(|name| env::var_os(name)).err()?;
+        let found = Layout::of_variables(env::var_os).err()?;
         eprintln!("zeusm CPU runtime: {found}");
         Some(found.to_string())
     });
