@@ -190,6 +190,8 @@ impl Devices {
                 let mut root = device(None);
                 let visible = place.tiles.len() as u64;
                 root.memory = root.memory / u64::from(layout.tiles) * visible;
+                // Each tile reports one at least.
+                root.processors = root.processors.max(place.tiles.len());
                 self.push(root, layout.hierarchy == Hierarchy::Composite, None)
             });
             for (index, &tile) in (0..).zip(&place.tiles) {
