@@ -44,16 +44,16 @@ impl UsmArray {
 }
 
 fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
-    if source.item == target.item && source.layout.shape() == target.layout.shape() {
+    if source.element == target.element && source.layout.shape() == target.layout.shape() {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
         "USM of shape {:?} and dtype {} cannot be assigned to elements of shape {:?} and dtype {}: it is neither broadcast \
          nor converted",
         source.layout.shape(),
-        dtype::name(source.item),
+        dtype::name(&source.element),
         target.layout.shape(),
-        dtype::name(target.item),
+        dtype::name(&target.element),
     )))
 }
 
@@ -86,10 +86,16 @@ fn copy_usm(py: Python<'_>, source: &UsmArray, target: &UsmArray) -> PyResult<()
 fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     let numpy = py.import("numpy")?;
+    if target.element.record().is_some() {
+        // A tuple is one record.
+        let source = numpy.call_method1("asarray", (value, dtype::object(py, &target.element)?))?;
+        let shape = PyTuple::new(py, target.layout.shape())?;
+        return numpy.call_method1("broadcast_to", (source, shape));
+    }
     let mut source = numpy.call_method1("asarray", (value,))?;
     if source.getattr(intern!(py, "ndim"))?.extract::<usize>()? == 0 {
         // NumPy checks the range of Python's integers when it assigns them.
-        let dtype = dtype::object(py, target.item)?;
+        let dtype = dtype::object(py, &target.element)?;
         source = numpy.call_method1("empty", (PyTuple::empty(py), dtype))?;
         source.set_item(PyEllipsis::get(py), value)?;
     }
@@ -102,7 +108,7 @@ fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyRes
     let (py, inner) = (target.py(), target.get());
     let rows = inner.layout.shape().first().copied().unwrap_or(1);
     if inner.layout.nbytes() <= STAGING || inner.layout.ndim() == 0 {
-        let dtype = dtype::object(py, inner.item)?;
+        let dtype = dtype::object(py, &inner.element)?;
         return host::write(target, &source.call_method1("astype", (dtype,))?);
     }
     let part = |key: &Bound<'_, PyAny>| -> PyResult<()> {
