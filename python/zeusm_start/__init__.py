@@ -47,4 +47,4 @@ class _Hook:
 def start() -> None:
     """Install the import hook, unless the variable forbids it."""
     if os.environ.get(VARIABLE) != "0":
-        sys.meta_path.insert(0, _Hook())  # type: ignore[arg-type]  # A hook that finds nothing.
+        sys.meta_path.insert(0, _Hook())

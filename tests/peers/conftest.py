@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# As in a user's program, before all packages that look for SYCL devices; Ray is one.
+import zeusm  # noqa: F401
+
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 PURELIB = sysconfig.get_path("purelib")
