@@ -109,7 +109,7 @@ test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)
 test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
 
 test-direct: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
+	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
 
 # Tests with a library of their own, and long tests that do not depend on the mode (of the pool and the compiler, and the
 # unit tests), run in one mode only. A few forks are enough in the others.

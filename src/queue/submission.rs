@@ -12,6 +12,7 @@ use super::RawQueue;
 use super::list::{List, State};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::process::MutexGuard;
 
 /// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
 const SPIN_TIMEOUT: Duration = Duration::from_micros(20);
@@ -56,6 +57,17 @@ pub(super) struct Deferred {
     event: Event,
     wait_list: Vec<Event>,
     append: Box<dyn Append>,
+}
+
+/// The next operation of a list, which is locked: no other operation comes between those that it waits for and itself.
+struct Next<'a> {
+    /// The first field, as it is unlocked before the other fields are dropped.
+    state: MutexGuard<'a, State>,
+    list: &'a Arc<List>,
+    /// Completes with the operation.
+    event: Event,
+    /// What the operation waits for.
+    awaited: Vec<Event>,
 }
 
 // SAFETY: only `append` is not `Send`, for its pointers to the operands. These are valid until the event is complete, and
@@ -125,49 +137,36 @@ impl RawQueue {
     /// Submits an operation after the one before it and after a wait list of this context's events. If one of these waits for
     /// the host, the submission is deferred until it does not.
     pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
+        let next = self.next(wait_list)?;
+        if next.waits_for_host() {
+            return Ok(next.defer(append));
+        }
+        next.append(append)
+    }
+
+    /// Submits an operation after the one before it; `None` if it would be deferred.
+    pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
+        let next = self.next(&[])?;
+        if next.waits_for_host() {
+            return Ok(None);
+        }
+        next.append(append).map(Some)
+    }
+
+    /// Locks the list for its next operation, which waits for the one before it and for a wait list.
+    fn next(&self, wait_list: &[Event]) -> Result<Next<'_>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.state.lock();
         list.signal_end(&mut state)?;
         let awaited = state.awaited(wait_list);
-        let is_deferred = !awaited.iter().all(Event::is_submitted);
-        if is_deferred {
-            state.deferred.push_back(Deferred {
-                event: event.clone(),
-                wait_list: awaited.clone(),
-                append: Box::new(append),
-            });
-        } else {
-            list.append(&event, &awaited, append)?;
-        }
-        let dropped = state.enter(&event, awaited);
-        drop(state);
-        drop(dropped);
-        if is_deferred {
-            let deferring = Arc::clone(list);
-            let task = move || deferring.submit_deferred();
-            list.worker.run(Box::new(task));
-        }
-        Ok(event)
-    }
-
-    /// Submits an operation after the one before it; `None` if it would be deferred.
-    pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
-        self.0.device.check_not_lost()?;
-        let list = self.list()?;
-        let event = list.events.take()?;
-        let mut state = list.state.lock();
-        list.signal_end(&mut state)?;
-        let awaited = state.awaited(&[]);
-        if !awaited.iter().all(Event::is_submitted) {
-            return Ok(None);
-        }
-        list.append(&event, &awaited, append)?;
-        let dropped = state.enter(&event, awaited);
-        drop(state);
-        drop(dropped);
-        Ok(Some(event))
+        Ok(Next {
+            state,
+            list,
+            event,
+            awaited,
+        })
     }
 
     /// A complete event, for operations without bytes.
@@ -236,6 +235,39 @@ impl RawQueue {
         }
         list.reclaim();
         Ok(())
+    }
+}
+
+impl Next<'_> {
+    /// Whether the operation waits for a host task or for an operation that does. On the device it would occupy the engine
+    /// before the work that the host task needs.
+    fn waits_for_host(&self) -> bool {
+        !self.awaited.iter().all(Event::is_submitted)
+    }
+
+    /// Appends the operation to the command list.
+    fn append(mut self, append: impl Append) -> Result<Event> {
+        self.list.append(&self.event, &self.awaited, append)?;
+        let dropped = self.state.enter(&self.event, self.awaited);
+        drop(self.state);
+        drop(dropped);
+        Ok(self.event)
+    }
+
+    /// Leaves the operation to the queue's host thread, which appends it when all that it waits for is submitted.
+    fn defer(mut self, append: impl Append) -> Event {
+        self.state.deferred.push_back(Deferred {
+            event: self.event.clone(),
+            wait_list: self.awaited.clone(),
+            append: Box::new(append),
+        });
+        let dropped = self.state.enter(&self.event, self.awaited);
+        drop(self.state);
+        drop(dropped);
+        let list = Arc::clone(self.list);
+        let task = move || list.submit_deferred();
+        self.list.worker.run(Box::new(task));
+        self.event
     }
 }
 

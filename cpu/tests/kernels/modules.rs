@@ -334,3 +334,26 @@ fn modules_are_built_by_several_threads() {
         sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE
     );
 }
+
+#[test]
+fn functions_have_addresses() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&module(), &[]).unwrap();
+    let pointer_of = |name: &CStr| {
+        let mut pointer = ptr::null_mut();
+        let code = call!(
+            runtime,
+            zeModuleGetFunctionPointer(module, name.as_ptr(), &raw mut pointer)
+        );
+        (code, pointer)
+    };
+    let (code, add) = pointer_of(c"add");
+    assert_eq!(code, OK);
+    assert_ne!(add, pointer_of(c"work").1);
+    assert_eq!(
+        pointer_of(c"nothing"),
+        (sys::ZE_RESULT_ERROR_INVALID_FUNCTION_NAME, ptr::null_mut())
+    );
+}
