@@ -97,7 +97,7 @@ lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
 	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --locked
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_numba
+	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_dask -p zeusm_numba -p zeusm_start
 	$(PY) -m mypy.stubtest --mypy-config-file pyproject.toml --allowlist tools/stubtest.txt zeusm
 
 # Kernels run through the OpenCL runtime that dpctl's environment brings.
