@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
-use super::process;
 use super::programs::module;
-use super::runtime::{Runtime, STRICT, call, groups, must};
+use super::runtime::{Runtime, call, groups, must};
 
 /// A runtime with the tests' module.
 pub struct Setup {
