@@ -147,7 +147,7 @@ class Spilled:
         return deserialize(self.header, [self.frame])
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.frame.nbytes
+        return object.__sizeof__(self) + int(self.frame.nbytes)
 
     def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
         from pickle import PickleBuffer

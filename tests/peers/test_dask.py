@@ -163,10 +163,7 @@ class TestRegistration:
         [
             "import zeusm, distributed",
             "import distributed, zeusm",
-            "import zeusm, dask, distributed",
             "import dask, zeusm, distributed",
-            "import dask, distributed, zeusm",
-            "import distributed.protocol, zeusm",
             "import zeusm, dask.array, distributed.client",
         ],
     )

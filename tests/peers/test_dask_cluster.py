@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm_dask
-from distributed import Client, LocalCluster, get_worker, wait
+from distributed import Client, LocalCluster, Status, get_worker, wait
+from distributed.client import FutureCancelledError
 
 SIZE = 1 << 18
 
@@ -17,7 +18,12 @@ SIZE = 1 << 18
 def client():
     data = (zeusm_dask.SpillBuffer, {"device_limit": 3 * SIZE, "pool_limit": 64 * SIZE})
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, data=data, memory_limit="2 GB"
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        data=data,
+        memory_limit="2 GB",
+        preload=["zeusm"],
     )
     with cluster, Client(cluster) as client:
         yield client
@@ -25,7 +31,14 @@ def client():
 
 @pytest.fixture
 def workers(client):
-    client.wait_for_workers(2)
+    """The addresses of the workers, once those that a test has killed are replaced. A nanny does not replace a worker that
+    dies before the nanny knows that it runs."""
+    client.wait_for_workers(2, timeout=120)
+    deadline = time.monotonic() + 120
+    nannies = client.cluster.workers.values()
+    while not all(nanny.process.status == Status.running == nanny.status for nanny in nannies):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     return list(client.scheduler_info(n_workers=-1)["workers"])
 
 
@@ -68,6 +81,15 @@ def test_results_are_computed_sent_and_gathered(client, workers, usm_type):
     assert total(gathered) == 6 * SIZE
     (scattered,) = client.scatter([make(5, usm_type)], workers=[workers[1]])
     assert client.submit(total, scattered, workers=[workers[0]]).result() == 5 * SIZE
+
+
+def test_workers_that_preload_zeusm_find_the_device(client):
+    def devices():
+        import dpctl
+
+        return dpctl.get_num_devices(backend="level_zero")
+
+    assert all(client.run(devices).values())
 
 
 def test_the_scheduler_knows_the_size(client):
@@ -179,6 +201,5 @@ def test_data_that_cannot_be_computed_again_are_an_error(client, workers):
     deadline = time.monotonic() + 60
     while scattered.status != "cancelled" and time.monotonic() < deadline:
         time.sleep(0.1)
-    with pytest.raises(Exception, match="cancelled|lost|scattered"):
+    with pytest.raises(FutureCancelledError, match="cancelled"):
         scattered.result(timeout=30)
-    client.wait_for_workers(2)

@@ -5,7 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FOLDER
+from conftest import FOLDER, ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+from documents import snippets
 
 LIBRARIES = Path(sys.prefix) / "lib"
 PROGRAMS = Path(sys.prefix) / "bin"
@@ -28,6 +31,9 @@ VARIABLES = {
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
     },
 }
+SNIPPETS = [
+    pytest.param(code, id=name) for code, name in snippets(of_peers=True) if "mpi4py" in code
+]
 
 
 @pytest.fixture(scope="module", params=LAUNCHERS)
@@ -45,6 +51,11 @@ def test_memory_and_arrays_are_sent(mpi, usm_type):
     """On the CPU runtime the host accesses device memory, too, as an MPI library with GPU support does."""
     output = mpi(sys.executable, "-W", "error", FOLDER / "programs" / "mpi_transfers.py", usm_type)
     assert sorted(output.split()) == ["0:complete", "1:complete"]
+
+
+@pytest.mark.parametrize("code", SNIPPETS)
+def test_the_documents(mpi, code):
+    mpi(sys.executable, "-W", "error", "-c", code)
 
 
 def test_ranks_find_the_device(mpi, environment):
