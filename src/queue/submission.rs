@@ -352,6 +352,8 @@ impl List {
         let answer = self.append(&event, &wait_list, append);
         drop(state);
         if answer.is_err() {
+            // Later operations wait for this event only, which therefore completes after all that it follows.
+            wait_list.iter().for_each(|event| _ = event.drain());
             event.set_submitted(answer);
         }
     }
