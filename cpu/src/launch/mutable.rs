@@ -164,7 +164,7 @@ impl Launch {
         let (index, size) = (change.argIndex as usize, Some(change.argSize));
         // SAFETY: the caller vouches for the value.
         unsafe { arguments.set(&kernel, index, size, change.pArgValue) }?;
-        Self::new(&kernel, Arc::new(arguments), self.range().clone())
+        Self::new(&kernel, Arc::new(arguments), *self.range())
     }
 
     fn with_kernel(&self, kernel: &Arc<Kernel>) -> ZeResult<Self> {
