@@ -112,6 +112,11 @@ impl DriverHandle {
         i32::from_ne_bytes(std::array::from_fn(|index| self.0[index]))
     }
 
+    /// The bytes after the descriptor's number, which is not the same for all handles of an allocation.
+    pub fn without_descriptor(&self) -> [u8; 60] {
+        std::array::from_fn(|index| self.0[4 + index])
+    }
+
     /// The file of that descriptor in this process, if it is one.
     pub fn file(&self) -> Option<FileId> {
         let number = self.descriptor();

@@ -49,7 +49,6 @@ FAILS = {
     "test_fork.py::": FORK,
     "test_a_child_exports_what_it_inherited_as_its_own": FORK,
     "test_pool.py::test_after_a_fork": FORK,
-    "test_model.py": FORK,
     "test_pool.py::test_growth_is_as_told[shared]": ALONE,
     "test_docstrings[zeusm.memory.MemoryPool.used_bytes]": ALONE,
     "test_docstrings[zeusm.memory.PoolReport]": ALONE,
