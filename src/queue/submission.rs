@@ -45,7 +45,7 @@ impl After {
 
     fn wait_for(self, event: &Event) {
         match self {
-            Self::Submission => event.wait_submitted(),
+            Self::Submission => _ = event.wait_submitted(None),
             Self::Completion => _ = event.drain(),
         }
     }
@@ -322,6 +322,7 @@ impl List {
         if answer.is_err() {
             event.set_submitted(answer);
         }
+        event.announce_submission();
     }
 }
 
