@@ -175,3 +175,15 @@ def test_many_allocations_opened_at_once(allocate, pool):
     opened = [zm.IPCMemoryHandle.open(memory.ipc_handle()) for memory in memories]
     for value, (memory, other) in enumerate(zip(memories, opened, strict=True), 1):
         assert other.tobytes() == bytes([value]) * memory.nbytes
+
+
+@pytest.mark.parametrize("allocate", [zm.MemoryUSMDevice, zm.MemoryUSMHost])
+def test_the_end_of_a_neighbour_of_exported_memory(allocate):
+    """The export stays open: a driver may close the descriptor that it gave when it frees memory of the same file."""
+    memory, *neighbours = [allocate(1000, pool=False) for _ in range(4)]
+    memory.memset(7)
+    handle = memory.ipc_handle()
+    neighbours[0].ipc_handle()
+    neighbours.clear()
+    with zm.IPCMemoryHandle.open(bytes(handle)) as opened:
+        assert opened.tobytes() == bytes([7]) * 1000
