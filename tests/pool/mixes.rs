@@ -3,9 +3,10 @@
 use zeusm::pool::{Pool, Provider};
 
 use crate::random::Random;
+use crate::scaled;
 
 /// The least number of allocations in a mix.
-pub const SIZES: usize = 1_000_000;
+pub const SIZES: usize = scaled(1_000_000, 500);
 const MIB: usize = 1 << 20;
 
 /// A step of a mix. A slot holds one block at a time.
