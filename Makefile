@@ -220,7 +220,8 @@ test-threads: ## The pool's tests with ThreadSanitizer
 		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
 
 # `cargo install --locked cargo-mutants` first. MUTANTS=queue takes one folder, SHARD=0/10 every tenth mutant. Each mutant is
-# built incrementally and without debug information, with the tests of these folders (or files) only.
+# built incrementally and without debug information, with the tests of these folders (or files) only: the options that
+# select them (-C) go to the build, too.
 MUTANTS := pool suai dlpack event queue ipc usm
 MUTANT_TESTS_pool := pool
 MUTANT_TESTS_event := queue asynchronous capabilities faults
@@ -231,9 +232,9 @@ mutants: build ## Mutation tests of src/; takes hours
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true \
 		--timeout 120 --build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) \
 		$(foreach folder,$(MUTANTS),-f 'src/$(folder)/*.rs' -f 'src/$(folder).rs') \
-		-o $(TARGET) -- --locked --lib \
-		$(patsubst %,--test %,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
-		-- --skip a_million --skip mixes_fragment --skip all_memory_is_returned
+		-o $(TARGET) -C=--locked -C=--lib \
+		$(patsubst %,-C=--test=%,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
+		-- -- --skip a_million --skip mixes_fragment --skip all_memory_is_returned
 
 # On Intel's own driver, over a simulated GPU: a Debian sid root has the driver, the kernel's header and its own Python.
 INTEL_ROOT := $(CURDIR)/.cache/intel-root

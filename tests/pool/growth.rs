@@ -57,7 +57,7 @@ fn a_class_grows_anew_once_its_slabs_are_returned() {
     });
     let allocations = || {
         let before = tracker.allocations();
-        let blocks = (0..scaled(20_000, 500)).map(|_| pool.allocate(64, 0).unwrap());
+        let blocks = (0..scaled(20_000, 300)).map(|_| pool.allocate(64, 0).unwrap());
         drop(blocks.collect::<Vec<_>>());
         pool.free_all_blocks();
         assert_eq!(tracker.bytes(), 0);
