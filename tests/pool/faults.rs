@@ -199,6 +199,8 @@ fn a_callback_may_allocate_and_is_not_called_recursively() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     // The callback owns the pool: without this, the cycle would never be freed.
     pool.clear_failure_callback();
+    assert!(pool.allocate(5 * MIB, 0).is_err());
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
 #[test]
