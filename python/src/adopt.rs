@@ -104,8 +104,8 @@ fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
     interface::malformed(format_args!(
         "'shape' {:?} with 'strides' {:?}, 'offset' {} and 'typestr' of {} bytes an item: {error}",
         layout.shape(),
-        layout.element_strides(),
-        layout.offset(),
+        layout.element_strides().unwrap_or_default(),
+        layout.element_offset().unwrap_or_default(),
         layout.itemsize(),
     ))
 }

@@ -234,6 +234,11 @@ impl Device {
         Ok(())
     }
 
+    /// Whether its memory is the machine's, as opposed to memory of its own.
+    pub(crate) fn is_integrated(&self) -> bool {
+        self.0.integrated
+    }
+
     /// Whether the driver migrates shared memory between the host and the device, so that the two have different bytes: on a
     /// device with memory of its own, unless it [has concurrent access](Self::has_concurrent_shared_access).
     #[must_use]

@@ -7,7 +7,8 @@
 //! The device never waits for the host. Intel's driver executes the operations of all lists of an engine one after the
 //! other, so that an operation which waits for the host would delay those that the host waits for, SYCL's included. An
 //! operation that depends on a host task is therefore submitted when that is complete, by the queue's thread for host tasks
-//! ([`submission`]).
+//! ([`submission`]). So is an operation whose append may wait for the operations before it, as that of a copy which the
+//! driver executes on the host.
 
 mod advise;
 mod barrier;

@@ -71,8 +71,9 @@ pub(crate) fn from_dlpack(
         .transpose()?;
     let offer = Offered::read(&capsule(x, copy)?)?;
     let tensor = &offer.tensor;
-    if !dtype::is_supported(tensor.item) {
-        return Err(PyBufferError::new_err(dtype::unsupported(tensor.item)));
+    let element = tensor.item.into();
+    if !dtype::is_supported(&element) {
+        return Err(PyBufferError::new_err(dtype::unsupported(&element)));
     }
     let array = match tensor.device {
         Device::OneApi(number) => usm_of_device(x, &offer, number)?,
@@ -226,12 +227,11 @@ impl<'py> Offered<'py> {
         let tensor = &self.tensor;
         let extent = tensor.layout.extent();
         let (pointer, before) = if extent.is_empty() {
-            (tensor.pointer, tensor.layout.offset())
+            (tensor.pointer, tensor.layout.byte_offset())
         } else {
-            let itemsize = tensor.layout.itemsize().cast_signed();
             (
                 tensor.pointer.wrapping_add_signed(extent.start()),
-                extent.start() / itemsize,
+                extent.start(),
             )
         };
         let layout = tensor
@@ -248,7 +248,7 @@ impl<'py> Offered<'py> {
             tensor.read_only,
             owner,
         );
-        UsmArray::new(&object(py, memory)?, tensor.item, layout)
+        UsmArray::new(&object(py, memory)?, tensor.item.into(), layout)
     }
 
     fn check_within(&self, base: usize, size: usize) -> PyResult<()> {
@@ -340,7 +340,7 @@ fn copy_of_host(
     let tensor = &offer.tensor;
     // The copy belongs to zeusm alone, so it is writable.
     let tensor_owner = offer.consume();
-    let (from, item) = (tensor.pointer, tensor.item);
+    let (from, element) = (tensor.pointer, tensor.item.into());
     // SAFETY: the producer keeps its memory valid until the structure's deleter is called.
-    unsafe { create::copied_from_host(py, from, item, &tensor.layout, binding, tensor_owner) }
+    unsafe { create::copied_from_host(py, from, element, &tensor.layout, binding, tensor_owner) }
 }

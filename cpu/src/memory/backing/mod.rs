@@ -20,7 +20,7 @@ pub use error::ShareError;
 pub use exports::{Export, read_record};
 pub use mapping::Mapping;
 pub use record::Record;
-pub use share::is_memory_file;
+pub use share::{is_memory_file, memory_file};
 
 /// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
 const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
@@ -32,7 +32,7 @@ pub const PAGE: usize = 4096;
 /// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
 pub const MIN_ALIGNMENT: usize = 64;
 /// The largest alignment that can be asked for.
-pub const MAX_ALIGNMENT: usize = HUGE_PAGE;
+pub const MAX_ALIGNMENT: usize = 1 << 30;
 
 /// The memory of an allocation, uninitialised at first.
 #[derive(Debug)]
