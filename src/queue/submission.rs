@@ -52,7 +52,7 @@ impl<F> Append for F where
 }
 
 /// An operation whose submission waits for the host.
-pub(super) struct Deferred {
+struct Deferred {
     /// Completes with the operation.
     event: Event,
     wait_list: Vec<Event>,
@@ -255,18 +255,24 @@ impl Next<'_> {
     }
 
     /// Leaves the operation to the queue's host thread, which appends it when all that it waits for is submitted.
+    ///
+    /// The host thread gets it under the lock. Therefore it gets every operation before any task that waits for its event, and
+    /// no cycle is possible between the host threads of several queues.
     fn defer(mut self, append: impl Append) -> Event {
-        self.state.deferred.push_back(Deferred {
+        let deferred = Deferred {
             event: self.event.clone(),
             wait_list: self.awaited.clone(),
             append: Box::new(append),
-        });
+        };
+        let list = Arc::clone(self.list);
+        let refused = self
+            .list
+            .worker
+            .send(Box::new(move || list.submit_deferred(deferred)));
         let dropped = self.state.enter(&self.event, self.awaited);
         drop(self.state);
         drop(dropped);
-        let list = Arc::clone(self.list);
-        let task = move || list.submit_deferred();
-        self.list.worker.run(Box::new(task));
+        refused.into_iter().for_each(|task| task());
         self.event
     }
 }
@@ -290,12 +296,8 @@ impl List {
         Ok(())
     }
 
-    /// Submits the oldest deferred operation when all that it waits for is submitted. The operation before it is in its wait
-    /// list, so that two threads submit in order.
-    fn submit_deferred(&self) {
-        let Some(deferred) = self.state.lock().deferred.pop_front() else {
-            return;
-        };
+    /// Submits a deferred operation when all that it waits for is submitted, the operation before it included.
+    fn submit_deferred(&self, deferred: Deferred) {
         let Deferred {
             event,
             mut wait_list,
