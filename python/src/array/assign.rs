@@ -47,16 +47,16 @@ impl UsmArray {
 }
 
 fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
-    if source.item == target.item && source.layout.shape() == target.layout.shape() {
+    if source.element == target.element && source.layout.shape() == target.layout.shape() {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
         "USM of shape {:?} and dtype {} cannot be assigned to elements of shape {:?} and dtype {}: it is neither broadcast \
          nor converted",
         source.layout.shape(),
-        dtype::name(source.item),
+        dtype::name(&source.element),
         target.layout.shape(),
-        dtype::name(target.item),
+        dtype::name(&target.element),
     )))
 }
 
@@ -91,8 +91,9 @@ fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Boun
     let numpy = py.import("numpy")?;
     let mut source = value.clone();
     if !value.is_instance(&numpy.getattr("ndarray")?)? {
-        // NumPy checks the range of Python's numbers only if it knows the type that they are for.
-        let dtype = dtype::object(py, target.item)?;
+        // NumPy checks the range of Python's numbers, and takes a tuple for a record, only if it knows the type that they
+        // are for.
+        let dtype = dtype::object(py, &target.element)?;
         source = numpy.call_method1("asarray", (value, dtype))?;
     }
     let mut dimensions: Vec<usize> = source.getattr(intern!(py, "shape"))?.extract()?;
@@ -113,7 +114,7 @@ fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyRes
     if inner.layout.nbytes() <= STAGING || inner.layout.ndim() == 0 {
         let (shape, dtype) = (
             PyTuple::new(py, inner.layout.shape())?,
-            dtype::object(py, inner.item)?,
+            dtype::object(py, &inner.element)?,
         );
         let staged = py.import("numpy")?.call_method1("empty", (shape, dtype))?;
         staged.set_item(PyEllipsis::get(py), source)?;
