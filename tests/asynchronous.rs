@@ -4,6 +4,7 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use zeusm::{
@@ -182,6 +183,49 @@ fn a_host_task_may_use_the_same_device() {
     drop(release);
     assert!(filled.wait(Some(Duration::from_secs(20))).unwrap());
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 2));
+}
+
+/// Blocks where it is dropped, after a message.
+struct BlocksInDrop(mpsc::Sender<()>, mpsc::Receiver<()>);
+
+impl Drop for BlocksInDrop {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+        let _ = self.1.recv();
+    }
+}
+
+#[test]
+fn a_host_task_may_wait_for_every_operation_that_was_submitted_before() {
+    // A thread that submits also drops operands of complete operations, which may take long: in Python it acquires the GIL.
+    let (context, device, queue) = setup();
+    let other = Queue::new(&context, &device).unwrap();
+    let memory = [(); 2].map(|()| SharedMemory::new(&context, &device, 64).unwrap());
+    let (dropping, drops) = mpsc::channel();
+    let (end_of_drop, released) = mpsc::channel();
+    let (complete, task) = blocked();
+    let retained = other.host_task(task).unwrap();
+    queue.retain(&retained, BlocksInDrop(dropping, released));
+    let (release, task) = blocked();
+    let event = queue.host_task(task).unwrap();
+    queue.barrier(&[event]).unwrap();
+    drop(complete);
+    wait(&retained);
+    thread::scope(|scope| {
+        scope.spawn(|| fill(&queue, &memory[0], 1));
+        drops.recv().unwrap();
+        let last = fill(&queue, &memory[1], 2);
+        let (answer, answers) = mpsc::channel();
+        let task = move || {
+            let answered = last.wait(Some(Duration::from_secs(10)));
+            answer.send(answered.unwrap()).unwrap();
+        };
+        queue.host_task(task).unwrap();
+        drop(release);
+        let in_time = answers.recv().unwrap();
+        drop(end_of_drop);
+        assert!(in_time);
+    });
 }
 
 #[test]

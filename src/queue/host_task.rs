@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::process::Mutex;
 
-type Task = Box<dyn FnOnce() + Send>;
+pub(super) type Task = Box<dyn FnOnce() + Send>;
 
 /// The thread for a queue's host tasks, started with the first one. The queue is in-order, so executing its tasks
 /// sequentially causes no delay.
@@ -29,17 +29,18 @@ impl RawQueue {
         let list = self.list()?;
         let event = list.events.take()?;
         let signal = Signal(event.clone());
-        list.worker.run(Box::new(move || {
+        let refused = list.worker.send(Box::new(move || {
             let _signal = signal;
             task();
         }));
+        refused.into_iter().for_each(|task| task());
         Ok(event)
     }
 }
 
 impl Worker {
-    /// Sends the task to the thread; runs it on the calling thread when no thread can be started.
-    pub(super) fn run(&self, task: Task) {
+    /// Sends the task to the thread. When no thread can be started, returns the task, which the caller runs without a lock.
+    pub(super) fn send(&self, task: Task) -> Option<Task> {
         let mut tasks = self.0.lock();
         if tasks.is_none() {
             let (sender, incoming) = mpsc::channel();
@@ -48,12 +49,10 @@ impl Worker {
                 .spawn(move || run_all(&incoming));
             *tasks = started.ok().map(|_| sender);
         }
-        let refused = match &*tasks {
+        match &*tasks {
             Some(tasks) => tasks.send(task).err().map(|refused| refused.0),
             None => Some(task),
-        };
-        drop(tasks);
-        refused.into_iter().for_each(|task| task());
+        }
     }
 }
 

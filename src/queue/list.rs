@@ -9,7 +9,6 @@ use std::time::Duration;
 use level_zero_sys as sys;
 
 use super::host_task::Worker;
-use super::submission::Deferred;
 use crate::call::{check, enumerate};
 use crate::context::Context;
 use crate::device::Device;
@@ -42,8 +41,6 @@ pub(super) struct List {
 pub(super) struct State {
     /// The event of the newest operation, on which the next one waits.
     pub(super) last: Option<Event>,
-    /// The operations that wait for the host before they are submitted, oldest first.
-    pub(super) deferred: VecDeque<Deferred>,
     /// The number of the operation in flight that signals no event.
     pub(super) unsignalled: Option<u64>,
     /// The number of operations so far that signal no event.

@@ -77,7 +77,7 @@ impl<F> Append for F where
 }
 
 /// An operation whose submission waits for the host.
-pub(super) struct Deferred {
+struct Deferred {
     /// Completes with the operation.
     event: Event,
     wait_list: Vec<Event>,
@@ -298,19 +298,25 @@ impl Next<'_> {
     }
 
     /// Leaves the operation to the queue's host thread, which appends it when all that it waits for has reached the state.
+    ///
+    /// The host thread gets it under the lock. Therefore it gets every operation before any task that waits for its event, and
+    /// no cycle is possible between the host threads of several queues.
     fn defer(mut self, after: After, append: impl Append) -> Event {
-        self.state.deferred.push_back(Deferred {
+        let deferred = Deferred {
             event: self.event.clone(),
             wait_list: self.awaited.clone(),
             after,
             append: Box::new(append),
-        });
+        };
+        let list = Arc::clone(self.list);
+        let refused = self
+            .list
+            .worker
+            .send(Box::new(move || list.submit_deferred(deferred)));
         let dropped = self.state.enter(&self.event, self.awaited);
         drop(self.state);
         drop(dropped);
-        let list = Arc::clone(self.list);
-        let task = move || list.submit_deferred();
-        self.list.worker.run(Box::new(task));
+        refused.into_iter().for_each(|task| task());
         self.event
     }
 }
@@ -334,12 +340,8 @@ impl List {
         Ok(())
     }
 
-    /// Submits the oldest deferred operation when its wait list has reached the required state. The operation before it is in
-    /// its wait list, so that two threads submit in order.
-    fn submit_deferred(&self) {
-        let Some(deferred) = self.state.lock().deferred.pop_front() else {
-            return;
-        };
+    /// Submits a deferred operation when its wait list, with the operation before it, has reached the required state.
+    fn submit_deferred(&self, deferred: Deferred) {
         let Deferred {
             event,
             mut wait_list,
