@@ -58,10 +58,8 @@ def several(fresh):
 
 LAYOUTS = {
     "two": (2, TWO),
-    "four": (4, FOUR),
     "apart": (2, TWO | APART),
-    "flat": (4, TILES | FLAT),
-    "flat, apart": (4, TILES | FLAT | APART),
+    "four tiles, apart": (4, TILES | FLAT | APART),
 }
 
 
