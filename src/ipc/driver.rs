@@ -18,7 +18,8 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::device::Driver;
 
-/// Whether a driver supports IPC of memory.
+/// Whether a driver supports IPC of memory, and the system allows it: of the CPU runtime, the system may forbid a call that
+/// it needs. A shortage does not count, as it may pass.
 ///
 /// # Errors
 /// [`crate::error::Error::Call`] with the driver's result.

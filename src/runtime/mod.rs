@@ -145,7 +145,13 @@ impl Runtime {
         if shared_library::is_loaded(LOADER) {
             // A SYCL runtime may already use this loader, and zeusm must be able to share its contexts.
             match Self::start(sys::load()?, RuntimeKind::System, "it was already loaded") {
-                Ok(runtime) => return Ok(runtime),
+                Ok(mut runtime) => {
+                    // `zeusm run` starts programs that find the CPU runtime in the loader's place.
+                    if cpu::is_packaged(&runtime.path()) {
+                        runtime.kind = RuntimeKind::Cpu;
+                    }
+                    return Ok(runtime);
+                }
                 Err(error) => {
                     warning = Some(format!(
                         "a Level Zero loader without a usable device was loaded before zeusm ({error}); zeusm \

@@ -13,10 +13,10 @@ use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device::Device;
+use crate::device::{Device, QueueGroup};
 use crate::engine::{Operation, Order, Stream};
 use crate::event::Event;
-use crate::handle::object;
+use crate::handle::{object, resolve};
 use crate::process::fork_safe::ForkSafe;
 use crate::process::sync::Mutex;
 use crate::system::clock::Deadline;
@@ -34,6 +34,7 @@ pub struct CommandList {
     _context: Arc<Context>,
     context_handle: usize,
     device: &'static Device,
+    group: QueueGroup,
     flags: u32,
     in_order: bool,
     role: Role,
@@ -90,6 +91,19 @@ struct Command {
 }
 
 impl CommandList {
+    /// The list of a handle, to which kernels are to be appended.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for a list of the group that only copies; those of [`resolve`].
+    pub fn for_kernels(handle: sys::ze_command_list_handle_t) -> ZeResult<Arc<Self>> {
+        let list = resolve::<Self>(handle)?;
+        ensure(
+            list.group == QueueGroup::Compute,
+            sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+        )?;
+        Ok(list)
+    }
+
     /// Appends an operation; every append ends here.
     ///
     /// # Errors
