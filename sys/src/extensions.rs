@@ -296,6 +296,9 @@ pub type ze_pfnMemPutIpcHandle_t =
 /// `zeDriverGetLastErrorDescription` (1.6).
 pub type ze_pfnDriverGetLastErrorDescription_t =
     Option<unsafe extern "C" fn(ze_driver_handle_t, *mut *const c_char) -> ze_result_t>;
+/// `zeDeviceGetRootDevice` (1.7).
+pub type ze_pfnDeviceGetRootDevice_t =
+    Option<unsafe extern "C" fn(ze_device_handle_t, *mut ze_device_handle_t) -> ze_result_t>;
 
 /// The functions of newer specifications that zeusm calls; `None` for those that the library lacks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -306,6 +309,8 @@ pub struct ExtensionFunctions {
     pub zeMemPutIpcHandle: ze_pfnMemPutIpcHandle_t,
     /// Describes the thread's last error.
     pub zeDriverGetLastErrorDescription: ze_pfnDriverGetLastErrorDescription_t,
+    /// Returns the device that a sub-device is part of.
+    pub zeDeviceGetRootDevice: ze_pfnDeviceGetRootDevice_t,
 }
 
 impl ExtensionFunctions {
@@ -319,6 +324,7 @@ impl ExtensionFunctions {
                     library,
                     c"zeDriverGetLastErrorDescription",
                 ),
+                zeDeviceGetRootDevice: symbol(library, c"zeDeviceGetRootDevice"),
             }
         }
     }
