@@ -101,7 +101,7 @@ def strided():
     """A strided array is refused, and goes by a derived type of its memory."""
     matrix = array()
     column = matrix[:, 1]
-    assert "contiguous" in raises((BufferError, ValueError), WORLD.Send, column, OTHER)
+    assert "not contiguous" in raises(BufferError, WORLD.Send, column, OTHER)
     lines, step = column.shape[0], column.strides[0]
     column_type = MPI.DOUBLE.Create_vector(lines, 1, step).Commit()
     first = column.offset * column.itemsize
