@@ -141,10 +141,15 @@ test-valgrind: build ## The Rust tests of memory and queues under valgrind
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
 		cargo test --locked --test memory --test queue --test asynchronous
 
-.PHONY: test-python
-test-python: venvs ## The Python tests, in both environments
-	$(PY) -m pytest
-	$(PY_NUMBA_DPEX) -m pytest
+.PHONY: test-python test-python-dpctl test-python-numba-dpex
+test-python: venvs ## The Python tests, in both environments at once; the output of each follows its end
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-python-dpctl test-python-numba-dpex
+
+test-python-dpctl: $(VENV)/.zeusm
+	$(PY) -m pytest -p no:cacheprovider
+
+test-python-numba-dpex: $(VENV_NUMBA_DPEX)/.zeusm
+	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider
 
 .PHONY: test-peers
 test-peers: $(VENV_PEERS)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others

@@ -8,31 +8,17 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/devices.rs"]
+mod listed;
 #[path = "common/process.rs"]
 mod process;
 
-use std::ffi::{CStr, c_char};
 use std::ptr;
 
 use common::{Context, MIB, NONE, OK, Result, bytes, bytes_mut, device, devices, direct, driver};
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
-
-fn text(array: &[c_char]) -> String {
-    unsafe { CStr::from_ptr(array.as_ptr()) }
-        .to_str()
-        .unwrap()
-        .to_owned()
-}
-
-fn properties(device: sys::ze_device_handle_t) -> sys::ze_device_properties_t {
-    let mut out = sys::ze_device_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
-        ..Default::default()
-    };
-    ok!(zeDeviceGetProperties(device, &raw mut out));
-    out
-}
+use listed::{properties, text};
 
 #[test]
 fn one_device_is_a_gpu_and_one_a_cpu_to_the_api_and_both_are_cpus_by_name() {

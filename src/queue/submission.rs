@@ -27,6 +27,31 @@ pub enum Completion {
     SpinWait,
 }
 
+/// The state of the wait list before which an operation must not be appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// Submitted: the device waits for the rest.
+    Submission,
+    /// Complete: the append itself may wait, and would do so with the list's lock, and perhaps Python's GIL.
+    Completion,
+}
+
+impl After {
+    fn is_reached_by(self, event: &Event) -> bool {
+        match self {
+            Self::Submission => event.is_submitted(),
+            Self::Completion => event.is_over(),
+        }
+    }
+
+    fn wait_for(self, event: &Event) {
+        match self {
+            Self::Submission => event.wait_submitted(),
+            Self::Completion => _ = event.drain(),
+        }
+    }
+}
+
 /// A function that appends an operation to a command list, given the event to signal and the length and the events of the
 /// wait list. It may be called later, and by another thread.
 pub(super) trait Append:
@@ -56,6 +81,7 @@ pub(super) struct Deferred {
     /// Completes with the operation.
     event: Event,
     wait_list: Vec<Event>,
+    after: After,
     append: Box<dyn Append>,
 }
 
@@ -76,20 +102,21 @@ unsafe impl Send for Deferred {}
 
 impl RawQueue {
     /// Submits an operation of `size` bytes; `None` when it is complete already: it has no bytes, or it completed within the
-    /// spin wait.
+    /// spin wait. `after` is called only if the operation has a wait list.
     pub(super) fn run(
         &self,
         operation: &'static str,
         size: usize,
         completion: Completion,
+        after: impl FnOnce() -> After,
         append: impl Append,
     ) -> Result<Option<Event>> {
         if size == 0 {
             return Ok(None);
         }
         match completion {
-            Completion::Event => self.submit(&[], append).map(Some),
-            Completion::SpinWait => self.spin(append),
+            Completion::Event => self.submit_after(&[], after, append).map(Some),
+            Completion::SpinWait => self.spin(after, append),
         }
         .map_err(|cause| self.failed(operation, size, cause))
     }
@@ -97,13 +124,13 @@ impl RawQueue {
     /// Submits an operation without an event and spins for its completion, without the lock. An operation without
     /// dependencies needs no event, as it is complete when the list is. If an event becomes necessary, a later submission or
     /// the end of the spin wait appends its signal.
-    fn spin(&self, append: impl Append) -> Result<Option<Event>> {
+    fn spin(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Option<Event>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let mut state = list.state.lock();
         if !state.is_idle() {
             drop(state);
-            return self.submit(&[], append).map(Some);
+            return self.submit_after(&[], after, append).map(Some);
         }
         append(list.handle, ptr::null_mut(), 0, ptr::null_mut())?;
         let number = state.set_unsignalled();
@@ -137,17 +164,33 @@ impl RawQueue {
     /// Submits an operation after the one before it and after a wait list of this context's events. If one of these waits for
     /// the host, the submission is deferred until it does not.
     pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
+        self.submit_after(wait_list, || After::Submission, append)
+    }
+
+    /// As [`submit`](Self::submit), but if an event of the wait list has not reached the state of `after`, the submission is
+    /// deferred until it has.
+    fn submit_after(
+        &self,
+        wait_list: &[Event],
+        after: impl FnOnce() -> After,
+        append: impl Append,
+    ) -> Result<Event> {
         let next = self.next(wait_list)?;
-        if next.waits_for_host() {
-            return Ok(next.defer(append));
+        let after = if next.awaited.is_empty() {
+            After::Submission
+        } else {
+            after()
+        };
+        if next.may_append(after) {
+            return next.append(append);
         }
-        next.append(append)
+        Ok(next.defer(after, append))
     }
 
     /// Submits an operation after the one before it; `None` if it would be deferred.
     pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
         let next = self.next(&[])?;
-        if next.waits_for_host() {
+        if !next.may_append(After::Submission) {
             return Ok(None);
         }
         next.append(append).map(Some)
@@ -239,10 +282,10 @@ impl RawQueue {
 }
 
 impl Next<'_> {
-    /// Whether the operation waits for a host task or for an operation that does. On the device it would occupy the engine
-    /// before the work that the host task needs.
-    fn waits_for_host(&self) -> bool {
-        !self.awaited.iter().all(Event::is_submitted)
+    /// Whether all that the operation waits for has reached the state. An event that is not submitted waits for the host: an
+    /// operation that waited for it on the device would occupy the engine before the work that the host needs.
+    fn may_append(&self, after: After) -> bool {
+        self.awaited.iter().all(|event| after.is_reached_by(event))
     }
 
     /// Appends the operation to the command list.
@@ -254,11 +297,12 @@ impl Next<'_> {
         Ok(self.event)
     }
 
-    /// Leaves the operation to the queue's host thread, which appends it when all that it waits for is submitted.
-    fn defer(mut self, append: impl Append) -> Event {
+    /// Leaves the operation to the queue's host thread, which appends it when all that it waits for has reached the state.
+    fn defer(mut self, after: After, append: impl Append) -> Event {
         self.state.deferred.push_back(Deferred {
             event: self.event.clone(),
             wait_list: self.awaited.clone(),
+            after,
             append: Box::new(append),
         });
         let dropped = self.state.enter(&self.event, self.awaited);
@@ -290,8 +334,8 @@ impl List {
         Ok(())
     }
 
-    /// Submits the oldest deferred operation when all that it waits for is submitted. The operation before it is in its wait
-    /// list, so that two threads submit in order.
+    /// Submits the oldest deferred operation when its wait list has reached the required state. The operation before it is in
+    /// its wait list, so that two threads submit in order.
     fn submit_deferred(&self) {
         let Some(deferred) = self.state.lock().deferred.pop_front() else {
             return;
@@ -299,14 +343,17 @@ impl List {
         let Deferred {
             event,
             mut wait_list,
+            after,
             append,
         } = deferred;
-        wait_list.iter().for_each(Event::wait_submitted);
+        wait_list.iter().for_each(|event| after.wait_for(event));
         wait_list.retain(|event| !event.is_over());
         let state = self.state.lock();
         let answer = self.append(&event, &wait_list, append);
         drop(state);
         if answer.is_err() {
+            // Later operations wait for this event only, which therefore completes after all that it follows.
+            wait_list.iter().for_each(|event| _ = event.drain());
             event.set_submitted(answer);
         }
     }

@@ -1,5 +1,6 @@
 //! Command lists: regular ones record commands, immediate ones submit them.
 
+mod access;
 mod append;
 mod create;
 mod execute;
@@ -106,7 +107,8 @@ impl CommandList {
     /// Appends an operation; every append ends here.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and the errors of [`Operation::pin`].
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, or the device does not access the memory; and the
+    /// errors of [`Operation::pin`].
     pub fn append<O: Operation + 'static>(
         &self,
         operation: O,
@@ -114,6 +116,7 @@ impl CommandList {
         event: Option<Arc<Event>>,
         waits: &[Arc<Event>],
     ) -> ZeResult {
+        self.check_access(&operation)?;
         let order = if self.in_order { Order::Barrier } else { order };
         match &self.role {
             Role::Immediate(immediate) => {

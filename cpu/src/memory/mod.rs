@@ -1,6 +1,6 @@
 //! Memory: allocations of the machine's own memory, found by any pointer into them.
 //!
-//! [`allocate`] accounts for the bytes, takes them from `backing` and enters the allocation in `map`. A [`Span`] is a
+//! [`allocate`] accounts for the bytes, also in the device's [`Share`], takes them from `backing` and enters the allocation in `map`. A [`Span`] is a
 //! range of bytes that a command touches, and a [`Pin`] keeps its allocation alive until the command is complete.
 
 pub mod accounting;
@@ -10,6 +10,7 @@ mod at_fork;
 mod backing;
 mod map;
 mod pins;
+mod share;
 mod span;
 
 pub use allocate::{Request, allocate, import};
@@ -19,4 +20,5 @@ pub use backing::{
     Export, MAX_ALIGNMENT, PAGE, Record, can_be_exported, is_memory_file, memory_file, read_record,
 };
 pub use map::{find, remove, remove_context};
+pub use share::Share;
 pub use span::Span;

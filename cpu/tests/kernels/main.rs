@@ -12,3 +12,4 @@ mod order;
 mod process;
 mod programs;
 mod runtime;
+mod tolerance;

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::{UsmArray, create};
+use super::{UsmArray, create, fields};
 use crate::dpctl::Dpctl;
 use crate::errors::OrRaise;
 use crate::memory::{Pinned, PyMemory};
@@ -162,10 +162,11 @@ fn capsule<'py>(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
     }
+    let item = fields::item_for_peer(array).map_err(PyBufferError::new_err)?;
     let tensor = Tensor {
         pointer: memory.for_export(py)?,
         device,
-        item: array.item,
+        item,
         layout: array.layout.clone(),
         read_only: memory.read_only,
         copied,

@@ -91,9 +91,10 @@ impl Backing {
     }
 }
 
-/// Whether memory of this process can be exported at all; a transient error does not count.
+/// Whether new memory of this process can be exported; a transient error does not count.
 pub fn can_be_exported() -> bool {
     share::memory_file(PAGE as u64)
         .and_then(|file| exports::reopen(&file, 0))
+        .and_then(|_| share::can_still_move())
         .map_or_else(ShareError::is_transient, |_| true)
 }
