@@ -89,6 +89,14 @@ class TestFrames:
         received = merge_and_deserialize(header, frames)
         assert (received.copy_to_host() == array.copy_to_host()).all()
 
+    def test_records(self, usm_type):
+        records = np.array([(1, 2.5), (3, 4.5)], dtype=[("x", "i4"), ("y", "f8")])
+        array = zeusm.asarray(records, usm_type=usm_type)
+        for source, expected in ((array, records), (array["y"], records["y"])):
+            received = deserialize(*serialize(source))
+            assert received.dtype == expected.dtype
+            assert (received.copy_to_host() == expected).all()
+
     def test_collections(self, usm_type):
         array = zeusm.asarray(numbers(5), usm_type=usm_type)
         received = deserialize(*serialize({"a": [array, 1], "b": (array.base,)}))

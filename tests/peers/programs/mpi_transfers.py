@@ -116,6 +116,18 @@ def strided():
     assert (received.copy_to_host() == mine(OTHER)).all()
 
 
+def records():
+    """MPI has no type for records; their bytes are sent."""
+    dtype = [("x", "i4"), ("y", "f8")]
+    source = zeusm.asarray(np.array([(RANK, 2.5)] * 3, dtype), usm_type=USM_TYPE)
+    target = zeusm.empty(3, dtype, usm_type=USM_TYPE)
+    if USM_TYPE != "device":
+        raises(KeyError, WORLD.Send, source, OTHER)
+    send, receive = [source.base, MPI.BYTE], [target.base, MPI.BYTE]
+    WORLD.Sendrecv(send, OTHER, recvbuf=receive, source=OTHER)
+    assert target.copy_to_host().tolist() == [(OTHER, 2.5)] * 3
+
+
 def reading():
     """Read-only memory is sent, and nothing is received into it."""
     target = array()
@@ -143,7 +155,7 @@ def staged():
     assert (received.copy_to_host() == mine(OTHER)).all()
 
 
-for step in (two_sided, collective, one_sided, strided, reading, pickled, staged):
+for step in (two_sided, collective, one_sided, strided, records, reading, pickled, staged):
     step()
     WORLD.Barrier()
 print(f"{RANK}:complete", flush=True)
