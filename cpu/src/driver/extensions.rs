@@ -9,6 +9,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_extension_memory_free_policies", 1 << 16),
     ("ZE_extension_event_query_kernel_timestamps", 1 << 16),
     ("ZE_extension_eu_count", 1 << 16),
+    ("ZE_extension_float_atomics", 1 << 16),
     ("ZE_extension_device_vector_sizes", 1 << 16),
     ("ZE_extension_kernel_max_group_size_properties", 1 << 16),
     ("ZE_extension_ipc_mem_handle_type", 1 << 16),
