@@ -50,11 +50,11 @@ pub enum Error {
     },
     /// The USM side of the copy failed.
     #[error(transparent)]
-    LevelZero(Box<crate::Error>),
+    LevelZero(Box<crate::error::Error>),
 }
 
-impl From<crate::Error> for Error {
-    fn from(error: crate::Error) -> Self {
+impl From<crate::error::Error> for Error {
+    fn from(error: crate::error::Error) -> Self {
         Self::LevelZero(Box::new(error))
     }
 }
