@@ -43,7 +43,7 @@ pub(super) struct Rows {
     pub(super) height: usize,
 }
 
-macro_rules! functions {
+macro_rules! driver {
     ($($field:ident = $name:literal ($($type:ty),*);)*) => {
         /// The functions of the library that copies need.
         pub(super) struct Driver {
@@ -63,7 +63,7 @@ macro_rules! functions {
     };
 }
 
-functions! {
+driver! {
     init = "cuInit" (c_uint);
     error_name = "cuGetErrorName" (c_int, *mut *const c_char);
     pointer_attribute = "cuPointerGetAttribute" (*mut c_void, c_int, DevicePointer);
