@@ -215,6 +215,26 @@ fn a_failure_after_a_host_task_is_reported_by_the_event() {
 }
 
 #[test]
+fn operations_after_a_failed_one_follow_those_before_it() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, 4 * LARGE).unwrap();
+    let small = SharedMemory::new(&context, &device, 64).unwrap();
+    let (release, task) = blocked();
+    let event = queue.host_task(task).unwrap();
+    queue.barrier(&[event]).unwrap();
+    let first = fill(&queue, &memory, 1);
+    let to = memory.as_ptr().cast_mut().cast();
+    // SAFETY: a null pointer is refused.
+    let copied = unsafe { queue.copy_raw(to, std::ptr::null(), 64, Completion::Event) };
+    let copied = copied.unwrap().unwrap();
+    let after = fill(&queue, &small, 2);
+    drop(release);
+    copied.wait(None).unwrap_err();
+    wait(&after);
+    assert!(first.is_complete().unwrap());
+}
+
+#[test]
 fn a_foreign_event_is_signalled_in_order() {
     let (context, device, queue) = setup();
     let memory = SharedMemory::new(&context, &device, LARGE).unwrap();
@@ -308,6 +328,28 @@ fn copies_overlap_with_the_host() {
     }
     assert!(turns > 10, "the host was blocked: {turns} turns");
     operation.wait().unwrap();
+}
+
+#[test]
+fn the_host_waits_before_an_append_that_may_block() {
+    let (context, device, queue) = setup();
+    let memory = |size| DeviceMemory::new(&context, &device, size).unwrap();
+    loop {
+        let before = queue.fill_async(memory(2 * LARGE), 1).unwrap();
+        let fill = queue.fill_async(memory(64), 2).unwrap();
+        let read = queue.read_async(memory(64), vec![0; 64]).unwrap();
+        let fill_at_once = fill.event().is_submitted();
+        let read_at_once = read.event().is_submitted();
+        let after = queue.fill_async(memory(64), 3).unwrap();
+        if before.is_complete().unwrap() {
+            continue;
+        }
+        assert!(fill_at_once);
+        assert_eq!(read_at_once, !device.migrates_shared_memory());
+        after.wait().unwrap();
+        assert!(before.is_complete().unwrap() && read.is_complete().unwrap());
+        break;
+    }
 }
 
 /// The timeout of the wait for another thread that is dropping operands.
@@ -432,15 +474,24 @@ fn memory_of_another_context_is_refused() {
         .unwrap();
 }
 
-#[test]
-fn all_of_these_pass_with_one_engine() {
-    // The CPU runtime then executes all lists one after the other, as Intel's driver does.
-    let name = "all_of_these_pass_with_one_engine";
+/// Runs the other tests of this file in a new process.
+fn all_of_these_pass_with(variable: &str) {
     let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--skip", name])
-        .env("ZEUSM_CPU_ENGINES", "1")
+        .args(["--skip", "all_of_these_pass_with"])
+        .env(variable, "1")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
+}
+
+#[test]
+fn all_of_these_pass_with_one_engine() {
+    // The CPU runtime then executes all lists one after the other, as Intel's driver does.
+    all_of_these_pass_with("ZEUSM_CPU_ENGINES");
+}
+
+#[test]
+fn all_of_these_pass_with_a_discrete_device() {
+    all_of_these_pass_with("ZEUSM_CPU_DISCRETE");
 }

@@ -47,14 +47,25 @@ python_tests() { # python_tests <machine> <file>
 known=$here/tests/intel/known_in_rust.txt
 known_names() { awk '!/^#/ { print $1 }' "$known"; }
 
+# The driver keeps freed allocations for reuse and still knows their addresses. This test passes without that cache.
+uncached=level_zero::allocations_outlive_context_and_pool
+
+has() { # has <program> <test>
+	"$1" --list | grep -qx "$2: test"
+}
+
 rust_tests() { # rust_tests <machine> <program>
-	skips=$(known_names | sed 's/^/--skip /')
+	skips="--skip $uncached $(known_names | sed 's/^/--skip /')"
 	# The other tests of the pool use no driver.
 	case $2 in */pool-*) skips="$skips level_zero::" ;; esac
 	# shellcheck disable=SC2086 # The word splitting is intended.
 	run "$1" "$2" '^test result' ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=system "$2" $skips
+	if has "$2" "$uncached"; then
+		run "$1" "uncached-$(basename "$2")" '^test result' ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=system \
+			NEOReadDebugKeys=1 ExperimentalEnableSharedAllocationCache=0 "$2" --exact "$uncached"
+	fi
 	for name in $(known_names); do
-		"$2" --list | grep -qx "$name: test" || continue
+		has "$2" "$name" || continue
 		in_root "$1" ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=system "$2" --exact "$name" \
 			>> "$logs/$1/known_in_rust.log" 2>&1 && failed="$failed $1:$name(passes)"
 	done
@@ -84,8 +95,8 @@ programs=$(for program in $programs; do case $program in /*) echo "$program" ;; 
 
 # A listed name without a test would hide that a test was renamed.
 existing=$(for program in $programs; do "$program" --list; done) || exit 1
-for name in $(known_names); do
-	echo "$existing" | grep -qx "$name: test" || { echo "$known: there is no test $name" >&2; exit 1; }
+for name in $uncached $(known_names); do
+	echo "$existing" | grep -qx "$name: test" || { echo "there is no test $name" >&2; exit 1; }
 done
 
 for machine; do

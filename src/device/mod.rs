@@ -172,13 +172,16 @@ impl Device {
         })
     }
 
-    /// Whether this device can read and write memory of `peer`.
+    /// Whether this device can read and write memory of `peer`; not if that is another driver's.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn can_access(&self, peer: &Self) -> Result<bool> {
+        if self.driver().handle() != peer.driver().handle() {
+            return Ok(false);
+        }
         let mut answer = 0;
-        // SAFETY: both devices are alive, and the result outlives the call.
+        // SAFETY: both devices are alive and of one driver, and the result outlives the call.
         unsafe {
             call!(
                 self.driver().library(),
@@ -229,6 +232,11 @@ impl Device {
             return self.check_not_lost();
         }
         Ok(())
+    }
+
+    /// Whether its memory is the machine's, as opposed to memory of its own.
+    pub(crate) fn is_integrated(&self) -> bool {
+        self.0.integrated
     }
 
     /// Whether the driver migrates shared memory between the host and the device, so that the two have different bytes: on a

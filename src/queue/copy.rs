@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::RawQueue;
-use super::submission::Completion;
+use super::submission::{After, Completion};
 use crate::error::{Error, Result};
 use crate::event::Event;
 
@@ -52,6 +52,7 @@ impl RawQueue {
             "copy",
             size,
             completion,
+            || self.after([destination.cast_const(), source]),
             move |list, signal, count, waits| {
                 not_null(destination)?;
                 not_null(source)?;
@@ -93,6 +94,7 @@ impl RawQueue {
             "copy",
             width * rows * slices,
             completion,
+            || self.after([destination.first.cast_const(), source.first]),
             move |list, signal, count, waits| {
                 let region = sys::ze_copy_region_t {
                     width: narrow(width)?,
@@ -149,6 +151,7 @@ impl RawQueue {
             "fill",
             size,
             completion,
+            || After::Submission,
             move |list, signal, count, waits| {
                 not_null(destination)?;
                 // SAFETY: the caller guarantees the validity of the range, `run` passes valid handles, and the pattern is
@@ -170,6 +173,17 @@ impl RawQueue {
                 }
             },
         )
+    }
+
+    /// Intel's driver executes a copy between memory of a discrete GPU and host memory other than USM by the host if it is
+    /// small, in the append, which waits for the wait list.
+    fn after(&self, sides: [*const c_void; 2]) -> After {
+        let is_usm = |side: *const c_void| self.context().driver_attributes(side.addr()).is_ok();
+        if self.device().is_integrated() || sides.into_iter().all(is_usm) {
+            After::Submission
+        } else {
+            After::Completion
+        }
     }
 }
 

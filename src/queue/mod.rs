@@ -7,7 +7,8 @@
 //! The device never waits for the host. Intel's driver executes the operations of all lists of an engine one after the
 //! other, so that an operation which waits for the host would delay those that the host waits for, SYCL's included. An
 //! operation that depends on a host task is therefore submitted when that is complete, by the queue's thread for host tasks
-//! ([`submission`]).
+//! ([`submission`]). So is an operation whose append may wait for the operations before it, as that of a copy which the
+//! driver executes on the host.
 
 mod advise;
 mod barrier;
@@ -57,11 +58,7 @@ impl RawQueue {
     /// # Errors
     /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
-        if context.driver().handle() != device.driver().handle() {
-            return Err(Error::OtherDriver {
-                device: device.name().to_owned(),
-            });
-        }
+        context.check_driver_of(device)?;
         let queue = Self(Arc::new(Inner {
             context: context.clone(),
             device: device.clone(),

@@ -6,6 +6,7 @@ use std::ptr;
 use level_zero_sys as sys;
 
 use super::copy::not_null;
+use super::submission::After;
 use super::{Completion, RawQueue};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -124,6 +125,7 @@ impl RawQueue {
             "copy",
             size,
             Completion::Event,
+            || After::Submission,
             move |list, signal, count, waits| {
                 not_null(destination)?;
                 not_null(source)?;

@@ -12,6 +12,7 @@ use super::RawQueue;
 use super::list::{List, State};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::process::MutexGuard;
 
 /// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
 const SPIN_TIMEOUT: Duration = Duration::from_micros(20);
@@ -24,6 +25,31 @@ pub enum Completion {
     /// After a spin wait for the completion, which is fast for small operations. An event is returned if the spin wait times
     /// out, or if other operations are in flight.
     SpinWait,
+}
+
+/// The state of the wait list before which an operation must not be appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// Submitted: the device waits for the rest.
+    Submission,
+    /// Complete: the append itself may wait, and would do so with the list's lock, and perhaps Python's GIL.
+    Completion,
+}
+
+impl After {
+    fn is_reached_by(self, event: &Event) -> bool {
+        match self {
+            Self::Submission => event.is_submitted(),
+            Self::Completion => event.is_over(),
+        }
+    }
+
+    fn wait_for(self, event: &Event) {
+        match self {
+            Self::Submission => event.wait_submitted(),
+            Self::Completion => _ = event.drain(),
+        }
+    }
 }
 
 /// A function that appends an operation to a command list, given the event to signal and the length and the events of the
@@ -55,7 +81,19 @@ pub(super) struct Deferred {
     /// Completes with the operation.
     event: Event,
     wait_list: Vec<Event>,
+    after: After,
     append: Box<dyn Append>,
+}
+
+/// The next operation of a list, which is locked: no other operation comes between those that it waits for and itself.
+struct Next<'a> {
+    /// The first field, as it is unlocked before the other fields are dropped.
+    state: MutexGuard<'a, State>,
+    list: &'a Arc<List>,
+    /// Completes with the operation.
+    event: Event,
+    /// What the operation waits for.
+    awaited: Vec<Event>,
 }
 
 // SAFETY: only `append` is not `Send`, for its pointers to the operands. These are valid until the event is complete, and
@@ -64,20 +102,21 @@ unsafe impl Send for Deferred {}
 
 impl RawQueue {
     /// Submits an operation of `size` bytes; `None` when it is complete already: it has no bytes, or it completed within the
-    /// spin wait.
+    /// spin wait. `after` is called only if the operation has a wait list.
     pub(super) fn run(
         &self,
         operation: &'static str,
         size: usize,
         completion: Completion,
+        after: impl FnOnce() -> After,
         append: impl Append,
     ) -> Result<Option<Event>> {
         if size == 0 {
             return Ok(None);
         }
         match completion {
-            Completion::Event => self.submit(&[], append).map(Some),
-            Completion::SpinWait => self.spin(append),
+            Completion::Event => self.submit_after(&[], after, append).map(Some),
+            Completion::SpinWait => self.spin(after, append),
         }
         .map_err(|cause| self.failed(operation, size, cause))
     }
@@ -85,13 +124,13 @@ impl RawQueue {
     /// Submits an operation without an event and spins for its completion, without the lock. An operation without
     /// dependencies needs no event, as it is complete when the list is. If an event becomes necessary, a later submission or
     /// the end of the spin wait appends its signal.
-    fn spin(&self, append: impl Append) -> Result<Option<Event>> {
+    fn spin(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Option<Event>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let mut state = list.state.lock();
         if !state.is_idle() {
             drop(state);
-            return self.submit(&[], append).map(Some);
+            return self.submit_after(&[], after, append).map(Some);
         }
         append(list.handle, ptr::null_mut(), 0, ptr::null_mut())?;
         let number = state.set_unsignalled();
@@ -125,49 +164,52 @@ impl RawQueue {
     /// Submits an operation after the one before it and after a wait list of this context's events. If one of these waits for
     /// the host, the submission is deferred until it does not.
     pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
+        self.submit_after(wait_list, || After::Submission, append)
+    }
+
+    /// As [`submit`](Self::submit), but if an event of the wait list has not reached the state of `after`, the submission is
+    /// deferred until it has.
+    fn submit_after(
+        &self,
+        wait_list: &[Event],
+        after: impl FnOnce() -> After,
+        append: impl Append,
+    ) -> Result<Event> {
+        let next = self.next(wait_list)?;
+        let after = if next.awaited.is_empty() {
+            After::Submission
+        } else {
+            after()
+        };
+        if next.may_append(after) {
+            return next.append(append);
+        }
+        Ok(next.defer(after, append))
+    }
+
+    /// Submits an operation after the one before it; `None` if it would be deferred.
+    pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
+        let next = self.next(&[])?;
+        if !next.may_append(After::Submission) {
+            return Ok(None);
+        }
+        next.append(append).map(Some)
+    }
+
+    /// Locks the list for its next operation, which waits for the one before it and for a wait list.
+    fn next(&self, wait_list: &[Event]) -> Result<Next<'_>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.state.lock();
         list.signal_end(&mut state)?;
         let awaited = state.awaited(wait_list);
-        let is_deferred = !awaited.iter().all(Event::is_submitted);
-        if is_deferred {
-            state.deferred.push_back(Deferred {
-                event: event.clone(),
-                wait_list: awaited.clone(),
-                append: Box::new(append),
-            });
-        } else {
-            list.append(&event, &awaited, append)?;
-        }
-        let dropped = state.enter(&event, awaited);
-        drop(state);
-        drop(dropped);
-        if is_deferred {
-            let deferring = Arc::clone(list);
-            let task = move || deferring.submit_deferred();
-            list.worker.run(Box::new(task));
-        }
-        Ok(event)
-    }
-
-    /// Submits an operation after the one before it; `None` if it would be deferred.
-    pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
-        self.0.device.check_not_lost()?;
-        let list = self.list()?;
-        let event = list.events.take()?;
-        let mut state = list.state.lock();
-        list.signal_end(&mut state)?;
-        let awaited = state.awaited(&[]);
-        if !awaited.iter().all(Event::is_submitted) {
-            return Ok(None);
-        }
-        list.append(&event, &awaited, append)?;
-        let dropped = state.enter(&event, awaited);
-        drop(state);
-        drop(dropped);
-        Ok(Some(event))
+        Ok(Next {
+            state,
+            list,
+            event,
+            awaited,
+        })
     }
 
     /// A complete event, for operations without bytes.
@@ -239,6 +281,40 @@ impl RawQueue {
     }
 }
 
+impl Next<'_> {
+    /// Whether all that the operation waits for has reached the state. An event that is not submitted waits for the host: an
+    /// operation that waited for it on the device would occupy the engine before the work that the host needs.
+    fn may_append(&self, after: After) -> bool {
+        self.awaited.iter().all(|event| after.is_reached_by(event))
+    }
+
+    /// Appends the operation to the command list.
+    fn append(mut self, append: impl Append) -> Result<Event> {
+        self.list.append(&self.event, &self.awaited, append)?;
+        let dropped = self.state.enter(&self.event, self.awaited);
+        drop(self.state);
+        drop(dropped);
+        Ok(self.event)
+    }
+
+    /// Leaves the operation to the queue's host thread, which appends it when all that it waits for has reached the state.
+    fn defer(mut self, after: After, append: impl Append) -> Event {
+        self.state.deferred.push_back(Deferred {
+            event: self.event.clone(),
+            wait_list: self.awaited.clone(),
+            after,
+            append: Box::new(append),
+        });
+        let dropped = self.state.enter(&self.event, self.awaited);
+        drop(self.state);
+        drop(dropped);
+        let list = Arc::clone(self.list);
+        let task = move || list.submit_deferred();
+        self.list.worker.run(Box::new(task));
+        self.event
+    }
+}
+
 impl List {
     /// Appends an operation after a wait list. The caller has the lock of the state, which orders appends.
     fn append(&self, event: &Event, wait_list: &[Event], append: impl Append) -> Result<()> {
@@ -258,8 +334,8 @@ impl List {
         Ok(())
     }
 
-    /// Submits the oldest deferred operation when all that it waits for is submitted. The operation before it is in its wait
-    /// list, so that two threads submit in order.
+    /// Submits the oldest deferred operation when its wait list has reached the required state. The operation before it is in
+    /// its wait list, so that two threads submit in order.
     fn submit_deferred(&self) {
         let Some(deferred) = self.state.lock().deferred.pop_front() else {
             return;
@@ -267,14 +343,17 @@ impl List {
         let Deferred {
             event,
             mut wait_list,
+            after,
             append,
         } = deferred;
-        wait_list.iter().for_each(Event::wait_submitted);
+        wait_list.iter().for_each(|event| after.wait_for(event));
         wait_list.retain(|event| !event.is_over());
         let state = self.state.lock();
         let answer = self.append(&event, &wait_list, append);
         drop(state);
         if answer.is_err() {
+            // Later operations wait for this event only, which therefore completes after all that it follows.
+            wait_list.iter().for_each(|event| _ = event.drain());
             event.set_submitted(answer);
         }
     }

@@ -84,10 +84,6 @@ FAILS_ON = {
     "test_with_closes[shared]": (MOVING, MIGRATES),
     "test_another_machine[shared]": (MOVING, MIGRATES),
     "test_another_device[shared]": (MOVING, MIGRATES),
-    "test_what_an_interrupted_copy_writes_to_is_kept": (
-        MOVING,
-        "open, not understood: copy_to_host behind other work cannot be interrupted before that is complete",
-    ),
     "test_any_way_out_comes_after_what_was_pending[shared-another process's handle]": (
         MOVING,
         MIGRATES,

@@ -247,9 +247,9 @@ impl UsmArray {
     ///
     /// Parameters
     /// ----------
-    /// stream : dpctl.SyclQueue, optional
+    /// stream : dpctl.SyclQueue or -1, optional
     ///     The consumer's queue: work that is submitted to it later runs after the work that was submitted to the array's
-    ///     queue.
+    ///     queue. -1: the consumer waits itself for the work that was submitted to queues.
     /// max_version : tuple of int, optional
     ///     The newest version that the consumer supports; without it, the capsule holds the unversioned structure.
     /// dl_device : tuple of int, optional

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::class::invalid;
 use super::{UsmArray, create, dlpack_export};
+use crate::adopt::declared_kind;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{Explain, OrRaise};
 use crate::memory::{Owner, PyMemory, object};
@@ -75,8 +76,8 @@ pub(crate) fn from_dlpack(
         return Err(PyBufferError::new_err(dtype::unsupported(&element)));
     }
     let array = match tensor.device {
-        Device::OneApi(number) => usm_of_device(py, &offer, number)?,
-        Device::Cpu => match usm_of_host(py, &offer)? {
+        Device::OneApi(number) => usm_of_device(x, &offer, number)?,
+        Device::Cpu => match usm_of_host(x, &offer)? {
             Some(array) => array,
             None => return copy_of_host(py, &offer, binding, copy),
         },
@@ -263,12 +264,14 @@ impl<'py> Offered<'py> {
 struct ImportedTensor(#[allow(dead_code)] Managed);
 
 /// The array on a SYCL device.
-fn usm_of_device(py: Python<'_>, offer: &Offered<'_>, number: i32) -> PyResult<UsmArray> {
+fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyResult<UsmArray> {
+    let py = x.py();
     let device = DlpackDevice::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        // Its kind is that of the memory it was made in, if there is any.
-        let found = ContextDevice::of_pointer(&device.context, offer.tensor.pointer);
-        let kind = found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind);
+        let kind = declared_kind(x)?.unwrap_or_else(|| {
+            let found = ContextDevice::of_pointer(&device.context, offer.tensor.pointer);
+            found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind)
+        });
         return offer.array(py, kind, Arc::clone(device.binding()));
     }
     let (context_device, attributes) =
@@ -299,8 +302,14 @@ fn is_unknown(py: Python<'_>, error: &PyErr) -> bool {
 }
 
 /// The array in host memory, if that is USM of the default context.
-fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>> {
-    if offer.tensor.layout.elements() == 0 {
+fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>> {
+    let py = x.py();
+    let is_empty = offer.tensor.layout.elements() == 0;
+    if is_empty && let Some(kind) = declared_kind(x)?.filter(|kind| kind.is_host_accessible()) {
+        let binding = Arc::clone(default_binding(py)?);
+        return offer.array(py, kind, binding).map(Some);
+    }
+    if offer.tensor.pointer == 0 {
         return Ok(None);
     }
     let (context_device, attributes) = match pointer_attributes(py, offer.tensor.pointer) {
@@ -308,7 +317,9 @@ fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>
         Err(error) if is_unknown(py, &error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    offer.check_within(attributes.base, attributes.size)?;
+    if !is_empty {
+        offer.check_within(attributes.base, attributes.size)?;
+    }
     let binding = QueueBinding::new(py, context_device, None);
     offer.array(py, attributes.kind, binding).map(Some)
 }

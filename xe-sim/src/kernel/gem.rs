@@ -42,10 +42,16 @@ pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> IoctlResul
         .map_err(|_| Errno(libc::EINVAL))
 }
 
+/// The offset of a buffer, or with the only known flag that of the PCI barrier page, which has no handle and exists on
+/// discrete GPUs only. Intel's driver retries a failed request with a flag of i915, which must fail again.
 pub(super) fn map_offset(device: &Device, argument: &mut drm_xe_gem_mmap_offset) -> IoctlResult {
-    if argument.flags & DRM_XE_MMAP_OFFSET_FLAG_PCI_BARRIER != 0 {
-        argument.offset = MAP_OFFSET;
-        return Ok(());
+    match argument.flags {
+        0 => {}
+        DRM_XE_MMAP_OFFSET_FLAG_PCI_BARRIER if argument.handle == 0 && device.vram.is_some() => {
+            argument.offset = MAP_OFFSET;
+            return Ok(());
+        }
+        _ => return Err(Errno(libc::EINVAL)),
     }
     device.buffers.get(argument.handle)?;
     if u64::from(argument.handle) > HANDLES {
@@ -95,4 +101,38 @@ pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> IoctlR
         None => device.buffers.add(buffer),
     };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::machine;
+
+    fn offset(device: &Device, handle: u32, flags: u32) -> Result<u64, Errno> {
+        let mut argument = drm_xe_gem_mmap_offset {
+            handle,
+            flags,
+            ..Default::default()
+        };
+        map_offset(device, &mut argument).map(|()| argument.offset)
+    }
+
+    #[test]
+    fn only_the_barrier_page_of_a_discrete_gpu_has_a_flag() {
+        let gpu = |name| Device::new(&machine::named(name).unwrap().slots[0]);
+        let (integrated, discrete) = (gpu("lnl"), gpu("bmg"));
+        let handle = discrete.buffers.add(Buffer::new(4096, None).unwrap());
+        assert!(offset(&discrete, handle, 0).is_ok());
+        let barrier = DRM_XE_MMAP_OFFSET_FLAG_PCI_BARRIER;
+        assert!(offset(&discrete, 0, barrier).is_ok());
+        for (device, handle, flags) in [
+            (&discrete, handle, barrier),
+            (&discrete, handle, 2),
+            (&integrated, 0, barrier),
+        ] {
+            assert_eq!(offset(device, handle, flags), Err(Errno(libc::EINVAL)));
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod query;
 mod vm;
 
 use std::ffi::{c_int, c_long, c_void};
+use std::fmt::Debug;
 use std::io;
 use std::ptr;
 use std::sync::OnceLock;
@@ -118,7 +119,11 @@ pub(crate) unsafe fn request(
     }
 }
 
-fn named(device: &Device, name: &'static str, run: impl FnOnce() -> IoctlResult) -> IoctlResult {
+fn named<T: Debug>(
+    device: &Device,
+    name: &'static str,
+    run: impl FnOnce() -> Result<T, Errno>,
+) -> Result<T, Errno> {
     let answer = match faults::fails(name) {
         Some(error) => Err(Errno(error)),
         None => run(),
@@ -129,11 +134,12 @@ fn named(device: &Device, name: &'static str, run: impl FnOnce() -> IoctlResult)
 
 pub(crate) use gem::is_map_offset;
 
-/// Translates a mapping of a device node: the descriptor, flags and offset to map instead.
+/// Translates a mapping of a device node: the descriptor, flags and offset to map instead. Fault injection calls it `mmap`.
 pub(crate) fn map_target(
     slot: &'static Slot,
     offset: u64,
     flags: c_int,
 ) -> Result<(c_int, c_int, c_long), Errno> {
-    gem::map_target(device(slot), offset, flags)
+    let device = device(slot);
+    named(device, "mmap", || gem::map_target(device, offset, flags))
 }
