@@ -11,7 +11,7 @@ use zeusm::usm::{LARGEST_ALIGNMENT, UsmKind};
 use zeusm::{Error, Result};
 
 use crate::provider::Tracker;
-use crate::scaled;
+use crate::scale::scaled;
 
 /// Provides writable memory from the heap.
 struct Heap;

@@ -12,7 +12,7 @@ use zeusm::pool::{Lookup, Options, Pool, Provider, lookup};
 use zeusm::{Error, Result};
 
 use crate::provider::{Addresses, Tracker};
-use crate::scaled;
+use crate::scale::scaled;
 
 const MIB: usize = 1 << 20;
 

@@ -7,7 +7,7 @@ use zeusm::pool::{Growth, Options, Pool};
 
 use crate::mixes;
 use crate::provider::{Addresses, Tracker};
-use crate::scaled;
+use crate::scale::scaled;
 
 fn growing(growth: Growth) -> (Tracker, Pool<Addresses>) {
     let tracker = Tracker::default();

@@ -10,10 +10,6 @@ mod mixes;
 mod policy;
 mod provider;
 mod random;
+mod scale;
 mod stress;
 mod unshared;
-
-/// A size of a test: `usual`, and a smaller one under Miri, which is about ten thousand times slower.
-const fn scaled(usual: usize, under_miri: usize) -> usize {
-    if cfg!(miri) { under_miri } else { usual }
-}

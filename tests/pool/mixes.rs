@@ -3,7 +3,7 @@
 use zeusm::pool::{Pool, Provider};
 
 use crate::random::Random;
-use crate::scaled;
+use crate::scale::scaled;
 
 /// The least number of allocations in a mix.
 pub const SIZES: usize = scaled(1_000_000, 100);

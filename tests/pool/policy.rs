@@ -6,7 +6,7 @@ use std::thread;
 use zeusm::pool::{Growth, Options, Pool};
 
 use crate::provider::{Addresses, Tracker};
-use crate::scaled;
+use crate::scale::scaled;
 
 const MIB: usize = 1 << 20;
 

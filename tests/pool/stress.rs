@@ -10,7 +10,7 @@ use zeusm::{Context, Device, Runtime, UsmKind};
 
 use crate::provider::{Tracked, Tracker};
 use crate::random::Random;
-use crate::scaled;
+use crate::scale::scaled;
 
 const THREADS: usize = 8;
 const OPERATIONS: usize = 1_000_000;

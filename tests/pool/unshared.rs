@@ -8,7 +8,7 @@ use zeusm::pool::{Options, Pool, Provider};
 
 use crate::blocks::conformance;
 use crate::provider::{Addresses, Tracker};
-use crate::scaled;
+use crate::scale::scaled;
 
 struct Unshared(Addresses);
 
