@@ -469,55 +469,6 @@ fn threads_chain_queues() {
     });
 }
 
-#[test]
-fn the_debug_output_of_an_operation_omits_its_operands() {
-    let (context, device, queue) = setup();
-    let (release, task) = blocked();
-    let event = queue.host_task(task).unwrap();
-    queue.barrier(&[event]).unwrap();
-    let memory = DeviceMemory::new(&context, &device, 4).unwrap();
-    let operation = queue.read_async(memory, vec![171; 4]).unwrap();
-    let shown = format!("{operation:?}");
-    // One 171 may be a part of an address.
-    let omits = shown.contains("Operation") && !shown.contains("171, 171");
-    assert!(omits, "{shown}");
-    drop(release);
-    operation.wait().unwrap();
-}
-
-#[test]
-fn memory_of_another_context_is_refused() {
-    let (context, device, queue) = setup();
-    let other = Context::new(device.driver()).unwrap();
-    let mut own = SharedMemory::new(&context, &device, 64).unwrap();
-    let mut theirs = SharedMemory::new(&other, &device, 64).unwrap();
-    let refused = [
-        queue.copy(&mut own, &theirs),
-        queue.copy(&mut theirs, &own),
-        queue.fill(&mut theirs, 1),
-        queue.write(&mut theirs, &[1; 64]),
-        queue.read(&theirs, &mut [0; 64]),
-        queue
-            .fill_async(SharedMemory::new(&other, &device, 64).unwrap(), 1)
-            .map(drop),
-    ];
-    for answer in refused {
-        let error = answer.unwrap_err();
-        assert!(
-            matches!(error, Error::OtherContext { size: 64, .. }),
-            "{error}"
-        );
-        assert!(error.to_string().contains("another context"), "{error}");
-    }
-    // Memory without bytes is not checked.
-    queue
-        .fill(&mut SharedMemory::new(&other, &device, 0).unwrap(), 1)
-        .unwrap();
-    queue
-        .copy(&mut own, &SharedMemory::new(&context, &device, 64).unwrap())
-        .unwrap();
-}
-
 /// Runs the other tests of this file in a new process.
 fn all_of_these_pass_with(variable: &str) {
     let output = std::process::Command::new(std::env::current_exe().unwrap())

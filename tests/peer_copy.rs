@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use zeusm::{Completion, Context, Device, Queue, Runtime, SharedMemory};
+use zeusm::{Completion, Context, Device, Error, Queue, Runtime, SharedMemory};
 
 /// Not a multiple of the staging chunk.
 const SIZE: usize = (9 << 20) + 5;
@@ -94,4 +94,37 @@ fn the_copy_starts_after_operations_of_the_other_queue() {
         to.peer_copy_raw(into, &from, out, SIZE).unwrap();
     }
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn memory_of_another_context_is_refused() {
+    let (context, device, queue) = setup();
+    let other = Context::new(device.driver()).unwrap();
+    let mut own = SharedMemory::new(&context, &device, 64).unwrap();
+    let mut theirs = SharedMemory::new(&other, &device, 64).unwrap();
+    let refused = [
+        queue.copy(&mut own, &theirs),
+        queue.copy(&mut theirs, &own),
+        queue.fill(&mut theirs, 1),
+        queue.write(&mut theirs, &[1; 64]),
+        queue.read(&theirs, &mut [0; 64]),
+        queue
+            .fill_async(SharedMemory::new(&other, &device, 64).unwrap(), 1)
+            .map(drop),
+    ];
+    for answer in refused {
+        let error = answer.unwrap_err();
+        assert!(
+            matches!(error, Error::OtherContext { size: 64, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("another context"), "{error}");
+    }
+    // Memory without bytes is not checked.
+    queue
+        .fill(&mut SharedMemory::new(&other, &device, 0).unwrap(), 1)
+        .unwrap();
+    queue
+        .copy(&mut own, &SharedMemory::new(&context, &device, 64).unwrap())
+        .unwrap();
 }

@@ -219,39 +219,49 @@ fn events_and_kernels_change_between_executions() {
         .unwrap();
     runtime.launch(list.list, kernel, 1, events[0], &[events[1]]);
     list.close();
-    // SAFETY: the functions have these types, and the pointers are valid.
-    unsafe {
-        let signal: UpdateSignal =
-            runtime.newer(c"zeCommandListUpdateMutableCommandSignalEventExp");
-        let waits: UpdateWaits = runtime.newer(c"zeCommandListUpdateMutableCommandWaitEventsExp");
-        let kernels: UpdateKernels = runtime.newer(c"zeCommandListUpdateMutableCommandKernelsExp");
-        assert_eq!(signal(list.list, id, events[2]), OK);
-        let mut two = [events[1], events[3]];
-        assert_eq!(
-            waits(list.list, id, 2, two.as_mut_ptr()),
-            sys::ZE_RESULT_ERROR_INVALID_SIZE
-        );
-        let mut other = events[3];
-        assert_eq!(waits(list.list, id, 1, &raw mut other), OK);
-        list.close();
-        must!(runtime, zeEventHostSignal(events[3]));
-        list.execute();
-        assert_eq!(x, [10, 10, 0, 0]);
-        must!(runtime, zeEventQueryStatus(events[2]));
-        assert_eq!(
-            call!(runtime, zeEventQueryStatus(events[0])),
-            sys::ZE_RESULT_NOT_READY
-        );
+    // SAFETY: the functions have these types.
+    let (signal, waits, kernels): (UpdateSignal, UpdateWaits, UpdateKernels) = unsafe {
+        (
+            runtime.newer(c"zeCommandListUpdateMutableCommandSignalEventExp"),
+            runtime.newer(c"zeCommandListUpdateMutableCommandWaitEventsExp"),
+            runtime.newer(c"zeCommandListUpdateMutableCommandKernelsExp"),
+        )
+    };
+    // SAFETY: the arrays outlive the calls, here and below.
+    let update_waits = |events: &mut [sys::ze_event_handle_t]| unsafe {
+        let place = if events.is_empty() {
+            ptr::null_mut()
+        } else {
+            events.as_mut_ptr()
+        };
+        waits(list.list, id, events.len() as u32, place)
+    };
+    // SAFETY: the event is alive.
+    assert_eq!(unsafe { signal(list.list, id, events[2]) }, OK);
+    assert_eq!(
+        update_waits(&mut [events[1], events[3]]),
+        sys::ZE_RESULT_ERROR_INVALID_SIZE
+    );
+    assert_eq!(update_waits(&mut [events[3]]), OK);
+    list.close();
+    must!(runtime, zeEventHostSignal(events[3]));
+    list.execute();
+    assert_eq!(x, [10, 10, 0, 0]);
+    must!(runtime, zeEventQueryStatus(events[2]));
+    assert_eq!(
+        call!(runtime, zeEventQueryStatus(events[0])),
+        sys::ZE_RESULT_NOT_READY
+    );
 
-        let mut constant = setup.kernel("constant", 4);
-        assert_eq!(runtime.set(constant, 0, x.as_ptr()), OK);
-        let mut which = id;
-        assert_eq!(kernels(list.list, 1, &raw mut which, &raw mut constant), OK);
-        assert_eq!(waits(list.list, id, 0, ptr::null_mut()), OK);
-        list.close();
-        list.execute();
-        assert_eq!(x, [7; 4]);
-    }
+    let (mut constant, mut which) = (setup.kernel("constant", 4), id);
+    assert_eq!(runtime.set(constant, 0, x.as_ptr()), OK);
+    // SAFETY: one id and one kernel are passed.
+    let changed = unsafe { kernels(list.list, 1, &raw mut which, &raw mut constant) };
+    assert_eq!(changed, OK);
+    assert_eq!(update_waits(&mut []), OK);
+    list.close();
+    list.execute();
+    assert_eq!(x, [7; 4]);
 }
 
 #[test]
