@@ -97,7 +97,7 @@ lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
 	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --locked
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_numba
+	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_dask -p zeusm_numba -p zeusm_start
 	$(PY) -m mypy.stubtest --mypy-config-file pyproject.toml --allowlist tools/stubtest.txt zeusm
 
 # Kernels run through the OpenCL runtime that dpctl's environment brings.
@@ -109,7 +109,7 @@ test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)
 test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
 
 test-direct: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
+	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
 
 # Tests with a library of their own, and long tests that do not depend on the mode (of the pool and the compiler, and the
 # unit tests), run in one mode only. A few forks are enough in the others.
@@ -141,10 +141,15 @@ test-valgrind: build ## The Rust tests of memory and queues under valgrind
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
 		cargo test --locked --test memory --test queue --test asynchronous
 
-.PHONY: test-python
-test-python: venvs ## The Python tests, in both environments
-	$(PY) -m pytest
-	$(PY_NUMBA_DPEX) -m pytest
+.PHONY: test-python test-python-dpctl test-python-numba-dpex
+test-python: venvs ## The Python tests, in both environments at once; the output of each follows its end
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-python-dpctl test-python-numba-dpex
+
+test-python-dpctl: $(VENV)/.zeusm
+	$(PY) -m pytest -p no:cacheprovider
+
+test-python-numba-dpex: $(VENV_NUMBA_DPEX)/.zeusm
+	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider
 
 .PHONY: test-peers
 test-peers: $(VENV_PEERS)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others

@@ -1,5 +1,8 @@
 //! Calls of Level Zero: optional functions, result codes, and the count-then-fill protocol of lists.
 
+use std::ffi::CStr;
+use std::ptr;
+
 use level_zero_sys as sys;
 
 use crate::error::{Error, Result};
@@ -37,11 +40,28 @@ pub(crate) fn enumerate<T: Copy>(
     mut ask: impl FnMut(&mut u32, *mut T) -> Result<()>,
 ) -> Result<Vec<T>> {
     let mut count = 0;
-    ask(&mut count, std::ptr::null_mut())?;
+    ask(&mut count, ptr::null_mut())?;
     let mut items = vec![empty; count as usize];
     if count > 0 {
         ask(&mut count, items.as_mut_ptr())?;
         items.truncate(count as usize);
     }
     Ok(items)
+}
+
+/// The driver's description of this thread's last error (since specification 1.6); empty if there is none.
+pub(crate) fn last_error(library: &sys::Library, driver: sys::ze_driver_handle_t) -> String {
+    let Some(describe) = library.extensions().zeDriverGetLastErrorDescription else {
+        return String::new();
+    };
+    let mut text = ptr::null();
+    // SAFETY: the driver lives as long as the process, or is null for a library that accepts that.
+    let result = unsafe { describe(driver, &mut text) };
+    if result != sys::ZE_RESULT_SUCCESS || text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the driver returned a string, which is valid until the thread's next failing call.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
 }

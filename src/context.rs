@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use level_zero_sys as sys;
 use once_cell::race::OnceBox;
 
-use crate::device::Driver;
-use crate::error::Result;
+use crate::device::{Device, Driver};
+use crate::error::{Error, Result};
 use crate::process::Owned;
 
 /// A Level Zero context: either this crate's own, or a foreign one (of a SYCL runtime, for instance).
@@ -122,6 +122,19 @@ impl Context {
     #[must_use]
     pub fn driver(&self) -> &Driver {
         &self.inner.driver
+    }
+
+    /// Checks that a device is of this context's driver: drivers do not check handles of each other.
+    ///
+    /// # Errors
+    /// [`Error::OtherDriver`].
+    pub(crate) fn check_driver_of(&self, device: &Device) -> Result<()> {
+        if self.driver().handle() == device.driver().handle() {
+            return Ok(());
+        }
+        Err(Error::OtherDriver {
+            device: device.name().to_owned(),
+        })
     }
 
     /// The library that the context was made through.

@@ -58,6 +58,27 @@ pub enum Error {
         /// The library in use.
         serving: String,
     },
+    /// The devices of the CPU runtime were chosen after they had been listed.
+    #[error(
+        "the devices of the CPU runtime have been listed already and cannot be changed: choose them before the first use of \
+         a device, and before SYCL lists them, which the import of dpctl does"
+    )]
+    DevicesListed,
+    /// The devices of the CPU runtime were chosen, but another one is in use.
+    #[error(
+        "{} is in use, which is not the CPU runtime: its devices cannot be chosen",
+        .serving.display()
+    )]
+    NotCpuRuntime {
+        /// The library in use.
+        serving: PathBuf,
+    },
+    /// The CPU runtime cannot present these devices.
+    #[error("{reason}")]
+    InvalidCpuDevices {
+        /// The reason.
+        reason: String,
+    },
     /// The runtime has no usable device.
     #[error("{library} has no usable device: {reason}")]
     NoDevice {

@@ -215,6 +215,26 @@ fn a_failure_after_a_host_task_is_reported_by_the_event() {
 }
 
 #[test]
+fn operations_after_a_failed_one_follow_those_before_it() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, 4 * LARGE).unwrap();
+    let small = SharedMemory::new(&context, &device, 64).unwrap();
+    let (release, task) = blocked();
+    let event = queue.host_task(task).unwrap();
+    queue.barrier(&[event]).unwrap();
+    let first = fill(&queue, &memory, 1);
+    let to = memory.as_ptr().cast_mut().cast();
+    // SAFETY: a null pointer is refused.
+    let copied = unsafe { queue.copy_raw(to, std::ptr::null(), 64, Completion::Event) };
+    let copied = copied.unwrap().unwrap();
+    let after = fill(&queue, &small, 2);
+    drop(release);
+    copied.wait(None).unwrap_err();
+    wait(&after);
+    assert!(first.is_complete().unwrap());
+}
+
+#[test]
 fn a_foreign_event_is_signalled_in_order() {
     let (context, device, queue) = setup();
     let memory = SharedMemory::new(&context, &device, LARGE).unwrap();

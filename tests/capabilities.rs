@@ -43,6 +43,7 @@ fn limited_device() {
     attributes(&context, second);
     events(&context, &device);
     peers(&context, first, second);
+    another_driver(&context, first);
     hints(&context, &device);
     loss(&context, &device);
 }
@@ -105,6 +106,31 @@ fn peers(context: &Context, device: &Device, peer: &Device) {
         let event = unsafe { queues[0].peer_copy_async_raw(into, queue, out, 64) };
         assert_eq!(event.unwrap().is_some(), is_direct);
     }
+}
+
+/// The library aborts when it gets the device of the other driver in a call of the first one.
+fn another_driver(context: &Context, own: &Device) {
+    let [_, other] = Runtime::get().unwrap().drivers() else {
+        panic!("it has two drivers");
+    };
+    let device = &other.devices().unwrap()[0];
+    let is_refused = |error: &Error| {
+        assert!(matches!(error, Error::OtherDriver { .. }), "{error}");
+    };
+    is_refused(&Queue::new(context, device).unwrap_err());
+    for kind in [UsmKind::Host, UsmKind::Device, UsmKind::Shared] {
+        for make in [Allocation::new, Allocation::direct] {
+            let error = make(context, device, kind, 64, 0).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("another driver than the context"), "{text}");
+        }
+        let pool = context.pool(device, kind).unwrap();
+        assert!(Allocation::in_pool(&pool, 64, 0).is_err());
+    }
+    assert!(!own.can_access(device).unwrap());
+    assert!(!device.can_access(own).unwrap());
+    let theirs = Context::new(other).unwrap();
+    is_refused(&Queue::new(&theirs, own).unwrap_err());
 }
 
 fn hints(context: &Context, device: &Device) {

@@ -1,7 +1,14 @@
 //! Several devices of one driver: memory, pools, queues and IPC on each one, and copies between any two.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/child.rs"]
+mod child;
+
+use std::env;
+use std::process::Command;
+
 use zeusm::ipc;
+use zeusm::runtime::CpuDevices;
 use zeusm::usm::Allocation;
 use zeusm::{
     Context, Device, DeviceMemory, Error, IpcHandle, Queue, Runtime, SharedMemory, UsmKind,
@@ -24,14 +31,111 @@ fn pairs(devices: &[Device]) -> impl Iterator<Item = (&Device, &Device)> {
         .flat_map(move |first| devices.iter().map(move |second| (first, second)))
 }
 
+/// Whether the devices are those of the CPU runtime.
+fn are_of_cpu_runtime(devices: &[Device]) -> bool {
+    devices[0].name().starts_with("zeusm CPU runtime")
+}
+
 #[test]
 fn the_cpu_runtime_has_a_gpu_by_default_and_a_cpu() {
     let runtime = Runtime::get().unwrap();
     assert_eq!(&runtime.default_device().unwrap(), &runtime.devices()[0]);
-    if runtime.devices()[0].name().starts_with("zeusm CPU runtime") {
+    if are_of_cpu_runtime(runtime.devices()) {
         let types: Vec<bool> = runtime.devices().iter().map(Device::is_gpu).collect();
-        assert_eq!(types, [true, false]);
+        let mut expected = vec![true; env::var(GPUS).map_or(1, |gpus| gpus.parse().unwrap())];
+        expected.push(false);
+        assert_eq!(types, expected);
     }
+}
+
+/// The number of GPUs that a child of [`all_of_this_holds_on_several_devices`] has.
+const GPUS: &str = "ZEUSM_TEST_GPUS";
+
+#[test]
+fn all_of_this_holds_on_several_devices() {
+    if env::var_os(GPUS).is_some() || !are_of_cpu_runtime(setup().1) {
+        return;
+    }
+    for (gpus, variables) in [
+        ("3", &[("ZEUSM_CPU_DEVICES", "3")][..]),
+        (
+            "2",
+            &[("ZEUSM_CPU_DEVICES", "2"), ("ZEUSM_CPU_PEER_ACCESS", "0")],
+        ),
+        (
+            "2",
+            &[
+                ("ZEUSM_CPU_TILES", "2"),
+                ("ZE_FLAT_DEVICE_HIERARCHY", "FLAT"),
+            ],
+        ),
+        (
+            "4",
+            &[
+                ("ZEUSM_CPU_DEVICES", "2"),
+                ("ZEUSM_CPU_TILES", "2"),
+                ("ZEUSM_CPU_PEER_ACCESS", "0"),
+                ("ZE_FLAT_DEVICE_HIERARCHY", "COMBINED"),
+            ],
+        ),
+    ] {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.env(GPUS, gpus).envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{variables:?}\n{}\n{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn the_program_chooses_the_devices_of_the_cpu_runtime_before_they_are_listed() {
+    if are_of_cpu_runtime(setup().1) {
+        assert!(matches!(
+            Runtime::set_cpu_devices(CpuDevices {
+                gpus: 7,
+                ..CpuDevices::default()
+            }),
+            Err(Error::DevicesListed)
+        ));
+        let is_direct = env::var_os("ZEUSM_TEST_MODE").is_none_or(|mode| mode == "direct");
+        if is_direct && env::var_os(GPUS).is_none() {
+            child::run(child::command("child_chooses_devices"));
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by the_program_chooses_the_devices_of_the_cpu_runtime_before_they_are_listed"]
+fn child_chooses_devices() {
+    let choose = |gpus, tiles| {
+        Runtime::set_cpu_devices(CpuDevices {
+            gpus,
+            tiles,
+            peer_access: false,
+        })
+    };
+    for (gpus, tiles) in [(0, 1), (1, 0), (33, 1), (1, 17)] {
+        let error = choose(gpus, tiles).unwrap_err();
+        assert!(matches!(error, Error::InvalidCpuDevices { .. }), "{error}");
+        assert!(
+            error.to_string().contains("is not a number from 1 to"),
+            "{error}"
+        );
+    }
+    choose(2, 3).unwrap();
+    choose(2, 3).unwrap();
+    let runtime = Runtime::get().unwrap();
+    assert_eq!(runtime.devices().len(), 3);
+    assert!(
+        !runtime.devices()[0]
+            .can_access(&runtime.devices()[1])
+            .unwrap()
+    );
+    assert!(matches!(choose(2, 1), Err(Error::DevicesListed)));
 }
 
 #[test]

@@ -7,16 +7,11 @@ from pathlib import Path
 
 EXTENSION = "zeusm/_zeusm.abi3.so"
 RUNTIME = "zeusm/lib/libze_loader.so.1"
-PYTHON = [
-    "__init__.py",
-    "memory.py",
-    "_numba.py",
-    "_numba_dpex.py",
-    "_zeusm.pyi",
-    "py.typed",
-    "include/zeusm.h",
-]
-WANTED = [*(f"zeusm/{name}" for name in PYTHON), "zeusm_numba/__init__.py", EXTENSION, RUNTIME]
+# The sources of the packages; there is no library among them.
+SOURCES = Path(__file__).resolve().parent.parent / "python"
+SUFFIXES = {".py", ".pyi", ".typed", ".h"}
+PYTHON = [path for path in SOURCES.glob("zeusm*/**/*") if path.suffix in SUFFIXES]
+WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), EXTENSION, RUNTIME]
 LICENSES = ["LICENSE-MIT", "LICENSE-APACHE"]
 
 

@@ -25,10 +25,11 @@ use crate::module::{BuildLog, Module};
 use crate::opencl::quiesce;
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
-use crate::{engine, memory, process};
+use crate::virtual_memory::PhysicalMemory;
+use crate::{engine, memory, process, virtual_memory};
 
 /// The tables of all handles.
-fn tables() -> [&'static dyn AtFork; 9] {
+fn tables() -> [&'static dyn AtFork; 10] {
     [
         Context::table(),
         Queue::table(),
@@ -39,6 +40,7 @@ fn tables() -> [&'static dyn AtFork; 9] {
         Module::table(),
         BuildLog::table(),
         Kernel::table(),
+        PhysicalMemory::table(),
     ]
 }
 
@@ -54,6 +56,7 @@ pub fn register_handlers() {
 extern "C" fn prepare() {
     quiesce::prepare();
     memory::prepare();
+    virtual_memory::prepare();
     for table in tables() {
         table.prepare();
     }
@@ -63,6 +66,7 @@ extern "C" fn parent() {
     for table in tables() {
         table.parent();
     }
+    virtual_memory::parent_or_child();
     memory::parent();
     quiesce::parent();
 }
@@ -72,6 +76,7 @@ extern "C" fn child() {
     for table in tables() {
         table.child();
     }
+    virtual_memory::parent_or_child();
     memory::child();
     quiesce::child();
     engine::reset();

@@ -5,15 +5,17 @@ use level_zero_sys::extensions;
 
 use crate::abi::arguments::{check_flags, enumerate, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
-use crate::{driver, fork};
+use crate::{device, driver, fork};
 
 structures! {
     extensions::ze_init_driver_type_desc_t = extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC;
 }
 
-fn begin() {
+fn begin() -> ZeResult {
+    device::check_environment()?;
     fork::register_handlers();
     driver::begin();
+    Ok(())
 }
 
 /// `zeInit`; asking for other kinds of drivers only leaves none.
@@ -21,8 +23,7 @@ pub fn init(wanted: sys::ze_init_flags_t) -> ZeResult {
     let (gpu, vpu) = (sys::ZE_INIT_FLAG_GPU_ONLY.0, sys::ZE_INIT_FLAG_VPU_ONLY.0);
     check_flags(wanted, gpu | vpu)?;
     ensure(wanted != vpu, sys::ZE_RESULT_ERROR_UNINITIALIZED)?;
-    begin();
-    Ok(())
+    begin()
 }
 
 /// `zeInitDrivers`.
@@ -41,7 +42,7 @@ pub unsafe fn init_drivers(
     };
     ensure(wanted != 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
     let ours = if wanted & extensions::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
-        begin();
+        begin()?;
         &[driver::handle()][..]
     } else {
         &[]

@@ -10,7 +10,7 @@
 //! - `opencl`: the runtime that executes kernels. `spirv`: the interfaces of modules. `compiler`: the process that
 //!   builds modules.
 //! - `driver`, `device`, `context`: the objects that a program starts with, and their properties.
-//! - `usm`: the entry points of memory, IPC among them. `event`, `operation` (copies, fills, timestamps),
+//! - `usm`: the entry points of memory, IPC among them. `virtual_memory`: reserved addresses and physical memory. `event`, `operation` (copies, fills, timestamps),
 //!   `command_list`, `queue`: submission and synchronization.
 //! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
 //! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.
@@ -45,3 +45,4 @@ pub mod queue;
 pub mod spirv;
 pub mod system;
 pub mod usm;
+pub mod virtual_memory;

@@ -39,6 +39,26 @@ fn the_host_signals_and_resets() {
     ok!(zeEventHostReset(event));
 }
 
+/// The shortest of several waits, as other programs may delay some of them.
+#[test]
+fn a_wait_ends_within_two_percent_of_its_timeout() {
+    const TIMEOUT: Duration = Duration::from_millis(5);
+    let context = Context::new();
+    let pool = context.pool(1, false);
+    let taken = (0..40).map(|_| {
+        let start = Instant::now();
+        let code = ze!(zeEventHostSynchronize(
+            pool.events[0],
+            TIMEOUT.as_nanos() as u64
+        ));
+        assert_eq!(code, sys::ZE_RESULT_NOT_READY);
+        start.elapsed()
+    });
+    let shortest = taken.min().unwrap();
+    assert!(shortest >= TIMEOUT, "{shortest:?}");
+    assert!(shortest <= TIMEOUT + TIMEOUT / 50, "{shortest:?}");
+}
+
 #[test]
 fn timeouts_are_nanoseconds() {
     let context = Context::new();

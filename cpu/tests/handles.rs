@@ -272,7 +272,7 @@ fn wrong_structures_and_flags_are_refused() {
     desc.priority = sys::ze_command_queue_priority_t(77);
     assert_eq!(create(&desc), sys::ZE_RESULT_ERROR_INVALID_ENUMERATION);
     desc = common::queue_desc(0);
-    desc.ordinal = 1;
+    desc.ordinal = 2;
     assert_eq!(create(&desc), INVALID);
     desc = common::queue_desc(0);
     desc.index = 1000;

@@ -24,9 +24,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use common::{Context, Kind, MIB, Memory, OK, bytes_mut};
+use common::{Context, Kind, MIB, Memory, OK, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
-use process::{alone, in_child};
+use linux_raw_sys::ioctl;
+use process::{alone, alone_with, in_child};
 
 /// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
 fn group() -> Option<PathBuf> {
@@ -217,6 +218,65 @@ fn without_memory_files() {
         assert!(words.iter().all(|word| log.contains(word)), "{log}");
         true
     });
+}
+
+/// The system calls that move memory into a file, with the argument that distinguishes each: the copy, the mapping of the
+/// file, and the protection from writes meanwhile.
+const MOVING: [(libc::c_long, Option<(u32, u32)>); 3] = [
+    (libc::SYS_pwrite64, None),
+    (
+        libc::SYS_mmap,
+        Some((
+            3,
+            (libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE) as u32,
+        )),
+    ),
+    (libc::SYS_ioctl, Some((1, ioctl::UFFDIO_WRITEPROTECT))),
+];
+
+#[test]
+fn a_move_that_fails_and_cannot_be_undone_leaves_the_memory() {
+    for step in 0..MOVING.len() {
+        alone_with("with_failing_moves", &[("STEP", &step.to_string())]);
+    }
+}
+
+#[test]
+#[ignore = "run by a_move_that_fails_and_cannot_be_undone_leaves_the_memory"]
+fn with_failing_moves() {
+    let context = Context::new();
+    let sizes = [100, 300_000, 9 * MIB];
+    let all = sizes.map(|size| {
+        let memory = context.alloc(Kind::Shared, size);
+        let data = pattern(size, size as u64);
+        bytes_mut(memory, size).copy_from_slice(&data);
+        (memory, data)
+    });
+    let step: usize = std::env::var("STEP").unwrap().parse().unwrap();
+    // Whatever takes a step back fails, too.
+    let back = [
+        (
+            libc::SYS_mremap,
+            Some((3, (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u32)),
+        ),
+        (libc::SYS_ioctl, Some((1, ioctl::UFFDIO_UNREGISTER))),
+    ];
+    for (call, argument) in [MOVING[step]].into_iter().chain(back) {
+        match argument {
+            Some((position, value)) => seccomp::refuse_with(call, position, value, libc::ENOMEM),
+            None => seccomp::refuse(call, libc::ENOMEM),
+        }
+    }
+    for (memory, mut data) in all {
+        let shortage = sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+        assert_eq!(export(&context, memory), shortage);
+        assert!(bytes(memory, data.len()) == data);
+        // It can still be written.
+        data.reverse();
+        bytes_mut(memory, data.len()).copy_from_slice(&data);
+        assert!(bytes(memory, data.len()) == data);
+        context.free(memory);
+    }
 }
 
 #[test]

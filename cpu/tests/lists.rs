@@ -46,6 +46,23 @@ fn fence(queue: sys::ze_command_queue_handle_t, flags: u32) -> sys::ze_fence_han
     fence
 }
 
+/// They need neither, and programs that treat all lists alike call both.
+#[test]
+fn immediate_lists_may_be_closed_and_reset() {
+    let context = Context::new();
+    let memory = context.alloc(Kind::Shared, 64);
+    let list = context.immediate(0);
+    for value in 1..4 {
+        common::fill(list, memory, &[value], 64, NONE, &[]);
+        ok!(zeCommandListClose(list));
+        common::finish(&context, list);
+        assert_eq!(bytes(memory, 64), [value; 64]);
+        ok!(zeCommandListReset(list));
+    }
+    common::destroy(list);
+    context.free(memory);
+}
+
 #[test]
 fn in_order_lists_keep_the_order_of_large_and_small() {
     if !common::knows_in_order() {

@@ -17,6 +17,7 @@ use common::{
     Context, KINDS, Kind, MIB, Memory, OK, Result, bytes, bytes_mut, device, direct, range, total,
 };
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 const ADDRESS_NOT_FOUND: Result = sys::ze_result_t(0x7800_0021);
 
@@ -46,6 +47,48 @@ fn most_at_once() -> usize {
     };
     ok!(zeDeviceGetProperties(device(), &raw mut out));
     out.maxMemAllocSize as usize
+}
+
+/// Handles for this machine are the only ones.
+#[test]
+fn a_handle_of_the_default_type_is_given_and_no_other() {
+    type Get = unsafe extern "C" fn(
+        sys::ze_context_handle_t,
+        *const c_void,
+        *mut c_void,
+        *mut sys::ze_ipc_mem_handle_t,
+    ) -> sys::ze_result_t;
+    let get: Get = unsafe { common::newer(c"zeMemGetIpcHandleWithProperties") };
+    let context = Context::new();
+    let memory = context.alloc(Kind::Device, 4096);
+    let mut plain = sys::ze_ipc_mem_handle_t::default();
+    ok!(zeMemGetIpcHandle(context.0, memory, &raw mut plain));
+    for (flags, expected) in [
+        (0, OK),
+        (extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT, OK),
+        (
+            extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE,
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+        ),
+        (1 << 20, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION),
+    ] {
+        let mut wanted = extensions::ze_ipc_mem_handle_type_ext_desc_t {
+            stype: extensions::ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC,
+            pNext: ptr::null(),
+            typeFlags: flags,
+        };
+        let mut handle = sys::ze_ipc_mem_handle_t::default();
+        let next = (&raw mut wanted).cast();
+        assert_eq!(
+            unsafe { get(context.0, memory, next, &raw mut handle) },
+            expected,
+            "{flags:#x}"
+        );
+        if expected == OK {
+            assert_eq!(handle.data, plain.data);
+        }
+    }
+    context.free(memory);
 }
 
 #[test]
@@ -87,7 +130,7 @@ fn every_kind_and_size_is_reported() {
 fn alignment_is_honoured_or_refused() {
     let context = Context::new();
     for kind in KINDS {
-        for power in 0..=21 {
+        for power in (0..=24).chain([30]) {
             for size in [1, 100, 300_000, 5 * MIB] {
                 let memory = context.try_alloc(kind, size, 1 << power).unwrap();
                 assert!(
@@ -97,7 +140,7 @@ fn alignment_is_honoured_or_refused() {
                 context.free(memory);
             }
         }
-        for alignment in [3, 24, 65_537, 1 << 22, 1 << 40, 1 << 63, usize::MAX] {
+        for alignment in [3, 24, 65_537, 1 << 31, 1 << 40, 1 << 63, usize::MAX] {
             assert_eq!(
                 context.try_alloc(kind, 64, alignment),
                 Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT),

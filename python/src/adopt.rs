@@ -1,11 +1,13 @@
 //! Import of memory that another object owns, after Level Zero has confirmed its kind and extent.
 
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
 use crate::memory::{Owner, PyMemory};
-use crate::parse::interface;
+use crate::parse::{self, interface};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
 use zeusm::suai::{self, Interface};
 use zeusm::usm::UsmKind;
@@ -25,15 +27,16 @@ pub(crate) fn from_interface(
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
     let found = ContextDevice::of_pointer(&resolved.context, exported.interface.pointer);
     let (context_device, kind) = if nbytes == 0 {
-        // Without elements any pointer is valid. The kind is that of the memory that it is in, if there is any.
-        match found {
+        // Without elements any pointer is valid.
+        let (context_device, kind) = match found {
             Ok((context_device, attributes)) => (context_device, attributes.kind),
             Err(_) => {
                 let found = resolved.context_device();
                 let found = found.map_err(|error| invalid_argument(SYCLOBJ, py, error))?;
                 (found, UsmKind::Device)
             }
-        }
+        };
+        (context_device, declared_kind(owner)?.unwrap_or(kind))
     } else {
         let (context_device, attributes) =
             found.map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
@@ -82,14 +85,27 @@ pub(crate) fn from_pointer(
     ))
 }
 
+/// The kind of memory that an exporter declares, if any. Without elements, it may be the only source: the pointer may be null,
+/// or behind the allocation.
+pub(crate) fn declared_kind(x: &Bound<'_, PyAny>) -> PyResult<Option<UsmKind>> {
+    if let Ok(memory) = x.cast::<PyMemory>() {
+        return Ok(Some(memory.get().kind));
+    }
+    let Some(usm_type) = x.getattr_opt(intern!(x.py(), "usm_type"))? else {
+        return Ok(None);
+    };
+    let name = usm_type.extract::<PyBackedStr>().ok();
+    Ok(name.and_then(|name| parse::usm_kind(&name).ok()))
+}
+
 /// The error for an extent outside the allocation, with all the fields that determine the extent.
 fn outside(interface: &Interface, error: &suai::Error) -> PyErr {
     let layout = &interface.layout;
     interface::malformed(format_args!(
         "'shape' {:?} with 'strides' {:?}, 'offset' {} and 'typestr' of {} bytes an item: {error}",
         layout.shape(),
-        layout.element_strides(),
-        layout.offset(),
+        layout.element_strides().unwrap_or_default(),
+        layout.element_offset().unwrap_or_default(),
         layout.itemsize(),
     ))
 }

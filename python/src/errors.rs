@@ -141,6 +141,7 @@ impl IntoException for Error {
             Error::Alignment { .. }
             | Error::Length { .. }
             | Error::UnknownPointer { .. }
+            | Error::InvalidCpuDevices { .. }
             | Error::InvalidChoice { .. } => PyValueError::new_err(message),
             _ => LevelZeroError::new_err(message),
         }

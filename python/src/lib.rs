@@ -60,7 +60,7 @@ mod _zeusm {
     #[pymodule_export]
     use super::pool::{PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool};
     #[pymodule_export]
-    use super::runtime::{PyRuntime, runtime, start};
+    use super::runtime::{PyRuntime, runtime, set_cpu_devices, start};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,8 +7,9 @@ use pyo3::types::PyDict;
 
 use crate::dpctl::show_level_zero;
 use crate::errors::{OrRaise, RuntimeSelectionWarning};
+use crate::parse;
 use zeusm::Error;
-use zeusm::runtime::{RUNTIME_VARIABLE, Runtime};
+use zeusm::runtime::{CpuDevices, RUNTIME_VARIABLE, Runtime};
 
 /// The Level Zero runtime of this process.
 ///
@@ -106,12 +107,68 @@ pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
     Ok(PyRuntime(py.detach(Runtime::get).or_raise()?))
 }
 
+/// Choose how many GPUs the CPU runtime presents, to test a program for several GPUs without any.
+///
+/// It has to be called before a device is used, and before dpctl is imported. The environment variables
+/// ZEUSM_CPU_DEVICES, ZEUSM_CPU_TILES and ZEUSM_CPU_PEER_ACCESS, which it overrides, say the same for a process
+/// and its children.
+///
+/// Parameters
+/// ----------
+/// count : int
+///     The number of GPUs, up to 32, which share the machine's processors and memory. The CPU is listed after
+///     them.
+/// tiles : int, default 1
+///     The number of tiles of each GPU, up to 16: its sub-devices, if there are several.
+/// peer_access : bool, default True
+///     Whether each device can access the memory of the others.
+///
+/// Raises
+/// ------
+/// LevelZeroError
+///     When other devices have been listed already, or the CPU runtime is not in use.
+/// ValueError
+///     For numbers out of range.
+///
+/// Examples
+/// --------
+/// >>> import os, subprocess, sys
+/// >>> program = '''
+/// ... import zeusm
+/// ... zeusm.set_cpu_devices(2)
+/// ... import dpctl
+/// ... print([device.filter_string for device in dpctl.get_devices(device_type="gpu")])
+/// ... '''
+/// >>> environment = os.environ | {"ZEUSM_RUNTIME": "cpu"}
+/// >>> print(subprocess.check_output([sys.executable, "-c", program], env=environment, text=True), end="")
+/// ['level_zero:gpu:0', 'level_zero:gpu:1']
+#[pyfunction]
+#[pyo3(signature = (count, *, tiles=None, peer_access=true), text_signature = "(count, *, tiles=1, peer_access=True)")]
+pub(crate) fn set_cpu_devices(
+    py: Python<'_>,
+    count: &Bound<'_, PyAny>,
+    tiles: Option<&Bound<'_, PyAny>>,
+    peer_access: bool,
+) -> PyResult<()> {
+    let number = |name, value| {
+        let number = parse::number(name, value)?.unwrap_or(1);
+        PyResult::Ok(u32::try_from(number).unwrap_or(u32::MAX))
+    };
+    let devices = CpuDevices {
+        gpus: number("count", Some(count))?,
+        tiles: number("tiles", tiles)?,
+        peer_access,
+    };
+    py.detach(|| Runtime::set_cpu_devices(devices)).or_raise()
+}
+
 /// Selects the runtime at import, so that a SYCL runtime loads the same one later, and warns about an unexpected selection.
 ///
-/// A failure is a warning here: the first use of the runtime raises the error.
+/// The devices are listed later, so that the program can choose them. A failure is a warning here: the first use of the
+/// runtime raises the error.
 #[pyfunction(name = "_start")]
 pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
-    let warning = match py.detach(Runtime::get) {
+    let warning = match py.detach(Runtime::select) {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),
         Ok(runtime) => match (runtime.warning(), runtime.other_library()) {
             (Some(text), _) => Some(text.to_owned()),

@@ -24,6 +24,7 @@ from zeusm._zeusm import (
     from_sycl_usm_array_interface,
     pointer_attributes,
     runtime,
+    set_cpu_devices,
 )
 from zeusm._zeusm import (
     _array_from_pickle as _array_from_pickle,
@@ -46,6 +47,7 @@ __all__ = [
     "get_include",
     "pointer_attributes",
     "runtime",
+    "set_cpu_devices",
 ]
 
 

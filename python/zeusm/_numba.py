@@ -56,7 +56,9 @@ def _host_array_type() -> Any:
 
     class UsmHostArrayType(Array):
         def as_numpy(self) -> Any:
-            return Array(self.dtype, self.ndim, self.layout, readonly=not self.mutable)
+            return Array(
+                self.dtype, self.ndim, self.layout, readonly=not self.mutable, aligned=self.aligned
+            )
 
     register_model(UsmHostArrayType)(ArrayModel)
     unbox(UsmHostArrayType)(unboxing(numpy.asarray, UsmHostArrayType.as_numpy))
@@ -64,6 +66,7 @@ def _host_array_type() -> Any:
 
 
 def _typeof(array: UsmArray, _context: object) -> Any:
+    import numpy
     from numba.np.numpy_support import from_dtype
 
     layout = "C" if array.c_contiguous else "F" if array.f_contiguous else "A"
@@ -73,9 +76,13 @@ def _typeof(array: UsmArray, _context: object) -> Any:
         return _numba_dpex.type_of(array, from_dtype(array.dtype), layout)
     if array.usm_type == "device":
         raise TypeError(NOT_ACCESSIBLE)
-    name = f"UsmArray({array.dtype}, {array.ndim}d, {layout}, readonly={array.readonly})"
+    # A field of packed records may be at any address, which is part of the type.
+    aligned = numpy.asarray(array).flags.aligned
+    name = (
+        f"UsmArray({array.dtype}, {array.ndim}d, {layout}, readonly={array.readonly}, {aligned=})"
+    )
     array_type = _host_array_type()
-    return array_type(from_dtype(array.dtype), array.ndim, layout, array.readonly, name)
+    return array_type(from_dtype(array.dtype), array.ndim, layout, array.readonly, name, aligned)
 
 
 def register() -> None:

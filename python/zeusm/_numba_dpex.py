@@ -26,6 +26,11 @@ def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
         raise TypeError("numba-dpex takes no arrays without dimensions; give it array.reshape(1)")
     if on_host and array.usm_type == "device":
         raise TypeError(NOT_ACCESSIBLE)
+    if array.size and array._pointer % array.dtype.alignment:
+        raise ValueError(
+            f"the elements of {array!r} are not aligned, as fields of packed records are not, and kernels need them "
+            "to be: give the kernel copy.copy(array), or use records with padding"
+        )
     queue = _shared_queue(array)
     if hash(queue) != queue_key:
         # Numba caches the types of host-accessible arrays by element type, dimensions and layout only.
@@ -83,6 +88,10 @@ def _array_type() -> Any:
 
 def type_of(array: UsmArray, dtype: Any, layout: str) -> Any:
     """Return the type of an array, given Numba's type of its elements and its layout."""
+    if array.dtype.names is not None:
+        raise TypeError(
+            f"numba-dpex takes no records; give it a field, one of {', '.join(array.dtype.names)}"
+        )
     from numba_dpex.core.types import DpctlSyclQueue
 
     return _array_type()(

@@ -172,13 +172,16 @@ impl Device {
         })
     }
 
-    /// Whether this device can read and write memory of `peer`.
+    /// Whether this device can read and write memory of `peer`; not if that is another driver's.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn can_access(&self, peer: &Self) -> Result<bool> {
+        if self.driver().handle() != peer.driver().handle() {
+            return Ok(false);
+        }
         let mut answer = 0;
-        // SAFETY: both devices are alive, and the result outlives the call.
+        // SAFETY: both devices are alive and of one driver, and the result outlives the call.
         unsafe {
             call!(
                 self.driver().library(),

@@ -29,12 +29,12 @@ impl Tensor {
     /// although DLPack's header specifies null, as dpctl refuses null.
     ///
     /// # Errors
-    /// [`Error::Item`] for items without a DLPack type.
+    /// [`Error::Item`] for items without a DLPack type, [`Error::Layout`] for strides that are no multiples of the item's size.
     pub fn export(&self, form: Form, owner: Box<dyn Any + Send>) -> Result<*mut c_void, Error> {
         let dtype = data_type(self.item)?;
         let ndim = self.layout.ndim();
         let shape = self.layout.shape().iter().map(|&size| size as i64);
-        let strides = self.layout.element_strides();
+        let strides = self.layout.element_strides()?;
         let mut numbers: Vec<i64> = shape
             .chain(strides.iter().map(|&stride| stride as i64))
             .collect();

@@ -1,6 +1,6 @@
 //! Level Zero's IPC handles, which begin with a file descriptor.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
@@ -12,11 +12,13 @@ use rustix::process::Resource;
 
 use super::Error;
 use super::driver_descriptor::DriverDescriptor;
+use crate::call::last_error;
 use crate::context::Context;
 use crate::device::Device;
 use crate::device::Driver;
 
-/// Whether a driver supports IPC of memory.
+/// Whether a driver supports IPC of memory, and the system allows it: of the CPU runtime, the system may forbid a call that
+/// it needs. A shortage does not count, as it may pass.
 ///
 /// # Errors
 /// [`crate::error::Error::Call`] with the driver's result.
@@ -166,7 +168,7 @@ pub fn close(context: &Context, pointer: usize) {
 /// shortage of the kernel's resources.
 pub fn explain(device: &Device, size: usize, cause: crate::error::Error) -> Error {
     // This comes first, as the driver describes its last failure only.
-    let description = description(device.driver());
+    let description = last_error(device.driver().library(), device.driver().handle());
     if let Some(cause) = shortage(size) {
         let what = "the Level Zero driver cannot share the memory, as the kernel refuses a file for it (memfd_create)";
         return Error::System { what, cause };
@@ -191,22 +193,4 @@ fn shortage(size: usize) -> Option<io::Error> {
         Ok(_) if limit.is_some_and(|limit| limit < size as u64) => Some(Errno::FBIG.into()),
         Ok(_) => None,
     }
-}
-
-/// The driver's description of this thread's last error (since specification 1.6); empty if there is none.
-fn description(driver: &Driver) -> String {
-    let functions = driver.library().extensions();
-    let Some(describe) = functions.zeDriverGetLastErrorDescription else {
-        return String::new();
-    };
-    let mut text = ptr::null();
-    // SAFETY: the driver lives as long as the process.
-    let result = unsafe { describe(driver.handle(), &mut text) };
-    if result != sys::ZE_RESULT_SUCCESS || text.is_null() {
-        return String::new();
-    }
-    // SAFETY: the driver returned a string, which is valid until the thread's next failing call.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
 }

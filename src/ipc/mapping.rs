@@ -56,8 +56,10 @@ impl IpcHandle {
     ///
     /// # Errors
     /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Untrusted`],
-    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's result.
+    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's result;
+    /// [`Error::LevelZero`] for a device of another driver than the context's.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
+        context.check_driver_of(device)?;
         let boot = identity::boot_id()?;
         if self.boot != boot {
             return Err(Error::AnotherMachine {

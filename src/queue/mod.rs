@@ -58,11 +58,7 @@ impl RawQueue {
     /// # Errors
     /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
-        if context.driver().handle() != device.driver().handle() {
-            return Err(Error::OtherDriver {
-                device: device.name().to_owned(),
-            });
-        }
+        context.check_driver_of(device)?;
         let queue = Self(Arc::new(Inner {
             context: context.clone(),
             device: device.clone(),

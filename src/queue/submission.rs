@@ -12,6 +12,7 @@ use super::RawQueue;
 use super::list::{List, State};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::process::MutexGuard;
 
 /// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
 const SPIN_TIMEOUT: Duration = Duration::from_micros(20);
@@ -82,6 +83,17 @@ pub(super) struct Deferred {
     wait_list: Vec<Event>,
     after: After,
     append: Box<dyn Append>,
+}
+
+/// The next operation of a list, which is locked: no other operation comes between those that it waits for and itself.
+struct Next<'a> {
+    /// The first field, as it is unlocked before the other fields are dropped.
+    state: MutexGuard<'a, State>,
+    list: &'a Arc<List>,
+    /// Completes with the operation.
+    event: Event,
+    /// What the operation waits for.
+    awaited: Vec<Event>,
 }
 
 // SAFETY: only `append` is not `Send`, for its pointers to the operands. These are valid until the event is complete, and
@@ -163,55 +175,41 @@ impl RawQueue {
         after: impl FnOnce() -> After,
         append: impl Append,
     ) -> Result<Event> {
+        let next = self.next(wait_list)?;
+        let after = if next.awaited.is_empty() {
+            After::Submission
+        } else {
+            after()
+        };
+        if next.may_append(after) {
+            return next.append(append);
+        }
+        Ok(next.defer(after, append))
+    }
+
+    /// Submits an operation after the one before it; `None` if it would be deferred.
+    pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
+        let next = self.next(&[])?;
+        if !next.may_append(After::Submission) {
+            return Ok(None);
+        }
+        next.append(append).map(Some)
+    }
+
+    /// Locks the list for its next operation, which waits for the one before it and for a wait list.
+    fn next(&self, wait_list: &[Event]) -> Result<Next<'_>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.state.lock();
         list.signal_end(&mut state)?;
         let awaited = state.awaited(wait_list);
-        let after = if awaited.is_empty() {
-            After::Submission
-        } else {
-            after()
-        };
-        let is_deferred = !awaited.iter().all(|event| after.is_reached_by(event));
-        if is_deferred {
-            state.deferred.push_back(Deferred {
-                event: event.clone(),
-                wait_list: awaited.clone(),
-                after,
-                append: Box::new(append),
-            });
-        } else {
-            list.append(&event, &awaited, append)?;
-        }
-        let dropped = state.enter(&event, awaited);
-        drop(state);
-        drop(dropped);
-        if is_deferred {
-            let deferring = Arc::clone(list);
-            let task = move || deferring.submit_deferred();
-            list.worker.run(Box::new(task));
-        }
-        Ok(event)
-    }
-
-    /// Submits an operation after the one before it; `None` if it would be deferred.
-    pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
-        self.0.device.check_not_lost()?;
-        let list = self.list()?;
-        let event = list.events.take()?;
-        let mut state = list.state.lock();
-        list.signal_end(&mut state)?;
-        let awaited = state.awaited(&[]);
-        if !awaited.iter().all(Event::is_submitted) {
-            return Ok(None);
-        }
-        list.append(&event, &awaited, append)?;
-        let dropped = state.enter(&event, awaited);
-        drop(state);
-        drop(dropped);
-        Ok(Some(event))
+        Ok(Next {
+            state,
+            list,
+            event,
+            awaited,
+        })
     }
 
     /// A complete event, for operations without bytes.
@@ -283,6 +281,40 @@ impl RawQueue {
     }
 }
 
+impl Next<'_> {
+    /// Whether all that the operation waits for has reached the state. An event that is not submitted waits for the host: an
+    /// operation that waited for it on the device would occupy the engine before the work that the host needs.
+    fn may_append(&self, after: After) -> bool {
+        self.awaited.iter().all(|event| after.is_reached_by(event))
+    }
+
+    /// Appends the operation to the command list.
+    fn append(mut self, append: impl Append) -> Result<Event> {
+        self.list.append(&self.event, &self.awaited, append)?;
+        let dropped = self.state.enter(&self.event, self.awaited);
+        drop(self.state);
+        drop(dropped);
+        Ok(self.event)
+    }
+
+    /// Leaves the operation to the queue's host thread, which appends it when all that it waits for has reached the state.
+    fn defer(mut self, after: After, append: impl Append) -> Event {
+        self.state.deferred.push_back(Deferred {
+            event: self.event.clone(),
+            wait_list: self.awaited.clone(),
+            after,
+            append: Box::new(append),
+        });
+        let dropped = self.state.enter(&self.event, self.awaited);
+        drop(self.state);
+        drop(dropped);
+        let list = Arc::clone(self.list);
+        let task = move || list.submit_deferred();
+        self.list.worker.run(Box::new(task));
+        self.event
+    }
+}
+
 impl List {
     /// Appends an operation after a wait list. The caller has the lock of the state, which orders appends.
     fn append(&self, event: &Event, wait_list: &[Event], append: impl Append) -> Result<()> {
@@ -320,6 +352,8 @@ impl List {
         let answer = self.append(&event, &wait_list, append);
         drop(state);
         if answer.is_err() {
+            // Later operations wait for this event only, which therefore completes after all that it follows.
+            wait_list.iter().for_each(|event| _ = event.drain());
             event.set_submitted(answer);
         }
         event.announce_submission();

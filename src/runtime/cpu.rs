@@ -1,7 +1,7 @@
 //! Loads the CPU runtime, whose library is installed next to the code that uses it.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use level_zero_sys as sys;
 
@@ -29,6 +29,15 @@ pub(super) fn load() -> Result<&'static sys::Library> {
             variable: CPU_LIBRARY_VARIABLE,
         }),
     }
+}
+
+/// Whether this file is the CPU runtime of the package.
+pub(super) fn is_packaged(library: &Path) -> bool {
+    let Ok(library) = library.canonicalize() else {
+        return false;
+    };
+    let mut candidates = candidates().into_iter();
+    candidates.any(|path| path.canonicalize().is_ok_and(|path| path == library))
 }
 
 pub(super) fn candidates() -> Vec<PathBuf> {

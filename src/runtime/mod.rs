@@ -6,6 +6,7 @@
 
 mod choice;
 mod cpu;
+mod cpu_devices;
 mod gpu;
 mod probe;
 mod probe_cache;
@@ -15,11 +16,13 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use level_zero_sys as sys;
-use once_cell::race::OnceRef;
+use once_cell::race::{OnceBox, OnceRef};
 
 pub use choice::{Choice, RUNTIME_VARIABLE};
 pub use cpu::CPU_LIBRARY_VARIABLE;
+pub use cpu_devices::CpuDevices;
 
+use crate::call::last_error;
 use crate::device::{Device, Driver};
 use crate::error::{Error, Result};
 use crate::process::{self, Local, Mutex};
@@ -55,6 +58,12 @@ pub struct Runtime {
     kind: RuntimeKind,
     reason: String,
     warning: Option<String>,
+    hardware: OnceBox<Hardware>,
+}
+
+/// What a library presents.
+#[derive(Debug)]
+struct Hardware {
     drivers: Vec<Driver>,
     devices: Vec<Device>,
 }
@@ -74,6 +83,17 @@ impl Runtime {
     /// [`Error::InvalidChoice`] for an invalid environment variable; [`Error::Load`], [`Error::CpuRuntimeMissing`] or
     /// [`Error::NoDevice`] when the selected runtime cannot be used.
     pub fn get() -> Result<&'static Self> {
+        let runtime = Self::select()?;
+        runtime.hardware()?;
+        Ok(runtime)
+    }
+
+    /// As [`get`](Self::get), without listing the devices of the CPU runtime, which [can still be
+    /// chosen](Self::set_cpu_devices).
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    pub fn select() -> Result<&'static Self> {
         if let Some(runtime) = SERVING.get() {
             return Ok(runtime);
         }
@@ -92,7 +112,9 @@ impl Runtime {
                 serving: runtime.path().display().to_string(),
             });
         }
-        SERVING.get_or_try_init(|| Self::open(choice))
+        let runtime = SERVING.get_or_try_init(|| Self::open(choice))?;
+        runtime.hardware()?;
+        Ok(runtime)
     }
 
     fn open(choice: &Choice) -> Result<&'static Self> {
@@ -123,7 +145,13 @@ impl Runtime {
         if shared_library::is_loaded(LOADER) {
             // A SYCL runtime may already use this loader, and zeusm must be able to share its contexts.
             match Self::start(sys::load()?, RuntimeKind::System, "it was already loaded") {
-                Ok(runtime) => return Ok(runtime),
+                Ok(mut runtime) => {
+                    // `zeusm run` starts programs that find the CPU runtime in the loader's place.
+                    if cpu::is_packaged(&runtime.path()) {
+                        runtime.kind = RuntimeKind::Cpu;
+                    }
+                    return Ok(runtime);
+                }
                 Err(error) => {
                     warning = Some(format!(
                         "a Level Zero loader without a usable device was loaded before zeusm ({error}); zeusm \
@@ -161,39 +189,42 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// Initialises a library and enumerates its devices.
+    /// Initialises a library and lists its devices, except those of the CPU runtime, which always has some.
     fn start(library: &'static sys::Library, kind: RuntimeKind, reason: &str) -> Result<Self> {
         let none = |reason: String| Error::NoDevice {
             library: library.path().display().to_string(),
             reason,
         };
         // SAFETY: zeInit takes flags only.
-        unsafe { call!(library, zeInit(sys::ZE_INIT_FLAG_GPU_ONLY.0)) }
-            .map_err(|error| none(error.to_string()))?;
-        let drivers = Driver::all(library).map_err(|error| none(error.to_string()))?;
-        let mut devices = Vec::new();
-        for driver in &drivers {
-            devices.extend_from_slice(driver.devices()?);
-        }
-        // The first device is the default one. The sort is stable.
-        devices.sort_by_key(|device: &Device| !device.is_gpu());
-        if devices.is_empty() {
-            return Err(none(format!(
-                "{} drivers, no GPU or CPU device",
-                drivers.len()
-            )));
-        }
-        if !devices.iter().all(Device::survives_forks) {
-            process::confine_driver();
-        }
-        Ok(Self {
+        unsafe { call!(library, zeInit(sys::ZE_INIT_FLAG_GPU_ONLY.0)) }.map_err(|error| {
+            // Other libraries do not accept a null driver.
+            let description = match kind {
+                RuntimeKind::Cpu => last_error(library, ptr::null_mut()),
+                _ => String::new(),
+            };
+            none(if description.is_empty() {
+                error.to_string()
+            } else {
+                description
+            })
+        })?;
+        let runtime = Self {
             library,
             kind,
             reason: reason.to_owned(),
             warning: None,
-            drivers,
-            devices,
-        })
+            hardware: OnceBox::new(),
+        };
+        if kind != RuntimeKind::Cpu {
+            runtime.hardware()?;
+        }
+        Ok(runtime)
+    }
+
+    /// The drivers and devices, listed on first use.
+    fn hardware(&self) -> Result<&Hardware> {
+        self.hardware
+            .get_or_try_init(|| Hardware::list(self.library).map(Box::new))
     }
 
     /// The origin of the library.
@@ -243,7 +274,7 @@ impl Runtime {
         let theirs = self.other_library();
         // Two copies of one library may use the same handles for different objects.
         if theirs.is_none() {
-            for driver in &self.drivers {
+            for driver in self.drivers() {
                 if driver.lists(handle)? {
                     return Ok(driver);
                 }
@@ -265,13 +296,13 @@ impl Runtime {
     /// Its drivers.
     #[must_use]
     pub fn drivers(&self) -> &[Driver] {
-        &self.drivers
+        self.hardware().map_or(&[], |hardware| &hardware.drivers)
     }
 
     /// Its GPUs, then its CPUs, of all drivers; at least one.
     #[must_use]
     pub fn devices(&self) -> &[Device] {
-        &self.devices
+        self.hardware().map_or(&[], |hardware| &hardware.devices)
     }
 
     /// The first device, which is a GPU if there is one.
@@ -279,13 +310,39 @@ impl Runtime {
     /// # Errors
     /// [`Error::NoDevice`] when there is none.
     pub fn default_device(&self) -> Result<Device> {
-        self.devices
+        self.devices()
             .first()
             .cloned()
             .ok_or_else(|| Error::NoDevice {
                 library: self.path().display().to_string(),
                 reason: "no GPU or CPU device".to_owned(),
             })
+    }
+}
+
+impl Hardware {
+    fn list(library: &'static sys::Library) -> Result<Self> {
+        let none = |reason: String| Error::NoDevice {
+            library: library.path().display().to_string(),
+            reason,
+        };
+        let drivers = Driver::all(library).map_err(|error| none(error.to_string()))?;
+        let mut devices = Vec::new();
+        for driver in &drivers {
+            devices.extend_from_slice(driver.devices()?);
+        }
+        // The first device is the default one. The sort is stable.
+        devices.sort_by_key(|device: &Device| !device.is_gpu());
+        if devices.is_empty() {
+            return Err(none(format!(
+                "{} drivers, no GPU or CPU device",
+                drivers.len()
+            )));
+        }
+        if !devices.iter().all(Device::survives_forks) {
+            process::confine_driver();
+        }
+        Ok(Self { drivers, devices })
     }
 }
 

@@ -81,6 +81,17 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
+    /// Strides or an offset cannot be counted in elements.
+    #[error(
+        "a distance of {bytes} bytes is no multiple of the {itemsize} bytes of an element, and strides and offset count \
+         elements; for NumPy and the buffer protocol they count bytes"
+    )]
+    NotInElements {
+        /// The stride or the offset, in bytes.
+        bytes: isize,
+        /// Bytes of one item.
+        itemsize: usize,
+    },
     /// The sizes of the record description and of the type string differ.
     #[error("'descr' describes {described} bytes where 'typestr' says {itemsize}")]
     DescrSize {
@@ -93,6 +104,18 @@ pub enum Error {
     #[error("'descr': the field '{name}' makes the record larger than any memory")]
     DescrOverflow {
         /// The first field beyond the limit.
+        name: String,
+    },
+    /// A field is a record of 0 bytes.
+    #[error("'descr': the field '{name}' is a record of 0 bytes")]
+    DescrEmpty {
+        /// The field.
+        name: String,
+    },
+    /// Two fields have one name.
+    #[error("'descr' has two fields of the name '{name}'")]
+    DescrTwice {
+        /// The name.
         name: String,
     },
     /// A field name has a character that buffer formats do not allow.

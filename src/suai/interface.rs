@@ -1,6 +1,8 @@
 //! The dictionary's fields, and the validated interface.
 
-use super::{Allocation, Error, ItemType, Kind, Layout, Record};
+use std::sync::Arc;
+
+use super::{Allocation, ElementType, Error, ItemType, Kind, Layout, Record};
 
 /// The only version that dpctl's documentation defines.
 pub const VERSION: i64 = 1;
@@ -41,14 +43,12 @@ pub enum Flag {
 /// The validated `__sycl_usm_array_interface__` of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// The address that [`Layout::offset`] is relative to; 0 only without elements.
+    /// The address that [`Layout::byte_offset`] is relative to; 0 only without elements.
     pub pointer: usize,
     /// `data[1]` as it was given.
     pub flag: Option<bool>,
-    /// The type of the items.
-    pub item: ItemType,
-    /// The fields of an item of kind [`Kind::Void`], if there is a description.
-    pub record: Option<Record>,
+    /// The type of the items: a record if they are of kind [`Kind::Void`] and have a description with fields.
+    pub element: ElementType,
     /// Shape, strides and offset.
     pub layout: Layout,
 }
@@ -90,8 +90,12 @@ impl Interface {
         Ok(Self {
             pointer,
             flag: fields.flag,
-            item,
-            record,
+            element: match record {
+                Some(record) if record.named().next().is_some() => {
+                    ElementType::Record(Arc::new(record))
+                }
+                _ => item.into(),
+            },
             layout,
         })
     }
@@ -133,17 +137,6 @@ impl Interface {
     /// [`Error::OutsideAllocation`], with pointer and extent.
     pub fn check_within(&self, allocation: Allocation) -> Result<(), Error> {
         self.layout.extent().check_within(self.pointer, allocation)
-    }
-
-    /// The items' format in the buffer protocol (PEP 3118).
-    ///
-    /// # Errors
-    /// [`Error::NoFormat`]; see [`ItemType::format`].
-    pub fn format(&self) -> Result<String, Error> {
-        match &self.record {
-            Some(record) => record.format(),
-            None => self.item.format(),
-        }
     }
 }
 

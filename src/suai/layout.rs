@@ -10,7 +10,9 @@ pub const MAX_NDIM: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Vec<usize>,
+    /// In bytes, as the field of a record may be at any distance; `None` for row-major without gaps.
     strides: Option<Vec<isize>>,
+    /// In bytes.
     offset: isize,
     itemsize: usize,
     elements: usize,
@@ -38,28 +40,77 @@ impl Layout {
             .map(|strides| as_strides(strides, shape.len()))
             .transpose()?;
         let offset = isize::try_from(offset).map_err(|_| out_of_range("offset", offset))?;
-        let Some(elements) = element_count(&shape, itemsize) else {
+        if element_count(&shape, itemsize).is_none() {
             return Err(Error::ShapeOverflow { shape, itemsize });
-        };
+        }
         if let Some(strides) = &mut strides {
             normalise_unused_strides(strides, &shape, itemsize);
         }
-        match extent(&shape, strides.as_deref(), offset, itemsize, elements) {
-            Some(extent) => Ok(Self {
-                shape,
-                strides,
-                offset,
-                itemsize,
-                elements,
-                extent,
-            }),
-            None => Err(Error::ExtentOverflow {
-                shape,
-                strides,
-                offset,
-                itemsize,
-            }),
+        let size = itemsize.cast_signed();
+        let in_bytes = |strides: &Vec<isize>| -> Option<Vec<isize>> {
+            strides
+                .iter()
+                .map(|stride| stride.checked_mul(size))
+                .collect()
+        };
+        let found = offset.checked_mul(size).and_then(|offset| {
+            let strides = match &strides {
+                Some(strides) => Some(in_bytes(strides)?),
+                None => None,
+            };
+            Self::checked(shape.clone(), strides, offset, itemsize)
+        });
+        found.ok_or(Error::ExtentOverflow {
+            shape,
+            strides,
+            offset,
+            itemsize,
+        })
+    }
+
+    /// A layout with strides and an offset in bytes.
+    ///
+    /// # Errors
+    /// [`Error::ShapeOverflow`], [`Error::ExtentOverflow`].
+    pub(super) fn of_bytes(
+        shape: Vec<usize>,
+        strides: Vec<isize>,
+        offset: isize,
+        itemsize: usize,
+    ) -> Result<Self, Error> {
+        if shape.len() > MAX_NDIM {
+            return Err(Error::TooManyDimensions { ndim: shape.len() });
         }
+        if element_count(&shape, itemsize).is_none() {
+            return Err(Error::ShapeOverflow { shape, itemsize });
+        }
+        let elements = |bytes: isize| bytes / itemsize.max(1).cast_signed();
+        let overflow = Error::ExtentOverflow {
+            shape: shape.clone(),
+            strides: Some(strides.iter().copied().map(elements).collect()),
+            offset: elements(offset),
+            itemsize,
+        };
+        Self::checked(shape, Some(strides), offset, itemsize).ok_or(overflow)
+    }
+
+    /// A layout with strides and an offset in bytes, unless a distance overflows.
+    fn checked(
+        shape: Vec<usize>,
+        strides: Option<Vec<isize>>,
+        offset: isize,
+        itemsize: usize,
+    ) -> Option<Self> {
+        let elements = element_count(&shape, itemsize)?;
+        let extent = extent(&shape, strides.as_deref(), offset, itemsize, elements)?;
+        Some(Self {
+            shape,
+            strides,
+            offset,
+            itemsize,
+            elements,
+            extent,
+        })
     }
 
     /// The dimensions.
@@ -75,33 +126,52 @@ impl Layout {
     }
 
     /// The strides in elements, computed if none were given.
-    #[must_use]
-    pub fn element_strides(&self) -> Vec<isize> {
+    ///
+    /// # Errors
+    /// [`Error::NotInElements`] for a field of records whose size is no multiple of the field's.
+    pub fn element_strides(&self) -> Result<Vec<isize>, Error> {
         match &self.strides {
-            Some(strides) => strides.clone(),
-            None => row_major(&self.shape),
+            Some(strides) => strides
+                .iter()
+                .map(|&stride| self.in_elements(stride))
+                .collect(),
+            None => Ok(row_major(&self.shape, 1)),
         }
     }
 
     /// The strides in bytes, as in NumPy and the buffer protocol.
     #[must_use]
     pub fn byte_strides(&self) -> Vec<isize> {
-        let itemsize = self.itemsize.cast_signed();
-        let mut strides = self.element_strides();
-        strides.iter_mut().for_each(|stride| *stride *= itemsize);
-        strides
+        match &self.strides {
+            Some(strides) => strides.clone(),
+            None => row_major(&self.shape, self.itemsize),
+        }
     }
 
     /// The distance in elements from the pointer to the element with all indices 0.
-    #[must_use]
-    pub fn offset(&self) -> isize {
-        self.offset
+    ///
+    /// # Errors
+    /// [`Error::NotInElements`], as for the strides.
+    pub fn element_offset(&self) -> Result<isize, Error> {
+        self.in_elements(self.offset)
     }
 
     /// The same distance in bytes.
     #[must_use]
     pub fn byte_offset(&self) -> isize {
-        self.offset * self.itemsize.cast_signed()
+        self.offset
+    }
+
+    /// A distance in bytes as a number of elements.
+    fn in_elements(&self, bytes: isize) -> Result<isize, Error> {
+        let itemsize = self.itemsize.cast_signed();
+        match bytes.checked_rem(itemsize) {
+            Some(0) => Ok(bytes / itemsize),
+            _ => Err(Error::NotInElements {
+                bytes,
+                itemsize: self.itemsize,
+            }),
+        }
     }
 
     /// Bytes of one element.
@@ -147,8 +217,8 @@ impl Layout {
         if self.elements == 0 {
             return true;
         }
-        let strides = self.element_strides();
-        let mut expected = 1;
+        let strides = self.byte_strides();
+        let mut expected = self.itemsize.cast_signed();
         for axis in inner_to_outer {
             let (Some(&size), Some(&stride)) = (self.shape.get(axis), strides.get(axis)) else {
                 return false;
@@ -195,7 +265,7 @@ fn as_strides(strides: &[i64], ndim: usize) -> Result<Vec<isize>, Error> {
 /// gaps.
 fn normalise_unused_strides(strides: &mut [isize], shape: &[usize], itemsize: usize) {
     let is_empty = shape.contains(&0);
-    let packed = row_major(shape);
+    let packed = row_major(shape, 1);
     for ((stride, &size), packed) in strides.iter_mut().zip(shape).zip(packed) {
         let bytes = isize::try_from(itemsize).map(|itemsize| stride.checked_mul(itemsize));
         if (is_empty || size == 1) && !matches!(bytes, Ok(Some(_))) {
@@ -214,10 +284,11 @@ fn element_count(shape: &[usize], itemsize: usize) -> Option<usize> {
     Some(shape.iter().product())
 }
 
-/// Row-major strides in elements. A dimension of 0 counts as 1; the product of the other dimensions has been validated.
-fn row_major(shape: &[usize]) -> Vec<isize> {
-    let mut strides = vec![1; shape.len()];
-    let mut step = 1;
+/// Row-major strides, `size` for the last dimension. A dimension of 0 counts as 1; the product of the other dimensions has
+/// been validated.
+fn row_major(shape: &[usize], size: usize) -> Vec<isize> {
+    let mut strides = vec![size.cast_signed(); shape.len()];
+    let mut step = size.cast_signed();
     for (stride, &size) in strides.iter_mut().zip(shape).rev() {
         *stride = step;
         step *= size.max(1).cast_signed();
@@ -225,7 +296,7 @@ fn row_major(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The extent of the elements, or `None` when a distance overflows an `isize`.
+/// The extent of the elements, or `None` when a distance overflows an `isize`. Strides and offset are in bytes.
 fn extent(
     shape: &[usize],
     strides: Option<&[isize]>,
@@ -234,17 +305,10 @@ fn extent(
     elements: usize,
 ) -> Option<Extent> {
     let itemsize = isize::try_from(itemsize).ok()?;
-    // No stride may overflow in bytes.
-    for stride in strides.unwrap_or_default() {
-        stride.checked_mul(itemsize)?;
-    }
     let (mut low, mut high) = (offset, offset);
     match strides {
-        _ if elements == 0 => {
-            let at = offset.checked_mul(itemsize)?;
-            return Some(Extent::new(at, at));
-        }
-        None => high = high.checked_add_unsigned(elements - 1)?,
+        _ if elements == 0 => return Some(Extent::new(offset, offset)),
+        None => high = high.checked_add(itemsize.checked_mul((elements - 1).cast_signed())?)?,
         Some(strides) => {
             for (&size, stride) in shape.iter().zip(strides) {
                 let distance = stride.checked_mul(isize::try_from(size - 1).ok()?)?;
@@ -253,8 +317,7 @@ fn extent(
             }
         }
     }
-    let start = low.checked_mul(itemsize)?;
-    let end = high.checked_add(1)?.checked_mul(itemsize)?;
-    end.checked_sub(start)?;
-    Some(Extent::new(start, end))
+    let end = high.checked_add(itemsize)?;
+    end.checked_sub(low)?;
+    Some(Extent::new(low, end))
 }

@@ -77,18 +77,6 @@ pub enum ViewError {
 }
 
 impl Layout {
-    /// A layout with explicit strides in elements.
-    fn of(
-        shape: &[usize],
-        strides: &[isize],
-        offset: isize,
-        itemsize: usize,
-    ) -> Result<Self, Error> {
-        let shape: Vec<i64> = shape.iter().map(|&size| size as i64).collect();
-        let strides: Vec<i64> = strides.iter().map(|&stride| stride as i64).collect();
-        Self::new(&shape, Some(&strides), offset as i64, itemsize)
-    }
-
     /// A layout of `shape` without gaps, with offset 0.
     ///
     /// # Errors
@@ -103,15 +91,15 @@ impl Layout {
         }
     }
 
-    /// The same elements relative to a pointer that is `distance` elements higher.
+    /// The same elements relative to a pointer that is `distance` bytes higher.
     ///
     /// # Errors
     /// [`Error::ExtentOverflow`].
     pub fn rebased(&self, distance: isize) -> Result<Self, Error> {
-        Self::of(
-            self.shape(),
-            &self.element_strides(),
-            self.offset().saturating_sub(distance),
+        Self::of_bytes(
+            self.shape().to_vec(),
+            self.byte_strides(),
+            self.byte_offset().saturating_sub(distance),
             self.itemsize(),
         )
     }
@@ -121,7 +109,32 @@ impl Layout {
     /// # Errors
     /// [`Error::ExtentOverflow`].
     pub fn from_lowest(&self) -> Result<Self, Error> {
-        self.rebased(self.extent().start() / self.itemsize().cast_signed())
+        self.rebased(self.extent().start())
+    }
+
+    /// One field of all elements, which begins `offset` bytes after the beginning of an element. A field that is an array
+    /// adds the dimensions of `shape`, row-major; `itemsize` is the size of one of its elements.
+    ///
+    /// # Errors
+    /// [`Error::TooManyDimensions`], and [`Error::ExtentOverflow`] for a field outside of the elements.
+    pub fn field(&self, offset: usize, shape: &[usize], itemsize: usize) -> Result<Self, Error> {
+        let inner: Vec<i64> = shape.iter().map(|&size| size as i64).collect();
+        let inner = Self::new(&inner, None, 0, itemsize)?;
+        let end = offset.checked_add(inner.nbytes());
+        if end.is_none_or(|end| end > self.itemsize()) {
+            return Err(Error::ExtentOverflow {
+                shape: shape.to_vec(),
+                strides: None,
+                offset: offset.cast_signed(),
+                itemsize,
+            });
+        }
+        Self::of_bytes(
+            [self.shape(), shape].concat(),
+            [self.byte_strides(), inner.byte_strides()].concat(),
+            self.byte_offset().saturating_add_unsigned(offset),
+            itemsize,
+        )
     }
 
     /// The elements that an index selects.
@@ -139,9 +152,9 @@ impl Layout {
                 ndim: self.ndim(),
             });
         }
-        let all = self.element_strides();
+        let all = self.byte_strides();
         let mut axes = self.shape().iter().zip(all).enumerate();
-        let (mut shape, mut strides, mut offset) = (Vec::new(), Vec::new(), self.offset());
+        let (mut shape, mut strides, mut offset) = (Vec::new(), Vec::new(), self.byte_offset());
         for &entry in entries {
             if entry == Index::NewAxis {
                 shape.push(1);
@@ -158,8 +171,13 @@ impl Layout {
                     length,
                 } => {
                     shape.push(length);
-                    // Without a second position the step is irrelevant, and may be any number.
-                    strides.push(if length > 1 { stride * step } else { stride });
+                    // Without a second position the step is irrelevant, and may be any number. Without elements, so is
+                    // the stride.
+                    strides.push(if length > 1 {
+                        stride.wrapping_mul(step)
+                    } else {
+                        stride
+                    });
                     start
                 }
                 Index::At(index) => {
@@ -169,10 +187,10 @@ impl Layout {
             };
             // The start of an empty slice may be outside of the dimension, and must not change the offset.
             if (0..size.cast_signed()).contains(&start) {
-                offset += start * stride;
+                offset = offset.wrapping_add(start.wrapping_mul(stride));
             }
         }
-        Ok(Self::of(&shape, &strides, offset, self.itemsize())?)
+        Ok(Self::of_bytes(shape, strides, offset, self.itemsize())?)
     }
 
     /// The dimensions in another order; negative axes count from the end.
@@ -184,7 +202,7 @@ impl Layout {
             axes: axes.to_vec(),
             ndim: self.ndim(),
         };
-        let all = self.element_strides();
+        let all = self.byte_strides();
         let (mut shape, mut strides) = (Vec::new(), Vec::new());
         let mut seen = vec![false; self.ndim()];
         for &axis in axes {
@@ -204,7 +222,12 @@ impl Layout {
         if shape.len() != self.ndim() {
             return Err(wrong());
         }
-        Ok(Self::of(&shape, &strides, self.offset(), self.itemsize())?)
+        Ok(Self::of_bytes(
+            shape,
+            strides,
+            self.byte_offset(),
+            self.itemsize(),
+        )?)
     }
 
     /// The dimensions in reverse order.
@@ -213,8 +236,8 @@ impl Layout {
     /// None in practice, as the layout is valid.
     pub fn reversed(&self) -> Result<Self, Error> {
         let shape: Vec<usize> = self.shape().iter().rev().copied().collect();
-        let strides: Vec<isize> = self.element_strides().into_iter().rev().collect();
-        Self::of(&shape, &strides, self.offset(), self.itemsize())
+        let strides: Vec<isize> = self.byte_strides().into_iter().rev().collect();
+        Self::of_bytes(shape, strides, self.byte_offset(), self.itemsize())
     }
 
     /// The shape `wanted`, with a -1 replaced by the remaining size.
@@ -267,16 +290,12 @@ impl Layout {
     /// The row-major case; `wanted` has the same number of elements.
     fn reshaped_rows(&self, wanted: &[i64]) -> Result<Option<Self>, ViewError> {
         if self.elements() == 0 {
-            return Ok(Some(Self::new(
-                wanted,
-                None,
-                self.offset() as i64,
-                self.itemsize(),
-            )?));
+            let packed = Self::new(wanted, None, 0, self.itemsize())?;
+            return Ok(Some(packed.rebased(self.byte_offset().saturating_neg())?));
         }
         // Dimensions that continue each other are merged to runs, from the innermost outwards.
         let mut runs: Vec<(i64, i64)> = Vec::new();
-        let strides = self.element_strides();
+        let strides = self.byte_strides();
         for (&size, &stride) in self.shape().iter().zip(&strides).rev() {
             let (size, stride) = (size as i64, stride as i64);
             match runs.last_mut() {
@@ -288,7 +307,8 @@ impl Layout {
             }
         }
         let mut runs = runs.into_iter();
-        let (mut left, mut step) = (1, 1);
+        let itemsize = self.itemsize() as i64;
+        let (mut left, mut step) = (1, itemsize);
         let mut new_strides = vec![0; wanted.len()];
         for (stride, &size) in new_strides.iter_mut().zip(wanted).rev() {
             if size == 1 {
@@ -296,7 +316,7 @@ impl Layout {
                 continue;
             }
             if left == 1 {
-                (left, step) = runs.next().unwrap_or((1, 1));
+                (left, step) = runs.next().unwrap_or((1, itemsize));
             }
             // A new dimension has to be within one run.
             if left % size != 0 {
@@ -306,10 +326,10 @@ impl Layout {
             left /= size;
             step = step.wrapping_mul(size);
         }
-        Ok(Some(Self::new(
-            wanted,
-            Some(&new_strides),
-            self.offset() as i64,
+        Ok(Some(Self::of_bytes(
+            wanted.iter().map(|&size| size as usize).collect(),
+            new_strides.iter().map(|&stride| stride as isize).collect(),
+            self.byte_offset(),
             self.itemsize(),
         )?))
     }
@@ -319,13 +339,13 @@ impl Layout {
     /// # Errors
     /// [`Error::ShapeOverflow`] when an array with repeated elements would be too large when packed.
     pub fn packed(&self) -> Result<(Self, Self), Error> {
-        let strides = self.element_strides();
+        let strides = self.byte_strides();
         let mut axes: Vec<usize> = (0..self.ndim()).collect();
         let stride = |axis: &usize| strides.get(*axis).copied().unwrap_or(0);
         let size = |axis: &usize| self.shape().get(*axis).copied().unwrap_or(1);
         // Largest strides first; the sort is stable for equal ones.
         axes.sort_by_key(|axis| std::cmp::Reverse(stride(axis).unsigned_abs()));
-        let (mut first, mut packed_first) = (self.offset(), 0);
+        let (mut first, mut packed_first) = (self.byte_offset(), 0);
         let (mut shape, mut upward) = (Vec::new(), Vec::new());
         for axis in &axes {
             let (size, stride) = (size(axis), stride(axis));
@@ -335,9 +355,9 @@ impl Layout {
                 first += stride * (size.cast_signed() - 1);
             }
         }
-        let in_memory = Self::of(&shape, &upward, first, self.itemsize())?;
+        let in_memory = Self::of_bytes(shape, upward, first, self.itemsize())?;
         let mut packed_strides = vec![0; self.ndim()];
-        let mut step = 1isize;
+        let mut step = self.itemsize().cast_signed();
         for axis in axes.iter().rev() {
             let downward = stride(axis) < 0;
             if let Some(packed) = packed_strides.get_mut(*axis) {
@@ -349,7 +369,12 @@ impl Layout {
             }
             step *= size.max(1);
         }
-        let packed = Self::of(self.shape(), &packed_strides, packed_first, self.itemsize())?;
+        let packed = Self::of_bytes(
+            self.shape().to_vec(),
+            packed_strides,
+            packed_first,
+            self.itemsize(),
+        )?;
         Ok((in_memory, packed))
     }
 }

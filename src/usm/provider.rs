@@ -55,6 +55,7 @@ impl LevelZeroProvider {
 // SAFETY: Level Zero allocates `size` bytes at the alignment, which overlap no other allocation until they are freed.
 unsafe impl Provider for LevelZeroProvider {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        self.context.check_driver_of(&self.device)?;
         limits::check(&self.device, self.kind, size)?;
         let library = self.context.library();
         // Without relaxed limits, a size above `largest_allocation` is refused even if the device has enough memory.

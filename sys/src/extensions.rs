@@ -42,6 +42,36 @@ pub const ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC: ze_struc
     ze_structure_type_t(0x20036);
 pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003a);
+pub const ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2003d);
+pub const ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES: ze_structure_type_t =
+    ze_structure_type_t(0x20040);
+
+/// Physical memory that belongs to no device (1.9).
+pub const ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST: u32 = 1 << 1;
+/// An IPC handle for this machine (1.15).
+pub const ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT: u32 = 1 << 0;
+/// An IPC handle for other machines of a fabric (1.15).
+pub const ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE: u32 = 1 << 1;
+
+/// Which type of IPC handle is wanted (1.15).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_ipc_mem_handle_type_ext_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub typeFlags: u32,
+}
+
+/// The properties of physical memory (1.15).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_physical_mem_properties_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub id: u64,
+    pub size: u64,
+}
 
 /// The driver types that `zeInitDrivers` returns (1.10).
 #[repr(C)]

@@ -1,9 +1,10 @@
-//! Waits for events on a device that is lost.
+//! Waits that fail: while an operation is in flight, and on a device that is lost.
 
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
-use zeusm::{Context, Queue, sys};
+use zeusm::{Context, Queue, SharedMemory, sys};
 
 use crate::child;
 use crate::driver::FaultDriver;
@@ -43,4 +44,65 @@ fn lost_device() {
     let (answer, fired) = wait(None);
     assert!(answer.unwrap());
     assert_eq!(fired, None);
+}
+
+#[test]
+fn after_a_failed_wait_operands_are_not_in_use() {
+    child::run(child::command("waits::failed_waits"));
+}
+
+#[test]
+#[ignore = "run by after_a_failed_wait_operands_are_not_in_use"]
+fn failed_waits() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    let wait = "zeEventHostSynchronize";
+    let blocked = || {
+        let (release, released) = mpsc::channel::<()>();
+        let task = move || released.recv().unwrap_or_default();
+        let event = queue.host_task(task).unwrap();
+        queue.barrier(&[event]).unwrap();
+        release
+    };
+    // A synchronous operation returns its operands only when it is complete.
+    let mut memory = SharedMemory::new(&context, &device, 64).unwrap();
+    let mut nth = 1;
+    loop {
+        memory.as_mut_slice().unwrap().fill(0);
+        let release = blocked();
+        let later = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            drop(release);
+        });
+        driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+        let filled = queue.fill(&mut memory, 7);
+        let fired = driver.fired();
+        driver.arm(0, sys::ZE_RESULT_SUCCESS);
+        if fired.as_deref() == Some(wait) && filled.is_err() {
+            assert_eq!(memory.as_slice().unwrap(), [7; 64]);
+            later.join().unwrap();
+            break;
+        }
+        assert!(fired.is_some(), "there was no failed wait in {nth} calls");
+        later.join().unwrap();
+        queue.wait().unwrap();
+        nth += 1;
+    }
+    // An asynchronous one keeps its operands.
+    let address = memory.as_ptr().addr();
+    let is_allocated = || context.pointer_attributes(address).is_ok();
+    let release = blocked();
+    let operation = queue.fill_async(memory, 8).unwrap();
+    driver.arm(1, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    let error = operation.wait().unwrap_err();
+    assert_eq!(driver.fired().as_deref(), Some(wait), "{error}");
+    driver.arm(0, sys::ZE_RESULT_SUCCESS);
+    queue.reclaim();
+    assert!(is_allocated());
+    drop(release);
+    queue.wait().unwrap();
+    queue.reclaim();
+    assert!(!is_allocated());
 }

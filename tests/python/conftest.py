@@ -49,8 +49,8 @@ UNKNOWN_PROCESSOR = "SYCL CPU RT Warning: Unknown host CPU.\n"
 class Fresh:
     """Runs programs in new interpreters with an environment of only the given variables."""
 
-    def __init__(self, prefix=()):
-        self.prefix = list(prefix)
+    def __init__(self, prefix=(), executable=sys.executable):
+        self.prefix = [*prefix, executable]
 
     def __call__(self, code, *arguments, env=None, fails=False, crashes=False):
         program = textwrap.dedent(code)
@@ -60,7 +60,7 @@ class Fresh:
         # dpctl 0.17 cannot be imported without this variable.
         needed = {name: os.environ[name] for name in ["LD_LIBRARY_PATH"] if name in os.environ}
         result = subprocess.run(
-            [*self.prefix, sys.executable, *map(str, arguments)],
+            [*map(str, self.prefix), *map(str, arguments)],
             env=needed | (env or {}),
             cwd="/",  # Relative paths must not find files of the source tree.
             capture_output=True,

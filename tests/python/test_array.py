@@ -27,7 +27,7 @@ class TestMaking:
         assert zeusm.empty(3, dtype).dtype == np.dtype(dtype)
 
     @pytest.mark.parametrize(
-        "dtype", [">f4", "V8", "S3", "U2", "M8[s]", "longdouble", "O", "i4,f4"]
+        "dtype", [">f4", "V8", "S3", "U2", "M8[s]", "longdouble", "O", "(2,)f4", "i4,O", "i4,>f4"]
     )
     def test_other_types_are_refused(self, dtype):
         with pytest.raises(TypeError, match="not supported"):

@@ -235,6 +235,33 @@ def test_assignment_in_parts(usm_type, shape):
     assert (array.copy_to_host() == row).all()
 
 
+SEQUENCES = {
+    "large integer": [300],
+    "complex numbers": [1 + 2j],
+    "rounded by float64": [1.0, 2**60 + 1],
+    "dimensions of size 1": np.ones((1, 1, 1, 2)),
+    "too many dimensions": np.ones((2, 1, 1, 2)),
+    "numbers in words": ["1", b"2"],
+}
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
+@pytest.mark.parametrize("length", [2, 21 << 17], ids=["small", "staged in parts"])
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_are_converted_by_numpys_rules(usm_type, dtype, length, name):
+    """NumPy converts a sequence for the type of the target: it does not guess another one, and does not wrap numbers."""
+    expected = np.zeros((length, 2), dtype)
+    array = zeusm.asarray(expected, usm_type=usm_type)
+
+    def assign(to):
+        to[...] = SEQUENCES[name]
+
+    # The texts differ, as NumPy's own do between its functions.
+    answers = [outcome(assign, it) for it in (expected, array)]
+    assert len({answer and answer[0] for answer in answers}) == 1, answers
+    np.testing.assert_array_equal(array.copy_to_host(), expected)
+
+
 def test_refused_assignments(usm_type):
     array = zeusm.asarray(np.arange(4, dtype="u1"), usm_type=usm_type)
     for key, value, error in [

@@ -158,8 +158,8 @@ class TestExport:
         queue = dpctl.SyclQueue(array.sycl_context, array.sycl_device)
         for stream in None, array.sycl_queue, queue:
             assert structure_in(array.__dlpack__(stream=stream)).tensor.data == array._pointer
-        for wrong in 1, "queue", array.sycl_device:
-            with pytest.raises(TypeError, match="SyclQueue"):
+        for wrong in 1, 0, -2, -1.0, "queue", array.sycl_device:
+            with pytest.raises(TypeError, match="SyclQueue, or -1"):
                 array.__dlpack__(stream=wrong)
 
     @pytest.mark.parametrize(

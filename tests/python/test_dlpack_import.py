@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import numbers
+from arrays import numbers, tensor
 from conftest import CLASSES
 from dlpack_abi import (
     CPU,
@@ -176,3 +176,62 @@ class TestImport:
             zeusm.from_dlpack(array, device=(CPU, 0))
         with pytest.raises(BufferError, match="no SYCL device"):
             zeusm.from_dlpack(array, device=(ONEAPI, 99))
+
+
+EMPTY = [np.s_[:0], np.s_[2:2], np.s_[4:], np.s_[:, 4:], np.s_[:, :0]]
+
+
+class TestWithoutElements:
+    """The kind is the exporter's, although the pointer may be null or in no allocation."""
+
+    @pytest.mark.parametrize("key", EMPTY)
+    def test_arrays(self, usm_type, key):
+        array = zeusm.empty((4, 4), usm_type=usm_type)[key]
+        whole = zeusm.asarray(zeusm.memory.as_usm_memory(array), usm_type=usm_type)
+        for source in array, whole:
+            for copy in None, False, True:
+                taken = zeusm.from_dlpack(source, copy=copy)
+                assert (taken.usm_type, taken.shape) == (usm_type, source.shape)
+
+    @pytest.mark.parametrize("key", EMPTY)
+    def test_arrays_of_peers(self, usm_type, key):
+        theirs = tensor.empty((4, 4), usm_type=usm_type)[key]
+        taken = zeusm.from_dlpack(theirs)
+        assert (taken.usm_type, taken.shape) == (usm_type, theirs.shape)
+
+    @pytest.mark.parametrize("start", [0, 32, 64])
+    def test_slices_of_memory(self, memory_class, usm_type, start):
+        memory = memory_class(64)[start:start]
+        for taken in zeusm.from_dlpack(memory), zeusm.as_usm_array(memory), zeusm.asarray(memory):
+            assert (taken.usm_type, taken.shape, taken.dtype) == (usm_type, (0,), np.uint8)
+            assert type(taken.base) is memory_class
+
+    @pytest.mark.parametrize("host_type", ["shared", "host"])
+    def test_views_of_the_host(self, host_type):
+        array = zeusm.empty((4, 4), usm_type=host_type)
+        for view in np.asarray(array)[:0], np.asarray(array)[:, 2:2]:
+            for copy in None, False, True:
+                taken = zeusm.from_dlpack(view, copy=copy)
+                assert (taken.usm_type, taken.shape) == (host_type, view.shape)
+        assert zeusm.from_dlpack(np.empty((0, 3))).usm_type == "device"
+
+    def test_without_sycl(self, fresh):
+        fresh("""
+        import sys
+        sys.modules["dpctl"] = None
+        import zeusm, zeusm.memory
+        for kind in "shared", "host":
+            array = zeusm.empty(4, usm_type=kind)
+            assert array.__dlpack_device__() == (1, 0)
+            for source in array[:0], array[4:], array[2:2], zeusm.memory.as_usm_memory(array)[8:8]:
+                assert zeusm.from_dlpack(source).usm_type == kind
+        """)
+
+    def test_what_an_exporter_declares_is_checked(self, usm_type):
+        class Declared(Exporter):
+            pass
+
+        array = zeusm.empty(4, usm_type=usm_type)[:0]
+        for declared in "private", None, 3:
+            Declared.usm_type = declared
+            assert zeusm.from_dlpack(Declared(array)).usm_type == usm_type

@@ -9,6 +9,7 @@ import sys
 import pytest
 import zeusm.memory
 from conftest import ROOT
+from documents import examples, snippets
 
 sys.path.insert(0, str(ROOT / "tools"))
 import layers
@@ -16,20 +17,9 @@ import layers
 HAS_NUMBA_DPEX = importlib.util.find_spec("numba_dpex") is not None
 # Examples that need numba-dpex run in its environment.
 EXAMPLES = [
-    path
-    for path in sorted((ROOT / "examples").glob("*.py"))
-    if HAS_NUMBA_DPEX or "numba_dpex" not in path.name
+    path for path in examples(of_peers=False) if HAS_NUMBA_DPEX or "numba_dpex" not in path.name
 ]
-FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
-def snippets():
-    """Each fenced Python block, with its document and line as ID."""
-    for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        text = document.read_text()
-        for match in FENCE.finditer(text):
-            line = text.count("\n", 0, match.start(1)) + 1
-            yield pytest.param(match[1], id=f"{document.name}:{line}")
+SNIPPETS = [pytest.param(code, id=name) for code, name in snippets(of_peers=False)]
 
 
 def test_architecture_names_what_there_is():
@@ -55,7 +45,7 @@ def test_example(fresh, path):
     assert fresh.run("-W", "error", path).stdout
 
 
-@pytest.mark.parametrize("code", list(snippets()))
+@pytest.mark.parametrize("code", SNIPPETS)
 def test_snippet(fresh, code):
     fresh.run("-W", "error", "-c", code)
 

@@ -271,6 +271,7 @@ WAITS = {
     "the address": lambda m: m._pointer,
     "the dictionary": lambda m: m.__sycl_usm_array_interface__,
     "DLPack": lambda m: m.__dlpack__(),
+    "DLPack, no synchronisation": lambda m: m.__dlpack__(stream=-1),
 }
 
 

@@ -26,6 +26,19 @@ LIMITED = """
 
     SOFT, HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
 """
+FILTER = """
+    import struct
+
+    def refuse(call, errno):
+        # Loads the number of the call: this one returns an error, others are allowed.
+        code = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x50000 | errno), (0x06, 0, 0, 0x7FFF0000)]
+        code = b"".join(struct.pack("HBBI", *each) for each in code)
+        keep = ctypes.create_string_buffer(code, len(code))
+        program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(keep)))
+        libc = ctypes.CDLL(None)
+        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+        assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+"""
 # A process that must not trace this one, so it requests the descriptor over the socket.
 ANSWERED = """
     dumpable = 4  # PR_SET_DUMPABLE
@@ -113,6 +126,7 @@ def test_a_limit_of_file_sizes(fresh):
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     _, told = refusal(memory.ipc_handle)
     assert "RLIMIT_FSIZE" in told and "File too large" in told, told
+    assert zm.IPCMemoryHandle.is_available() is True, "a limit may be raised"
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert zm.IPCMemoryHandle.open(memory.ipc_handle()).tobytes() == memory.tobytes()
 """
@@ -126,19 +140,52 @@ def test_a_filter_of_system_calls(fresh, errno, told):
     """Some containers filter memfd_create."""
     fresh(
         LIMITED
+        + FILTER
         + f"""
-    import struct
     memory = memory_of(3)
-    # Loads the number of the call: memfd_create (319) returns an error, others are allowed.
-    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 319), (0x06, 0, 0, 0x50000 | {errno}), (0x06, 0, 0, 0x7FFF0000)]
-    code = b"".join(struct.pack("HBBI", *each) for each in code)
-    keep = ctypes.create_string_buffer(code, len(code))
-    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(keep)))
-    libc = ctypes.CDLL(None)
-    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
-    assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    assert zm.IPCMemoryHandle.is_available() is True
+    refuse(319, {errno})
     _, told = refusal(memory.ipc_handle)
     assert "memfd_create" in told and {told!r} in told and "seccomp" in told, told
+    assert zm.IPCMemoryHandle.is_available() is False
+    assert memory.tobytes() == bytes([3]) * 300_000
+"""
+    )
+
+
+USERFAULTFD = 323
+
+
+def test_a_system_without_userfaultfd(fresh):
+    """Memory is in files from the start, so all of it can be exported."""
+    fresh(
+        LIMITED
+        + FILTER
+        + f"""
+    refuse({USERFAULTFD}, 1)
+    assert zm.IPCMemoryHandle.is_available() is True
+    memories = [memory_of(3), zm.MemoryUSMHost(100), zm.MemoryUSMHost(100, pool=False)]
+    for memory in memories:
+        assert zm.IPCMemoryHandle.open(memory.ipc_handle()).tobytes() == memory.tobytes()
+    assert zm.IPCMemoryHandle.is_available() is True
+"""
+    )
+
+
+def test_userfaultfd_is_forbidden_after_the_first_allocation(fresh):
+    """Memory is not in files, and cannot be moved into them any more."""
+    fresh(
+        LIMITED
+        + FILTER
+        + f"""
+    memory = memory_of(3)
+    assert zm.IPCMemoryHandle.is_available() is True
+    refuse({USERFAULTFD}, 1)
+    for memory in memory, memory_of(3):
+        _, told = refusal(memory.ipc_handle)
+        assert "does not support" in told, told
+        assert "userfaultfd" in told and "Operation not permitted" in told and "seccomp" in told, told
+    assert zm.IPCMemoryHandle.is_available() is False
     assert memory.tobytes() == bytes([3]) * 300_000
 """
     )
@@ -158,6 +205,7 @@ def test_no_proc(fresh):
     assert libc.mount(b"none", b"/proc", b"tmpfs", 0, None) == 0, ctypes.get_errno()
     _, told = refusal(memory.ipc_handle)
     assert "is /proc mounted?" in told, told
+    assert zm.IPCMemoryHandle.is_available() is False
     assert libc.umount(b"/proc") == 0, ctypes.get_errno()
     assert zm.IPCMemoryHandle.open(memory.ipc_handle()).tobytes() == memory.tobytes()
 """

@@ -98,3 +98,24 @@ def test_memory_is_freed():
     del array
     gc.collect()
     assert memory() is None
+
+
+def test_records_and_their_fields(usm_type):
+    host = np.array([(1, 2), (3, 4)], [("x", "f4"), ("y", "i8")])
+    array = zeusm.asarray(host, usm_type=usm_type)
+    assert [total(array[name]) for name in "xy"] == [4, 6]
+    increment(array["y"])  # Its addresses are no multiples of its size.
+    double(array)
+    np.testing.assert_array_equal(array["y"].copy_to_host(), [3, 5])
+    np.testing.assert_array_equal(array["x"].copy_to_host(), [2, 6])
+
+
+@numba.njit
+def double(array):
+    for record in array:
+        record.x *= 2
+
+
+def test_types_of_fields_have_their_alignment(usm_type):
+    array = zeusm.asarray(np.zeros(2, [("x", "f4"), ("y", "i8")]), usm_type=usm_type)
+    assert [numba.typeof(array[name]).aligned for name in "xy"] == [True, False]

@@ -304,3 +304,30 @@ assert array.copy_to_host().tolist() == [2, 3]
 """)
     # The import of numba-dpex looks for devices, so the runtime is preloaded, as a GPU's driver would be installed.
     fresh.run(program, env={"LD_PRELOAD": str(zeusm.runtime().path)})
+
+
+class TestRecords:
+    def test_a_kernel_takes_a_field(self):
+        host = np.ones(N, [("x", "f4"), ("z", "c8"), ("y", "f4")])
+        array = zeusm.asarray(host)
+        for name in host.dtype.names:  # A c8 is not at a multiple of its size.
+            run(array[name], array[name])
+            host[name] += 1
+        np.testing.assert_array_equal(array.copy_to_host(), host)
+
+    @pytest.mark.parametrize(
+        ("dtype", "message"),
+        [
+            ([("x", "i8"), ("t", "f4")], "no multiple of the 8 bytes of an element"),
+            ([("t", "u1"), ("x", "f4"), ("u", "u1", (3,))], "are not aligned"),
+        ],
+    )
+    def test_other_fields_are_refused(self, dtype, message):
+        field = zeusm.asarray(np.ones(N, dtype))["x"]
+        with pytest.raises(ValueError, match=message):
+            run(field, field)
+
+    def test_records_are_refused(self):
+        array = zeusm.empty(N, dtype=[("x", "f4"), ("y", "f4")])
+        with pytest.raises(TypeError, match="takes no records; give it a field, one of x, y"):
+            run(array, array)

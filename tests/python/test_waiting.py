@@ -88,6 +88,20 @@ class TestResults:
         assert (read(memory) == 7).all()
 
 
+def test_a_consumer_may_synchronise_itself(queue):
+    """With the DLPack stream -1, an export does not wait for the memory's queue."""
+    memory = zm.MemoryUSMShared(SIZE, queue=queue)
+    source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
+    event, before = slowly(queue, dpctl_memory.as_usm_memory(memory), source)
+    complete = dpctl.event_status_type.complete
+    for exporter in (memory, memory.view("u1")):
+        exporter.__dlpack__(stream=-1)
+        assert event.execution_status != complete
+    memory.__dlpack__()
+    assert event.execution_status == complete
+    del before
+
+
 class TestQueues:
     def test_many_are_told_apart(self):
         """More queues than zeusm caches are used in turns, and new ones are created at the addresses of freed ones."""

@@ -1,4 +1,5 @@
-// A Level Zero library with two devices that have few capabilities; it returns errors for wrong descriptors.
+// A Level Zero library with two devices that have few capabilities; it returns errors for wrong descriptors. A second driver
+// has a device of its own, whose handle ends the process wherever the first driver gets it.
 //
 // The largest allocation is 4 KiB, unless the call relaxes the limit. Host and device must not access shared memory
 // concurrently. No device can access a peer's memory, which the first one does not support to be asked. The first command queue
@@ -8,20 +9,26 @@
 #include <stdlib.h>
 #include <level_zero/ze_api.h>
 
-static char driver, devices[2], list;
+static char drivers[2], devices[3], list;
 
 ze_result_t zeInit(ze_init_flags_t flags) { return ZE_RESULT_SUCCESS; }
 
 ze_result_t zeDriverGet(uint32_t *count, ze_driver_handle_t *handles)
 {
-    if (handles && *count > 0)
-        handles[0] = (void *)&driver;
-    *count = 1;
+    for (uint32_t driver = 0; handles && driver < *count && driver < 2; driver++)
+        handles[driver] = (void *)&drivers[driver];
+    *count = 2;
     return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zeDeviceGet(ze_driver_handle_t driver, uint32_t *count, ze_device_handle_t *handles)
 {
+    if (driver == (void *)&drivers[1]) {
+        if (handles && *count > 0)
+            handles[0] = (void *)&devices[2];
+        *count = 1;
+        return ZE_RESULT_SUCCESS;
+    }
     for (uint32_t device = 0; handles && device < *count && device < 2; device++)
         handles[device] = (void *)&devices[device];
     *count = 2;
@@ -35,6 +42,13 @@ ze_result_t zeDeviceGetProperties(ze_device_handle_t device, ze_device_propertie
     return ZE_RESULT_SUCCESS;
 }
 
+// Drivers do not check handles, so a handle of another driver is undefined behaviour.
+static void expect_own(ze_device_handle_t device)
+{
+    if (device == (void *)&devices[2])
+        abort();
+}
+
 ze_result_t zeDeviceGetMemoryAccessProperties(ze_device_handle_t device, ze_device_memory_access_properties_t *properties)
 {
     properties->sharedSingleDeviceAllocCapabilities = ZE_MEMORY_ACCESS_CAP_FLAG_RW;
@@ -44,6 +58,8 @@ ze_result_t zeDeviceGetMemoryAccessProperties(ze_device_handle_t device, ze_devi
 ze_result_t zeDeviceCanAccessPeer(ze_device_handle_t device, ze_device_handle_t peer, ze_bool_t *answer)
 {
     *answer = 0;
+    expect_own(device);
+    expect_own(peer);
     return device == (void *)&devices[0] ? ZE_RESULT_ERROR_UNSUPPORTED_FEATURE : ZE_RESULT_SUCCESS;
 }
 
@@ -83,6 +99,7 @@ ze_result_t zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_al
 {
     if (descriptor->stype != ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC)
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    expect_own(device);
     return allocate(descriptor->pNext, size, pointer);
 }
 
@@ -133,6 +150,7 @@ ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t device, ui
 ze_result_t zeCommandListCreateImmediate(ze_context_handle_t context, ze_device_handle_t device,
                                          const ze_command_queue_desc_t *descriptor, ze_command_list_handle_t *handle)
 {
+    expect_own(device);
     if (descriptor->stype != ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC || descriptor->ordinal != 2 ||
         descriptor->mode != ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS)
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;

@@ -8,6 +8,7 @@ use std::slice;
 use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
+use crate::abi::strictness::is_strict;
 
 /// Borrows what an input pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
 ///
@@ -84,6 +85,30 @@ pub unsafe fn enumerate<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> Z
     Ok(())
 }
 
+/// The count-then-fill protocol for `total` structures whose heads the caller has filled: the structures to fill.
+///
+/// # Safety
+/// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` structures.
+pub unsafe fn enumerate_structures<'a, T: Structure>(
+    count: *mut u32,
+    items: *mut T,
+    total: usize,
+) -> ZeResult<Vec<&'a mut T>> {
+    // SAFETY: the caller vouches for `count`.
+    let count = unsafe { output(count) }?;
+    let room = *count as usize;
+    if room == 0 || room > total {
+        *count = u32::try_from(total).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
+    }
+    if items.is_null() {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the caller vouches for room for that many structures, each returned once.
+    (0..room.min(total))
+        .map(|index| unsafe { output_structure(items.add(index)) })
+        .collect()
+}
+
 fn check<T>(pointer: *const T) -> ZeResult {
     ensure(
         !pointer.is_null(),
@@ -129,7 +154,8 @@ macro_rules! structures {
 }
 pub(crate) use structures;
 
-/// Borrows an input structure; a wrong `stype` is `ZE_RESULT_ERROR_INVALID_ARGUMENT`.
+/// Borrows an input structure; a wrong `stype` is `ZE_RESULT_ERROR_INVALID_ARGUMENT` if the runtime is strict. The argument's
+/// position tells its type, so Intel's driver does not read `stype` there, and there are programs that do not set it.
 ///
 /// # Safety
 /// As for [`input`].
@@ -139,14 +165,13 @@ pub unsafe fn input_structure<'a, T: Structure>(pointer: *const T) -> ZeResult<&
     // SAFETY: every Structure begins with a Head.
     let head = unsafe { &*pointer.cast::<Head>() };
     ensure(
-        T::TYPES.contains(&head.stype),
+        T::TYPES.contains(&head.stype) || !is_strict(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
     Ok(structure)
 }
 
-/// Borrows an output structure whose head the caller has filled; a wrong `stype` is
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT`.
+/// Borrows an output structure whose head the caller has filled; `stype` is checked as by [`input_structure`].
 ///
 /// # Safety
 /// As for [`output`].

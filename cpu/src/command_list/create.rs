@@ -9,11 +9,10 @@ use super::{CommandList, Immediate, Recording, Role};
 use crate::abi::arguments::{check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device;
+use crate::device::{self, QueueGroup};
 use crate::engine::Stream;
 use crate::handle::{register, resolve, retire};
 use crate::process::fork_safe::ForkSafe;
-use crate::process::sync::Mutex;
 use crate::system::clock::Deadline;
 
 structures! {
@@ -39,11 +38,12 @@ pub unsafe fn create(
     // SAFETY: the caller vouches for the pointers.
     let (desc, list) = unsafe { (input_structure(desc)?, output(list)?) };
     check_flags(desc.flags, FLAGS)?;
-    device::check_ordinal(desc.commandQueueGroupOrdinal)?;
+    let group = QueueGroup::of(desc.commandQueueGroupOrdinal)?;
     *list = register(Arc::new(CommandList {
         _context: owner,
         context_handle: context as usize,
         device: on,
+        group,
         flags: desc.flags,
         in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
         role: Role::Regular(ForkSafe::default()),
@@ -65,11 +65,12 @@ pub unsafe fn create_immediate(
     let on = device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, list) = unsafe { (input_structure(desc)?, output(list)?) };
-    device::check_queue(desc)?;
+    let group = device::check_queue(desc)?;
     *list = register(Arc::new(CommandList {
         _context: owner,
         context_handle: context as usize,
         device: on,
+        group,
         flags: 0,
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         role: Role::Immediate(Immediate {
@@ -86,15 +87,19 @@ pub fn destroy(list: sys::ze_command_list_handle_t) -> ZeResult {
     retire::<CommandList>(list).map(drop)
 }
 
-/// `zeCommandListClose`.
+/// `zeCommandListClose`. An immediate list needs no closing and stays open, as its commands are submitted already.
 pub fn close(list: sys::ze_command_list_handle_t) -> ZeResult {
-    resolve::<CommandList>(list)?.recording()?.lock().closed = true;
+    if let Role::Regular(recording) = &resolve::<CommandList>(list)?.role {
+        recording.get().lock().closed = true;
+    }
     Ok(())
 }
 
-/// `zeCommandListReset`: empty and open again.
+/// `zeCommandListReset`: empty and open again. An immediate list always is; its submitted commands are not affected.
 pub fn reset(list: sys::ze_command_list_handle_t) -> ZeResult {
-    *resolve::<CommandList>(list)?.recording()?.lock() = Recording::default();
+    if let Role::Regular(recording) = &resolve::<CommandList>(list)?.role {
+        *recording.get().lock() = Recording::default();
+    }
     Ok(())
 }
 
@@ -109,13 +114,6 @@ pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> Ze
 }
 
 impl CommandList {
-    pub(super) fn recording(&self) -> ZeResult<&Mutex<Recording>> {
-        match &self.role {
-            Role::Regular(recording) => Ok(recording.get()),
-            Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
-        }
-    }
-
     pub(super) fn immediate(&self) -> ZeResult<&Immediate> {
         match &self.role {
             Role::Immediate(immediate) => Ok(immediate),

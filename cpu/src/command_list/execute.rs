@@ -7,6 +7,7 @@ use level_zero_sys as sys;
 use super::{Command, CommandList, Events, Role, submit};
 use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
+use crate::device::QueueGroup;
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::handle::resolve;
 
@@ -21,12 +22,16 @@ impl Batch {
     /// Collects lists, all or none.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one
-    /// that is not closed or touches freed memory, and the errors of [`resolve`].
+    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list or one of another group,
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not closed or touches freed memory, and the errors of [`resolve`].
     ///
     /// # Safety
     /// `lists` must be null, misaligned or valid for `count` handles.
-    pub unsafe fn collect(count: u32, lists: *mut sys::ze_command_list_handle_t) -> ZeResult<Self> {
+    pub unsafe fn collect(
+        group: QueueGroup,
+        count: u32,
+        lists: *mut sys::ze_command_list_handle_t,
+    ) -> ZeResult<Self> {
         ensure(!lists.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         ensure(count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         // SAFETY: the caller vouches for the array.
@@ -39,7 +44,7 @@ impl Batch {
         };
         let lists = handles
             .iter()
-            .map(|handle| commands(*handle))
+            .map(|handle| commands(group, *handle))
             .collect::<ZeResult<Vec<_>>>()?;
         let pins = lists
             .iter()
@@ -68,8 +73,13 @@ impl Batch {
     }
 }
 
-fn commands(handle: sys::ze_command_list_handle_t) -> ZeResult<Vec<Command>> {
-    match &resolve::<CommandList>(handle)?.role {
+fn commands(group: QueueGroup, handle: sys::ze_command_list_handle_t) -> ZeResult<Vec<Command>> {
+    let list = resolve::<CommandList>(handle)?;
+    ensure(
+        list.group == group,
+        sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+    )?;
+    match &list.role {
         Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE),
         Role::Regular(recording) => {
             let recording = recording.get().lock();
@@ -93,7 +103,7 @@ pub unsafe fn append_lists(
     let immediate = list.immediate()?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let batch = Batch::collect(count, lists)?;
+        let batch = Batch::collect(list.group, count, lists)?;
         let start = Events {
             signal: std::ptr::null_mut(),
             ..events

@@ -1,5 +1,6 @@
 //! Command lists: regular ones record commands, immediate ones submit them.
 
+mod access;
 mod append;
 mod create;
 mod execute;
@@ -12,10 +13,10 @@ use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device::Device;
+use crate::device::{Device, QueueGroup};
 use crate::engine::{Operation, Order, Stream};
 use crate::event::Event;
-use crate::handle::object;
+use crate::handle::{object, resolve};
 use crate::process::fork_safe::ForkSafe;
 use crate::process::sync::Mutex;
 use crate::system::clock::Deadline;
@@ -33,6 +34,7 @@ pub struct CommandList {
     _context: Arc<Context>,
     context_handle: usize,
     device: &'static Device,
+    group: QueueGroup,
     flags: u32,
     in_order: bool,
     role: Role,
@@ -89,10 +91,24 @@ struct Command {
 }
 
 impl CommandList {
+    /// The list of a handle, to which kernels are to be appended.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for a list of the group that only copies; those of [`resolve`].
+    pub fn for_kernels(handle: sys::ze_command_list_handle_t) -> ZeResult<Arc<Self>> {
+        let list = resolve::<Self>(handle)?;
+        ensure(
+            list.group == QueueGroup::Compute,
+            sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+        )?;
+        Ok(list)
+    }
+
     /// Appends an operation; every append ends here.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, and the errors of [`Operation::pin`].
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, or the device does not access the memory; and the
+    /// errors of [`Operation::pin`].
     pub fn append<O: Operation + 'static>(
         &self,
         operation: O,
@@ -100,6 +116,7 @@ impl CommandList {
         event: Option<Arc<Event>>,
         waits: &[Arc<Event>],
     ) -> ZeResult {
+        self.check_access(&operation)?;
         let order = if self.in_order { Order::Barrier } else { order };
         match &self.role {
             Role::Immediate(immediate) => {

@@ -12,9 +12,12 @@ getters! { CommandList {
     context_handle: sys::ze_context_handle_t =
         |list| Ok(list.context_handle as sys::ze_context_handle_t);
     /// `zeCommandListGetOrdinal`.
-    ordinal: u32 = |_| Ok(0);
+    ordinal: u32 = |list| Ok(list.group.ordinal());
     /// `zeCommandListGetFlags`, of a regular list.
-    creation_flags: u32 = |list| list.recording().map(|_| list.flags);
+    creation_flags: u32 = |list| match list.role {
+        Role::Regular(_) => Ok(list.flags),
+        Role::Immediate(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
+    };
     /// `zeCommandListIsImmediate`.
     is_immediate: sys::ze_bool_t =
         |list| Ok(sys::ze_bool_t::from(matches!(list.role, Role::Immediate(_))));

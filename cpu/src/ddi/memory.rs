@@ -2,10 +2,11 @@
 
 use std::ffi::c_void;
 
+use level_zero_sys::extensions::ze_physical_mem_properties_t;
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::usm;
+use crate::{usm, virtual_memory};
 
 ddi! {
     zeGetMemProcAddrTable {
@@ -67,7 +68,12 @@ ddi! {
         6 zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t)
             = usm::ipc::put(context, &handle);
         9 zeMemGetPitchFor2dImage;
-        15 zeMemGetIpcHandleWithProperties;
+        15 zeMemGetIpcHandleWithProperties(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            next: *mut c_void,
+            handle: *mut ze_ipc_mem_handle_t,
+        ) => usm::ipc::get_with_properties;
     }
     zeGetMemExpProcAddrTable {
         6 zeMemGetIpcHandleFromFileDescriptorExp(
@@ -84,18 +90,66 @@ ddi! {
         7 zeMemGetAtomicAccessAttributeExp;
     }
     zeGetPhysicalMemProcAddrTable {
-        0 zePhysicalMemCreate;
-        0 zePhysicalMemDestroy;
-        15 zePhysicalMemGetProperties;
+        0 zePhysicalMemCreate(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            desc: *mut ze_physical_mem_desc_t,
+            physical: *mut ze_physical_mem_handle_t,
+        ) => virtual_memory::create;
+        0 zePhysicalMemDestroy(
+            context: ze_context_handle_t,
+            physical: ze_physical_mem_handle_t,
+        ) => virtual_memory::destroy;
+        15 zePhysicalMemGetProperties(
+            context: ze_context_handle_t,
+            physical: ze_physical_mem_handle_t,
+            properties: *mut ze_physical_mem_properties_t,
+        ) => virtual_memory::properties;
     }
     zeGetVirtualMemProcAddrTable {
-        0 zeVirtualMemReserve;
-        0 zeVirtualMemFree;
-        0 zeVirtualMemQueryPageSize;
-        0 zeVirtualMemMap;
-        0 zeVirtualMemUnmap;
-        0 zeVirtualMemSetAccessAttribute;
-        0 zeVirtualMemGetAccessAttribute;
+        0 zeVirtualMemReserve(
+            context: ze_context_handle_t,
+            wanted: *const c_void,
+            size: usize,
+            pointer: *mut *mut c_void,
+        ) => virtual_memory::reserve;
+        0 zeVirtualMemFree(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            size: usize,
+        ) => virtual_memory::free;
+        0 zeVirtualMemQueryPageSize(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            size: usize,
+            page_size: *mut usize,
+        ) => virtual_memory::page_size;
+        0 zeVirtualMemMap(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            size: usize,
+            physical: ze_physical_mem_handle_t,
+            offset: usize,
+            access: ze_memory_access_attribute_t,
+        ) => virtual_memory::map;
+        0 zeVirtualMemUnmap(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            size: usize,
+        ) => virtual_memory::unmap;
+        0 zeVirtualMemSetAccessAttribute(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            size: usize,
+            access: ze_memory_access_attribute_t,
+        ) => virtual_memory::set_access;
+        0 zeVirtualMemGetAccessAttribute(
+            context: ze_context_handle_t,
+            pointer: *const c_void,
+            size: usize,
+            access: *mut ze_memory_access_attribute_t,
+            out_size: *mut usize,
+        ) => virtual_memory::access;
     }
     zeGetImageProcAddrTable {
         0 zeImageGetProperties;

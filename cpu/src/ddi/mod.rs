@@ -5,6 +5,7 @@
 //! without the newer entries, which must not be written.
 
 mod control;
+mod extension;
 mod memory;
 mod module;
 mod submission;
@@ -166,9 +167,10 @@ pub fn address(name: &str) -> Option<*const c_void> {
     .flatten()
     .find(|entry| entry.implemented && entry.name == name)
     .map(|entry| entry.address)
+    .or_else(|| extension::address(name))
 }
 
-/// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements.
+/// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements, its own extension's among them.
 ///
 /// # Safety
 /// `address` must be null, misaligned or valid; `name` must be null or end in a zero byte.

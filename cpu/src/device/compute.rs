@@ -4,7 +4,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::find;
-use crate::abi::arguments::{output_structure, structures};
+use crate::abi::arguments::{chain, output_structure, structures};
 use crate::abi::result::ZeResult;
 use crate::opencl::{self, Runtime};
 use crate::system::processor;
@@ -13,6 +13,7 @@ structures! {
     sys::ze_device_compute_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
     sys::ze_device_module_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES;
     sys::ze_device_image_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES;
+    sys::ze_float_atomic_ext_properties_t = sys::ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES;
     extensions::ze_device_vector_width_properties_ext_t =
         extensions::ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT;
 }
@@ -99,6 +100,14 @@ pub unsafe fn module(
     properties.maxArgumentsSize = number(found.max_argument_bytes);
     properties.printfBufferSize = number(found.printf_buffer);
     properties.nativeKernelSupported.id = [0; 16];
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(properties.pNext) } {
+        if let Some(atomics) = link.output::<sys::ze_float_atomic_ext_properties_t>() {
+            // OpenCL and Level Zero have the same flags.
+            let [half, single, double] = found.float_atomics.map(|flags| flags as u32);
+            (atomics.fp16Flags, atomics.fp32Flags, atomics.fp64Flags) = (half, single, double);
+        }
+    }
     Ok(())
 }
 

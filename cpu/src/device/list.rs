@@ -1,37 +1,77 @@
-//! The devices: the machine's processors and memory, presented once as a GPU and once as a CPU.
+//! The devices: the machine's processors and memory, presented as GPUs and once as a CPU.
 //!
 //! SYCL and its packages prefer GPUs, and SYCL 2026 looks only at drivers that have one. oneMKL has code for processors,
 //! which it calls for a device of type CPU; for a GPU it looks for Intel's binaries, which this runtime does not have.
+//! Several GPUs have equal shares of the processors and the memory, and so have the tiles of a GPU.
+
+use std::env;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::ZeResult;
+use super::layout::{Hierarchy, Layout, Place};
+use crate::abi::result::{ZeResult, describe};
 use crate::handle::{self, Kind};
-use crate::system::processor;
+use crate::memory::Share;
+use crate::process::sync::Lazy;
+use crate::system::{memory, processor};
 
-/// A device. All memory is accessible to every device. A device lives as long as the process, and a fork's child has the
-/// same ones.
-#[derive(Debug, PartialEq, Eq)]
+/// A device or a sub-device. It lives as long as the process, and a fork's child has the same ones.
+#[derive(Debug)]
 pub struct Device {
-    /// Its index in [`DEVICES`], which its handle contains.
+    /// Its index in the list, which its handle contains.
     number: u32,
     /// What it is to the API.
     type_: sys::ze_device_type_t,
+    /// The GPU that it is, or is a tile of; the CPU has the number after the last GPU.
+    place: u32,
+    /// Which tile.
+    tile: Option<u32>,
+    /// The number of the device that it is a sub-device of.
+    root: Option<u32>,
+    /// Its index among the sub-devices, or 0.
+    sub_device_id: u32,
+    /// The numbers of its sub-devices.
+    sub_devices: Vec<u32>,
+    /// What distinguishes its name from those of other GPUs.
+    ordinal: String,
+    processors: usize,
+    memory: u64,
+    /// The limit of its allocations, unless that is the machine's.
+    share: Option<&'static Share>,
+    /// Whether it accesses the memory of other devices, and they its memory.
+    peer_access: bool,
 }
 
-/// All devices, in the order of `zeDeviceGet`. The GPU is first, as programs take the first device by default.
-pub static DEVICES: [Device; 2] = [
-    Device {
-        number: 0,
-        type_: sys::ZE_DEVICE_TYPE_GPU,
-    },
-    Device {
-        number: 1,
-        type_: sys::ZE_DEVICE_TYPE_CPU,
-    },
-];
-
 impl Device {
+    /// The GPU or CPU with the number `place`, or a tile of it.
+    fn new(layout: &Layout, place: u32, tile: Option<u32>) -> Self {
+        let is_gpu = place < layout.gpus;
+        let devices = if is_gpu { layout.gpus } else { 1 };
+        let parts = devices * tile.map_or(1, |_| layout.tiles);
+        Self {
+            number: 0,
+            type_: if is_gpu {
+                sys::ZE_DEVICE_TYPE_GPU
+            } else {
+                sys::ZE_DEVICE_TYPE_CPU
+            },
+            place,
+            tile,
+            root: None,
+            sub_device_id: 0,
+            sub_devices: Vec::new(),
+            ordinal: match tile {
+                Some(tile) => format!(" {place}.{tile}"),
+                None if devices > 1 => format!(" {place}"),
+                None => String::new(),
+            },
+            processors: (processor::count() / parts as usize).max(1),
+            memory: memory::total() / u64::from(parts),
+            share: None,
+            peer_access: layout.peer_access,
+        }
+    }
+
     /// Its handle.
     pub fn handle(&self) -> sys::ze_device_handle_t {
         handle::permanent(Kind::Device, self.number) as sys::ze_device_handle_t
@@ -46,7 +86,7 @@ impl Device {
     pub fn name(&self) -> String {
         let presented = match self.type_ {
             sys::ZE_DEVICE_TYPE_CPU => " as CPU",
-            _ => "",
+            _ => &self.ordinal,
         };
         format!("zeusm CPU runtime{presented} ({})", processor::model())
     }
@@ -54,11 +94,197 @@ impl Device {
     /// Its identity, the same in every process of this machine and different from those of the other devices.
     pub fn uuid(&self) -> [u8; 16] {
         let mut uuid = processor::identity();
-        if let Some(first) = uuid.first_mut() {
-            *first ^= self.number as u8;
+        let [type_, place, tile, ..] = &mut uuid;
+        if self.type_ == sys::ZE_DEVICE_TYPE_CPU {
+            *type_ ^= 1;
+        } else {
+            *place ^= self.place as u8;
+            *tile ^= self.tile.map_or(0, |tile| tile as u8 + 1);
         }
         uuid
     }
+
+    /// The device that it is a sub-device of.
+    pub fn root(&self) -> Option<&'static Self> {
+        self.root
+            .and_then(|number| devices().all.get(number as usize))
+    }
+
+    /// Its index among the sub-devices of its root device; 0 for a root device.
+    pub fn sub_device_id(&self) -> u32 {
+        self.sub_device_id
+    }
+
+    /// The handles of its sub-devices.
+    pub fn sub_devices(&self) -> Vec<sys::ze_device_handle_t> {
+        devices().handles(&self.sub_devices)
+    }
+
+    /// How many processors it reports. Its kernels may run on all of the machine's.
+    pub fn processors(&self) -> usize {
+        self.processors
+    }
+
+    /// Its part of the machine's memory in bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// The largest single allocation without relaxed limits: half of its memory.
+    pub fn max_allocation_size(&self) -> u64 {
+        self.memory / 2
+    }
+
+    /// The limit of its allocations, unless that is the machine's.
+    pub fn share(&self) -> Option<&'static Share> {
+        self.share
+    }
+
+    /// Whether it accesses the memory of all devices.
+    pub fn has_peer_access(&self) -> bool {
+        self.peer_access
+    }
+
+    /// Whether it accesses the memory of `other`. The tiles of a GPU access the memory of all its tiles.
+    pub fn can_access(&self, other: &Self) -> bool {
+        self.peer_access || self.place == other.place
+    }
+}
+
+/// All devices.
+#[derive(Debug)]
+struct Devices {
+    layout: Layout,
+    all: Vec<Device>,
+    /// The numbers of those of `zeDeviceGet`.
+    listed: Vec<u32>,
+}
+
+static DEVICES: Lazy<Devices> = Lazy::new();
+
+fn devices() -> &'static Devices {
+    DEVICES.get_or_make(|| Devices::new(of_environment()))
+}
+
+impl Devices {
+    fn new(layout: &Layout) -> Self {
+        let mut devices = Self {
+            layout: layout.clone(),
+            all: Vec::new(),
+            listed: Vec::new(),
+        };
+        for place in layout.places() {
+            devices.add(&place);
+        }
+        devices
+    }
+
+    /// Adds the visible part of a GPU or of the CPU. A single tile is a device without sub-devices, as the specification
+    /// demands; several are, or are not, sub-devices of the GPU.
+    fn add(&mut self, place: &Place) {
+        let layout = self.layout.clone();
+        let has_tiles = place.device < layout.gpus && layout.tiles > 1;
+        let device = |tile| Device::new(&layout, place.device, tile);
+        let [tile] = place.tiles[..] else {
+            let root = (layout.hierarchy != Hierarchy::Flat).then(|| {
+                let mut root = device(None);
+                let visible = place.tiles.len() as u64;
+                root.memory = root.memory / u64::from(layout.tiles) * visible;
+                // Each tile reports one at least.
+                root.processors = root.processors.max(place.tiles.len());
+                self.push(root, layout.hierarchy == Hierarchy::Composite, None)
+            });
+            for (index, &tile) in (0..).zip(&place.tiles) {
+                let listed = layout.hierarchy != Hierarchy::Composite;
+                self.push(device(Some(tile)), listed, root.map(|root| (root, index)));
+            }
+            return;
+        };
+        self.push(device(has_tiles.then_some(tile)), true, None);
+    }
+
+    /// Adds a device and returns its number. A sub-device has the number of its root device and an index.
+    fn push(&mut self, mut device: Device, is_listed: bool, part: Option<(u32, u32)>) -> u32 {
+        let number = self.all.len() as u32;
+        device.number = number;
+        let root = part.and_then(|(root, index)| Some((self.all.get_mut(root as usize)?, index)));
+        let mut whole = None;
+        if let Some((root, index)) = root {
+            root.sub_devices.push(number);
+            whole = root.share;
+            device.root = Some(root.number);
+            device.sub_device_id = index;
+        }
+        if device.memory < memory::total() {
+            device.share = Some(Share::new(device.memory, whole));
+        }
+        self.all.push(device);
+        if is_listed {
+            self.listed.push(number);
+        }
+        number
+    }
+
+    fn handles(&self, numbers: &[u32]) -> Vec<sys::ze_device_handle_t> {
+        let device = |number: &u32| self.all.get(*number as usize);
+        numbers
+            .iter()
+            .filter_map(device)
+            .map(Device::handle)
+            .collect()
+    }
+}
+
+/// The layout that the environment describes, read once.
+fn of_environment() -> &'static Layout {
+    static LAYOUT: Lazy<Layout> = Lazy::new();
+    LAYOUT.get_or_make(|| Layout::of_variables(env::var_os).unwrap_or_default())
+}
+
+/// Checks the variables.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_UNINITIALIZED` for a value that cannot be used, which is described and, as many programs do not ask for
+/// the description, also written to the standard error, once.
+pub fn check_environment() -> ZeResult {
+    static ERROR: Lazy<Option<String>> = Lazy::new();
+    let error = ERROR.get_or_make(|| {
+        let found = Layout::of_variables(env::var_os).err()?;
+        eprintln!("zeusm CPU runtime: {found}");
+        Some(found.to_string())
+    });
+    match error {
+        None => Ok(()),
+        Some(text) => {
+            describe(text);
+            Err(sys::ZE_RESULT_ERROR_UNINITIALIZED)
+        }
+    }
+}
+
+/// Presents so many GPUs, in place of what the environment says.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE` when other devices have been listed already, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for
+/// numbers out of range. Both are described.
+pub fn present(gpus: u32, tiles: u32, peer_access: bool) -> ZeResult {
+    let wanted = of_environment()
+        .with(gpus, tiles, peer_access)
+        .map_err(|error| {
+            describe(&error.to_string());
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT
+        })?;
+    let presented = &DEVICES.get_or_make(|| Devices::new(&wanted)).layout;
+    if *presented == wanted {
+        return Ok(());
+    }
+    describe("the devices have been listed already");
+    Err(sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE)
+}
+
+/// The handles of the devices of `zeDeviceGet`, in their order.
+pub fn listed() -> Vec<sys::ze_device_handle_t> {
+    devices().handles(&devices().listed)
 }
 
 /// The device that `handle` names.
@@ -67,7 +293,8 @@ impl Device {
 /// `ZE_RESULT_ERROR_INVALID_NULL_HANDLE` for null, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a handle of anything else.
 pub fn find(handle: sys::ze_device_handle_t) -> ZeResult<&'static Device> {
     let number = handle::permanent_number(Kind::Device, handle)?;
-    DEVICES
+    devices()
+        .all
         .get(number as usize)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }

@@ -1,4 +1,4 @@
-//! The device's memory and caches, which are the machine's.
+//! The device's memory, which is its share of the machine's, and caches.
 
 use level_zero_sys as sys;
 
@@ -25,7 +25,7 @@ pub unsafe fn memory(
     count: *mut u32,
     properties: *mut sys::ze_device_memory_properties_t,
 ) -> ZeResult {
-    find(device)?;
+    let device = find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let Some(properties) = unsafe { one(count, properties) }? else {
         return Ok(());
@@ -35,13 +35,14 @@ pub unsafe fn memory(
     properties.flags = 0;
     properties.maxClockRate = 0;
     properties.maxBusWidth = 0;
-    properties.totalSize = system::memory::total();
+    properties.totalSize = device.memory();
     properties.name = text("system memory");
     Ok(())
 }
 
 /// `zeDeviceGetMemoryAccessProperties`: all capabilities for all memory, system memory included; of a device that is
-/// reported as discrete (`ZEUSM_CPU_DISCRETE`), shared memory has no concurrent access.
+/// reported as discrete (`ZEUSM_CPU_DISCRETE`), shared memory has no concurrent access, and without peer access that of
+/// other devices has none at all.
 ///
 /// # Safety
 /// As for [`memory`].
@@ -49,7 +50,7 @@ pub unsafe fn memory_access(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_memory_access_properties_t,
 ) -> ZeResult {
-    find(device)?;
+    let device = find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     let alternating = sys::ZE_MEMORY_ACCESS_CAP_FLAG_RW.0 | sys::ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC.0;
@@ -64,7 +65,8 @@ pub unsafe fn memory_access(
     properties.hostAllocCapabilities = everything;
     properties.deviceAllocCapabilities = everything;
     properties.sharedSingleDeviceAllocCapabilities = shared;
-    properties.sharedCrossDeviceAllocCapabilities = shared;
+    properties.sharedCrossDeviceAllocCapabilities =
+        if device.has_peer_access() { shared } else { 0 };
     properties.sharedSystemAllocCapabilities = everything;
     Ok(())
 }

@@ -1,7 +1,11 @@
 //! The devices, which share the machine's processors and memory, and their properties.
+//!
+//! `layout` reads which devices are presented, with `mask`; `list` makes them.
 
 mod compute;
+mod layout;
 mod list;
+mod mask;
 mod memory;
 mod peers;
 mod properties;
@@ -18,11 +22,11 @@ use crate::driver;
 use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
-pub use list::{DEVICES, Device, find};
+pub use list::{Device, check_environment, find, present};
 pub use memory::{cache, external_memory, memory, memory_access};
 pub use peers::{can_access_peer, p2p};
 pub use properties::device_properties;
-pub use queues::{MAX_FILL_PATTERN, check_ordinal, check_queue, queue_groups};
+pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};
 
 /// With `1`, the devices are reported as discrete ones, whose shared memory the host and the device must not access
 /// concurrently, as by Intel's driver. For tests.
@@ -43,27 +47,25 @@ pub unsafe fn get(
     devices: *mut sys::ze_device_handle_t,
 ) -> ZeResult {
     driver::expect(driver)?;
-    let handles = DEVICES.each_ref().map(Device::handle);
     // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, devices, &handles) }
+    unsafe { enumerate(count, devices, &list::listed()) }
 }
 
-/// `zeDeviceGetSubDevices`: there are none.
+/// `zeDeviceGetSubDevices`: the visible tiles of a GPU.
 ///
 /// # Safety
 /// As for [`get`].
 pub unsafe fn sub_devices(
     device: sys::ze_device_handle_t,
     count: *mut u32,
-    _devices: *mut sys::ze_device_handle_t,
+    devices: *mut sys::ze_device_handle_t,
 ) -> ZeResult {
-    find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(count) }? = 0;
-    Ok(())
+    let device = find(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { enumerate(count, devices, &device.sub_devices()) }
 }
 
-/// `zeDeviceGetRootDevice`: null, as every device is a root itself.
+/// `zeDeviceGetRootDevice`: null for a device that is no sub-device.
 ///
 /// # Safety
 /// As for [`get`].
@@ -71,9 +73,9 @@ pub unsafe fn root_device(
     device: sys::ze_device_handle_t,
     root: *mut sys::ze_device_handle_t,
 ) -> ZeResult {
-    find(device)?;
+    let found = find(device)?.root();
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(root) }? = std::ptr::null_mut();
+    *unsafe { output(root) }? = found.map_or(std::ptr::null_mut(), Device::handle);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Peers: every device accesses the memory of all.
+//! Peers: every device accesses the memory of all, or of no other one.
 
 use level_zero_sys as sys;
 
@@ -19,15 +19,17 @@ pub unsafe fn p2p(
     peer: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_p2p_properties_t,
 ) -> ZeResult {
-    find(device)?;
-    find(peer)?;
+    let accessible = find(device)?.can_access(find(peer)?);
     // SAFETY: the caller vouches for the pointer.
-    unsafe { output_structure(properties) }?.flags =
-        sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0;
+    unsafe { output_structure(properties) }?.flags = if accessible {
+        sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0
+    } else {
+        0
+    };
     Ok(())
 }
 
-/// `zeDeviceCanAccessPeer`: it always can.
+/// `zeDeviceCanAccessPeer`.
 ///
 /// # Safety
 /// As for [`p2p`].
@@ -36,9 +38,8 @@ pub unsafe fn can_access_peer(
     peer: sys::ze_device_handle_t,
     value: *mut sys::ze_bool_t,
 ) -> ZeResult {
-    find(device)?;
-    find(peer)?;
+    let accessible = find(device)?.can_access(find(peer)?);
     // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(value) }? = 1;
+    *unsafe { output(value) }? = accessible.into();
     Ok(())
 }

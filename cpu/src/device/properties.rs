@@ -6,7 +6,7 @@ use super::{find, is_discrete};
 use crate::abi::arguments::{chain, output_structure, structures, text};
 use crate::abi::result::ZeResult;
 use crate::system::clock;
-use crate::system::{memory, processor};
+use crate::system::processor;
 
 structures! {
     sys::ze_device_properties_t =
@@ -28,7 +28,7 @@ pub unsafe fn device_properties(
     let device = find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    let units = processor::count() as u32;
+    let units = device.processors() as u32;
     properties.type_ = device.device_type();
     properties.vendorId = VENDOR;
     properties.deviceId = 0;
@@ -36,9 +36,12 @@ pub unsafe fn device_properties(
     if !is_discrete() {
         properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0;
     }
-    properties.subdeviceId = 0;
+    if device.root().is_some() {
+        properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE.0;
+    }
+    properties.subdeviceId = device.sub_device_id();
     properties.coreClockRate = processor::megahertz();
-    properties.maxMemAllocSize = memory::max_allocation_size();
+    properties.maxMemAllocSize = device.max_allocation_size();
     properties.maxHardwareContexts = 1024;
     properties.maxCommandQueuePriority = 0;
     properties.numThreadsPerEU = 1;

@@ -1,10 +1,9 @@
-//! Command queue groups: one, for everything.
+//! Command queue groups: one for everything, and one that only copies.
 
 use level_zero_sys as sys;
 
 use super::find;
-use super::memory::one;
-use crate::abi::arguments::{check_flags, output_structure, structures};
+use crate::abi::arguments::{check_flags, enumerate_structures, structures};
 use crate::abi::result::{ZeResult, ensure};
 
 structures! {
@@ -16,8 +15,55 @@ structures! {
 pub const MAX_FILL_PATTERN: usize = 4096;
 /// `ze_command_queue_flags_t` up to 1.17.
 const QUEUE_FLAGS: u32 = 0x7;
-/// How many queues the group has: independent lists and queues share the workers, whatever their index.
-const QUEUES: u32 = 8;
+
+/// A command queue group. Both have the same workers; programs use the second one as they would a GPU's copy engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueGroup {
+    /// Kernels, copies and fills.
+    Compute,
+    /// Copies and fills.
+    Copy,
+}
+
+impl QueueGroup {
+    /// All groups, in the order of their ordinals.
+    const ALL: [Self; 2] = [Self::Compute, Self::Copy];
+
+    /// The group with this ordinal.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if there is none.
+    pub fn of(ordinal: u32) -> ZeResult<Self> {
+        let group = Self::ALL.get(ordinal as usize);
+        group.copied().ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+    }
+
+    /// Its ordinal.
+    pub fn ordinal(self) -> u32 {
+        self as u32
+    }
+
+    /// How many queues it has: independent lists and queues share the workers, whatever their index.
+    fn queues(self) -> u32 {
+        match self {
+            Self::Compute => 8,
+            Self::Copy => 1,
+        }
+    }
+
+    /// `ze_command_queue_group_property_flags_t`.
+    fn flags(self) -> u32 {
+        let copy = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0;
+        match self {
+            Self::Compute => {
+                sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
+                    | copy
+                    | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS.0
+            }
+            Self::Copy => copy,
+        }
+    }
+}
 
 /// `zeDeviceGetCommandQueueGroupProperties`.
 ///
@@ -30,36 +76,31 @@ pub unsafe fn queue_groups(
 ) -> ZeResult {
     find(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let Some(properties) = unsafe { one(count, properties) }? else {
-        return Ok(());
-    };
-    // SAFETY: likewise.
-    let properties = unsafe { output_structure(properties) }?;
-    properties.flags = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
-        | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0
-        | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS.0;
-    properties.maxMemoryFillPatternSize = MAX_FILL_PATTERN;
-    properties.numQueues = QUEUES;
+    let places = unsafe { enumerate_structures(count, properties, QueueGroup::ALL.len()) }?;
+    for (properties, group) in places.into_iter().zip(QueueGroup::ALL) {
+        properties.flags = group.flags();
+        properties.maxMemoryFillPatternSize = MAX_FILL_PATTERN;
+        properties.numQueues = group.queues();
+    }
     Ok(())
 }
 
-/// Checks the descriptor of a queue or an immediate list.
+/// Checks the descriptor of a queue or an immediate list, and returns its group.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an ordinal or index that the device does not have,
 /// `ZE_RESULT_ERROR_INVALID_ENUMERATION` for an unknown flag, mode or priority.
-pub fn check_queue(desc: &sys::ze_command_queue_desc_t) -> ZeResult {
+pub fn check_queue(desc: &sys::ze_command_queue_desc_t) -> ZeResult<QueueGroup> {
     check_flags(desc.flags, QUEUE_FLAGS)?;
     ensure(
         desc.mode.0 <= sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS.0
             && desc.priority.0 <= sys::ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH.0,
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
     )?;
-    check_ordinal(desc.ordinal)?;
-    ensure(desc.index < QUEUES, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
-}
-
-/// Checks the ordinal of a queue group.
-pub fn check_ordinal(ordinal: u32) -> ZeResult {
-    ensure(ordinal == 0, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+    let group = QueueGroup::of(desc.ordinal)?;
+    ensure(
+        desc.index < group.queues(),
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    )?;
+    Ok(group)
 }

@@ -9,14 +9,17 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_extension_memory_free_policies", 1 << 16),
     ("ZE_extension_event_query_kernel_timestamps", 1 << 16),
     ("ZE_extension_eu_count", 1 << 16),
+    ("ZE_extension_float_atomics", 1 << 16),
     ("ZE_extension_device_vector_sizes", 1 << 16),
     ("ZE_extension_kernel_max_group_size_properties", 1 << 16),
+    ("ZE_extension_ipc_mem_handle_type", 1 << 16),
     ("ZE_experimental_module_program", 1 << 16),
     ("ZE_experimental_global_offset", 1 << 16),
     ("ZE_experimental_relaxed_allocation_limits", 1 << 16),
     ("ZE_experimental_event_query_timestamps", 1 << 16),
     ("ZE_experimental_event_pool_counter_based", 1 << 16),
     ("ZE_experimental_immediate_command_list_append", 1 << 16),
+    ("ZEUSM_experimental_devices", 1 << 16),
 ];
 
 /// The list as the API gives it.

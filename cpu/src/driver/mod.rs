@@ -131,12 +131,15 @@ pub unsafe fn extension_properties(
     unsafe { enumerate(count, properties, &extensions::all()) }
 }
 
-/// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call.
+/// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call. Before the initialisation, and
+/// so after one that failed, there is no driver, and null is accepted for it.
 ///
 /// # Safety
 /// As for [`get`].
 pub unsafe fn last_error(driver: sys::ze_driver_handle_t, text: *mut *const c_char) -> ZeResult {
-    expect(driver)?;
+    if !driver.is_null() || expect_initialised().is_ok() {
+        expect(driver)?;
+    }
     // SAFETY: the caller vouches for the pointer.
     *unsafe { output(text) }? = description();
     Ok(())

@@ -1,12 +1,17 @@
 //! Host waits: a waiting thread spins briefly, helps with the execution where that is safe, and sleeps.
 
 use std::hint;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::command::Executor;
 use super::native_wait::Request;
 use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
 use crate::system::clock::Deadline;
+
+/// How long before its deadline a wait stops sleeping: the system may wake a thread that much too late.
+const WAKE_UP: Duration = Duration::from_micros(100);
 
 /// The state of what a thread waits for.
 pub enum WaitState {
@@ -83,10 +88,12 @@ pub fn wait<S>(
             Deadline::Now => return is_done(),
             Deadline::Never => guard = changed.wait(guard),
             Deadline::At(moment) => {
+                let before = moment.checked_sub(WAKE_UP).unwrap_or(moment);
                 let in_time;
-                (guard, in_time) = changed.wait_until(guard, moment);
+                (guard, in_time) = changed.wait_until(guard, before);
                 if !in_time {
-                    return is_done();
+                    drop(guard);
+                    return spin_until(moment, is_done);
                 }
             }
         }
@@ -127,6 +134,17 @@ impl Watched {
         self.has_asked = true;
         self.request = self.executor.request_help();
     }
+}
+
+/// Yields the processor to other threads until `is_done` or the deadline.
+fn spin_until(deadline: Instant, is_done: impl Fn() -> bool) -> bool {
+    while !is_done() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::yield_now();
+    }
+    true
 }
 
 /// Spins for a few microseconds.

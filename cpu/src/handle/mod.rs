@@ -30,6 +30,7 @@ pub enum Kind {
     Module,
     ModuleBuildLog,
     Kernel,
+    PhysicalMemory,
 }
 
 /// The top byte of every handle: makes it a non-canonical address on every 64-bit processor.

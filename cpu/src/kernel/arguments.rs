@@ -8,12 +8,10 @@ use smallvec::SmallVec;
 
 use super::Kernel;
 use crate::abi::result::{ZeResult, ensure};
+use crate::abi::strictness::is_strict;
 use crate::handle::resolve;
 use crate::opencl::{Runtime, Value};
 use crate::spirv::Argument;
-
-/// The size in which any smaller number may be passed, in bytes.
-const WORD: usize = 8;
 
 /// One value that has been set.
 #[derive(Clone, Debug)]
@@ -116,12 +114,13 @@ impl Kernel {
                 let length = known
                     .or(size)
                     .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-                // oneMKL passes small numbers in 8 bytes, of which Intel's driver takes the first.
-                if !(length < WORD && size == Some(WORD)) {
+                // Intel's driver takes the first bytes of a longer value and extends a shorter one by zeros; oneMKL passes
+                // small numbers in 8 bytes.
+                if is_strict() {
                     expect(length)?;
                 }
-                // SAFETY: the caller vouches for that many bytes.
-                Stored::Bytes(unsafe { bytes(value, length)? })
+                // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
+                Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
             }
             Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
         };
@@ -167,22 +166,24 @@ impl Kernel {
     }
 }
 
-/// The bytes of a value; null means zeros, which is how SYCL passes a number 0 of 8 bytes.
+/// A value of `length` bytes from one of `given` bytes: cut, or extended by zeros. Null means zeros, which is how SYCL passes a
+/// number 0 of 8 bytes.
 ///
 /// # Safety
-/// `value` must be null or refer to `length` bytes.
-unsafe fn bytes(value: *const c_void, length: usize) -> ZeResult<SmallVec<[u8; 16]>> {
+/// `value` must be null or refer to `given` bytes.
+unsafe fn bytes(value: *const c_void, length: usize, given: usize) -> ZeResult<SmallVec<[u8; 16]>> {
     /// More than any device takes, so that a size alone allocates nothing.
     const MOST: usize = 1 << 20;
     ensure(
         length <= MOST,
         sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
     )?;
-    if value.is_null() {
-        return Ok(SmallVec::from_elem(0, length));
+    let mut bytes = SmallVec::new();
+    if !value.is_null() {
+        // SAFETY: the caller vouches for `given` bytes.
+        let value = unsafe { std::slice::from_raw_parts(value.cast(), given.min(length)) };
+        bytes.extend_from_slice(value);
     }
-    // SAFETY: the caller vouches for that many bytes.
-    Ok(SmallVec::from_slice(unsafe {
-        std::slice::from_raw_parts(value.cast(), length)
-    }))
+    bytes.resize(length, 0);
+    Ok(bytes)
 }

@@ -42,7 +42,7 @@ pub unsafe fn append(
     next: *const c_void,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+    let list = CommandList::for_kernels(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
@@ -62,7 +62,7 @@ pub unsafe fn append_cooperative(
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+    let list = CommandList::for_kernels(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe {
@@ -86,7 +86,7 @@ pub unsafe fn append_with_arguments(
     next: *const c_void,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+    let list = CommandList::for_kernels(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     kernel.set_group([group.groupSizeX, group.groupSizeY, group.groupSizeZ])?;
     // SAFETY: the caller vouches for the pointers.

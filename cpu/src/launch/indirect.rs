@@ -97,7 +97,7 @@ pub unsafe fn append_indirect(
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+    let list = CommandList::for_kernels(list)?;
     let kernel = resolve::<Kernel>(kernel)?;
     let operation = indirect(&kernel, groups)?;
     // SAFETY: the caller vouches for the events.
@@ -116,7 +116,7 @@ pub unsafe fn append_multiple_indirect(
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+    let list = CommandList::for_kernels(list)?;
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     ensure(!kernels.is_null() && !groups.is_null(), null)?;
     // SAFETY: the caller vouches for the array.

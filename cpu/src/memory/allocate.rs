@@ -8,7 +8,7 @@ use level_zero_sys as sys;
 
 use super::allocation::Allocation;
 use super::backing::{Backing, Record};
-use super::{accounting, map};
+use super::{Share, accounting, map};
 
 /// The properties of a new allocation.
 #[derive(Clone, Copy, Debug)]
@@ -23,18 +23,43 @@ pub struct Request {
     pub context: u64,
     /// The handle of the device that it is allocated for, or 0. This module does not use it.
     pub device: u64,
+    /// The share of the machine's memory that it is taken from.
+    pub share: Option<&'static Share>,
 }
 
 /// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
 pub fn allocate(request: &Request) -> Option<usize> {
-    if !accounting::reserve(request.size) {
+    if !reserve(request) {
         return None;
     }
     let Some(backing) = Backing::new(request.size, request.alignment) else {
-        accounting::release(request.size);
+        release(request.size, request.share);
         return None;
     };
     Some(insert(backing, request))
+}
+
+/// Accounts for the bytes of `request`; `false`, with nothing accounted for, when the share or the machine does not have
+/// them.
+fn reserve(request: &Request) -> bool {
+    let has_share = request
+        .share
+        .is_none_or(|share| share.reserve(request.size));
+    if has_share && !accounting::reserve(request.size) {
+        if let Some(share) = request.share {
+            share.release(request.size);
+        }
+        return false;
+    }
+    has_share
+}
+
+/// Undoes the accounting for `size` bytes.
+pub(super) fn release(size: usize, share: Option<&Share>) {
+    accounting::release(size);
+    if let Some(share) = share {
+        share.release(size);
+    }
 }
 
 /// Maps another process's allocation, which `record` describes and `file` holds, for the device with this handle. Returns
@@ -51,6 +76,7 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
         } else {
             device
         },
+        share: None,
     };
     Some(insert(backing, &request))
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use super::accounting;
-use super::allocate::Request;
+use super::allocate::{self, Request};
 use super::backing::{Backing, Export, Record, exports};
 use super::pins::PinCount;
+use super::share::Share;
 use crate::abi::result::ZeResult;
 
 /// An allocation. Its memory is freed with the last reference.
@@ -20,6 +20,7 @@ pub struct Allocation {
     id: u64,
     context: u64,
     device: u64,
+    share: Option<&'static Share>,
     /// The submitted commands that use it.
     pins: PinCount,
     /// Whether this process, or one that it was forked from, has exported it.
@@ -36,6 +37,7 @@ impl Allocation {
             id,
             context: request.context,
             device: request.device,
+            share: request.share,
             pins: PinCount::default(),
             exported: AtomicBool::new(false),
         }
@@ -111,7 +113,7 @@ impl Drop for Allocation {
         if self.exported.load(Ordering::Acquire) {
             exports::revoke(self.id);
         }
-        accounting::release(self.size);
+        allocate::release(self.size, self.share);
     }
 }
 
@@ -123,6 +125,11 @@ pub struct Pin {
 }
 
 impl Pin {
+    /// The allocation.
+    pub fn allocation(&self) -> &Allocation {
+        &self.allocation
+    }
+
     /// Pins `allocation`.
     pub fn new(allocation: Arc<Allocation>) -> Self {
         let generation = allocation.pins.pin();

@@ -1,22 +1,24 @@
 //! Memory: allocations of the machine's own memory, found by any pointer into them.
 //!
-//! [`allocate`] accounts for the bytes, takes them from `backing` and enters the allocation in `map`. A [`Span`] is a
+//! [`allocate`] accounts for the bytes, also in the device's [`Share`], takes them from `backing` and enters the allocation in `map`. A [`Span`] is a
 //! range of bytes that a command touches, and a [`Pin`] keeps its allocation alive until the command is complete.
 
-mod accounting;
+pub mod accounting;
 mod allocate;
 mod allocation;
 mod at_fork;
 mod backing;
 mod map;
 mod pins;
+mod share;
 mod span;
 
 pub use allocate::{Request, allocate, import};
 pub use allocation::{Allocation, Pin};
 pub use at_fork::{child, parent, prepare};
 pub use backing::{
-    Export, MAX_ALIGNMENT, PAGE, Record, can_be_exported, is_memory_file, read_record,
+    Export, MAX_ALIGNMENT, PAGE, Record, can_be_exported, is_memory_file, memory_file, read_record,
 };
 pub use map::{find, remove, remove_context};
+pub use share::Share;
 pub use span::Span;

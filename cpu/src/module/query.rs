@@ -103,7 +103,7 @@ pub unsafe fn global_pointer(
     Ok(())
 }
 
-/// `zeModuleGetFunctionPointer`: OpenCL has no addresses of functions.
+/// `zeModuleGetFunctionPointer`, of a function that kernels can call by its address.
 ///
 /// # Safety
 /// `name` must be null or end in a null; `pointer` must be null or valid.
@@ -116,13 +116,10 @@ pub unsafe fn function_pointer(
     ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     // SAFETY: the caller vouches for the pointers.
     let (name, pointer) = unsafe { (CStr::from_ptr(name), output(pointer)?) };
-    *pointer = std::ptr::null_mut();
-    let known = name
-        .to_str()
-        .is_ok_and(|name| module.kernel(name).is_some());
-    Err(if known {
-        sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-    } else {
-        sys::ZE_RESULT_ERROR_INVALID_FUNCTION_NAME
-    })
+    let address = module.program.function(name);
+    *pointer = address.unwrap_or(0) as *mut c_void;
+    ensure(
+        address.is_some(),
+        sys::ZE_RESULT_ERROR_INVALID_FUNCTION_NAME,
+    )
 }

@@ -113,6 +113,8 @@ impl AffinityChange {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::panic::{catch_unwind, resume_unwind};
+    use std::process::Command;
     use std::thread;
 
     use super::*;
@@ -124,8 +126,9 @@ mod tests {
         one
     }
 
-    #[test]
-    fn a_thread_on_a_worker_s_processor_steps_aside_and_comes_back() {
+    /// Registers a worker, and runs `host` in a host's thread with all processors, the worker's, and another one; not on a
+    /// machine with one processor.
+    fn beside_a_worker(host: impl FnOnce(CpuSet, usize, usize) + Send + 'static) {
         let all = sched_getaffinity(None).unwrap();
         let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&it| all.is_set(it)).collect();
         let [taken, other, ..] = processors[..] else {
@@ -137,7 +140,24 @@ mod tests {
             register_worker();
         };
         thread::spawn(worker).join().unwrap();
-        let host = move || {
+        thread::spawn(move || host(all, taken, other))
+            .join()
+            .unwrap();
+    }
+
+    /// Tries `attempt` on the worker's processor until it returns a value. The scheduler sometimes moves the thread on at
+    /// once.
+    fn on_processor<T>(taken: usize, all: &CpuSet, attempt: impl Fn() -> Option<T>) -> Option<T> {
+        (0..1000).find_map(|_| {
+            sched_setaffinity(None, &only(taken)).unwrap();
+            sched_setaffinity(None, all).unwrap();
+            attempt()
+        })
+    }
+
+    #[test]
+    fn a_thread_on_a_worker_s_processor_steps_aside_and_comes_back() {
+        beside_a_worker(|all, taken, other| {
             register_host_thread();
             sched_setaffinity(None, &only(other)).unwrap();
             register_worker();
@@ -145,21 +165,55 @@ mod tests {
                 !WORKERS.get().lock().unwrap().is_set(other),
                 "a host's processor"
             );
-            // A state that the scheduler may produce; sometimes it moves the thread on at once, so this is tried
-            // repeatedly.
-            let change = (0..1000).find_map(|_| {
-                sched_setaffinity(None, &only(taken)).unwrap();
-                sched_setaffinity(None, &all).unwrap();
-                AffinityChange::away_from_workers()
-            });
-            assert!(!change.as_ref().unwrap().now.is_set(taken));
+            let change = on_processor(taken, &all, AffinityChange::away_from_workers).unwrap();
+            assert!(!change.now.is_set(taken));
             assert_ne!(sched_getcpu(), taken);
-            change.unwrap().undo();
+            change.undo();
             assert_eq!(sched_getaffinity(None).unwrap(), all);
             // A thread that is restricted to the worker's processor stays there.
             sched_setaffinity(None, &only(taken)).unwrap();
             assert_eq!(off_worker_processors(sched_getcpu), taken);
-        };
-        thread::spawn(host).join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_panic_does_not_leave_the_thread_s_affinity_changed() {
+        beside_a_worker(|all, taken, _| {
+            // Again after the first panic: one thread at a time is moved.
+            for _ in 0..2 {
+                let changed = on_processor(taken, &all, || {
+                    let work = || resume_unwind(Box::new(sched_getaffinity(None).unwrap()));
+                    let panic = catch_unwind(|| off_worker_processors(work)).unwrap_err();
+                    assert_eq!(sched_getaffinity(None).unwrap(), all);
+                    let within = *panic.downcast::<CpuSet>().unwrap();
+                    (within != all).then_some(within)
+                });
+                assert!(!changed.unwrap().is_set(taken));
+            }
+        });
+    }
+
+    #[test]
+    fn the_environment_disables_changes() {
+        let test = "opencl::affinity::tests::where_changes_are_disabled";
+        let output = Command::new(env::current_exe().unwrap())
+            .args(["--exact", test, "--ignored"])
+            .env(VARIABLE, "0")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "run by the_environment_disables_changes"]
+    fn where_changes_are_disabled() {
+        beside_a_worker(|all, taken, _| {
+            let changed = on_processor(taken, &all, || {
+                let within = off_worker_processors(|| sched_getaffinity(None).unwrap());
+                (within != all).then_some(within)
+            });
+            assert!(changed.is_none());
+        });
     }
 }

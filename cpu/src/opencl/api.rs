@@ -10,8 +10,11 @@ use opencl_sys::{cl_device_id, cl_int, cl_platform_id, cl_program};
 
 use super::OpenError;
 
-/// `clGetDeviceGlobalVariablePointerINTEL`: the address and the
-/// size in bytes of a program's global variable.
+/// `clGetDeviceFunctionPointerINTEL`: the address of a program's function.
+pub type FunctionPointer =
+    unsafe extern "C" fn(cl_device_id, cl_program, *const std::ffi::c_char, *mut u64) -> cl_int;
+
+/// `clGetDeviceGlobalVariablePointerINTEL`: the address and the size in bytes of a program's global variable.
 pub type GlobalVariablePointer = unsafe extern "C" fn(
     cl_device_id,
     cl_program,

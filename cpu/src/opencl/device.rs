@@ -39,6 +39,8 @@ pub struct Properties {
     pub single: u64,
     /// CL_DEVICE_DOUBLE_FP_CONFIG; 0 without double precision.
     pub double: u64,
+    /// Atomic operations on numbers of 16, 32 and 64 bits (cl_ext_float_atomics); 0 for those without any.
+    pub float_atomics: [u64; 3],
     /// The room for output of printf.
     pub printf_buffer: usize,
 }
@@ -49,6 +51,9 @@ impl Properties {
         self.extensions.iter().any(|name| name == extension)
     }
 }
+
+/// CL_DEVICE_HALF_, _SINGLE_ and _DOUBLE_FP_ATOMIC_CAPABILITIES_EXT.
+const FLOAT_ATOMICS: [cl_device_info; 3] = [0x4233, 0x4231, 0x4232];
 
 /// An OpenCL device of a library, which may be unsuitable.
 #[derive(Clone, Copy)]
@@ -122,6 +127,7 @@ impl Candidate {
             half: self.number(api, cl::CL_DEVICE_HALF_FP_CONFIG),
             single: self.number(api, cl::CL_DEVICE_SINGLE_FP_CONFIG),
             double: self.number(api, cl::CL_DEVICE_DOUBLE_FP_CONFIG),
+            float_atomics: FLOAT_ATOMICS.map(|what| self.number(api, what)),
             printf_buffer: size(cl::CL_DEVICE_PRINTF_BUFFER_SIZE),
         }
     }

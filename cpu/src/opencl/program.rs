@@ -296,6 +296,23 @@ impl Program {
         };
         (code == cl::CL_SUCCESS && !address.is_null()).then_some((address, size))
     }
+
+    /// The address of a function, which kernels can call. OpenCL knows those that the program's SPIR-V module exports or
+    /// takes the address of.
+    pub fn function(&self, name: &CStr) -> Option<u64> {
+        let find = self.runtime.function_pointer?;
+        let mut address = 0;
+        // SAFETY: device and program belong together, the name ends in a null, and the place is ours.
+        let code = unsafe {
+            find(
+                self.runtime.device.device,
+                self.raw,
+                name.as_ptr(),
+                &raw mut address,
+            )
+        };
+        (code == cl::CL_SUCCESS && address != 0).then_some(address)
+    }
 }
 
 impl Drop for Program {

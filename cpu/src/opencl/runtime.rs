@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
 
-use super::api::{Api, GlobalVariablePointer};
+use super::api::{Api, FunctionPointer, GlobalVariablePointer};
 use super::device::{Candidate, Properties, checked};
 use super::quiesce::Call;
 use super::{OpenError, Queue, find};
@@ -35,6 +35,7 @@ pub struct Runtime {
     pub(super) context: cl_context,
     pub(super) set_pointer: SetPointer,
     pub(super) global_variable: Option<GlobalVariablePointer>,
+    pub(super) function_pointer: Option<FunctionPointer>,
     pub(super) suggested_group: Option<SuggestGroup>,
     any_queue: OnceLock<Option<Queue>>,
     properties: Properties,
@@ -109,6 +110,9 @@ impl Runtime {
         let global_variable =
             unsafe { api.extension(device.platform, c"clGetDeviceGlobalVariablePointerINTEL") };
         // SAFETY: likewise.
+        let function_pointer =
+            unsafe { api.extension(device.platform, c"clGetDeviceFunctionPointerINTEL") };
+        // SAFETY: likewise.
         let suggested_group =
             unsafe { api.extension(device.platform, c"clGetKernelSuggestedLocalWorkSizeKHR") };
         Ok(Self {
@@ -117,6 +121,7 @@ impl Runtime {
             context,
             set_pointer,
             global_variable,
+            function_pointer,
             suggested_group,
             any_queue: OnceLock::new(),
             properties,

@@ -12,7 +12,7 @@ use crate::abi::arguments::{check_flags, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::{Batch, QueueAttributes};
 use crate::context::Context;
-use crate::device;
+use crate::device::{self, QueueGroup};
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::handle::{getters, object, register, resolve, retire};
 use crate::process::fork_safe::ForkSafe;
@@ -24,6 +24,7 @@ object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 /// A command queue.
 pub struct Queue {
     stream: Stream,
+    group: QueueGroup,
     attributes: QueueAttributes,
     /// Held while lists are submitted, so that those of two threads do not mix.
     submission: ForkSafe<Mutex<()>>,
@@ -43,9 +44,10 @@ pub unsafe fn create(
     device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, queue) = unsafe { (input_structure(desc)?, output(queue)?) };
-    device::check_queue(desc)?;
+    let group = device::check_queue(desc)?;
     *queue = register(Arc::new(Queue {
         stream: Stream::new(),
+        group,
         attributes: desc.into(),
         submission: ForkSafe::default(),
     }))?;
@@ -69,7 +71,7 @@ pub unsafe fn execute(
 ) -> ZeResult {
     let owner = resolve::<Queue>(queue)?;
     // SAFETY: the caller vouches for the array.
-    let batch = unsafe { Batch::collect(count, lists) }?;
+    let batch = unsafe { Batch::collect(owner.group, count, lists) }?;
     let fence = if fence.is_null() {
         None
     } else {
@@ -117,7 +119,7 @@ pub fn synchronize(queue: sys::ze_command_queue_handle_t, timeout: u64) -> ZeRes
 
 getters! { Queue {
     /// `zeCommandQueueGetOrdinal`.
-    ordinal: u32 = |_| Ok(0);
+    ordinal: u32 = |queue| Ok(queue.group.ordinal());
     /// `zeCommandQueueGetIndex`.
     index: u32 = |queue| Ok(queue.attributes.index);
     /// `zeCommandQueueGetFlags`.

@@ -1,14 +1,13 @@
 //! `zeMemAllocDevice`, `zeMemAllocHost`, `zeMemAllocShared`.
 
 use std::ffi::c_void;
-use std::ptr;
 
 use level_zero_sys as sys;
 
 use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device;
+use crate::device::{self, Device};
 use crate::handle::resolve;
 use crate::memory::{self, MAX_ALIGNMENT};
 use crate::system::memory::max_allocation_size;
@@ -38,14 +37,14 @@ pub unsafe fn device(
     pointer: *mut *mut c_void,
 ) -> ZeResult {
     let context = resolve::<Context>(context)?;
-    device::find(device)?;
+    let device = device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (pointer, relaxed) = unsafe { (output(pointer)?, device_desc(desc)?) };
     let request = Request {
         size,
         alignment,
         relaxed,
-        device,
+        device: Some(device),
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_DEVICE)?;
     Ok(())
@@ -69,7 +68,7 @@ pub unsafe fn host(
         size,
         alignment,
         relaxed,
-        device: ptr::null_mut(),
+        device: None,
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_HOST)?;
     Ok(())
@@ -89,9 +88,9 @@ pub unsafe fn shared(
     pointer: *mut *mut c_void,
 ) -> ZeResult {
     let context = resolve::<Context>(context)?;
-    if !device.is_null() {
-        device::find(device)?;
-    }
+    let device = (!device.is_null())
+        .then(|| device::find(device))
+        .transpose()?;
     // SAFETY: the caller vouches for the pointers.
     let (pointer, relaxed) = unsafe {
         (
@@ -155,8 +154,7 @@ struct Request {
     size: usize,
     alignment: usize,
     relaxed: bool,
-    /// The device that it is for, or null.
-    device: sys::ze_device_handle_t,
+    device: Option<&'static Device>,
 }
 
 impl Request {
@@ -166,7 +164,10 @@ impl Request {
             aligned && self.alignment <= MAX_ALIGNMENT,
             sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
         )?;
-        let fits = self.relaxed || self.size as u64 <= max_allocation_size();
+        let most = self
+            .device
+            .map_or_else(max_allocation_size, Device::max_allocation_size);
+        let fits = self.relaxed || self.size as u64 <= most;
         ensure(self.size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
         let exhausted = if kind == sys::ZE_MEMORY_TYPE_HOST {
             sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
@@ -178,7 +179,8 @@ impl Request {
             alignment: self.alignment,
             kind,
             context: context.id(),
-            device: self.device as u64,
+            device: self.device.map_or(0, |device| device.handle() as u64),
+            share: self.device.and_then(Device::share),
         };
         let address = memory::allocate(&request).ok_or(exhausted)?;
         Ok(address as *mut c_void)

@@ -18,6 +18,8 @@ pub type Result = sys::ze_result_t;
 pub type Memory = *mut c_void;
 pub type List = sys::ze_command_list_handle_t;
 pub type Event = sys::ze_event_handle_t;
+/// The tests expect the specification's errors, unless they set the variable otherwise.
+pub const STRICT: &str = "ZEUSM_CPU_STRICT";
 pub const NONE: Event = ptr::null_mut();
 pub const MIB: usize = 1 << 20;
 pub const SECOND: u64 = 1_000_000_000;
@@ -66,6 +68,10 @@ pub fn library_path() -> PathBuf {
 pub fn library() -> &'static sys::Library {
     static LIBRARY: OnceLock<&sys::Library> = OnceLock::new();
     LIBRARY.get_or_init(|| {
+        if std::env::var_os(STRICT).is_none() {
+            // SAFETY: Rust's threads read the environment under its lock, and no library has been opened.
+            unsafe { std::env::set_var(STRICT, "1") };
+        }
         let library = if direct() {
             sys::load_from(library_path()).unwrap()
         } else {
@@ -91,6 +97,21 @@ macro_rules! ok {
     ($name:ident($($argument:expr),* $(,)?)) => {
         assert_eq!($crate::ze!($name($($argument),*)), $crate::common::OK, stringify!($name))
     };
+}
+
+/// A function that is newer than the loader may be, by its name.
+///
+/// # Safety
+/// `F` must be its type.
+pub unsafe fn newer<F: Copy>(name: &std::ffi::CStr) -> F {
+    let mut address = ptr::null_mut();
+    ok!(zeDriverGetExtensionFunctionAddress(
+        driver(),
+        name.as_ptr(),
+        &raw mut address
+    ));
+    assert_eq!(size_of::<F>(), size_of_val(&address));
+    unsafe { std::mem::transmute_copy(&address) }
 }
 
 /// An extension function, which the headers of Debian 12 do not declare; a loader may not have it.

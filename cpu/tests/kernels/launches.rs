@@ -11,22 +11,22 @@ use super::programs::module;
 use super::runtime::{Runtime, call, groups, must};
 
 /// A runtime with the tests' module.
-struct Setup {
-    runtime: Runtime,
-    module: sys::ze_module_handle_t,
+pub struct Setup {
+    pub runtime: Runtime,
+    pub module: sys::ze_module_handle_t,
 }
 
 // SAFETY: handles are numbers, and the library is thread-safe.
 unsafe impl Sync for Setup {}
 
 impl Setup {
-    fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         let runtime = Runtime::with_compiler()?;
         let module = runtime.build(&module(), &[]).unwrap();
         Some(Self { runtime, module })
     }
 
-    fn kernel(&self, name: &str, group: u32) -> sys::ze_kernel_handle_t {
+    pub fn kernel(&self, name: &str, group: u32) -> sys::ze_kernel_handle_t {
         let kernel = self.runtime.kernel(self.module, name).unwrap();
         must!(self.runtime, zeKernelSetGroupSize(kernel, group, 1, 1));
         kernel

@@ -7,5 +7,9 @@ mod counter;
 mod launches;
 mod modules;
 mod order;
+#[allow(clippy::undocumented_unsafe_blocks)]
+#[path = "../common/process.rs"]
+mod process;
 mod programs;
 mod runtime;
+mod tolerance;

@@ -334,3 +334,77 @@ fn modules_are_built_by_several_threads() {
         sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE
     );
 }
+
+#[test]
+fn functions_have_addresses() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&module(), &[]).unwrap();
+    let pointer_of = |name: &CStr| {
+        let mut pointer = ptr::null_mut();
+        let code = call!(
+            runtime,
+            zeModuleGetFunctionPointer(module, name.as_ptr(), &raw mut pointer)
+        );
+        (code, pointer)
+    };
+    let (code, add) = pointer_of(c"add");
+    assert_eq!(code, OK);
+    assert_ne!(add, pointer_of(c"work").1);
+    assert_eq!(
+        pointer_of(c"nothing"),
+        (sys::ZE_RESULT_ERROR_INVALID_FUNCTION_NAME, ptr::null_mut())
+    );
+}
+
+#[test]
+fn a_module_may_have_no_kernels() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let [_, library] = programs::halves(7);
+    let module = runtime.build(&library, &[]).unwrap();
+    let mut count = u32::MAX;
+    must!(
+        runtime,
+        zeModuleGetKernelNames(module, &raw mut count, ptr::null_mut())
+    );
+    assert_eq!(count, 0);
+    assert_eq!(
+        runtime.kernel(module, "half").unwrap_err(),
+        sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME
+    );
+    must!(runtime, zeModuleDestroy(module));
+}
+
+#[test]
+fn atomic_operations_on_floats_are_those_of_opencl() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let mut atomics = sys::ze_float_atomic_ext_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES,
+        fp16Flags: u32::MAX,
+        ..Default::default()
+    };
+    let mut module = sys::ze_device_module_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES,
+        pNext: (&raw mut atomics).cast(),
+        ..Default::default()
+    };
+    must!(
+        runtime,
+        zeDeviceGetModuleProperties(runtime.device, &raw mut module)
+    );
+    // Intel's OpenCL runtime adds and compares single and double precision, and half precision on some processors, in global
+    // and local memory.
+    let all = sys::ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_LOAD_STORE.0
+        | sys::ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_ADD.0
+        | sys::ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_MIN_MAX.0
+        | sys::ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_LOAD_STORE.0
+        | sys::ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_ADD.0
+        | sys::ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_MIN_MAX.0;
+    assert_eq!([atomics.fp32Flags, atomics.fp64Flags], [all, all]);
+    assert!([0, all].contains(&atomics.fp16Flags), "it was not written");
+}

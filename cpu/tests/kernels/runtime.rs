@@ -25,6 +25,8 @@ pub(crate) use {call, must};
 
 /// The variable by which the Makefile names an OpenCL runtime; tests are not skipped then.
 const OPENCL: &str = "ZEUSM_OPENCL_LIBRARY";
+/// The tests expect the specification's errors, unless they set the variable otherwise.
+pub const STRICT: &str = "ZEUSM_CPU_STRICT";
 
 pub struct Runtime {
     pub library: &'static sys::Library,
@@ -36,6 +38,10 @@ pub struct Runtime {
 impl Runtime {
     /// The library, opened as `ZEUSM_TEST_MODE` selects: in the loader's place, or as a driver behind the loader.
     pub fn open() -> Self {
+        if env::var_os(STRICT).is_none() {
+            // SAFETY: Rust's threads read the environment under its lock, and no library has been opened.
+            unsafe { env::set_var(STRICT, "1") };
+        }
         let library = match env::var("ZEUSM_TEST_MODE").as_deref() {
             // Cargo leaves it beside the test's executable.
             Err(_) | Ok("direct") => sys::load_from(
@@ -214,7 +220,17 @@ impl Runtime {
 
     /// An immediate list, asynchronous.
     pub fn immediate(&self, in_order: bool) -> sys::ze_command_list_handle_t {
+        self.immediate_of_group(0, in_order)
+    }
+
+    /// An immediate list of a queue group.
+    pub fn immediate_of_group(
+        &self,
+        ordinal: u32,
+        in_order: bool,
+    ) -> sys::ze_command_list_handle_t {
         let desc = sys::ze_command_queue_desc_t {
+            ordinal,
             stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
             mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
             flags: if in_order {

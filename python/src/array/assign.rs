@@ -39,21 +39,24 @@ impl UsmArray {
         if inner.memory().kind.is_host_accessible() {
             return host::in_place(&target)?.set_item(PyEllipsis::get(slf.py()), value);
         }
+        if inner.layout.nbytes() <= STAGING {
+            return copy_staged(&target, value);
+        }
         copy_staged(&target, &broadcast(inner, value)?)
     }
 }
 
 fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
-    if source.item == target.item && source.layout.shape() == target.layout.shape() {
+    if source.element == target.element && source.layout.shape() == target.layout.shape() {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
         "USM of shape {:?} and dtype {} cannot be assigned to elements of shape {:?} and dtype {}: it is neither broadcast \
          nor converted",
         source.layout.shape(),
-        dtype::name(source.item),
+        dtype::name(&source.element),
         target.layout.shape(),
-        dtype::name(target.item),
+        dtype::name(&target.element),
     )))
 }
 
@@ -86,24 +89,36 @@ fn copy_usm(py: Python<'_>, source: &UsmArray, target: &UsmArray) -> PyResult<()
 fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     let numpy = py.import("numpy")?;
-    let mut source = numpy.call_method1("asarray", (value,))?;
-    if source.getattr(intern!(py, "ndim"))?.extract::<usize>()? == 0 {
-        // NumPy checks the range of Python's integers when it assigns them.
-        let dtype = dtype::object(py, target.item)?;
-        source = numpy.call_method1("empty", (PyTuple::empty(py), dtype))?;
-        source.set_item(PyEllipsis::get(py), value)?;
+    let mut source = value.clone();
+    if !value.is_instance(&numpy.getattr("ndarray")?)? {
+        // NumPy checks the range of Python's numbers, and takes a tuple for a record, only if it knows the type that they
+        // are for.
+        let dtype = dtype::object(py, &target.element)?;
+        source = numpy.call_method1("asarray", (value, dtype))?;
+    }
+    let mut dimensions: Vec<usize> = source.getattr(intern!(py, "shape"))?.extract()?;
+    while dimensions.len() > target.layout.ndim() && dimensions[0] == 1 {
+        // An assignment ignores such dimensions, and `broadcast_to` does not.
+        dimensions.remove(0);
+        source = source.get_item(0)?;
     }
     let shape = PyTuple::new(py, target.layout.shape())?;
     numpy.call_method1("broadcast_to", (source, shape))
 }
 
-/// Copies a NumPy array of the same shape to the target, in parts of at most [`STAGING`] bytes.
+/// Copies what NumPy converts and broadcasts to the target, in parts of at most [`STAGING`] bytes. A source of several parts is
+/// an array of the target's shape.
 fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
     let (py, inner) = (target.py(), target.get());
     let rows = inner.layout.shape().first().copied().unwrap_or(1);
     if inner.layout.nbytes() <= STAGING || inner.layout.ndim() == 0 {
-        let dtype = dtype::object(py, inner.item)?;
-        return host::write(target, &source.call_method1("astype", (dtype,))?);
+        let (shape, dtype) = (
+            PyTuple::new(py, inner.layout.shape())?,
+            dtype::object(py, &inner.element)?,
+        );
+        let staged = py.import("numpy")?.call_method1("empty", (shape, dtype))?;
+        staged.set_item(PyEllipsis::get(py), source)?;
+        return host::write(target, &staged);
     }
     let part = |key: &Bound<'_, PyAny>| -> PyResult<()> {
         let part = target.as_any().get_item(key)?.cast_into::<UsmArray>()?;

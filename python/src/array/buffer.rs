@@ -54,7 +54,7 @@ pub(super) unsafe fn fill(
             .map(|&size| size.cast_signed())
             .collect(),
         strides: layout.byte_strides(),
-        format: CString::new(inner.item.format().or_raise()?)?,
+        format: CString::new(inner.element.format().or_raise()?)?,
     });
     let has_axes = layout.ndim() > 0;
     let (shape, strides) = (
@@ -120,7 +120,7 @@ fn check(array: &UsmArray, flags: c_int) -> PyResult<()> {
         "C-contiguous, which a consumer that takes no strides needs"
     } else if requests(ffi::PyBUF_FORMAT)
         && !requests(ffi::PyBUF_ND)
-        && array.item.format().or_raise()? != "B"
+        && array.element.format().or_raise()? != "B"
     {
         "of unsigned bytes, which a consumer that takes a format but no shape needs"
     } else {

@@ -13,12 +13,12 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::{buffer, create, dlpack_export, host, interface};
+use super::{buffer, create, dlpack_export, fields, host, interface};
 use crate::errors::OrRaise;
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::{dtype, index, shape};
 use crate::transfer;
-use zeusm::suai::{Allocation, Error, ItemType, Layout};
+use zeusm::suai::{Allocation, ElementType, Error, Layout};
 
 /// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides, without arithmetic.
 ///
@@ -34,7 +34,7 @@ use zeusm::suai::{Allocation, Error, ItemType, Layout};
 #[pyclass(module = "zeusm", weakref, frozen)]
 pub struct UsmArray {
     base: Pinned,
-    pub(super) item: ItemType,
+    pub(super) element: ElementType,
     /// The layout relative to the memory's pointer; it is within the memory.
     pub(super) layout: Layout,
 }
@@ -46,7 +46,7 @@ impl UsmArray {
     /// `ValueError` when the array extends beyond the memory.
     pub(super) fn new(
         memory: &Bound<'_, PyMemory>,
-        item: ItemType,
+        element: ElementType,
         layout: Layout,
     ) -> PyResult<Self> {
         let inner = memory.get();
@@ -58,7 +58,7 @@ impl UsmArray {
         checked.map_err(|error| invalid(&error))?;
         Ok(Self {
             base: Pinned::new(memory)?,
-            item,
+            element,
             layout,
         })
     }
@@ -71,7 +71,7 @@ impl UsmArray {
         strides: Option<&Bound<'_, PyAny>>,
         offset: i64,
     ) -> PyResult<Self> {
-        let item = dtype::read(dtype)?;
+        let element = dtype::read(dtype)?;
         let given = |value: Option<&Bound<'_, PyAny>>, role| {
             let value = value.filter(|value| !value.is_none());
             value.map(|value| shape::integers(value, role)).transpose()
@@ -82,17 +82,27 @@ impl UsmArray {
             None if strides.is_some() => {
                 return Err(PyTypeError::new_err("strides need a shape"));
             }
-            None => vec![elements_from(memory.get().nbytes, item, offset)?],
+            None => vec![elements_from(memory.get().nbytes, &element, offset)?],
         };
-        let layout = Layout::new(&shape, strides.as_deref(), offset, item.size());
-        Self::new(memory, item, layout.map_err(|error| invalid(&error))?)
+        let layout = Layout::new(&shape, strides.as_deref(), offset, element.size());
+        Self::new(memory, element, layout.map_err(|error| invalid(&error))?)
     }
 
     /// Another array in the same memory; `layout` must be within the bytes of this one.
     fn with(&self, py: Python<'_>, layout: Layout) -> PyResult<Self> {
+        self.of(py, self.element.clone(), layout)
+    }
+
+    /// Another array in the same memory of other elements; `layout` must be within the bytes of this one.
+    pub(super) fn of(
+        &self,
+        py: Python<'_>,
+        element: ElementType,
+        layout: Layout,
+    ) -> PyResult<Self> {
         Ok(Self {
             base: self.base.share(py)?,
-            item: self.item,
+            element,
             layout,
         })
     }
@@ -112,8 +122,10 @@ impl UsmArray {
 
     /// The address of the element with all indices 0, given the address of the memory; without elements, the latter.
     pub(super) fn first(&self, memory: usize) -> usize {
-        let offset = self.offset_or_zero() * self.layout.itemsize().cast_signed();
-        memory.wrapping_add_signed(offset)
+        match self.layout.elements() {
+            0 => memory,
+            _ => memory.wrapping_add_signed(self.layout.byte_offset()),
+        }
     }
 
     /// The range of addresses from the lowest byte of an element to the highest.
@@ -125,11 +137,10 @@ impl UsmArray {
 
     /// The offset for other packages: 0 without elements, so that the pointer is within the memory. dpctl and dpnp refuse a
     /// null pointer, even for no elements.
-    pub(super) fn offset_or_zero(&self) -> isize {
-        if self.layout.elements() == 0 {
-            0
-        } else {
-            self.layout.offset()
+    pub(super) fn offset_or_zero(&self) -> Result<isize, Error> {
+        match self.layout.elements() {
+            0 => Ok(0),
+            _ => self.layout.element_offset(),
         }
     }
 
@@ -167,8 +178,8 @@ impl UsmArray {
 }
 
 /// The number of elements from an offset on.
-fn elements_from(nbytes: usize, item: ItemType, offset: i64) -> PyResult<i64> {
-    let size = item.size() as i64;
+fn elements_from(nbytes: usize, element: &ElementType, offset: i64) -> PyResult<i64> {
+    let size = element.size() as i64;
     let nbytes = nbytes as i64;
     if nbytes % size != 0 {
         return Err(PyValueError::new_err(format!(
@@ -236,9 +247,9 @@ impl UsmArray {
     ///
     /// Parameters
     /// ----------
-    /// stream : dpctl.SyclQueue, optional
+    /// stream : dpctl.SyclQueue or -1, optional
     ///     The consumer's queue: work that is submitted to it later runs after the work that was submitted to the array's
-    ///     queue.
+    ///     queue. -1: the consumer waits itself for the work that was submitted to queues.
     /// max_version : tuple of int, optional
     ///     The newest version that the consumer supports; without it, the capsule holds the unversioned structure.
     /// dl_device : tuple of int, optional
@@ -414,9 +425,9 @@ impl UsmArray {
         match view {
             Some(layout) if copy != Some(true) => self.with(py, layout),
             None if copy == Some(false) => Err(PyValueError::new_err(format!(
-                "an array of shape {:?} and strides {:?} takes a copy to have the shape {wanted:?}",
+                "an array of shape {:?} and strides of {:?} bytes takes a copy to have the shape {wanted:?}",
                 self.layout.shape(),
-                self.layout.element_strides(),
+                self.layout.byte_strides(),
             ))),
             _ => {
                 let copied = create::copied_in_order(py, self, order)?;
@@ -429,6 +440,9 @@ impl UsmArray {
     }
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Some(field) = fields::selected(self, key)? {
+            return Ok(field);
+        }
         let entries = index::read(&self.layout, key)?;
         self.with(key.py(), self.layout.index(&entries).or_raise()?)
     }
@@ -447,7 +461,7 @@ impl UsmArray {
         Ok(format!(
             "<zeusm array of shape {} and dtype {}, USM-{} on {}>",
             self.shape(py)?,
-            dtype::name(self.item),
+            dtype::name(&self.element),
             memory.kind,
             memory.context_device().device().name()
         ))

@@ -15,7 +15,7 @@ use crate::parse::{self, dtype, shape, usm_kind};
 use crate::pool::AllocationSource;
 use crate::resolve::{self, QueueBinding, default_binding};
 use crate::transfer::{self, StridedCopy};
-use zeusm::suai::{ItemType, Layout, Order};
+use zeusm::suai::{ElementType, Layout, Order};
 use zeusm::usm::UsmKind;
 
 /// A new array of uninitialized elements.
@@ -61,16 +61,16 @@ pub(crate) fn empty(
     order: &str,
 ) -> PyResult<UsmArray> {
     let py = shape.py();
-    let item = match dtype.filter(|dtype| !dtype.is_none()) {
+    let element = match dtype.filter(|dtype| !dtype.is_none()) {
         Some(dtype) => dtype::read(dtype)?,
-        None => "f8".parse().or_raise()?,
+        None => ElementType::Item("f8".parse().or_raise()?),
     };
     let kind = usm_kind(usm_type)?;
     let shape = shape::integers(shape, "shape")?;
-    let layout = Layout::contiguous(&shape, shape::order(order)?, item.size())
+    let layout = Layout::contiguous(&shape, shape::order(order)?, element.size())
         .map_err(|error| invalid(&error))?;
     let binding = binding(device, queue)?.map_or_else(|| default_binding(py).cloned(), Ok)?;
-    allocated(py, item, layout, kind, binding)
+    allocated(py, element, layout, kind, binding)
 }
 
 /// An array in USM with the elements of `obj`: a view if that is USM of the requested kind and device, else a copy.
@@ -126,12 +126,14 @@ pub(crate) fn asarray(
     let binding = binding(device, queue)?;
     match of_usm(obj)? {
         Some(array) => {
-            let item = dtype.map(dtype::read).transpose()?;
-            if item.is_some_and(|item| item != array.item) {
+            let element = dtype.map(dtype::read).transpose()?;
+            if let Some(element) = element
+                && element != array.element
+            {
                 return Err(PyTypeError::new_err(format!(
                     "USM of type {} is not converted to {}: that is computing",
-                    dtype::name(array.item),
-                    item.map(dtype::name).unwrap_or_default(),
+                    dtype::name(&array.element),
+                    dtype::name(&element),
                 )));
             }
             let order = order.map(shape::order).transpose()?;
@@ -209,10 +211,10 @@ fn of_host(
     let source = py
         .import("numpy")?
         .call_method("asarray", (obj,), Some(&keywords))?;
-    let item = dtype::read(&source.getattr("dtype")?)?;
-    let layout = host::packed_like(&source, item)?;
+    let element = dtype::read(&source.getattr("dtype")?)?;
+    let layout = host::packed_like(&source, &element)?;
     let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
-    let array = Bound::new(py, allocated(py, item, layout, kind, binding)?)?;
+    let array = Bound::new(py, allocated(py, element, layout, kind, binding)?)?;
     host::write(&array, &source)?;
     array.get().share(py)
 }
@@ -228,7 +230,7 @@ pub(super) fn copied(
     let source = array.memory();
     let layout = &array.layout;
     let (elements, packed) = in_order(layout, order)?;
-    let copy = allocated(py, array.item, packed, kind, binding)?;
+    let copy = allocated(py, array.element.clone(), packed, kind, binding)?;
     let from = source.for_queue(py)?;
     let (here, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
     let operands = (array.pinned().share(py)?, copy.pinned().share(py)?);
@@ -297,13 +299,13 @@ pub(super) fn copied_in_order(
 pub(super) unsafe fn copied_from_host(
     py: Python<'_>,
     from: usize,
-    item: ItemType,
+    element: ElementType,
     layout: &Layout,
     binding: Arc<QueueBinding>,
     owner: impl Send + 'static,
 ) -> PyResult<UsmArray> {
     let (elements, packed) = in_order(layout, None)?;
-    let copy = allocated(py, item, packed, UsmKind::Device, binding)?;
+    let copy = allocated(py, element, packed, UsmKind::Device, binding)?;
     let (context_device, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
     let operands = (owner, copy.pinned().share(py)?);
     // SAFETY: the caller guarantees that the source is valid; the copy is as large as the elements.
@@ -338,17 +340,17 @@ fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)>
 /// array without memory. `layout` must be packed.
 fn allocated(
     py: Python<'_>,
-    item: ItemType,
+    element: ElementType,
     layout: Layout,
     kind: UsmKind,
     binding: Arc<QueueBinding>,
 ) -> PyResult<UsmArray> {
-    let size = layout.nbytes().max(item.size());
+    let size = layout.nbytes().max(element.size());
     let memory = object(
         py,
         allocate(py, &AllocationSource::Default, kind, size, 0, binding)?,
     )?;
-    UsmArray::new(&memory, item, layout)
+    UsmArray::new(&memory, element, layout)
 }
 
 /// The queue binding of `device` or `queue`, which are synonyms of one argument.

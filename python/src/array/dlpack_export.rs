@@ -6,8 +6,9 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
-use super::{UsmArray, create};
+use super::{UsmArray, create, fields};
 use crate::dpctl::Dpctl;
 use crate::errors::OrRaise;
 use crate::memory::{Pinned, PyMemory};
@@ -107,6 +108,9 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
     Ok(None)
 }
 
+/// The `stream` of a consumer that synchronises itself, as MPI does.
+const NO_SYNCHRONISATION: i64 = -1;
+
 /// Orders the consumer's queue after the array's queue. It blocks until the array's queue is idle instead of submitting a
 /// barrier, as SYCL leaks a few bytes for a barrier whose dependencies are complete.
 fn wait_for_queue(
@@ -115,17 +119,19 @@ fn wait_for_queue(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let memory = array.memory();
-    memory.for_queue(py)?;
     let Some(stream) = stream.filter(|stream| !stream.is_none()) else {
-        return Ok(());
+        return memory.for_queue(py).map(drop);
     };
+    if stream.is_instance_of::<PyInt>() && stream.eq(NO_SYNCHRONISATION)? {
+        return memory.check_accessible();
+    }
     if !stream.is_instance(Dpctl::get(py)?.queue.bind(py))? {
         return Err(PyTypeError::new_err(format!(
-            "stream must be a dpctl.SyclQueue, not {}",
-            stream.get_type().name()?
+            "stream must be a dpctl.SyclQueue, or -1 for no synchronisation, not {}",
+            stream.repr()?
         )));
     }
-    Ok(())
+    memory.for_queue(py).map(drop)
 }
 
 /// The owner of the exported memory, which the deleter drops on any thread.
@@ -156,10 +162,11 @@ fn capsule<'py>(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
     }
+    let item = fields::item_for_peer(array).map_err(PyBufferError::new_err)?;
     let tensor = Tensor {
         pointer: memory.for_export(py)?,
         device,
-        item: array.item,
+        item,
         layout: array.layout.clone(),
         read_only: memory.read_only,
         copied,

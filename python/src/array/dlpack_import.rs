@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::class::invalid;
 use super::{UsmArray, create, dlpack_export};
+use crate::adopt::declared_kind;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{Explain, OrRaise};
 use crate::memory::{Owner, PyMemory, object};
@@ -70,12 +71,13 @@ pub(crate) fn from_dlpack(
         .transpose()?;
     let offer = Offered::read(&capsule(x, copy)?)?;
     let tensor = &offer.tensor;
-    if !dtype::is_supported(tensor.item) {
-        return Err(PyBufferError::new_err(dtype::unsupported(tensor.item)));
+    let element = tensor.item.into();
+    if !dtype::is_supported(&element) {
+        return Err(PyBufferError::new_err(dtype::unsupported(&element)));
     }
     let array = match tensor.device {
-        Device::OneApi(number) => usm_of_device(py, &offer, number)?,
-        Device::Cpu => match usm_of_host(py, &offer)? {
+        Device::OneApi(number) => usm_of_device(x, &offer, number)?,
+        Device::Cpu => match usm_of_host(x, &offer)? {
             Some(array) => array,
             None => return copy_of_host(py, &offer, binding, copy),
         },
@@ -225,12 +227,11 @@ impl<'py> Offered<'py> {
         let tensor = &self.tensor;
         let extent = tensor.layout.extent();
         let (pointer, before) = if extent.is_empty() {
-            (tensor.pointer, tensor.layout.offset())
+            (tensor.pointer, tensor.layout.byte_offset())
         } else {
-            let itemsize = tensor.layout.itemsize().cast_signed();
             (
                 tensor.pointer.wrapping_add_signed(extent.start()),
-                extent.start() / itemsize,
+                extent.start(),
             )
         };
         let layout = tensor
@@ -247,7 +248,7 @@ impl<'py> Offered<'py> {
             tensor.read_only,
             owner,
         );
-        UsmArray::new(&object(py, memory)?, tensor.item, layout)
+        UsmArray::new(&object(py, memory)?, tensor.item.into(), layout)
     }
 
     fn check_within(&self, base: usize, size: usize) -> PyResult<()> {
@@ -263,12 +264,14 @@ impl<'py> Offered<'py> {
 struct ImportedTensor(#[allow(dead_code)] Managed);
 
 /// The array on a SYCL device.
-fn usm_of_device(py: Python<'_>, offer: &Offered<'_>, number: i32) -> PyResult<UsmArray> {
+fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyResult<UsmArray> {
+    let py = x.py();
     let device = DlpackDevice::get(py, number)?;
     if offer.tensor.layout.elements() == 0 {
-        // Its kind is that of the memory it was made in, if there is any.
-        let found = ContextDevice::of_pointer(&device.context, offer.tensor.pointer);
-        let kind = found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind);
+        let kind = declared_kind(x)?.unwrap_or_else(|| {
+            let found = ContextDevice::of_pointer(&device.context, offer.tensor.pointer);
+            found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind)
+        });
         return offer.array(py, kind, Arc::clone(device.binding()));
     }
     let (context_device, attributes) =
@@ -299,8 +302,14 @@ fn is_unknown(py: Python<'_>, error: &PyErr) -> bool {
 }
 
 /// The array in host memory, if that is USM of the default context.
-fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>> {
-    if offer.tensor.layout.elements() == 0 {
+fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>> {
+    let py = x.py();
+    let is_empty = offer.tensor.layout.elements() == 0;
+    if is_empty && let Some(kind) = declared_kind(x)?.filter(|kind| kind.is_host_accessible()) {
+        let binding = Arc::clone(default_binding(py)?);
+        return offer.array(py, kind, binding).map(Some);
+    }
+    if offer.tensor.pointer == 0 {
         return Ok(None);
     }
     let (context_device, attributes) = match pointer_attributes(py, offer.tensor.pointer) {
@@ -308,7 +317,9 @@ fn usm_of_host(py: Python<'_>, offer: &Offered<'_>) -> PyResult<Option<UsmArray>
         Err(error) if is_unknown(py, &error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    offer.check_within(attributes.base, attributes.size)?;
+    if !is_empty {
+        offer.check_within(attributes.base, attributes.size)?;
+    }
     let binding = QueueBinding::new(py, context_device, None);
     offer.array(py, attributes.kind, binding).map(Some)
 }
@@ -329,7 +340,7 @@ fn copy_of_host(
     let tensor = &offer.tensor;
     // The copy belongs to zeusm alone, so it is writable.
     let tensor_owner = offer.consume();
-    let (from, item) = (tensor.pointer, tensor.item);
+    let (from, element) = (tensor.pointer, tensor.item.into());
     // SAFETY: the producer keeps its memory valid until the structure's deleter is called.
-    unsafe { create::copied_from_host(py, from, item, &tensor.layout, binding, tensor_owner) }
+    unsafe { create::copied_from_host(py, from, element, &tensor.layout, binding, tensor_owner) }
 }

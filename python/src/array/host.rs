@@ -10,9 +10,9 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::UsmArray;
 use super::class::invalid;
-use crate::parse::{HostBuffer, dtype};
+use crate::parse::{HostBuffer, dtype, record};
 use crate::transfer::{self, StridedCopy};
-use zeusm::suai::{ItemType, Layout};
+use zeusm::suai::{ElementType, Layout};
 
 /// `__array_interface__` of an array that the host can access.
 pub(super) fn array_interface<'py>(
@@ -24,7 +24,10 @@ pub(super) fn array_interface<'py>(
     let dictionary = PyDict::new(py);
     dictionary.set_item("data", (first, memory.read_only))?;
     dictionary.set_item("shape", PyTuple::new(py, array.layout.shape())?)?;
-    dictionary.set_item("typestr", array.item.to_string())?;
+    dictionary.set_item("typestr", array.element.typestr())?;
+    if let Some(record) = array.element.record() {
+        dictionary.set_item("descr", record::list(py, record)?)?;
+    }
     let strides = match array.layout.is_c_contiguous() {
         true => None,
         false => Some(PyTuple::new(py, array.layout.byte_strides())?),
@@ -53,7 +56,7 @@ pub(super) fn as_numpy<'py>(
     if copy == Some(false) && !wanted.eq(view.getattr("dtype")?)? {
         return Err(PyValueError::new_err(format!(
             "an array of {} cannot be one of {wanted} without a copy",
-            dtype::name(array.get().item)
+            dtype::name(&array.get().element)
         )));
     }
     view.call_method("astype", (wanted,), Some(&keywords))
@@ -87,7 +90,7 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     let py = array.py();
     let inner = array.get();
     let source = py.import("numpy")?.call_method1("asarray", (source,))?;
-    check_same(&source, inner, "source")?;
+    let source = of_same(source, inner, "source")?;
     inner.memory().check_writable()?;
     if inner.layout.elements() == 0 {
         return Ok(());
@@ -100,7 +103,7 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     let bytes = match if_packed(&source, &packed)? {
         Some(bytes) => bytes,
         None => {
-            let (bytes, view) = staging(py, inner.item, &packed)?;
+            let (bytes, view) = staging(py, &inner.element, &packed)?;
             copy_elements(&view, &source)?;
             bytes
         }
@@ -128,7 +131,7 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
 /// Refuses to write to an array that repeats elements.
 pub(super) fn check_distinct(layout: &Layout) -> PyResult<()> {
     let repeats = |(&size, stride): (&usize, isize)| size > 1 && stride == 0;
-    let strides = layout.element_strides();
+    let strides = layout.byte_strides();
     if layout.elements() > 0 && layout.shape().iter().zip(strides).any(repeats) {
         return Err(PyValueError::new_err(
             "the array repeats elements (a stride is 0), so that it is not clear what to write to them",
@@ -138,14 +141,15 @@ pub(super) fn check_distinct(layout: &Layout) -> PyResult<()> {
 }
 
 /// The packed layout in the memory order of a NumPy array.
-pub(super) fn packed_like(array: &Bound<'_, PyAny>, item: ItemType) -> PyResult<Layout> {
+pub(super) fn packed_like(array: &Bound<'_, PyAny>, element: &ElementType) -> PyResult<Layout> {
     let shape: Vec<i64> = array.getattr("shape")?.extract()?;
     let strides: Vec<i64> = array.getattr("strides")?.extract()?;
-    let size = item.size() as i64;
+    let size = element.size() as i64;
     // Only the absolute values of the strides determine the order, and the division by the item size preserves it, also for
     // strides that are no multiple of it.
     let strides: Vec<i64> = strides.iter().map(|stride| stride.abs() / size).collect();
-    let packed = Layout::new(&shape, Some(&strides), 0, item.size()).and_then(|all| all.packed());
+    let packed =
+        Layout::new(&shape, Some(&strides), 0, element.size()).and_then(|all| all.packed());
     Ok(packed.map_err(|error| invalid(&error))?.1)
 }
 
@@ -161,7 +165,7 @@ pub(super) fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py,
 fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
     let memory = array.memory();
     let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
-    let (bytes, view) = staging(py, array.item, &packed)?;
+    let (bytes, view) = staging(py, &array.element, &packed)?;
     let bytes = HostBuffer::writable(&bytes)?;
     let to = bytes.address();
     let operands = (array.pinned().share(py)?, bytes);
@@ -182,7 +186,7 @@ fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, Py
 /// A staging buffer, and a NumPy array over it with the layout `packed`.
 fn staging<'py>(
     py: Python<'py>,
-    item: ItemType,
+    element: &ElementType,
     packed: &Layout,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let numpy = py.import("numpy")?;
@@ -190,7 +194,10 @@ fn staging<'py>(
     if packed.elements() == 0 {
         let view = numpy.call_method1(
             "empty",
-            (PyTuple::new(py, packed.shape())?, dtype::object(py, item)?),
+            (
+                PyTuple::new(py, packed.shape())?,
+                dtype::object(py, element)?,
+            ),
         )?;
         return Ok((bytes, view));
     }
@@ -198,7 +205,7 @@ fn staging<'py>(
         "ndarray",
         (
             PyTuple::new(py, packed.shape())?,
-            dtype::object(py, item)?,
+            dtype::object(py, element)?,
             &bytes,
             packed.byte_offset(),
             PyTuple::new(py, packed.byte_strides())?,
@@ -227,11 +234,16 @@ fn if_packed<'py>(
 /// `destination` as a writable NumPy array.
 fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
     let py = destination.py();
-    let view = py
-        .import("builtins")?
-        .call_method1("memoryview", (destination,))?;
-    let numpy = py.import("numpy")?.call_method1("asarray", (view,))?;
-    check_same(&numpy, array, "destination")?;
+    let numpy = py.import("numpy")?;
+    // NumPy cannot read the format of its own records with bytes after the last field.
+    let view = if destination.is_instance(&numpy.getattr("ndarray")?)? {
+        destination.clone()
+    } else {
+        py.import("builtins")?
+            .call_method1("memoryview", (destination,))?
+    };
+    let numpy = numpy.call_method1("asarray", (view,))?;
+    let numpy = of_same(numpy, array, "destination")?;
     let flags = numpy.getattr(intern!(py, "flags"))?;
     if !flags.getattr("writeable")?.extract::<bool>()? {
         return Err(PyValueError::new_err("the destination is read-only"));
@@ -239,7 +251,12 @@ fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<
     Ok(numpy)
 }
 
-fn check_same(numpy: &Bound<'_, PyAny>, array: &UsmArray, role: &str) -> PyResult<()> {
+/// The NumPy array, which must have the shape and the elements of `array`.
+fn of_same<'py>(
+    numpy: Bound<'py, PyAny>,
+    array: &UsmArray,
+    role: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let shape: Vec<usize> = numpy.getattr("shape")?.extract()?;
     if shape != array.layout.shape() {
         return Err(PyValueError::new_err(format!(
@@ -248,13 +265,18 @@ fn check_same(numpy: &Bound<'_, PyAny>, array: &UsmArray, role: &str) -> PyResul
         )));
     }
     let dtype = numpy.getattr("dtype")?;
-    if dtype::read(&dtype).ok() != Some(array.item) {
+    if dtype::read(&dtype).ok().as_ref() != Some(&array.element) {
         return Err(PyValueError::new_err(format!(
             "the {role} is of {dtype}, the array of {}: convert on the host first, for this is a copy of bytes",
-            dtype::name(array.item)
+            dtype::name(&array.element)
         )));
     }
-    Ok(())
+    if array.element.record().is_none() {
+        return Ok(numpy);
+    }
+    // Fields may have titles, and records a class of their own, which NumPy's copies compare.
+    let dtype = dtype::object(numpy.py(), &array.element)?;
+    numpy.call_method1("view", (dtype,))
 }
 
 /// NumPy's copy between arrays of the same shape and type; it releases the GIL.

@@ -5,10 +5,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::UsmArray;
 use super::class::invalid;
+use super::{UsmArray, fields};
 use crate::memory::object;
-use crate::parse::{dtype, interface};
+use crate::parse::{dtype, interface, record};
 use crate::{adopt, dpctl};
 
 /// The dictionary of an array.
@@ -17,18 +17,29 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
     let layout = &array.layout;
     // A consumer that gets the context makes a queue of its own, and SYCL packages refuse operands of different queues.
     let syclobj = dpctl::new_capsule(py, memory.binding.queue_or_cached(py)?.reference())?;
+    fields::check_alignment(array).map_err(PyValueError::new_err)?;
     let strides = match layout.is_c_contiguous() {
         true => None,
-        false => Some(PyTuple::new(py, layout.element_strides())?),
+        false => {
+            let strides = layout.element_strides();
+            Some(PyTuple::new(py, strides.map_err(|error| invalid(&error))?)?)
+        }
     };
+    let offset = array.offset_or_zero().map_err(|error| invalid(&error))?;
     let address = memory.for_export(py)?;
     memory.export_state.mark_exported();
     let dictionary = PyDict::new(py);
     dictionary.set_item(intern!(py, "data"), (address, memory.read_only))?;
     dictionary.set_item(intern!(py, "shape"), PyTuple::new(py, layout.shape())?)?;
     dictionary.set_item(intern!(py, "strides"), strides)?;
-    dictionary.set_item(intern!(py, "offset"), array.offset_or_zero())?;
-    dictionary.set_item(intern!(py, "typestr"), array.item.to_string())?;
+    dictionary.set_item(intern!(py, "offset"), offset)?;
+    dictionary.set_item(intern!(py, "typestr"), array.element.typestr())?;
+    if let Some(record) = array.element.record() {
+        // The interface calls it typedescr, NumPy descr.
+        let fields = record::list(py, record)?;
+        dictionary.set_item(intern!(py, "typedescr"), &fields)?;
+        dictionary.set_item(intern!(py, "descr"), fields)?;
+    }
     dictionary.set_item(intern!(py, "version"), 1)?;
     dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
     Ok(dictionary)
@@ -113,8 +124,8 @@ pub(crate) fn from_sycl_usm_array_interface(
 fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResult<UsmArray> {
     let py = owner.py();
     let (memory, found) = adopt::from_interface(owner, dictionary)?;
-    if !dtype::is_supported(found.item) {
-        return Err(interface::malformed(dtype::unsupported(found.item)));
+    if !dtype::is_supported(&found.element) {
+        return Err(interface::malformed(dtype::unsupported(&found.element)));
     }
     let base = object(py, memory)?;
     // The memory begins at the lowest byte of an element.
@@ -122,5 +133,5 @@ fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResu
         .layout
         .from_lowest()
         .map_err(|error| invalid(&error))?;
-    UsmArray::new(&base, found.item, layout)
+    UsmArray::new(&base, found.element, layout)
 }

@@ -6,7 +6,7 @@ use super::{UsmArray, dlpack_export};
 use crate::errors::OrRaise;
 use crate::memory::PyMemory;
 use crate::parse;
-use zeusm::suai::{ItemType, Layout};
+use zeusm::suai::{ElementType, Layout};
 
 #[pymethods]
 impl PyMemory {
@@ -62,7 +62,7 @@ impl PyMemory {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let layout = Layout::new(&[slf.get().nbytes as i64], None, 0, 1).or_raise()?;
-        let bytes = UsmArray::new(slf, ItemType::BYTE, layout)?;
+        let bytes = UsmArray::new(slf, ElementType::BYTE, layout)?;
         dlpack_export::dlpack(slf.py(), &bytes, stream, max_version, dl_device, copy)
     }
 

@@ -1,6 +1,6 @@
 //! Arrays: views of a memory object with a type, a shape and strides, without arithmetic.
 //!
-//! `class` and `properties` define the array, `create` makes new ones. `host`, `assign`, `scalar`, `buffer` and `pickling`
+//! `class` and `properties` define the array, `fields` selects fields of records, `create` makes new arrays. `host`, `assign`, `scalar`, `buffer` and `pickling`
 //! exchange elements with the host; `interface`, `dlpack_export` and `dlpack_import` exchange arrays with other packages.
 
 mod assign;
@@ -9,6 +9,7 @@ mod class;
 mod create;
 mod dlpack_export;
 mod dlpack_import;
+mod fields;
 mod host;
 mod interface;
 mod memory;

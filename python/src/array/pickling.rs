@@ -2,12 +2,13 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyList, PyTuple};
 
 use super::UsmArray;
 use super::class::invalid;
 use super::create;
 use crate::memory::object;
+use crate::parse::{dtype, record};
 
 /// The version of the pickled state.
 const VERSION: u32 = 1;
@@ -21,22 +22,28 @@ impl UsmArray {
         py: Python<'py>,
         _protocol: i32,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let is_packed = self.layout.extent().len() == self.layout.nbytes();
+        let is_packed = self.layout.extent().len() == self.layout.nbytes()
+            && self.layout.element_strides().is_ok();
         let array = if is_packed && self.layout.elements() > 0 {
             let memory = object(py, self.extent_memory(py)?)?;
             let layout = self.layout.from_lowest().map_err(|error| invalid(&error))?;
-            Self::new(&memory, self.item, layout)?
+            Self::new(&memory, self.element.clone(), layout)?
         } else {
             create::placed(py, self.share(py)?, None, None, None, Some(true))?
         };
         let layout = &array.layout;
+        let dtype = match array.element.record() {
+            Some(record) => record::list(py, record)?.into_any(),
+            None => array.element.typestr().into_pyobject(py)?.into_any(),
+        };
+        let in_elements = |error| invalid(&error);
         let state = (
             VERSION,
             array.pinned().object().clone_ref(py),
-            array.item.to_string(),
+            dtype,
             PyTuple::new(py, layout.shape())?,
-            PyTuple::new(py, layout.element_strides())?,
-            layout.offset(),
+            PyTuple::new(py, layout.element_strides().map_err(in_elements)?)?,
+            layout.element_offset().map_err(in_elements)?,
         );
         let rebuild = py.import("zeusm")?.getattr("_array_from_pickle")?;
         Ok((rebuild, state.into_pyobject(py)?.into_any()))
@@ -57,5 +64,11 @@ pub(crate) fn array_from_pickle<'py>(
         )));
     }
     let memory = state.get_item(0)?;
-    memory.call_method1("view", state.get_slice(1, state.len()))
+    let Ok(fields) = state.get_item(1)?.cast_into::<PyList>() else {
+        return memory.call_method1("view", state.get_slice(1, state.len()));
+    };
+    let dtype = dtype::of_fields(&fields)?;
+    let layout = state.get_slice(2, state.len());
+    let arguments = PyTuple::new(state.py(), [dtype])?.add(layout)?;
+    memory.call_method1("view", arguments.cast_into::<PyTuple>()?)
 }

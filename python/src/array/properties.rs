@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::class::UsmArray;
+use super::class::{UsmArray, invalid};
 use crate::memory::PyMemory;
 use crate::parse::dtype;
 
@@ -20,7 +20,7 @@ impl UsmArray {
     /// dtype('float32')
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dtype::object(py, self.item)
+        dtype::object(py, &self.element)
     }
 
     /// The dimensions.
@@ -38,6 +38,9 @@ impl UsmArray {
 
     /// The distance from one element to the next in each dimension, in elements.
     ///
+    /// A field of records whose size is no multiple of the field's has none, which is a `ValueError`. NumPy counts strides in
+    /// bytes and has them.
+    ///
     /// Examples
     /// --------
     /// >>> import zeusm
@@ -46,7 +49,8 @@ impl UsmArray {
     /// ((3, 1), (1, 3))
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.layout.element_strides())
+        let strides = self.layout.element_strides();
+        PyTuple::new(py, strides.map_err(|error| invalid(&error))?)
     }
 
     /// The distance from the beginning of `base` to the element with all indices 0, in elements.
@@ -58,8 +62,9 @@ impl UsmArray {
     /// >>> array[1, 1:].offset
     /// 4
     #[getter]
-    fn offset(&self) -> isize {
-        self.layout.offset()
+    fn offset(&self) -> PyResult<isize> {
+        let offset = self.layout.element_offset();
+        offset.map_err(|error| invalid(&error))
     }
 
     /// The number of dimensions.

@@ -73,7 +73,7 @@ fn number<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
     let zero = numpy.call_method1(
         "zeros",
-        (PyTuple::empty(py), dtype::object(py, inner.item)?),
+        (PyTuple::empty(py), dtype::object(py, &inner.element)?),
     )?;
     numpy.call_method1(
         "broadcast_to",

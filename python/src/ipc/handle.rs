@@ -125,7 +125,10 @@ impl PyIpcHandle {
         Self::of(usm_memory.py(), memory.get())
     }
 
-    /// Whether the Level Zero driver in use supports IPC of memory.
+    /// Whether new memory can be exported: the Level Zero driver in use supports it, and the system allows it.
+    ///
+    /// The CPU runtime needs system calls that a filter (seccomp) may forbid, and /proc. A shortage, of descriptors for
+    /// instance, does not count, as it may pass.
     ///
     /// Returns
     /// -------

@@ -143,7 +143,7 @@ impl PyMemory {
     }
 
     /// Refuses shared memory of a lost device, as Intel's driver terminates the process on a host access to it.
-    fn check_accessible(&self) -> PyResult<()> {
+    pub(crate) fn check_accessible(&self) -> PyResult<()> {
         if self.kind == UsmKind::Shared {
             self.context_device()
                 .device()

@@ -79,7 +79,11 @@ pub(crate) fn read<'py>(
         pointer,
         flag,
         typestr: typestr.as_deref(),
-        descr: descr.as_ref().map(record::read).transpose()?,
+        descr: descr
+            .as_ref()
+            .map(record::read)
+            .transpose()
+            .explain(py, |error| malformed(error.value(py)))?,
         shape: shape.as_deref(),
         strides: strides.as_deref(),
         offset: integer_field(intern!(py, "offset"), "offset")?,

@@ -7,7 +7,7 @@ mod host_buffer;
 pub(crate) mod index;
 pub(crate) mod interface;
 mod numbers;
-mod record;
+pub(crate) mod record;
 pub(crate) mod shape;
 mod usm_kind;
 

@@ -1,11 +1,14 @@
-//! `descr` of an interface: a list of fields as a [`Record`].
+//! Lists of fields: `descr` of an interface and of `numpy.dtype`, as a [`Record`], and back.
 
+use std::fmt::Display;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use super::interface::malformed;
-use crate::errors::{Explain, IntoException, OrRaise, passes};
-use zeusm::suai::{Error, FieldType, ItemType, MAX_DEPTH, Record, RecordField};
+use crate::errors::{Explain, passes};
+use zeusm::suai::{ElementType, Error, ItemType, MAX_DEPTH, Record, RecordField};
 
 /// Reads a list of `(name, type)` and `(name, type, shape)`, where a type is a type string or a nested list.
 ///
@@ -18,21 +21,21 @@ pub(crate) fn read(descr: &Bound<'_, PyAny>) -> PyResult<Record> {
 /// The depth is limited, as a Python list may contain itself.
 fn nested(descr: &Bound<'_, PyAny>, depth: usize) -> PyResult<Record> {
     if depth >= MAX_DEPTH {
-        return Err(Error::DescrDepth.into_exception());
+        return Err(refused(Error::DescrDepth));
     }
     let list = descr.cast::<PyList>().map_err(|_| {
-        malformed(format_args!(
+        refused(format_args!(
             "'descr' must be a list of fields, not {descr}"
         ))
     })?;
     let fields: PyResult<Vec<RecordField>> =
         list.iter().map(|entry| field(&entry, depth)).collect();
-    Record::new(fields?).or_raise()
+    Record::new(fields?).map_err(refused)
 }
 
 fn field(entry: &Bound<'_, PyAny>, depth: usize) -> PyResult<RecordField> {
     let wrong = || {
-        malformed(format_args!(
+        refused(format_args!(
             "'descr' has the field {entry}; it must be (name, type) or (name, type, shape)"
         ))
     };
@@ -51,12 +54,36 @@ fn field(entry: &Bound<'_, PyAny>, depth: usize) -> PyResult<RecordField> {
     let item = parts.get_item(1)?;
     Ok(RecordField {
         name: name(&parts.get_item(0)?).ok_or_else(wrong)?,
-        item: match item.cast::<PyString>() {
-            Ok(text) => FieldType::Item(text.to_string_lossy().parse::<ItemType>().or_raise()?),
-            Err(_) => FieldType::Record(nested(&item, depth + 1)?),
+        element: match item.cast::<PyString>() {
+            Ok(text) => ElementType::Item(
+                text.to_string_lossy()
+                    .parse::<ItemType>()
+                    .map_err(refused)?,
+            ),
+            Err(_) => ElementType::Record(Arc::new(nested(&item, depth + 1)?)),
         },
         shape,
     })
+}
+
+/// The list of a record.
+pub(crate) fn list<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyList>> {
+    let entries = record.fields().iter().map(|field| {
+        let name = field.name.as_str().into_pyobject(py)?.into_any();
+        let element = match &field.element {
+            ElementType::Item(item) => item.to_string().into_pyobject(py)?.into_any(),
+            ElementType::Record(record) => list(py, record)?.into_any(),
+        };
+        match field.shape.as_slice() {
+            [] => PyTuple::new(py, [name, element]),
+            shape => PyTuple::new(py, [name, element, PyTuple::new(py, shape)?.into_any()]),
+        }
+    });
+    PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn refused(what: impl Display) -> PyErr {
+    PyValueError::new_err(what.to_string())
 }
 
 /// A name, or the second of a pair of title and name.

@@ -43,7 +43,7 @@ fn missing_fields_are_named() {
         offset: None,
         ..whole
     };
-    assert_eq!(read(&least).layout.offset(), 0);
+    assert_eq!(read(&least).layout.element_offset().unwrap(), 0);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn descr_must_have_the_size_in_typestr() {
     let pair = || {
         let field = |name: &str, item: &str| RecordField {
             name: name.to_owned(),
-            item: FieldType::Item(item.parse().unwrap()),
+            element: ElementType::Item(item.parse().unwrap()),
             shape: vec![],
         };
         Some(Record::new(vec![field("a", "<i4"), field("b", "<f8")]).unwrap())
@@ -136,11 +136,14 @@ fn descr_must_have_the_size_in_typestr() {
         descr: pair(),
         ..fields(&[2], None, 0)
     };
-    assert_eq!(read(&with("|V12")).format().unwrap(), "T{<i:a:<d:b:}");
+    assert_eq!(
+        read(&with("|V12")).element.format().unwrap(),
+        "T{<i:a:<d:b:}"
+    );
     let wrong = Error::DescrSize {
         described: 12,
         itemsize: 16,
     };
     assert_eq!(Interface::read(&with("|V16")), Err(wrong));
-    assert_eq!(read(&with("<f4")).format().unwrap(), "f");
+    assert_eq!(read(&with("<f4")).element.format().unwrap(), "f");
 }

@@ -128,7 +128,7 @@ proptest! {
         match dictionary.read() {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
             Ok(array) => {
-                let touched = dictionary.touched(array.item.size());
+                let touched = dictionary.touched(array.element.size());
                 let end = BASE + SIZE;
                 let inside = touched.is_none_or(|(low, high)| BASE as i128 <= low && high <= end as i128);
                 let checked = array.check_within(allocation);

@@ -231,7 +231,7 @@ pub fn child() {
     };
     for (address, block) in mem::take(&mut all.blocks) {
         let copy = copies.remove(&address);
-        let put = copy.is_some_and(|copy| copy.move_back(address).is_ok());
+        let put = copy.is_some_and(|copy| copy.move_over(address).is_ok());
         if !put {
             // Without a copy the child's writes are still private, but it may see later writes of its parent.
             let _ = Mapping::replace_privately(address, block.length, &block.file);

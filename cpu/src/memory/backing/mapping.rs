@@ -21,7 +21,7 @@ impl Mapping {
         let length = length.checked_next_multiple_of(PAGE)?;
         let alignment = alignment.max(best_alignment(length));
         // Enough to contain an aligned range of `length` bytes.
-        let room = Self::reserve(length.checked_add(alignment - PAGE)?, READ_WRITE).ok()?;
+        let room = Self::reserve(length.checked_add(alignment - PAGE)?)?;
         let address = room.address.next_multiple_of(alignment);
         room.unmap_around(address, length);
         let mapping = Self { address, length };
@@ -30,15 +30,14 @@ impl Mapping {
     }
 
     /// `length` bytes of zeros at an address of the system's choice, private to the process.
-    fn reserve(length: usize, protection: i32) -> std::io::Result<Self> {
+    fn reserve(length: usize) -> Option<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
-        let address = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        let address = address as usize;
-        Ok(Self { address, length })
+        let address = unsafe { libc::mmap(ptr::null_mut(), length, READ_WRITE, flags, -1, 0) };
+        (address != libc::MAP_FAILED).then_some(Self {
+            address: address as usize,
+            length,
+        })
     }
 
     /// Unmaps all but `length` bytes at `address`, which are no longer this mapping's.
@@ -114,40 +113,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// Moves the pages to other addresses in one step. The old addresses stay mapped, without pages, and registered with
-    /// `userfaultfd` if they were; the new ones are not.
-    ///
-    /// The new place lies between two guard pages at that moment. Beside the old one, a mapping that has no pages yet would
-    /// be merged with it, and Linux would end the registration of both.
-    pub fn set_aside(&self) -> std::io::Result<Self> {
-        let alignment = best_alignment(self.length);
-        let room = Self::reserve(self.length + alignment + PAGE, libc::PROT_NONE)?;
-        let address = (room.address + PAGE).next_multiple_of(alignment);
-        // SAFETY: both ranges are ours; the new one is not in use.
-        let moved = unsafe {
-            libc::mremap(
-                self.address as *mut _,
-                self.length,
-                self.length,
-                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP,
-                address,
-            )
-        };
-        let error = std::io::Error::last_os_error();
-        // After an error, the system may have unmapped the place already, and another thread may have got it: it is left
-        // as it is.
-        room.unmap_around(address, self.length);
-        if moved == libc::MAP_FAILED {
-            return Err(error);
-        }
-        Ok(Self {
-            address,
-            length: self.length,
-        })
-    }
-
     /// Moves the pages to `address` in one step, replacing a mapping of ours of the same length.
-    pub fn move_back(self, address: usize) -> std::io::Result<()> {
+    pub fn move_over(self, address: usize) -> std::io::Result<()> {
         // SAFETY: both ranges are ours and of one length.
         let moved = unsafe {
             libc::mremap(

@@ -20,7 +20,7 @@ pub use error::ShareError;
 pub use exports::{Export, read_record};
 pub use mapping::Mapping;
 pub use record::Record;
-pub use share::is_memory_file;
+pub use share::{is_memory_file, memory_file};
 
 /// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
 const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
@@ -32,7 +32,7 @@ pub const PAGE: usize = 4096;
 /// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
 pub const MIN_ALIGNMENT: usize = 64;
 /// The largest alignment that can be asked for.
-pub const MAX_ALIGNMENT: usize = HUGE_PAGE;
+pub const MAX_ALIGNMENT: usize = 1 << 30;
 
 /// The memory of an allocation, uninitialised at first.
 #[derive(Debug)]
@@ -91,9 +91,10 @@ impl Backing {
     }
 }
 
-/// Whether memory of this process can be exported at all; a transient error does not count.
+/// Whether new memory of this process can be exported; a transient error does not count.
 pub fn can_be_exported() -> bool {
     share::memory_file(PAGE as u64)
         .and_then(|file| exports::reopen(&file, 0))
+        .and_then(|_| share::can_still_move())
         .map_or_else(ShareError::is_transient, |_| true)
 }

@@ -4,16 +4,18 @@
 //! file, for which most systems allow none (measured on Linux 6.18, `shmem_enabled` never). So memory stays private
 //! until a handle is requested, and is then moved into a memory file.
 //!
-//! The addresses stay the same and no write is lost: the pages are moved away in one step, and a thread that touches
-//! the range afterwards blocks in a page fault until the file is mapped there. This needs `userfaultfd`; where the
-//! system forbids it, memory files are used from the start. One limitation: where an unprivileged process can only
-//! handle faults of user mode, a system call that accesses the range during the move fails with `EFAULT`.
+//! The addresses stay the same and no write is lost: the pages are protected from writes while they are copied, and a
+//! thread that writes to one blocks in a page fault until the file is mapped there. The pages stay in place until that
+//! mapping replaces them, so an error before leaves the memory as it was. This needs `userfaultfd`; where the system
+//! forbids it, memory files are used from the start. One limitation: where an unprivileged process can only handle faults
+//! of user mode, a system call that writes to the range during the move fails with `EFAULT`.
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use linux_raw_sys::{general, ioctl};
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
@@ -26,6 +28,9 @@ use crate::process::sync::Lazy;
 
 /// The name of a memory file, by which an importer recognises this runtime's files.
 const FILE_NAME: &str = "zeusm";
+
+/// Protects pages, as opposed to ending the protection (Linux, `userfaultfd.h`).
+const UFFDIO_WRITEPROTECT_MODE_WP: u64 = 1;
 
 /// A new memory file that can neither shrink nor grow, so that access to a mapping of it never faults.
 pub fn memory_file(length: u64) -> Result<File, ShareError> {
@@ -71,6 +76,15 @@ pub fn can_move() -> Result<(), ShareError> {
     }
 }
 
+/// Whether private memory can still be moved: a filter of system calls that is set later may forbid it. Where it never
+/// could, memory is in a file already.
+pub fn can_still_move() -> Result<(), ShareError> {
+    match can_move() {
+        Ok(()) => try_to_move(),
+        Err(_) => Ok(()),
+    }
+}
+
 fn try_to_move() -> Result<(), ShareError> {
     let page = Mapping::anonymous(PAGE, PAGE).ok_or(ShareError::new("mmap", libc::ENOMEM))?;
     move_to(&page, &memory_file(PAGE as u64)?)
@@ -81,18 +95,11 @@ fn try_to_move() -> Result<(), ShareError> {
 /// # Errors
 /// The system's error; the memory is unchanged then.
 pub fn move_to(memory: &Mapping, file: &File) -> Result<(), ShareError> {
-    let catch = Catch::new(memory)?;
-    let aside = memory.set_aside().map_err(ShareError::of("mremap"))?;
-    let moved = write(&aside, file)
-        .map_err(ShareError::of("pwrite to a memory file"))
-        .and_then(|()| memory.replace(file).map_err(ShareError::of("mmap")));
-    if moved.is_err() {
-        aside
-            .move_back(memory.address())
-            .map_err(ShareError::of("mremap"))?;
-    }
-    drop(catch);
-    moved
+    let protection = Protection::new(memory)?;
+    write(memory, file).map_err(ShareError::of("pwrite to a memory file"))?;
+    memory.replace(file).map_err(ShareError::of("mmap"))?;
+    drop(protection);
+    Ok(())
 }
 
 /// The parts of the first `length` bytes of a file that hold data; the rest is zero.
@@ -115,7 +122,7 @@ pub fn extents(file: &File, length: u64) -> Vec<Range<u64>> {
 
 /// Writes all that is not zero; a new file is zero everywhere, and takes memory only where it was written.
 fn write(memory: &Mapping, file: &File) -> io::Result<()> {
-    // SAFETY: the mapping is alive, and no other code has its address.
+    // SAFETY: the mapping is alive, and threads that write to it block.
     let bytes =
         unsafe { std::slice::from_raw_parts(memory.address() as *const u8, memory.length()) };
     for (index, chunk) in bytes.chunks(HUGE_PAGE).enumerate() {
@@ -126,18 +133,18 @@ fn write(memory: &Mapping, file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// While it lives, threads that touch missing pages of the range block.
-struct Catch {
+/// While it lives, threads that write to the range block. When it is dropped, they write to the range as it is then.
+struct Protection {
     faults: OwnedFd,
     range: general::uffdio_range,
 }
 
-impl Catch {
+impl Protection {
     fn new(memory: &Mapping) -> Result<Self, ShareError> {
         let faults = open().map_err(ShareError::of("userfaultfd"))?;
         let mut api = general::uffdio_api {
             api: u64::from(general::UFFD_API),
-            features: 0,
+            features: u64::from(general::UFFD_FEATURE_PAGEFAULT_FLAG_WP),
             ioctls: 0,
         };
         control(&faults, ioctl::UFFDIO_API, &mut api).map_err(ShareError::of("UFFDIO_API"))?;
@@ -147,19 +154,37 @@ impl Catch {
         };
         let mut register = general::uffdio_register {
             range,
-            mode: u64::from(general::UFFDIO_REGISTER_MODE_MISSING),
+            mode: u64::from(general::UFFDIO_REGISTER_MODE_WP),
             ioctls: 0,
         };
         control(&faults, ioctl::UFFDIO_REGISTER, &mut register)
             .map_err(ShareError::of("UFFDIO_REGISTER"))?;
-        Ok(Self { faults, range })
+        let protection = Self { faults, range };
+        touch(memory);
+        let mut protect = general::uffdio_writeprotect {
+            range,
+            mode: UFFDIO_WRITEPROTECT_MODE_WP,
+        };
+        control(&protection.faults, ioctl::UFFDIO_WRITEPROTECT, &mut protect)
+            .map_err(ShareError::of("UFFDIO_WRITEPROTECT"))?;
+        Ok(protection)
     }
 }
 
-impl Drop for Catch {
+impl Drop for Protection {
     fn drop(&mut self) {
-        // Closing wakes too, but not while a child that was forked meanwhile has the descriptor as well.
+        // Closing does both, but not while a child that was forked meanwhile has the descriptor as well. Pages of a file
+        // that replaced the range are not registered.
+        let _ = control(&self.faults, ioctl::UFFDIO_UNREGISTER, &mut self.range);
         let _ = control(&self.faults, ioctl::UFFDIO_WAKE, &mut self.range);
+    }
+}
+
+/// Reads a byte of each page. Linux protects only pages that exist, if only as the page of zeros.
+fn touch(memory: &Mapping) {
+    for address in (memory.address()..memory.address() + memory.length()).step_by(PAGE) {
+        // SAFETY: the mapping is alive. Other threads may write the byte, so it is read as an atomic.
+        unsafe { &*(address as *const AtomicU8) }.load(Ordering::Relaxed);
     }
 }
 
@@ -196,13 +221,13 @@ fn control<T>(faults: &OwnedFd, request: u32, argument: &mut T) -> io::Result<()
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64};
     use std::thread;
     use std::time::Duration;
 
     use super::*;
 
-    /// Without pages, Linux would merge the mapping with an adjacent place that it is set aside to.
+    /// Linux protects no pages that do not exist.
     #[test]
     fn the_first_write_to_untouched_memory_is_not_lost_while_it_moves() {
         if can_move().is_err() {
@@ -215,10 +240,9 @@ mod tests {
             // SAFETY: the mapping outlives the reference, and is accessed by atomics only.
             let word = unsafe { &*(memory.address() as *const AtomicU64) };
             let ready = AtomicBool::new(false);
-            let catch = Catch::new(&memory).unwrap();
-            let aside = memory.set_aside().unwrap();
+            let protection = Protection::new(&memory).unwrap();
             thread::scope(|scope| {
-                scope.spawn(|| {
+                let writer = scope.spawn(|| {
                     ready.store(true, Ordering::Release);
                     word.store(7, Ordering::Relaxed);
                 });
@@ -226,8 +250,10 @@ mod tests {
                     thread::yield_now();
                 }
                 thread::sleep(Duration::from_millis(20));
+                assert!(!writer.is_finished(), "{length} bytes are not protected");
+                assert_eq!(word.load(Ordering::Relaxed), 0, "of {length} bytes");
                 memory.replace(&file).unwrap();
-                drop((catch, aside));
+                drop(protection);
             });
             assert_eq!(word.load(Ordering::Relaxed), 7, "of {length} bytes");
         }

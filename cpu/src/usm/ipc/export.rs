@@ -3,13 +3,19 @@
 use std::ffi::c_void;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::handle::Handle;
-use crate::abi::arguments::output;
+use crate::abi::arguments::{chain, check_flags, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
 use crate::memory;
+
+structures! {
+    extensions::ze_ipc_mem_handle_type_ext_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC;
+}
 
 /// `zeMemGetIpcHandle`, for the base address of an allocation of any kind. The descriptor in the handle stays open
 /// until the allocation is freed.
@@ -41,6 +47,38 @@ pub unsafe fn get(
     }
     .encode();
     Ok(())
+}
+
+/// `zeMemGetIpcHandleWithProperties`: handles are for this machine.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` for a handle that is to be used by other machines,
+/// `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION` for any other extension of the call, and those of [`get`].
+///
+/// # Safety
+/// As for [`get`]; each link of the chain must be null or valid.
+pub unsafe fn get_with_properties(
+    context: sys::ze_context_handle_t,
+    pointer: *const c_void,
+    next: *mut c_void,
+    handle: *mut sys::ze_ipc_mem_handle_t,
+) -> ZeResult {
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(next) } {
+        let wanted = link.input::<extensions::ze_ipc_mem_handle_type_ext_desc_t>();
+        let wanted = wanted.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
+        let fabric = extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE;
+        check_flags(
+            wanted.typeFlags,
+            extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT | fabric,
+        )?;
+        ensure(
+            wanted.typeFlags & fabric == 0,
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+        )?;
+    }
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { get(context, pointer, handle) }
 }
 
 /// `zeMemPutIpcHandle`: the handle's descriptor belongs to the allocation and is closed with it, so only the handle is

@@ -11,5 +11,5 @@ mod export;
 mod handle;
 mod import;
 
-pub use export::{get, put, to_descriptor};
+pub use export::{get, get_with_properties, put, to_descriptor};
 pub use import::{close, from_descriptor, open};

@@ -1,0 +1,42 @@
+//! Whether a list's device accesses the memory of a command: without peer access, not that of other devices.
+
+use level_zero_sys as sys;
+
+use super::CommandList;
+use crate::abi::result::{ZeResult, describe};
+use crate::device;
+use crate::engine::Operation;
+
+impl CommandList {
+    /// Checks all memory that is known when an operation is appended. A kernel may access other memory through pointers in
+    /// memory.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory that belongs to a device without peer access, and the errors of
+    /// [`Operation::pin`].
+    pub(super) fn check_access(&self, operation: &impl Operation) -> ZeResult {
+        if self.device.has_peer_access() {
+            return Ok(());
+        }
+        for pin in operation.pin()? {
+            let (allocation, kind) = (pin.allocation(), pin.allocation().kind());
+            // Host memory belongs to no device.
+            let owner = device::find(allocation.device() as sys::ze_device_handle_t).ok();
+            let Some(owner) = owner.filter(|owner| !self.device.can_access(owner)) else {
+                continue;
+            };
+            let kind = if kind == sys::ZE_MEMORY_TYPE_SHARED {
+                "shared"
+            } else {
+                "device"
+            };
+            describe(&format!(
+                "{} has no access to {kind} memory of {}",
+                self.device.name(),
+                owner.name()
+            ));
+            return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! The share of the machine's memory that a device has, where there are several devices.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A limit on the sum of allocations, which live as long as the process.
+#[derive(Debug)]
+pub struct Share {
+    limit: u64,
+    allocated: AtomicU64,
+    /// The share that this one is a part of.
+    whole: Option<&'static Self>,
+}
+
+impl Share {
+    /// A share of `limit` bytes, which may be part of another one.
+    #[must_use]
+    pub fn new(limit: u64, whole: Option<&'static Self>) -> &'static Self {
+        Box::leak(Box::new(Self {
+            limit,
+            allocated: AtomicU64::new(0),
+            whole,
+        }))
+    }
+
+    /// Accounts for `size` bytes; `false`, with nothing accounted for, when the share or its whole does not have them.
+    pub fn reserve(&self, size: usize) -> bool {
+        let more = |before: u64| {
+            before
+                .checked_add(size as u64)
+                .filter(|after| *after <= self.limit)
+        };
+        let added = self
+            .allocated
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        if added.is_err() {
+            return false;
+        }
+        let fits = self.whole.is_none_or(|whole| whole.reserve(size));
+        if !fits {
+            self.allocated.fetch_sub(size as u64, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Undoes [`reserve`](Self::reserve) for `size` bytes.
+    pub fn release(&self, size: usize) {
+        self.allocated.fetch_sub(size as u64, Ordering::Relaxed);
+        if let Some(whole) = self.whole {
+            whole.release(size);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_limited_by_its_whole_too() {
+        let whole = Share::new(100, None);
+        let parts = [Share::new(60, Some(whole)), Share::new(60, Some(whole))];
+        assert!(!parts[0].reserve(61));
+        assert!(parts[0].reserve(60) && !parts[0].reserve(1));
+        assert!(!parts[1].reserve(41) && parts[1].reserve(40));
+        assert!(!whole.reserve(1));
+        parts[0].release(60);
+        assert!(!parts[1].reserve(21) && parts[1].reserve(20));
+        assert!(whole.reserve(40) && !whole.reserve(1) && !whole.reserve(usize::MAX));
+    }
+}

@@ -1,0 +1,169 @@
+//! Virtual memory: address ranges that a program reserves, and physical memory that it maps there.
+//!
+//! A reservation is an inaccessible mapping, physical memory a memory file, so that one may be mapped in several places.
+//! Mapped memory is of no USM kind, and commands access it as they do other memory of the process. It stays shared with
+//! the children of a fork.
+
+mod access;
+mod physical;
+mod reservation;
+
+use std::ffi::c_void;
+
+use level_zero_sys as sys;
+
+use self::access::Access;
+pub use self::physical::{PhysicalMemory, create, destroy, properties};
+pub use self::reservation::{parent_or_child, prepare};
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure};
+use crate::context::Context;
+use crate::device;
+use crate::handle::resolve;
+use crate::memory::PAGE;
+
+/// A range of whole pages.
+#[derive(Clone, Copy, Debug)]
+struct Pages {
+    address: usize,
+    length: usize,
+}
+
+impl Pages {
+    /// `length` bytes from `address` on.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for null, `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT` for an address and
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_SIZE` for a length that is not a positive multiple of the page size.
+    fn new(address: *const c_void, length: usize) -> ZeResult<Self> {
+        ensure(
+            !address.is_null(),
+            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+        )?;
+        let address = address as usize;
+        ensure(
+            address.is_multiple_of(PAGE),
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+        )?;
+        check_size(length)?;
+        ensure(
+            address.checked_add(length).is_some(),
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+        )?;
+        Ok(Self { address, length })
+    }
+
+    fn end(self) -> usize {
+        self.address + self.length
+    }
+}
+
+fn check_size(size: usize) -> ZeResult {
+    ensure(
+        size > 0 && size.is_multiple_of(PAGE),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+    )
+}
+
+/// `zeVirtualMemQueryPageSize`: one size, that of the system's pages.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn page_size(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    size: usize,
+    page_size: *mut usize,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    device::find(device)?;
+    // SAFETY: the caller vouches for the pointer.
+    let page_size = unsafe { output(page_size) }?;
+    ensure(size > 0, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
+    *page_size = PAGE;
+    Ok(())
+}
+
+/// `zeVirtualMemReserve`; if the wanted range is not free, the system chooses another one.
+///
+/// # Safety
+/// As for [`page_size`].
+pub unsafe fn reserve(
+    context: sys::ze_context_handle_t,
+    wanted: *const c_void,
+    size: usize,
+    pointer: *mut *mut c_void,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointer.
+    let pointer = unsafe { output(pointer) }?;
+    check_size(size)?;
+    let address = reservation::reserve(wanted as usize, size)
+        .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    *pointer = address as *mut c_void;
+    Ok(())
+}
+
+/// `zeVirtualMemFree`, of a whole reservation in which nothing is mapped.
+pub fn free(context: sys::ze_context_handle_t, pointer: *const c_void, size: usize) -> ZeResult {
+    resolve::<Context>(context)?;
+    reservation::free(Pages::new(pointer, size)?)
+}
+
+/// `zeVirtualMemMap`, inside a reservation, where nothing is mapped.
+pub fn map(
+    context: sys::ze_context_handle_t,
+    pointer: *const c_void,
+    size: usize,
+    physical: sys::ze_physical_mem_handle_t,
+    offset: usize,
+    access: sys::ze_memory_access_attribute_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    let physical = resolve::<PhysicalMemory>(physical)?;
+    let access = Access::try_from(access)?;
+    let pages = Pages::new(pointer, size)?;
+    ensure(
+        offset.is_multiple_of(PAGE),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+    )?;
+    reservation::map(pages, &physical, offset, access)
+}
+
+/// `zeVirtualMemUnmap`, of what one call has mapped.
+pub fn unmap(context: sys::ze_context_handle_t, pointer: *const c_void, size: usize) -> ZeResult {
+    resolve::<Context>(context)?;
+    reservation::unmap(Pages::new(pointer, size)?)
+}
+
+/// `zeVirtualMemSetAccessAttribute`, of pages that are mapped by one call. It holds for the host as for the devices.
+pub fn set_access(
+    context: sys::ze_context_handle_t,
+    pointer: *const c_void,
+    size: usize,
+    access: sys::ze_memory_access_attribute_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    let access = Access::try_from(access)?;
+    reservation::set_access(Pages::new(pointer, size)?, access)
+}
+
+/// `zeVirtualMemGetAccessAttribute`: the attribute of the first page, and how many bytes from there on have the same one.
+///
+/// # Safety
+/// As for [`page_size`].
+pub unsafe fn access(
+    context: sys::ze_context_handle_t,
+    pointer: *const c_void,
+    size: usize,
+    access: *mut sys::ze_memory_access_attribute_t,
+    out_size: *mut usize,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (access, out_size) = unsafe { (output(access)?, output(out_size)?) };
+    let (found, length) = reservation::access(Pages::new(pointer, size)?)?;
+    *access = found.attribute();
+    *out_size = length;
+    Ok(())
+}

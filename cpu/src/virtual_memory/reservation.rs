@@ -1,0 +1,193 @@
+//! The reservations of the process, and what is mapped in them.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+
+use super::Pages;
+use super::access::Access;
+use super::physical::PhysicalMemory;
+use crate::abi::result::{ZeResult, ensure};
+use crate::memory::PAGE;
+use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+
+const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+
+/// Reservations by the address of their first byte.
+type Reservations = BTreeMap<usize, Reservation>;
+
+static RESERVATIONS: Mutex<Reservations> = Mutex::new(BTreeMap::new());
+static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Reservations>> = HeldGuard::new();
+
+struct Reservation {
+    length: usize,
+    /// By the address of the first byte.
+    mapped: BTreeMap<usize, Mapped>,
+}
+
+/// What one call has mapped.
+struct Mapped {
+    _physical: Arc<PhysicalMemory>,
+    /// The attribute of each page.
+    access: Vec<Access>,
+}
+
+/// Reserves `length` bytes, at `wanted` if the system has them there. Returns the address.
+pub fn reserve(wanted: usize, length: usize) -> Result<usize, Errno> {
+    let mut reservations = RESERVATIONS.lock();
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: without `FIXED`, the wanted address is a hint, and the mapping replaces no other one.
+    let address =
+        unsafe { mmap_anonymous(wanted as *mut c_void, length, ProtFlags::empty(), flags) }?;
+    let mapped = BTreeMap::new();
+    reservations.insert(address as usize, Reservation { length, mapped });
+    Ok(address as usize)
+}
+
+/// Ends a reservation.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it is not a whole reservation, or if something is mapped there.
+pub fn free(pages: Pages) -> ZeResult {
+    let mut reservations = RESERVATIONS.lock();
+    let found = reservations.get(&pages.address).ok_or(INVALID)?;
+    ensure(
+        found.length == pages.length && found.mapped.is_empty(),
+        INVALID,
+    )?;
+    reservations.remove(&pages.address);
+    // SAFETY: the reservation owned the pages, and nothing is mapped there.
+    unsafe { munmap(pages.address as *mut c_void, pages.length) }.map_err(|_| INVALID)
+}
+
+/// Maps a part of physical memory.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation or mapped already,
+/// `ZE_RESULT_ERROR_INVALID_SIZE` for more than the memory has.
+pub fn map(
+    pages: Pages,
+    physical: &Arc<PhysicalMemory>,
+    offset: usize,
+    access: Access,
+) -> ZeResult {
+    let fits = offset
+        .checked_add(pages.length)
+        .is_some_and(|end| end <= physical.size());
+    ensure(fits, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+    let mut reservations = RESERVATIONS.lock();
+    let mapped = &mut reservation(&mut reservations, pages)?.mapped;
+    let before = mapped.range(..pages.end()).next_back();
+    let is_free = before.is_none_or(|(start, before)| start + before.length() <= pages.address);
+    ensure(is_free, INVALID)?;
+    // SAFETY: the reservation owns the pages, and nothing is mapped there.
+    let result = unsafe {
+        mmap(
+            pages.address as *mut c_void,
+            pages.length,
+            access.protection(),
+            MapFlags::SHARED | MapFlags::FIXED,
+            physical.file(),
+            offset as u64,
+        )
+    };
+    result.map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    let made = Mapped {
+        _physical: Arc::clone(physical),
+        access: vec![access; pages.length / PAGE],
+    };
+    mapped.insert(pages.address, made);
+    Ok(())
+}
+
+/// Unmaps what one call has mapped. The pages stay reserved.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
+pub fn unmap(pages: Pages) -> ZeResult {
+    let mut reservations = RESERVATIONS.lock();
+    let mapped = &mut reservation(&mut reservations, pages)?.mapped;
+    let found = mapped.get(&pages.address).ok_or(INVALID)?;
+    ensure(found.length() == pages.length, INVALID)?;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+    let address = pages.address as *mut c_void;
+    // SAFETY: the reservation owns the pages; the caller of the API does not use them any more.
+    unsafe { mmap_anonymous(address, pages.length, ProtFlags::empty(), flags) }
+        .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    mapped.remove(&pages.address);
+    Ok(())
+}
+
+/// Sets the attribute of pages that one call has mapped.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
+pub fn set_access(pages: Pages, access: Access) -> ZeResult {
+    let mut reservations = RESERVATIONS.lock();
+    let mapped = &mut reservation(&mut reservations, pages)?.mapped;
+    let (start, found) = mapped
+        .range_mut(..=pages.address)
+        .next_back()
+        .ok_or(INVALID)?;
+    let first = (pages.address - start) / PAGE;
+    let range = first..first + pages.length / PAGE;
+    let attributes = found.access.get_mut(range).ok_or(INVALID)?;
+    let protection = MprotectFlags::from_bits_retain(access.protection().bits());
+    // SAFETY: the pages are mapped in a reservation; the caller of the API asks for their protection.
+    unsafe { mprotect(pages.address as *mut c_void, pages.length, protection) }
+        .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    attributes.fill(access);
+    Ok(())
+}
+
+/// The attribute of the first page, and how many bytes of `pages` from there on have it. Pages without memory have none.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation.
+pub fn access(pages: Pages) -> ZeResult<(Access, usize)> {
+    let mut reservations = RESERVATIONS.lock();
+    let reservation = reservation(&mut reservations, pages)?;
+    let addresses = (pages.address..pages.end()).step_by(PAGE);
+    let first = reservation.access(pages.address);
+    let same = addresses.take_while(|address| reservation.access(*address) == first);
+    Ok((first, same.count() * PAGE))
+}
+
+/// The reservation that contains `pages`.
+fn reservation(reservations: &mut Reservations, pages: Pages) -> ZeResult<&mut Reservation> {
+    let found = reservations.range_mut(..=pages.address).next_back();
+    let (start, found) = found.ok_or(INVALID)?;
+    ensure(pages.end() <= start + found.length, INVALID)?;
+    Ok(found)
+}
+
+impl Reservation {
+    /// The attribute of the page at `address`.
+    fn access(&self, address: usize) -> Access {
+        let found = self.mapped.range(..=address).next_back();
+        let page = found.and_then(|(start, it)| it.access.get((address - start) / PAGE));
+        page.copied().unwrap_or(Access::None)
+    }
+}
+
+impl Mapped {
+    fn length(&self) -> usize {
+        self.access.len() * PAGE
+    }
+}
+
+/// Locks the table until this thread calls [`parent_or_child`], so that a fork copies it in a consistent state.
+pub fn prepare() {
+    // SAFETY: the table's lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(RESERVATIONS.lock()) };
+}
+
+/// Undoes [`prepare`].
+pub fn parent_or_child() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
+}

@@ -1,0 +1,321 @@
+//! Reserved addresses and physical memory.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
+
+mod common;
+#[path = "common/process.rs"]
+mod process;
+
+use std::ffi::c_void;
+use std::ptr;
+
+use common::{Context, Kind, MIB, NONE, OK, Result, bytes, bytes_mut, device};
+use level_zero_sys as sys;
+use level_zero_sys::extensions;
+
+const INVALID: Result = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+const READ_WRITE: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
+const READ_ONLY: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY;
+const NO_ACCESS: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_NONE;
+
+fn page(context: &Context) -> usize {
+    let mut page = 0;
+    ok!(zeVirtualMemQueryPageSize(
+        context.0,
+        device(),
+        MIB,
+        &raw mut page
+    ));
+    page
+}
+
+/// Where a reservation may be; the validation layer of Debian 12 refuses null, which is allowed.
+fn anywhere() -> *const c_void {
+    match std::env::var("ZEUSM_TEST_MODE").as_deref() {
+        Ok("validated") => ptr::without_provenance(1 << 46),
+        _ => ptr::null(),
+    }
+}
+
+fn reserve(context: &Context, size: usize) -> *mut c_void {
+    let mut pointer = ptr::null_mut();
+    ok!(zeVirtualMemReserve(
+        context.0,
+        anywhere(),
+        size,
+        &raw mut pointer
+    ));
+    pointer
+}
+
+fn physical(context: &Context, size: usize) -> sys::ze_physical_mem_handle_t {
+    let mut desc = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        size,
+        ..Default::default()
+    };
+    let mut handle = ptr::null_mut();
+    ok!(zePhysicalMemCreate(
+        context.0,
+        device(),
+        &raw mut desc,
+        &raw mut handle
+    ));
+    handle
+}
+
+fn attribute(
+    context: &Context,
+    pointer: *const c_void,
+    size: usize,
+) -> (sys::ze_memory_access_attribute_t, usize) {
+    let (mut access, mut length) = (NO_ACCESS, 0);
+    ok!(zeVirtualMemGetAccessAttribute(
+        context.0,
+        pointer,
+        size,
+        &raw mut access,
+        &raw mut length
+    ));
+    (access, length)
+}
+
+#[test]
+fn mapped_memory_is_copied_and_filled() {
+    let context = Context::new();
+    let size = 8 * page(&context);
+    let (range, memory) = (reserve(&context, 2 * size), physical(&context, size));
+    // The same memory twice.
+    let twin = unsafe { range.byte_add(size) };
+    for place in [range, twin] {
+        ok!(zeVirtualMemMap(
+            context.0, place, size, memory, 0, READ_WRITE
+        ));
+    }
+    assert_eq!(bytes(range, size), vec![0; size]);
+    let list = context.immediate(0);
+    common::fill(list, range, &[7], size, NONE, &[]);
+    common::finish(&context, list);
+    assert_eq!(bytes(twin, size), vec![7; size]);
+    let other = context.alloc(Kind::Device, size);
+    common::copy(list, other, twin, size, NONE, &[]);
+    common::finish(&context, list);
+    assert_eq!(bytes(other, size), vec![7; size]);
+
+    // It lives until it is mapped nowhere.
+    ok!(zePhysicalMemDestroy(context.0, memory));
+    ok!(zeVirtualMemUnmap(context.0, range, size));
+    bytes_mut(twin, size)[0] = 8;
+    ok!(zeVirtualMemUnmap(context.0, twin, size));
+    ok!(zeVirtualMemFree(context.0, range, 2 * size));
+    common::destroy(list);
+    context.free(other);
+}
+
+#[test]
+fn physical_memory_has_an_id_and_a_size() {
+    type Get = unsafe extern "C" fn(
+        sys::ze_context_handle_t,
+        sys::ze_physical_mem_handle_t,
+        *mut extensions::ze_physical_mem_properties_t,
+    ) -> Result;
+    let get: Get = unsafe { common::newer(c"zePhysicalMemGetProperties") };
+    let context = Context::new();
+    let page = page(&context);
+    let properties = |memory| {
+        let mut out = extensions::ze_physical_mem_properties_t {
+            stype: extensions::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES,
+            pNext: ptr::null_mut(),
+            id: 0,
+            size: 0,
+        };
+        assert_eq!(unsafe { get(context.0, memory, &raw mut out) }, OK);
+        (out.id, out.size)
+    };
+    let (a, b) = (physical(&context, page), physical(&context, 3 * page));
+    assert_eq!(properties(b).1, 3 * page as u64);
+    assert_ne!(properties(a).0, properties(b).0);
+    assert_eq!(properties(a), properties(a));
+    ok!(zePhysicalMemDestroy(context.0, a));
+    ok!(zePhysicalMemDestroy(context.0, b));
+}
+
+#[test]
+fn physical_memory_keeps_its_bytes_while_it_is_not_mapped() {
+    let context = Context::new();
+    let page = page(&context);
+    let (range, memory) = (reserve(&context, 4 * page), physical(&context, 2 * page));
+    ok!(zeVirtualMemMap(
+        context.0,
+        range,
+        2 * page,
+        memory,
+        0,
+        READ_WRITE
+    ));
+    bytes_mut(range, 2 * page)[page] = 5;
+    ok!(zeVirtualMemUnmap(context.0, range, 2 * page));
+    // Its second page, elsewhere.
+    let place = unsafe { range.byte_add(3 * page) };
+    ok!(zeVirtualMemMap(
+        context.0, place, page, memory, page, READ_ONLY
+    ));
+    assert_eq!(bytes(place, page)[0], 5);
+    ok!(zeVirtualMemUnmap(context.0, place, page));
+    ok!(zeVirtualMemFree(context.0, range, 4 * page));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+}
+
+#[test]
+fn attributes_hold_for_their_pages() {
+    let context = Context::new();
+    let page = page(&context);
+    let (range, memory) = (reserve(&context, 8 * page), physical(&context, 4 * page));
+    ok!(zeVirtualMemMap(
+        context.0,
+        range,
+        4 * page,
+        memory,
+        0,
+        READ_WRITE
+    ));
+    let at = |index: usize| unsafe { range.byte_add(index * page) };
+    ok!(zeVirtualMemSetAccessAttribute(
+        context.0,
+        at(1),
+        2 * page,
+        READ_ONLY
+    ));
+    assert_eq!(attribute(&context, range, 8 * page), (READ_WRITE, page));
+    assert_eq!(attribute(&context, at(1), 7 * page), (READ_ONLY, 2 * page));
+    assert_eq!(attribute(&context, at(1), page), (READ_ONLY, page));
+    assert_eq!(attribute(&context, at(3), 5 * page), (READ_WRITE, page));
+    assert_eq!(attribute(&context, at(4), 4 * page), (NO_ACCESS, 4 * page));
+    // A write to a page without the attribute ends the process.
+    for (index, survives) in [(0, true), (1, false), (3, true), (4, false)] {
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe { at(index).cast::<u8>().write_volatile(1) };
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(libc::WIFEXITED(status), survives, "page {index}");
+    }
+    ok!(zeVirtualMemUnmap(context.0, range, 4 * page));
+    ok!(zeVirtualMemFree(context.0, range, 8 * page));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+}
+
+#[test]
+fn misuse_is_refused() {
+    let context = Context::new();
+    let page = page(&context);
+    let (range, memory) = (reserve(&context, 4 * page), physical(&context, 2 * page));
+    let at = |index: usize| unsafe { range.byte_add(index * page) };
+    let map = |place, size, offset, access| {
+        ze!(zeVirtualMemMap(
+            context.0, place, size, memory, offset, access
+        ))
+    };
+    let size = sys::ZE_RESULT_ERROR_INVALID_SIZE;
+    assert_eq!(map(range, 3 * page, 0, READ_WRITE), size);
+    assert_eq!(map(range, 2 * page, page, READ_WRITE), size);
+    assert_eq!(
+        map(range, page, usize::MAX - page + 1, READ_WRITE),
+        size,
+        "the end would overflow"
+    );
+    assert_eq!(
+        map(at(3), 2 * page, 0, READ_WRITE),
+        INVALID,
+        "beyond the end"
+    );
+    assert_eq!(
+        map(unsafe { range.byte_add(1) }, page, 0, READ_WRITE),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT
+    );
+    assert_eq!(
+        map(range, page + 1, 0, READ_WRITE),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE
+    );
+    assert_eq!(
+        map(range, page, 0, sys::ze_memory_access_attribute_t(9)),
+        sys::ZE_RESULT_ERROR_INVALID_ENUMERATION
+    );
+    assert_eq!(map(at(1), 2 * page, 0, READ_WRITE), OK);
+    for index in 0..3 {
+        let wanted = if index == 0 { 2 * page } else { page };
+        assert_eq!(map(at(index), wanted, 0, READ_WRITE), INVALID, "mapped");
+    }
+    let unmap = |place, size| ze!(zeVirtualMemUnmap(context.0, place, size));
+    assert_eq!(unmap(at(1), page), INVALID, "a part");
+    assert_eq!(unmap(range, page), INVALID, "not mapped");
+    let set = |place, size| {
+        ze!(zeVirtualMemSetAccessAttribute(
+            context.0, place, size, READ_ONLY
+        ))
+    };
+    assert_eq!(set(at(0), page), INVALID, "not mapped");
+    assert_eq!(set(at(2), 2 * page), INVALID, "beyond what is mapped");
+    let free = |place, size| ze!(zeVirtualMemFree(context.0, place, size));
+    assert_eq!(free(range, 4 * page), INVALID, "something is mapped");
+    assert_eq!(unmap(at(1), 2 * page), OK);
+    assert_eq!(free(range, page), INVALID, "a part");
+    assert_eq!(free(at(1), 3 * page), INVALID, "a part");
+    assert_eq!(free(range, 4 * page), OK);
+    assert_eq!(free(range, 4 * page), INVALID, "not reserved any more");
+    assert_eq!(map(range, page, 0, READ_WRITE), INVALID, "not reserved");
+    ok!(zePhysicalMemDestroy(context.0, memory));
+    let gone = ze!(zePhysicalMemDestroy(context.0, memory));
+    assert_eq!(gone, INVALID);
+}
+
+#[test]
+fn more_than_the_machine_has_is_refused() {
+    let context = Context::new();
+    let mut desc = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        size: 1 << 50,
+        ..Default::default()
+    };
+    let mut handle = ptr::null_mut();
+    let code = ze!(zePhysicalMemCreate(
+        context.0,
+        device(),
+        &raw mut desc,
+        &raw mut handle
+    ));
+    assert_eq!(code, sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
+    let mut pointer = ptr::null_mut();
+    let code = ze!(zeVirtualMemReserve(
+        context.0,
+        anywhere(),
+        1 << 62,
+        &raw mut pointer
+    ));
+    assert_eq!(code, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+}
+
+#[test]
+fn a_child_shares_mapped_memory() {
+    let context = Context::new();
+    let page = page(&context);
+    let (range, memory) = (reserve(&context, page), physical(&context, page));
+    ok!(zeVirtualMemMap(
+        context.0, range, page, memory, 0, READ_WRITE
+    ));
+    process::in_child(|| {
+        bytes_mut(range, page)[0] = 9;
+        ze!(zeVirtualMemUnmap(context.0, range, page)) == OK
+    });
+    assert_eq!(bytes(range, page)[0], 9);
+    ok!(zeVirtualMemUnmap(context.0, range, page));
+    ok!(zeVirtualMemFree(context.0, range, page));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+}

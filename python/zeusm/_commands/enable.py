@@ -1,0 +1,58 @@
+"""`zeusm enable`: every interpreter of an environment imports zeusm before it looks for SYCL devices."""
+
+import site
+import sys
+import sysconfig
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+import zeusm_start
+
+NAME = "enable"
+HELP = (
+    "Let every Python program of this environment find zeusm's device, also those that do not import zeusm, until "
+    f"`zeusm disable`; {zeusm_start.VARIABLE}=0 disables it for a process and its children."
+)
+
+
+def add_arguments(_parser: ArgumentParser) -> None:
+    """There are no arguments."""
+
+
+def call(_options: Namespace) -> int:
+    path = folder() / zeusm_start.FILE
+    draft = path.with_name(path.name + ".new")  # Python ignores it until it has its name.
+    try:
+        draft.write_text(f"{zeusm_start.LINE}\n")
+        draft.replace(path)
+    except OSError as error:
+        return failure(NAME, path, error)
+    print(f"zeusm is enabled by {path}")
+    return 0
+
+
+def folder() -> Path:
+    """Return the folder with path files that zeusm is installed in, else that of the environment."""
+    installed = Path(zeusm_start.__file__).resolve().parents[1]
+    if installed in folders():
+        return installed
+    return Path(sysconfig.get_path("purelib"))
+
+
+def folders() -> list[Path]:
+    """Return the folders whose path files this interpreter reads at its start."""
+    names = [*site.getsitepackages(), sysconfig.get_path("purelib")]
+    if site.ENABLE_USER_SITE:
+        names.append(site.getusersitepackages())
+    return list(dict.fromkeys(Path(name).resolve() for name in names))
+
+
+def files() -> list[Path]:
+    """Return the path files that enable zeusm: one, or none, or one for the user beside that of the environment."""
+    paths = [folder / zeusm_start.FILE for folder in folders()]
+    return [path for path in paths if path.is_file()]
+
+
+def failure(name: str, path: Path, error: OSError) -> int:
+    print(f"zeusm {name}: {path}: {error.strerror}", file=sys.stderr)
+    return 1

@@ -1,0 +1,61 @@
+"""`zeusm run`: a command, and all processes that it starts, with zeusm's runtime in the place of the Level Zero loader."""
+
+import os
+import sys
+from argparse import REMAINDER, ArgumentParser, Namespace
+
+import zeusm
+
+NAME = "run"
+HELP = (
+    "Run a command whose processes, of any language, find zeusm's Level Zero runtime: SYCL programs and Python programs that "
+    "do not import zeusm. Where an Intel GPU with a working driver serves, the command runs unchanged."
+)
+
+#: The name by which programs open a Level Zero library.
+LOADER = "libze_loader.so.1"
+PATHS = "LD_LIBRARY_PATH"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="say on standard error which runtime serves"
+    )
+    parser.add_argument("command", metavar="COMMAND", help="the program")
+    parser.add_argument("arguments", metavar="...", nargs=REMAINDER, help="its arguments")
+
+
+def call(options: Namespace) -> int:
+    try:
+        runtime = zeusm.runtime()
+        environment = environment_for(runtime)
+    except (zeusm.LevelZeroError, ValueError) as error:
+        return failure(error, 1)
+    if options.verbose:
+        print(f"zeusm run: {runtime.kind}, {runtime.path}: {runtime.reason}", file=sys.stderr)
+    try:
+        os.execvpe(options.command, [options.command, *options.arguments], environment)
+    except FileNotFoundError as error:
+        return failure(f"{options.command}: {error.strerror}", 127)  # As shells do.
+    except OSError as error:
+        return failure(f"{options.command}: {error.strerror}", 126)
+
+
+def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
+    """Return this process's environment, with the folder of the runtime before all others where libraries are looked for."""
+    environment = dict(os.environ)
+    if runtime.kind == "system":
+        return environment
+    if runtime.path.name != LOADER:
+        raise ValueError(
+            f"other processes find a Level Zero library by its file's name, {LOADER}, and the runtime is {runtime.path}"
+        )
+    folders = [str(runtime.path.parent)]
+    folders += [folder for folder in [environment.get(PATHS)] if folder]
+    environment[PATHS] = ":".join(folders)
+    return environment
+
+
+def failure(reason: object, status: int) -> int:
+    print(f"zeusm run: {reason}", file=sys.stderr)
+    return status

@@ -1,0 +1,27 @@
+"""`zeusm status`: whether zeusm is enabled in this environment."""
+
+import os
+from argparse import ArgumentParser, Namespace
+
+import zeusm_start
+
+from zeusm._commands.enable import files
+
+NAME = "status"
+HELP = "Say whether zeusm is enabled in this environment; the exit status is 0 if it is, else 1."
+
+
+def add_arguments(_parser: ArgumentParser) -> None:
+    """There are no arguments."""
+
+
+def call(_options: Namespace) -> int:
+    paths = files()
+    for path in paths:
+        print(f"zeusm is enabled by {path}")
+    if not paths:
+        print("zeusm is not enabled")
+    is_off = os.environ.get(zeusm_start.VARIABLE) == "0"
+    if is_off:
+        print(f"{zeusm_start.VARIABLE}=0 disables it for this process")
+    return 0 if paths and not is_off else 1

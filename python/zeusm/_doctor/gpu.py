@@ -1,0 +1,80 @@
+"""Intel GPUs: on the PCI bus, with the kernel's driver, with device nodes that this user can open."""
+
+import errno
+import getpass
+import grp
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from zeusm._doctor.finding import Finding, State
+from zeusm._doctor.machine import Machine
+
+INTEL = "0x8086"
+#: The first byte of the PCI class of displays.
+DISPLAY = "0x03"
+DRIVERS = {"i915", "xe"}
+
+
+def gpus(machine: Machine) -> list[Path]:
+    """Return the folders of Intel's GPUs in sysfs."""
+    found = sorted(machine.path("/sys/bus/pci/devices").glob("*"))
+    return [
+        device
+        for device in found
+        if machine.read(device / "vendor") == INTEL
+        and (machine.read(device / "class") or "").startswith(DISPLAY)
+    ]
+
+
+def find(machine: Machine) -> Iterator[Finding]:
+    """Go from the PCI bus to the device nodes."""
+    devices = gpus(machine)
+    if not devices:
+        yield Finding("PCI device", State.ABSENT, "no Intel GPU on the PCI bus")
+    for device in devices:
+        number = machine.read(device / "device") or "of unknown number"
+        yield Finding("PCI device", State.OK, f"{device.name}: Intel GPU {number}")
+        driver = device / "driver"
+        if not driver.exists():
+            text = f"{device.name} has no kernel driver"
+            yield Finding("kernel driver", State.WRONG, text, "sudo modprobe xe")
+        elif (name := driver.resolve().name) not in DRIVERS:
+            text = f"{device.name} is bound to {name}, as opposed to xe or i915"
+            release = f"echo {device.name} | sudo tee /sys/bus/pci/drivers/{name}/unbind"
+            yield Finding("kernel driver", State.WRONG, text, release)
+        else:
+            yield Finding("kernel driver", State.OK, f"{device.name}: {name}")
+            yield node(machine, device)
+
+
+def node(machine: Machine, device: Path) -> Finding:
+    """Check the render node of a GPU with a driver."""
+    step = "device node"
+    names = [entry.name for entry in sorted((device / "drm").glob("renderD*"))]
+    if not names:
+        text = f"the kernel's driver made no render node for {device.name}"
+        return Finding(step, State.WRONG, text, "sudo dmesg | grep -iE 'xe|i915'")
+    path = machine.path(f"/dev/dri/{names[0]}")
+    try:
+        os.close(os.open(path, os.O_RDWR))
+    except OSError as error:
+        return Finding(step, State.WRONG, f"{path}: {error.strerror}", remedy(path, error))
+    return Finding(step, State.OK, str(path))
+
+
+def remedy(path: Path, error: OSError) -> str:
+    """Return the command that lets this user open a node."""
+    if error.errno == errno.EACCES:
+        return f"sudo usermod --append --groups {group_of(path)} {getpass.getuser()}  # then log in again"
+    if error.errno in (errno.ENOENT, errno.EPERM):
+        return "docker run --device /dev/dri ...  # or the same option of another container runtime"
+    return "sudo dmesg | grep -iE 'xe|i915'"
+
+
+def group_of(path: Path) -> str:
+    number = path.stat().st_gid
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:  # In a container, whose groups are not those of the machine.
+        return str(number)

@@ -1,0 +1,65 @@
+"""The Level Zero loader, and Intel's driver behind it. Each is opened in a new process."""
+
+import json
+from collections.abc import Iterator
+
+from zeusm._doctor.finding import Finding, State
+from zeusm._doctor.gpu import gpus
+from zeusm._doctor.machine import Machine, last_line
+
+LOADER = "libze_loader.so.1"
+DRIVER = "libze_intel_gpu.so.1"
+
+#: Prints the path of a library and, of a loader, its version, as JSON.
+OPEN = """
+import ctypes, json, struct, sys
+try:
+    library = ctypes.CDLL({name!r})
+except OSError as error:
+    print(json.dumps({{"error": str(error)}}))
+    sys.exit()
+paths = [line.split()[-1] for line in open("/proc/self/maps") if {stem!r} in line]
+version = None
+if hasattr(library, "zelLoaderGetVersions"):
+    # zel_component_version_t: a name of 64 bytes, the version of the specification, three numbers.
+    count = ctypes.c_size_t(8)
+    components = ctypes.create_string_buffer(8 * 80)
+    if library.zelLoaderGetVersions(ctypes.byref(count), components) == 0 and count.value:
+        numbers = struct.unpack_from("iii", components, 68)
+        # Older loaders know their version after zeInit only.
+        version = ".".join(map(str, numbers)) if any(numbers) else None
+print(json.dumps({{"path": paths[0] if paths else {name!r}, "version": version}}))
+"""
+
+
+def open_library(machine: Machine, name: str) -> dict[str, str | None]:
+    """Return the library's path and version, or the error."""
+    run = machine.run(OPEN.format(name=name, stem=name.split(".")[0]))
+    lines = run.stdout.strip().splitlines()
+    if run.returncode or not lines:
+        return {"error": last_line(run)}
+    found: dict[str, str | None] = json.loads(lines[-1])
+    return found
+
+
+def find_loader(machine: Machine) -> Iterator[Finding]:
+    """Open the Level Zero loader."""
+    yield find(machine, "Level Zero loader", LOADER, "libze1")
+
+
+def find_driver(machine: Machine) -> Iterator[Finding]:
+    """Open Intel's driver."""
+    yield find(machine, "Level Zero driver", DRIVER, "libze-intel-gpu1")
+
+
+def find(machine: Machine, step: str, name: str, package: str) -> Finding:
+    found = open_library(machine, name)
+    if (error := found.get("error")) is None:
+        version = f", version {found['version']}" if found.get("version") else ""
+        return Finding(step, State.OK, f"{found['path']}{version}")
+    is_missing = error.startswith(f"{name}: cannot open shared object file")
+    if is_missing and not gpus(machine):
+        return Finding(step, State.ABSENT, f"{name} is not installed; no GPU needs it")
+    # Otherwise the dynamic linker names a library that this one needs.
+    reinstall = "" if is_missing else "--reinstall "
+    return Finding(step, State.WRONG, error, f"sudo apt install {reinstall}{package}")

@@ -1,0 +1,55 @@
+"""The machine that is examined; tests have others."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: In seconds. A driver that does not answer must not block the doctor.
+TIMEOUT = 60
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Files, environment variables, and a Python interpreter."""
+
+    root: Path = Path("/")
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file, which is given from the root."""
+        return self.root / name.lstrip("/")
+
+    def read(self, name: str | Path) -> str | None:
+        """Return the text of a file, or None if it cannot be read."""
+        path = self.path(name) if isinstance(name, str) else name
+        try:
+            return path.read_text().strip()
+        except OSError:
+            return None
+
+    def run(self, program: str) -> subprocess.CompletedProcess[str]:
+        """Run a Python program in a new process, as libraries may abort it."""
+        command = [sys.executable, "-c", program]
+        try:
+            return subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+                env=dict(self.environment),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            message = f"no answer within {TIMEOUT} seconds"
+            return subprocess.CompletedProcess(command, 1, "", message)
+
+
+def last_line(run: subprocess.CompletedProcess[str]) -> str:
+    """Return the last line of a program's errors, or how it ended."""
+    lines = run.stderr.strip().splitlines()
+    if run.returncode < 0:
+        return f"signal {-run.returncode}" + (f" after: {lines[-1]}" if lines else "")
+    return lines[-1] if lines else f"exit status {run.returncode}"

@@ -1,0 +1,103 @@
+"""zeusm's runtime, SYCL's view of its devices, and a kernel. Each is tried in a new process."""
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from zeusm._doctor.finding import Finding, State
+from zeusm._doctor.machine import Machine, last_line
+
+RUNTIME = """
+import json, warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import zeusm
+runtime = zeusm.runtime()
+print(json.dumps({
+    "kind": runtime.kind,
+    "path": str(runtime.path),
+    "reason": runtime.reason,
+    "devices": runtime.device_names,
+    "warnings": [str(warning.message) for warning in caught],
+}))
+"""
+IPC = "import json, zeusm.memory; print(json.dumps(zeusm.memory.IPCMemoryHandle.is_available()))"
+DEVICES = """
+import json, zeusm.memory, dpctl
+devices = [device.filter_string for device in dpctl.get_devices()]
+print(json.dumps({"version": dpctl.__version__, "devices": devices}))
+"""
+KERNEL = """
+import json, zeusm.memory, dpnp
+numbers = dpnp.arange(1000)
+print(json.dumps([int(numbers.sum()), numbers.sycl_device.name]))
+"""
+
+
+def ask(machine: Machine, program: str) -> tuple[Any, str]:
+    """Return the value that a program prints as JSON, or None and the error."""
+    run = machine.run(program)
+    lines = run.stdout.strip().splitlines()
+    if run.returncode or not lines:
+        return None, last_line(run)
+    return json.loads(lines[-1]), ""
+
+
+def find_runtime(machine: Machine) -> Iterator[Finding]:
+    """Select zeusm's runtime, and list its devices."""
+    step = "zeusm's runtime"
+    found, error = ask(machine, RUNTIME)
+    if found is None:
+        yield Finding(step, State.WRONG, error)
+        return
+    yield Finding(step, State.OK, f"{found['kind']}, {found['path']}: {found['reason']}")
+    for warning in found["warnings"]:
+        yield Finding(step, State.WRONG, warning)
+    for device in found["devices"]:
+        yield Finding("device", State.OK, device)
+
+
+def find_ipc(machine: Machine) -> Iterator[Finding]:
+    """Ask whether memory can be sent to other processes."""
+    found, error = ask(machine, IPC)
+    if found:
+        yield Finding("IPC", State.OK, "memory can be exported to other processes")
+    else:
+        text = error or "the driver does not support it, or the system forbids it"
+        yield Finding("IPC", State.NOTE, f"memory cannot be exported to other processes: {text}")
+
+
+def find_dpctl(machine: Machine) -> Iterator[Finding]:
+    """List SYCL's devices."""
+    step = "SYCL"
+    if importlib.util.find_spec("dpctl") is None:
+        yield Finding(step, State.ABSENT, "dpctl is not installed", "pip install dpctl")
+        return
+    found, error = ask(machine, DEVICES)
+    if found is None:
+        yield Finding(step, State.WRONG, error, "pip install --force-reinstall dpctl")
+        return
+    text = f"dpctl {found['version']} shows {', '.join(found['devices']) or 'no device'}"
+    if any(device.startswith("level_zero:") for device in found["devices"]):
+        yield Finding(step, State.OK, text)
+    elif "ONEAPI_DEVICE_SELECTOR" in machine.environment:
+        yield Finding(step, State.WRONG, text, "unset ONEAPI_DEVICE_SELECTOR")
+    else:
+        yield Finding(step, State.WRONG, f"{text}, and no Level Zero device")
+
+
+def find_kernels(machine: Machine) -> Iterator[Finding]:
+    """Run a kernel of dpnp's."""
+    step = "kernels"
+    if importlib.util.find_spec("dpnp") is None:
+        yield Finding(step, State.ABSENT, "dpnp is not installed", "pip install dpnp")
+        return
+    found, error = ask(machine, KERNEL)
+    if found is None:
+        remedy = "pip install intel-opencl-rt" if "OpenCL runtime" in error else None
+        yield Finding(step, State.WRONG, error, remedy)
+        return
+    total, device = found
+    state = State.OK if total == 499_500 else State.WRONG
+    yield Finding(step, state, f"dpnp adds 1000 numbers on {device}: {total}")

@@ -1,0 +1,156 @@
+"""The results of a Dask worker go from the device to the host, to disk, and back."""
+
+import os
+
+import numpy as np
+import pytest
+import zeusm
+import zeusm.memory as zm
+import zeusm_dask
+
+PART = 1 << 16
+
+
+def array(number, usm_type="device"):
+    return zeusm.asarray(np.full(PART, number, "u1"), usm_type=usm_type)
+
+
+def is_array(value, number):
+    return value.usm_type == "device" and (value.copy_to_host() == number).all()
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make(**limits):
+        return zeusm_dask.SpillBuffer(str(tmp_path), **({"device_limit": 3 * PART} | limits))
+
+    return make
+
+
+@pytest.fixture
+def pool():
+    """The pool of device memory, without a limit after the test."""
+    pool = zm.get_pool("device")
+    yield pool
+    pool.set_limit(None)
+    pool.set_failure_callback(None)
+
+
+def test_the_oldest_results_leave_the_device_and_come_back(make):
+    data = make()
+    for number in range(6):
+        data[number] = array(number)
+    assert list(data.device) == [3, 4, 5]
+    assert data.device.total_weight == 3 * PART
+    assert list(data.host.memory) == [0, 1, 2]
+    assert list(data) == list(range(6))
+    for number in range(6):
+        assert is_array(data[number], number)
+        assert data.device.total_weight == 3 * PART
+    assert list(data.device) == [3, 4, 5]
+
+
+def test_the_memory_of_spilled_results_is_freed(make, pool):
+    data = make()
+    before = pool.used_bytes()
+    for number in range(6):
+        data[number] = array(number)
+    assert pool.used_bytes() - before == 3 * PART
+    data.clear()
+    assert pool.used_bytes() == before
+
+
+def test_results_of_the_host_go_to_disk(make, tmp_path):
+    data = make(host_limit=3 * PART)
+    for number in range(8):
+        data[number] = array(number)
+    files = os.listdir(tmp_path / "storage")
+    assert len(files) == len(data.host.disk) == 3
+    assert data.spilled_total.disk > 3 * PART
+    for number in range(8):
+        assert is_array(data[number], number)
+    assert len(data) == 8
+    data.clear()
+    assert os.listdir(tmp_path / "storage") == []
+
+
+def test_any_result_is_stored(make):
+    data = make(host_limit=PART)
+    shared = array(1, "shared")
+    data["shared"] = shared
+    data["memory"] = zm.MemoryUSMDevice(PART)
+    data["list"] = [array(2)]
+    data["number"] = 3
+    assert list(data.device) == ["memory"]
+    assert data["number"] == 3
+    assert data["shared"].usm_type == "shared"
+    assert is_array(data["list"][0], 2)
+    assert type(data["memory"]) is zm.MemoryUSMDevice
+
+
+def test_a_key_is_replaced_and_deleted_wherever_it_is(make):
+    data = make()
+    for number in range(6):
+        data[number] = array(number)
+    data[0] = 7  # It was spilled.
+    data[5] = array(8)
+    data[4] = "host"
+    assert (data[0], data[4]) == (7, "host")
+    assert is_array(data[5], 8)
+    data[0] = array(9)
+    assert is_array(data[0], 9)
+    for number in range(6):
+        del data[number]
+    assert (len(data), len(data.device), len(data.host)) == (0, 0, 0)
+    for missing in (0, "never"):
+        assert missing not in data
+        with pytest.raises(KeyError):
+            data[missing]
+        with pytest.raises(KeyError):
+            del data[missing]
+
+
+def test_a_result_larger_than_the_limit_goes_to_the_host(make):
+    data = make(device_limit=PART - 1)
+    data["large"] = array(1)
+    assert len(data.device) == 0
+    assert is_array(data["large"], 1)
+
+
+def test_a_full_disk_keeps_results_on_the_host(make):
+    data = make(device_limit=PART, host_limit=PART, max_spill=1)
+    for number in range(4):
+        data[number] = array(number)
+    assert len(data.host.disk) == 0
+    for number in range(4):
+        assert is_array(data[number], number)
+
+
+def test_workers_that_are_short_of_memory_write_to_disk(make):
+    data = make(device_limit=PART)
+    for number in range(3):
+        data[number] = array(number)
+    assert len(data.fast) == 2
+    assert data.evict() >= PART
+    assert data.evict() >= PART
+    assert len(data.fast) == 0
+    assert len(data.host.disk) == 2
+    assert is_array(data[0], 0)
+
+
+def test_a_full_pool_spills_results(make, pool):
+    pool.trim()
+    data = make(device_limit="1 GB", pool_limit=pool.total_bytes() + 8 * PART)
+    limit = pool.get_limit()
+    for number in range(20):
+        data[number] = array(number)
+        assert pool.total_bytes() <= limit
+    assert 0 < len(data.device) < 20
+    for number in range(20):
+        assert is_array(data[number], number)
+    with pytest.raises(zm.USMAllocationError):
+        zm.MemoryUSMDevice(16 * PART)
+    assert len(data.device) == 0  # All was tried.
+    del data
+    with pytest.raises(zm.USMAllocationError):
+        zm.MemoryUSMDevice(16 * PART)

@@ -1,0 +1,26 @@
+"""The snippets of the documents and the examples that need Dask or Ray run in new interpreters; `test_mpi.py` has MPI's."""
+
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+from documents import examples, snippets
+
+SNIPPETS = [
+    pytest.param(code, id=name) for code, name in snippets(of_peers=True) if "mpi4py" not in code
+]
+ZEUSM_RUN = [sys.executable, "-m", "zeusm", "run", sys.executable, "-W", "error"]
+
+
+@pytest.mark.parametrize("code", SNIPPETS)
+def test_snippet(run, code):
+    """Ray's workers need `zeusm run`, as the page says."""
+    python = ZEUSM_RUN if "import ray" in code else ZEUSM_RUN[4:]
+    run(*python, "-c", code)
+
+
+@pytest.mark.parametrize("path", examples(of_peers=True), ids=lambda path: path.name)
+def test_example(run, path):
+    assert run(*ZEUSM_RUN[4:], path).stdout

@@ -1,0 +1,193 @@
+"""`zeusm doctor` on this machine, and on machines that are simulated by folders and programs."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from zeusm._doctor import Machine, State, gpu, libraries, limits, sycl, variables
+
+GPU = "sys/bus/pci/devices/0000:03:00.0"
+
+
+def doctor(*arguments, **variables):
+    return subprocess.run(
+        [sys.executable, "-m", "zeusm", "doctor", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | variables,
+        check=False,
+    )
+
+
+def test_this_machine():
+    run = doctor("--json")
+    assert run.returncode == 0, run.stdout + run.stderr
+    findings = json.loads(run.stdout)
+    states = {finding["step"]: finding["state"] for finding in findings}
+    for step in ("zeusm's runtime", "device", "SYCL", "kernels"):
+        assert states[step] == "ok", findings
+    kernel = next(finding for finding in findings if finding["step"] == "kernels")
+    assert kernel["text"].endswith(": 499500")
+
+
+def test_a_wrong_variable_is_named_with_its_remedy():
+    run = doctor(ONEAPI_DEVICE_SELECTOR="opencl:gpu")
+    assert run.returncode == 1
+    lines = run.stdout.splitlines()
+    sycl = next(index for index, line in enumerate(lines) if line.startswith("WRONG SYCL"))
+    assert "no device" in lines[sycl]
+    assert lines[sycl + 1].strip() == "-> unset ONEAPI_DEVICE_SELECTOR"
+
+
+def machine(tmp_path, environment=None, **files):
+    """A machine with one Intel GPU, and files by their paths."""
+    files = {
+        f"{GPU}/vendor": "0x8086",
+        f"{GPU}/class": "0x030000",
+        f"{GPU}/device": "0xe20b",
+    } | files
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return Machine(tmp_path, environment or {})
+
+
+def bind(tmp_path, driver):
+    """Bind the GPU to a kernel driver."""
+    target = tmp_path / "sys/bus/pci/drivers" / driver
+    target.mkdir(parents=True)
+    (tmp_path / GPU / "driver").symlink_to(target)
+
+
+def last(findings):
+    *_, found = findings
+    return found
+
+
+def test_no_gpu(tmp_path):
+    (found,) = gpu.find(Machine(tmp_path, {}))
+    assert found.state is State.ABSENT
+
+
+def test_a_gpu_of_another_vendor_and_another_device_of_intel_do_not_count(tmp_path):
+    other = machine(tmp_path, **{f"{GPU}/vendor": "0x10de"})
+    assert last(gpu.find(other)).state is State.ABSENT
+    network = machine(tmp_path, **{f"{GPU}/class": "0x020000"})
+    assert last(gpu.find(network)).state is State.ABSENT
+
+
+def test_a_gpu_without_a_driver(tmp_path):
+    found = last(gpu.find(machine(tmp_path)))
+    assert (found.state, found.remedy) == (State.WRONG, "sudo modprobe xe")
+
+
+def test_a_gpu_for_a_virtual_machine(tmp_path):
+    one = machine(tmp_path)
+    bind(tmp_path, "vfio-pci")
+    found = last(gpu.find(one))
+    assert found.state is State.WRONG
+    assert "vfio-pci/unbind" in found.remedy
+
+
+def test_a_gpu_without_a_node_in_the_container(tmp_path):
+    one = machine(tmp_path)
+    bind(tmp_path, "xe")
+    assert "dmesg" in last(gpu.find(one)).remedy
+    (tmp_path / GPU / "drm/renderD128").mkdir(parents=True)
+    found = last(gpu.find(one))
+    assert "renderD128: No such file" in found.text
+    assert found.remedy.startswith("docker run --device /dev/dri")
+
+
+def test_a_node_that_this_user_cannot_open(tmp_path):
+    node = tmp_path / "renderD128"
+    node.touch()
+    denied = PermissionError(13, "Permission denied")
+    assert gpu.remedy(node, denied).startswith(
+        f"sudo usermod --append --groups {gpu.group_of(node)}"
+    )
+
+
+def test_a_gpu_that_works(tmp_path):
+    one = machine(tmp_path, **{"dev/dri/renderD128": ""})
+    bind(tmp_path, "xe")
+    (tmp_path / GPU / "drm/renderD128").mkdir(parents=True)
+    found = list(gpu.find(one))
+    assert [it.state for it in found] == [State.OK] * 3
+    assert found[-1].text.endswith("/dev/dri/renderD128")
+
+
+def test_a_missing_driver_is_wrong_only_with_a_gpu(tmp_path):
+    name = "libnothing.so.1"
+    without = libraries.find(Machine(tmp_path), "driver", name, "the-package")
+    assert without.state is State.ABSENT
+    found = libraries.find(machine(tmp_path, dict(os.environ)), "driver", name, "the-package")
+    assert (found.state, found.remedy) == (State.WRONG, "sudo apt install the-package")
+    assert found.text.startswith(f"{name}: cannot open shared object file")
+
+
+def test_a_driver_without_its_dependency(tmp_path):
+    needed, driver = tmp_path / "libneeded.so.1", tmp_path / "libdriver.so.1"
+    subprocess.run(["cc", "-shared", "-xc", "/dev/null", "-o", needed], check=True)
+    link = [
+        "cc",
+        "-shared",
+        "-Wl,--no-as-needed",
+        "-xc",
+        "/dev/null",
+        "-xnone",
+        needed,
+        "-o",
+        driver,
+    ]
+    subprocess.run(link, check=True)
+    needed.unlink()
+    found = libraries.find(Machine(tmp_path), "driver", str(driver), "the-package")
+    assert (found.state, found.remedy) == (State.WRONG, "sudo apt install --reinstall the-package")
+    assert "libneeded.so.1: cannot open shared object file" in found.text
+
+
+def test_limits_of_all_control_groups_around(tmp_path):
+    two = {
+        "proc/self/cgroup": "0::/outer/inner",
+        "sys/fs/cgroup/outer/memory.max": str(2 << 30),
+        "sys/fs/cgroup/outer/inner/memory.max": "max",
+    }
+    assert limits.group_limits(machine(tmp_path, **two)) == [2 << 30]
+    one = {
+        "proc/self/cgroup": "3:cpu:/a\n7:memory,hugetlb:/a",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": str((1 << 63) - 4096),
+        "sys/fs/cgroup/memory/a/memory.limit_in_bytes": str(1 << 30),
+    }
+    assert limits.group_limits(machine(tmp_path, **one)) == [1 << 30]
+
+
+def test_variables_are_listed_with_their_effect(tmp_path):
+    found = list(variables.find(Machine(tmp_path, {"ZE_AFFINITY_MASK": "1", "PATH": "/bin"})))
+    assert [it.remedy for it in found] == ["unset ZE_AFFINITY_MASK"]
+    assert found[0].text.startswith("ZE_AFFINITY_MASK=1: Level Zero shows only")
+
+
+@pytest.mark.parametrize(
+    ("program", "part"),
+    [
+        ("import os; os.abort()", "signal 6"),
+        ("raise OSError('the last line')", "OSError: the last line"),
+        ("raise SystemExit(3)", "exit status 3"),
+    ],
+)
+def test_a_program_that_fails_is_quoted(program, part):
+    found, error = sycl.ask(Machine(), program)
+    assert found is None
+    assert part in error
+
+
+def test_a_runtime_that_cannot_be_used_is_wrong():
+    broken = Machine(environment=os.environ | {"ZEUSM_RUNTIME": "/nowhere/libze_loader.so.1"})
+    found = last(sycl.find_runtime(broken))
+    assert found.state is State.WRONG
+    assert "/nowhere/libze_loader.so.1" in found.text
