@@ -216,3 +216,25 @@ fn trim_returns_no_more_chunks_than_needed() {
     assert_eq!(pool.trim(40 * MIB), 20 * MIB);
     assert_eq!(tracker.bytes(), 40 * MIB);
 }
+
+#[test]
+fn trim_to_the_bytes_that_are_held_keeps_cached_blocks() {
+    let (tracker, pool) = pool(Options::default());
+    drop(pool.allocate(64, 0).unwrap());
+    let held = tracker.bytes();
+    assert_eq!(pool.trim(held), 0);
+    assert!(pool.allocate_cached(64, 0).is_some());
+    assert_eq!(pool.trim(held - 1), held);
+    assert!(pool.allocate_cached(64, 0).is_none());
+}
+
+#[test]
+fn threads_do_not_all_share_a_shard() {
+    let (_ledger, pool) = pool(Options::default());
+    // The blocks of the same slab are cached for this thread's shard.
+    let _block = pool.allocate(64, 0).unwrap();
+    let is_cached = || pool.allocate_cached(64, 0).is_some();
+    assert!(is_cached());
+    let is_cached_elsewhere = |_| thread::scope(|scope| scope.spawn(is_cached).join()).unwrap();
+    assert!(!(0..64).all(is_cached_elsewhere));
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A process that takes longer hangs.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(900);
 /// A child that takes longer hangs. In seconds.
-pub const CHILD_TIMEOUT: u32 = 30;
+pub const CHILD_TIMEOUT: u32 = 300;
 
 /// Runs one ignored test of this program in a process of its own. It must pass.
 pub fn alone(test: &str) {
