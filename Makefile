@@ -204,12 +204,11 @@ test-loom: ## Loom models of the synchronisation, in every interleaving of a few
 	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
 
 # Miri is a component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It does not support
-# foreign functions, so it runs the tests that call no driver; and it is slow, so the tests of large sizes are skipped.
+# foreign functions, so it runs the tests that call no driver; and it is slow, so they are smaller under it.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
 test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
-	$(MIRI) --lib -- suai:: dlpack:: sizes:: process:: --skip a_child --skip sycl::
-	$(MIRI) --test pool -- --skip level_zero --skip stress --skip mixes --skip any_sequence --skip blocks_keep \
-		--skip heap_conforms --skip a_child --skip a_million --skip the_shard_cache
+	$(MIRI) --lib -- suai:: dlpack:: pool:: process:: --skip a_child --skip sycl::
+	$(MIRI) --test pool -- --skip level_zero
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 # Leaks are detected by test-valgrind; here drivers and devices, which live as long as the process, would be reported.
@@ -226,7 +225,8 @@ test-threads: ## The pool's tests with ThreadSanitizer
 		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
 
 # `cargo install --locked cargo-mutants` first. MUTANTS=queue takes one folder, SHARD=0/10 every tenth mutant. Each mutant is
-# built incrementally and without debug information, with the tests of these folders (or files) only.
+# built incrementally and without debug information, with the tests of these folders (or files) only: the options that
+# select them (-C) go to the build, too.
 MUTANTS := pool suai dlpack event queue ipc usm
 MUTANT_TESTS_pool := pool
 MUTANT_TESTS_event := queue asynchronous capabilities faults
@@ -237,9 +237,9 @@ mutants: build ## Mutation tests of src/; takes hours
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none cargo mutants -j1 --cap-lints true \
 		--timeout 120 --build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) \
 		$(foreach folder,$(MUTANTS),-f 'src/$(folder)/*.rs' -f 'src/$(folder).rs') \
-		-o $(TARGET) -- --locked --lib \
-		$(patsubst %,--test %,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
-		-- --skip a_million --skip mixes_fragment --skip all_memory_is_returned
+		-o $(TARGET) -C=--locked -C=--lib \
+		$(patsubst %,-C=--test=%,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
+		-- -- --skip a_million --skip mixes_fragment --skip all_memory_is_returned
 
 # On Intel's own driver, over a simulated GPU: a Debian sid root has the driver, the kernel's header and its own Python.
 INTEL_ROOT := $(CURDIR)/.cache/intel-root

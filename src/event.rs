@@ -10,14 +10,14 @@ use level_zero_sys as sys;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::process::{Mutex, Owned};
+use crate::process::{Condvar, Mutex, Owned};
 
 /// The number of events in a Level Zero event pool.
 const EVENTS_PER_POOL: u32 = 64;
 
-/// The shortest wait in nanoseconds after which the device's status is queried: Intel's driver detects a hang only in waits
+/// The shortest wait after which the device's status is queried: Intel's driver detects a hang only in waits
 /// of half a second, so that a sequence of shorter ones would not end.
-const LONG_WAIT: u64 = 10_000_000;
+const LONG_WAIT: Duration = Duration::from_millis(10);
 
 /// The timeout for retries of a failing call, and the delay between two attempts. There are at least two attempts, as each
 /// call of Intel's driver takes half a second on a lost device.
@@ -74,6 +74,9 @@ impl Event {
             return Ok(true);
         }
         self.check_submission()?;
+        if !self.is_submitted() {
+            return Ok(false);
+        }
         self.is_ready(
             // SAFETY: the event is alive.
             unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
@@ -89,21 +92,24 @@ impl Event {
         if self.is_inherited() {
             return Ok(true);
         }
-        let nanoseconds = timeout.map_or(u64::MAX, |limit| {
-            u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)
-        });
-        let done = self.is_ready(
-            // SAFETY: the event is alive.
-            unsafe {
-                call!(
-                    self.library(),
-                    zeEventHostSynchronize(self.handle(), nanoseconds)
-                )
-            },
-        )?;
+        let begun = Instant::now();
+        let nanoseconds = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let left = || timeout.map(|limit| limit.saturating_sub(begun.elapsed()));
+        // An event must not be queried while another thread appends its operation: Intel's driver may then take it for
+        // complete.
+        let done = self.wait_submitted(timeout)
+            && self.is_ready(
+                // SAFETY: the event is alive.
+                unsafe {
+                    call!(
+                        self.library(),
+                        zeEventHostSynchronize(self.handle(), left().map_or(u64::MAX, nanoseconds))
+                    )
+                },
+            )?;
         // An event is also signalled when the submission of its operation fails.
         self.check_submission()?;
-        if !done && nanoseconds >= LONG_WAIT {
+        if !done && timeout.is_none_or(|limit| limit >= LONG_WAIT) {
             self.0.pool.device.check_alive()?;
         }
         Ok(done)
@@ -125,11 +131,28 @@ impl Event {
         self.is_inherited() || self.0.submitted.get().is_some()
     }
 
-    /// Waits, with the operating system, until the event [is submitted](Self::is_submitted).
-    pub(crate) fn wait_submitted(&self) {
-        if !self.is_inherited() {
-            let _ = self.0.submitted.wait();
+    /// Waits, with the operating system, until the event [is submitted](Self::is_submitted) or the timeout (`None`: no
+    /// timeout) has expired; returns whether it is submitted.
+    pub(crate) fn wait_submitted(&self, timeout: Option<Duration>) -> bool {
+        if self.is_submitted() {
+            return true;
         }
+        let Some(timeout) = timeout else {
+            let _ = self.0.submitted.wait();
+            return true;
+        };
+        let pool = &self.0.pool;
+        let guard = pool.submission.lock();
+        let is_pending = |(): &mut ()| !self.is_submitted();
+        drop(pool.submitted.wait_while(guard, timeout, is_pending));
+        self.is_submitted()
+    }
+
+    /// Wakes the threads that wait for the submission, after an event was shared before it.
+    pub(crate) fn announce_submission(&self) {
+        let pool = &self.0.pool;
+        drop(pool.submission.lock());
+        pool.submitted.notify_all();
     }
 
     /// Records the submission of the operation that signals the event. If it failed, the host signals the event, as other
@@ -239,6 +262,7 @@ impl Event {
         // SAFETY: the event is alive.
         unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }?;
         let _ = self.0.submitted.set(Ok(()));
+        self.announce_submission();
         Ok(())
     }
 
@@ -246,6 +270,7 @@ impl Event {
     pub(crate) fn signal_with_retries(&self) {
         if let Err(cause) = retry(|| self.signal()) {
             let _ = self.0.submitted.set(Err(Arc::new(cause)));
+            self.announce_submission();
         }
     }
 
@@ -305,6 +330,9 @@ pub(crate) struct EventPool {
     context: Context,
     device: Device,
     state: Mutex<State>,
+    /// Wakes the threads that wait for the submission of one of its events.
+    submitted: Condvar,
+    submission: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -325,6 +353,8 @@ impl EventPool {
             context: context.clone(),
             device: device.clone(),
             state: Mutex::default(),
+            submitted: Condvar::default(),
+            submission: Mutex::default(),
         })
     }
 

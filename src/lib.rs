@@ -28,6 +28,7 @@ pub use level_zero_sys as sys;
 #[macro_use]
 mod call;
 mod context;
+pub mod cuda;
 mod device;
 pub mod dlpack;
 mod error;

@@ -7,6 +7,8 @@
 mod mixes;
 #[path = "../../tests/pool/random.rs"]
 mod random;
+#[path = "../../tests/pool/scale.rs"]
+mod scale;
 mod threads;
 mod tracked;
 #[path = "../pool/umf.rs"]

@@ -46,6 +46,26 @@ fn exhaust(context: &Context, device: Device) -> (Result, u64, Vec<common::Memor
     }
 }
 
+/// Creates physical memory of an eighth of the device's memory, and destroys it.
+fn create_physical(context: &Context, device: Device) -> Result {
+    let desc = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        size: (memory(device) as usize / 8).next_multiple_of(2 * MIB),
+        ..Default::default()
+    };
+    let (mut desc, mut physical) = (desc, ptr::null_mut());
+    let result = ze!(zePhysicalMemCreate(
+        context.0,
+        device,
+        &raw mut desc,
+        &raw mut physical
+    ));
+    if result == OK {
+        ok!(zePhysicalMemDestroy(context.0, physical));
+    }
+    result
+}
+
 #[test]
 #[ignore = "run by processors_and_memory_are_shared_equally"]
 fn child_has_a_share() {
@@ -59,7 +79,8 @@ fn child_has_a_share() {
     for gpu in gpus {
         assert_eq!(memory(*gpu), memory(*cpu) / 4);
         assert_eq!(properties(*gpu).maxMemAllocSize, memory(*gpu) / 2);
-        assert_eq!(processors(*gpu), (processors(*cpu) / 4).max(1));
+        // Each of its two tiles reports one at least.
+        assert_eq!(processors(*gpu), (processors(*cpu) / 4).max(2));
     }
     // Untouched memory is only accounted for, but the machine's own memory is a limit, too.
     let context = Context::new();
@@ -73,6 +94,12 @@ fn child_has_a_share() {
         exhausted,
         "the whole device is full"
     );
+    assert_eq!(
+        create_physical(&context, gpus[0]),
+        exhausted,
+        "for physical memory, too"
+    );
+    assert_eq!(create_physical(&context, gpus[1]), OK);
     let (_, other, others) = exhaust(&context, gpus[1]);
     assert!(other > 0, "another device is not");
     for piece in pieces.into_iter().chain(others) {

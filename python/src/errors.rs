@@ -8,7 +8,7 @@ use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
 use crate::pins::Closed;
-use zeusm::{Error, dlpack, ipc, suai, sycl};
+use zeusm::{Error, cuda, dlpack, ipc, suai, sycl};
 
 create_exception!(
     zeusm.memory,
@@ -194,6 +194,19 @@ impl IntoException for suai::ViewError {
         match self {
             Self::IndexCount { .. } | Self::OutOfBounds { .. } => PyIndexError::new_err(message),
             _ => PyValueError::new_err(message),
+        }
+    }
+}
+
+impl IntoException for cuda::Error {
+    fn into_exception(self) -> PyErr {
+        match self {
+            Self::LevelZero(error) => error.into_exception(),
+            Self::Version { .. } | Self::Stream { .. } | Self::Field(_) => {
+                PyValueError::new_err(format!("__cuda_array_interface__ is malformed: {self}"))
+            }
+            Self::Pointer { .. } => PyValueError::new_err(self.to_string()),
+            _ => PyRuntimeError::new_err(self.to_string()),
         }
     }
 }

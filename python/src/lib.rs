@@ -20,6 +20,7 @@ mod atomic;
 mod c_api;
 mod construct;
 mod copies;
+mod cuda;
 mod dpctl;
 mod errors;
 mod event;

@@ -102,6 +102,26 @@ mod tests {
     use super::{Close, Pins};
 
     #[test]
+    fn an_unfinished_close_is_neither_open_nor_closed() {
+        let pins = Pins::default();
+        let Close::Begun(closing) = pins.close() else {
+            panic!("nothing pins it");
+        };
+        assert!(pins.pin().is_err() && !pins.is_closed());
+        assert!(matches!(pins.close(), Close::Pinned(1)));
+        drop(closing);
+        let pin = pins.pin();
+        assert!(pin.is_ok() && matches!(pins.close(), Close::Pinned(1)));
+        drop(pin);
+        let Close::Begun(closing) = pins.close() else {
+            panic!("nothing pins it");
+        };
+        closing.finish();
+        assert!(pins.is_closed() && pins.pin().is_err());
+        assert!(matches!(pins.close(), Close::Closed));
+    }
+
+    #[test]
     fn one_thread_closes_and_the_others_see_it_freed() {
         for _ in 0..2000 {
             let (pins, freed) = (Pins::default(), AtomicU32::new(0));

@@ -84,17 +84,28 @@ impl Driver {
         known.map_or_else(|| Device::new(self, handle), |device| Ok(device.clone()))
     }
 
-    /// Whether `handle` is a device or a sub-device of this driver. It may be any address, as it is only compared.
+    /// Whether `handle` is a device, a sub-device or a root device of this driver. It may be any address, as it is only
+    /// compared.
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn lists(&self, handle: sys::ze_device_handle_t) -> Result<bool> {
         for device in self.devices()? {
-            if self.is_part(device.handle(), handle)? {
+            if self.is_part(device.handle(), handle)? || self.root(device) == Some(handle) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The device that `device` is a sub-device of: a driver may list sub-devices only (`ZE_FLAT_DEVICE_HIERARCHY=COMBINED`),
+    /// and SYCL's composite devices are their root devices.
+    fn root(&self, device: &Device) -> Option<sys::ze_device_handle_t> {
+        let root_device = self.library().extensions().zeDeviceGetRootDevice?;
+        let mut root = ptr::null_mut();
+        // SAFETY: the device is the driver's, and the result outlives the call.
+        let result = unsafe { root_device(device.handle(), &mut root) };
+        (result == sys::ZE_RESULT_SUCCESS && !root.is_null()).then_some(root)
     }
 
     /// Whether `part` is `device`, a device of this driver, or one of its sub-devices at any depth.

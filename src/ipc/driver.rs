@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -12,7 +12,6 @@ use rustix::process::Resource;
 
 use super::Error;
 use super::driver_descriptor::DriverDescriptor;
-use super::identity::FileId;
 use crate::call::last_error;
 use crate::context::Context;
 use crate::device::Device;
@@ -71,8 +70,8 @@ impl DriverHandle {
     /// Maps the memory; `received` is the handle's descriptor in this process.
     ///
     /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
-    /// exporting process. The descriptor therefore gets the same number here as there. If that number is in use, the new
-    /// number is written into the handle, which older drivers and the CPU runtime support.
+    /// exporting process unless it was changed. The descriptor therefore gets the same number here as there. If that number
+    /// is in use, the new number is written into the handle.
     ///
     /// # Safety
     /// A driver of the same kind, in a trusted process, must have made the handle, with `received` as its descriptor:
@@ -114,15 +113,36 @@ impl DriverHandle {
         i32::from_ne_bytes(std::array::from_fn(|index| self.0[index]))
     }
 
-    /// The file of that descriptor in this process, if it is one.
-    pub fn file(&self) -> Option<FileId> {
+    /// The bytes after the descriptor's number, which is not the same for all handles of an allocation.
+    pub fn without_descriptor(&self) -> [u8; 60] {
+        std::array::from_fn(|index| self.0[4 + index])
+    }
+
+    /// A duplicate of that descriptor in this process, if it is one: Intel's driver closes its own when another allocation
+    /// of the same pool is freed.
+    ///
+    /// # Errors
+    /// That of the system for any other reason than that it is no descriptor.
+    pub fn duplicate(&self) -> io::Result<Option<OwnedFd>> {
         let number = self.descriptor();
         if number < 0 {
-            return None;
+            return Ok(None);
         }
         // SAFETY: the driver has just returned the number of a descriptor that it keeps open. Any other number gives an
         // error, and not undefined behaviour.
-        FileId::of(unsafe { BorrowedFd::borrow_raw(number) })
+        let theirs = unsafe { BorrowedFd::borrow_raw(number) };
+        match rustix::io::fcntl_dupfd_cloexec(theirs, 0) {
+            Ok(own) => Ok(Some(own)),
+            Err(Errno::BADF) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The handle with another descriptor.
+    pub fn with_descriptor(mut self, descriptor: BorrowedFd<'_>) -> Self {
+        let number = descriptor.as_raw_fd();
+        self.0[..4].copy_from_slice(&number.to_ne_bytes());
+        self
     }
 
     fn handle(&self) -> sys::ze_ipc_mem_handle_t {

@@ -1,6 +1,7 @@
 //! The export of an allocation, made when the first handle is requested.
 
 use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use super::authentication::Key;
 use super::driver::{self, DriverHandle};
@@ -16,7 +17,8 @@ use crate::usm::{Allocation, Kind, Memory, UsmKind};
 pub(super) struct Export {
     context: Context,
     driver_handle: DriverHandle,
-    file: Option<identity::FileId>,
+    /// Of the driver's file, if the driver uses one.
+    descriptor: Option<OwnedFd>,
     entry: Entry,
     key: Key,
     /// Of the driver's allocation, of which the exported one may be a part.
@@ -34,17 +36,20 @@ impl Export {
         let exported = context.driver_attributes(allocation.as_ptr().addr())?;
         let driver_handle = DriverHandle::get(&context, exported.base)
             .map_err(|cause| driver::explain(allocation.device(), exported.size, cause))?;
-        let file = driver_handle.file();
-        let descriptor = file.map(|_| driver_handle.descriptor());
-        let (entry, key) = export_table::insert(descriptor).inspect_err(|_| {
-            driver_handle.put(&context);
-        })?;
+        let put = |_: &Error| driver_handle.put(&context);
+        let descriptor = driver_handle.duplicate().map_err(|cause| {
+            let what = "cannot duplicate the descriptor of the memory";
+            Error::System { what, cause }
+        });
+        let descriptor = descriptor.inspect_err(put)?;
+        let number = descriptor.as_ref().map(AsRawFd::as_raw_fd);
+        let (entry, key) = export_table::insert(number).inspect_err(put)?;
         // Without the server, a handle can still be opened wherever pidfd_getfd is allowed.
         server::start(entry.token);
         Ok(Self {
             context,
             driver_handle,
-            file,
+            descriptor,
             entry,
             key,
             base: exported.base,
@@ -56,14 +61,16 @@ impl Export {
 
     /// The handle of a range of the allocation.
     fn handle(&self, allocation: &Allocation, range: &Range<usize>, boot: [u8; 16]) -> IpcHandle {
+        let descriptor = self.descriptor.as_ref().map(AsFd::as_fd);
+        let original = self.driver_handle;
         IpcHandle {
             boot,
             device: allocation.device().uuid(),
             process: std::process::id(),
             kind: self.kind,
             entry: self.entry,
-            driver_handle: self.driver_handle,
-            file: self.file,
+            driver_handle: descriptor.map_or(original, |it| original.with_descriptor(it)),
+            file: descriptor.and_then(identity::FileId::of),
             allocation_id: self.id,
             allocation_size: self.size as u64,
             offset: (allocation.as_ptr().addr() - self.base + range.start) as u64,

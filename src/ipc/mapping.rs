@@ -38,8 +38,10 @@ struct DriverMapping {
     kind: UsmKind,
 }
 
-/// Identifies an allocation of another process: that process's token, and the driver's id of the allocation there.
-type AllocationKey = ([u8; 16], u64);
+/// Identifies an allocation of another process: that process's token, the driver's id of the allocation there, and the
+/// driver's handle without its descriptor. Allocations in a pool of Intel's driver share an id and a file; their handles have
+/// different offsets.
+type AllocationKey = ([u8; 16], u64, [u8; 60]);
 
 /// The current mappings of one allocation, in any context. The lock is held while the owner is queried and the driver maps
 /// the memory, so that two threads neither map it twice in one context nor pass a descriptor of it to the driver
@@ -72,7 +74,7 @@ impl IpcHandle {
                 name: device.name().to_owned(),
             });
         }
-        let mappings = mappings_of((self.entry.token, self.allocation_id));
+        let mappings = mappings_of(self.allocation_key());
         let mut mappings = mappings.lock();
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let descriptor = descriptor::receive(self)?;
@@ -102,6 +104,13 @@ impl IpcHandle {
             exported_kind: self.kind,
             mapped,
         })
+    }
+}
+
+impl IpcHandle {
+    fn allocation_key(&self) -> AllocationKey {
+        let place = self.driver_handle.without_descriptor();
+        (self.entry.token, self.allocation_id, place)
     }
 }
 
@@ -209,6 +218,21 @@ mod tests {
     use crate::usm::Allocation;
 
     #[test]
+    fn allocations_in_a_pool_of_the_driver_are_told_apart() {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let context = Context::new(device.driver()).unwrap();
+        let memory = Allocation::direct(&context, &device, UsmKind::Host, 4096, 0).unwrap();
+        let handle = IpcHandle::new(&memory, 0..4096).unwrap();
+        let changed = |index: usize| {
+            let mut other = handle.clone();
+            other.driver_handle.0[index] ^= 1;
+            other.allocation_key()
+        };
+        assert_eq!(changed(0), handle.allocation_key());
+        assert_ne!(changed(8), handle.allocation_key());
+    }
+
+    #[test]
     fn only_allocations_in_use_stay_known() {
         let device = Runtime::get().unwrap().default_device().unwrap();
         let context = Context::new(device.driver()).unwrap();
@@ -216,8 +240,8 @@ mod tests {
         let handle = IpcHandle::new(&memory, 0..4096).unwrap();
         let mapping = handle.open(&context, &device).unwrap();
         let is_known = |key| MAPPED.get_or_default().lock().contains_key(&key);
-        let open = (handle.entry.token, handle.allocation_id);
-        let [unused, opening, next] = [1, 2, 3].map(|id| ([0xa5; 16], id));
+        let open = handle.allocation_key();
+        let [unused, opening, next] = [1, 2, 3].map(|id| ([0xa5; 16], id, [0; 60]));
         drop(mappings_of(unused));
         // A thread that opens a handle holds this lock, which must not be waited for.
         let mappings = mappings_of(opening);

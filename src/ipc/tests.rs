@@ -288,10 +288,14 @@ fn a_driver_handle_may_begin_with_a_descriptor() {
         DriverHandle(bytes)
     };
     let file = tempfile::tempfile().unwrap();
-    let found = driver_handle(file.as_raw_fd()).file();
-    assert!(found.is_some() && found == FileId::of(&file));
+    let own = driver_handle(file.as_raw_fd())
+        .duplicate()
+        .unwrap()
+        .unwrap();
+    assert_ne!(own.as_raw_fd(), file.as_raw_fd());
+    assert!(FileId::of(&own).is_some() && FileId::of(&own) == FileId::of(&file));
     for number in [-1, i32::MIN, i32::MAX] {
-        assert_eq!(driver_handle(number).file(), None);
+        assert!(driver_handle(number).duplicate().unwrap().is_none());
     }
 }
 

@@ -46,7 +46,7 @@ impl After {
 
     fn wait_for(self, event: &Event) {
         match self {
-            Self::Submission => event.wait_submitted(),
+            Self::Submission => _ = event.wait_submitted(None),
             Self::Completion => _ = event.drain(),
         }
     }
@@ -358,6 +358,7 @@ impl List {
             wait_list.iter().for_each(|event| _ = event.drain());
             event.set_submitted(answer);
         }
+        event.announce_submission();
     }
 }
 

@@ -1,8 +1,6 @@
 //! The dictionary's fields, and the validated interface.
 
-use std::sync::Arc;
-
-use super::{Allocation, ElementType, Error, ItemType, Kind, Layout, Record};
+use super::{Allocation, ElementType, Error, Layout, Record};
 
 /// The only version that dpctl's documentation defines.
 pub const VERSION: i64 = 1;
@@ -47,7 +45,7 @@ pub struct Interface {
     pub pointer: usize,
     /// `data[1]` as it was given.
     pub flag: Option<bool>,
-    /// The type of the items: a record if they are of kind [`Kind::Void`] and have a description with fields.
+    /// The type of the items: a record if they are of kind kind `V` and have a description with fields.
     pub element: ElementType,
     /// Shape, strides and offset.
     pub layout: Layout,
@@ -68,19 +66,11 @@ impl Interface {
             field: "data",
             value: pointer.to_string(),
         })?;
-        let item: ItemType = required("typestr", fields.typestr)?.parse()?;
-        let record = fields.descr.clone().filter(|_| item.kind() == Kind::Void);
-        if let Some(described) = record.as_ref().map(Record::size)
-            && described != item.size()
-        {
-            return Err(Error::DescrSize {
-                described,
-                itemsize: item.size(),
-            });
-        }
+        let element =
+            ElementType::read(required("typestr", fields.typestr)?, fields.descr.clone())?;
         let shape = required("shape", fields.shape)?;
         let offset = fields.offset.unwrap_or(0);
-        let layout = Layout::new(shape, fields.strides, offset, item.size())?;
+        let layout = Layout::new(shape, fields.strides, offset, element.size())?;
         if pointer == 0 && layout.elements() != 0 {
             return Err(Error::NullPointer {
                 shape: layout.shape().to_vec(),
@@ -90,12 +80,7 @@ impl Interface {
         Ok(Self {
             pointer,
             flag: fields.flag,
-            element: match record {
-                Some(record) if record.named().next().is_some() => {
-                    ElementType::Record(Arc::new(record))
-                }
-                _ => item.into(),
-            },
+            element,
             layout,
         })
     }

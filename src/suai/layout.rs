@@ -68,6 +68,20 @@ impl Layout {
         })
     }
 
+    /// A layout with strides in bytes and the offset 0, as in NumPy.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_byte_strides(
+        shape: &[i64],
+        strides: &[i64],
+        itemsize: usize,
+    ) -> Result<Self, Error> {
+        let shape = dimensions(shape)?;
+        let strides = as_strides(strides, shape.len())?;
+        Self::of_bytes(shape, strides, 0, itemsize)
+    }
+
     /// A layout with strides and an offset in bytes.
     ///
     /// # Errors

@@ -46,4 +46,4 @@ pub use regions::{Region, Regions};
 pub use view::{Index, Order, ViewError};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

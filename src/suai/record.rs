@@ -59,6 +59,29 @@ impl ElementType {
     /// Bytes, as the memory classes export them: `|u1`.
     pub const BYTE: Self = Self::Item(ItemType::BYTE);
 
+    /// The type of `typestr`: a record if it is of kind [`Kind::Void`] and `descr` has fields with names.
+    ///
+    /// # Errors
+    /// [`Error::Typestr`], [`Error::DescrSize`].
+    pub fn read(typestr: &str, descr: Option<Record>) -> Result<Self, Error> {
+        let item: ItemType = typestr.parse()?;
+        let Some(record) = descr.filter(|_| item.kind() == Kind::Void) else {
+            return Ok(item.into());
+        };
+        if record.size != item.size() {
+            return Err(Error::DescrSize {
+                described: record.size,
+                itemsize: item.size(),
+            });
+        }
+        let has_fields = record.named().next().is_some();
+        Ok(if has_fields {
+            Self::Record(Arc::new(record))
+        } else {
+            item.into()
+        })
+    }
+
     /// The size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {

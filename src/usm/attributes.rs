@@ -22,7 +22,7 @@ pub struct PointerAttributes {
     pub base: usize,
     /// Its size in bytes.
     pub size: usize,
-    /// Level Zero's id of the allocation, which is unique; blocks of a pool may share one.
+    /// Level Zero's id of the allocation, which is unique; blocks of a pool, zeusm's or the driver's, may share one.
     pub id: u64,
     /// The device of the allocation; `None` for host memory.
     pub device: Option<Device>,

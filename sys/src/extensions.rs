@@ -63,6 +63,115 @@ pub struct ze_ipc_mem_handle_type_ext_desc_t {
     pub typeFlags: u32,
 }
 
+pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES: ze_structure_type_t =
+    ze_structure_type_t(0x20015);
+pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x20016);
+pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x20017);
+pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMANDS_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x20018);
+pub const ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x20019);
+pub const ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2001a);
+pub const ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2001b);
+pub const ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2001c);
+
+/// What can be changed of a command of a mutable list (1.9).
+pub const ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS: u32 = 1 << 0;
+pub const ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT: u32 = 1 << 1;
+pub const ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_SIZE: u32 = 1 << 2;
+pub const ZE_MUTABLE_COMMAND_EXP_FLAG_GLOBAL_OFFSET: u32 = 1 << 3;
+pub const ZE_MUTABLE_COMMAND_EXP_FLAG_SIGNAL_EVENT: u32 = 1 << 4;
+pub const ZE_MUTABLE_COMMAND_EXP_FLAG_WAIT_EVENTS: u32 = 1 << 5;
+pub const ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION: u32 = 1 << 6;
+
+/// What a device can change of mutable lists (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_command_list_exp_properties_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub mutableCommandListFlags: u32,
+    pub mutableCommandFlags: u32,
+}
+
+/// Makes a list mutable (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_command_list_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+}
+
+/// What of the next command is to be changed (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_command_id_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+}
+
+/// Heads a chain of changes (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_commands_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub flags: u32,
+}
+
+/// Another value of a kernel's argument (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_kernel_argument_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub commandId: u64,
+    pub argIndex: u32,
+    pub argSize: usize,
+    pub pArgValue: *const c_void,
+}
+
+/// Another number of groups (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_group_count_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub commandId: u64,
+    pub pGroupCount: *const ze_group_count_t,
+}
+
+/// Another size of the groups (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_group_size_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub commandId: u64,
+    pub groupSizeX: u32,
+    pub groupSizeY: u32,
+    pub groupSizeZ: u32,
+}
+
+/// Another global offset (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_mutable_global_offset_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub commandId: u64,
+    pub offsetX: u32,
+    pub offsetY: u32,
+    pub offsetZ: u32,
+}
+
 /// The properties of physical memory (1.15).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -187,6 +296,9 @@ pub type ze_pfnMemPutIpcHandle_t =
 /// `zeDriverGetLastErrorDescription` (1.6).
 pub type ze_pfnDriverGetLastErrorDescription_t =
     Option<unsafe extern "C" fn(ze_driver_handle_t, *mut *const c_char) -> ze_result_t>;
+/// `zeDeviceGetRootDevice` (1.7).
+pub type ze_pfnDeviceGetRootDevice_t =
+    Option<unsafe extern "C" fn(ze_device_handle_t, *mut ze_device_handle_t) -> ze_result_t>;
 
 /// The functions of newer specifications that zeusm calls; `None` for those that the library lacks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -197,6 +309,8 @@ pub struct ExtensionFunctions {
     pub zeMemPutIpcHandle: ze_pfnMemPutIpcHandle_t,
     /// Describes the thread's last error.
     pub zeDriverGetLastErrorDescription: ze_pfnDriverGetLastErrorDescription_t,
+    /// Returns the device that a sub-device is part of.
+    pub zeDeviceGetRootDevice: ze_pfnDeviceGetRootDevice_t,
 }
 
 impl ExtensionFunctions {
@@ -210,6 +324,7 @@ impl ExtensionFunctions {
                     library,
                     c"zeDriverGetLastErrorDescription",
                 ),
+                zeDeviceGetRootDevice: symbol(library, c"zeDeviceGetRootDevice"),
             }
         }
     }

@@ -30,3 +30,15 @@ def test_a_copy_behind_other_work_is_only_submitted(large, direction, size):
     copied.wait()
     assert before.is_complete
     assert host == expected == memory.tobytes()
+
+
+def test_a_wait_that_begins_before_the_submission(large):
+    """The driver may take an event for complete while another thread appends the operation that signals it."""
+    for value in range(1, 31):
+        memory, first = zeusm.memory.MemoryUSMShared(300), bytearray(300)
+        memory.memset(value)
+        for _ in "ab":
+            large.memset_async(value)
+        memory.copy_to_host_async(first)
+        assert memory.copy_to_host(bytearray(300)) == bytes([value]) * 300
+        assert first == bytes([value]) * 300

@@ -89,6 +89,14 @@ class TestFrames:
         received = merge_and_deserialize(header, frames)
         assert (received.copy_to_host() == array.copy_to_host()).all()
 
+    def test_records(self, usm_type):
+        records = np.array([(1, 2.5), (3, 4.5)], dtype=[("x", "i4"), ("y", "f8")])
+        array = zeusm.asarray(records, usm_type=usm_type)
+        for source, expected in ((array, records), (array["y"], records["y"])):
+            received = deserialize(*serialize(source))
+            assert received.dtype == expected.dtype
+            assert (received.copy_to_host() == expected).all()
+
     def test_collections(self, usm_type):
         array = zeusm.asarray(numbers(5), usm_type=usm_type)
         received = deserialize(*serialize({"a": [array, 1], "b": (array.base,)}))
@@ -115,6 +123,51 @@ class TestDamage:
         header["sub-header"]["version"] = 2
         with pytest.raises(ValueError, match="version 2.*reads version 1"):
             deserialize(header, frames)
+
+
+class TestOffers:
+    """A handle is sent if the receiver has the device, and the sender keeps the memory until it was received."""
+
+    @pytest.fixture
+    def kept(self):
+        token = _ipc._is_kept.set(True)
+        yield
+        _ipc._is_kept.reset(token)
+
+    @pytest.fixture
+    def identity(self):
+        return dict(_ipc._identity())
+
+    def offered(self, value, identity):
+        header, (frame,) = serialize(value, context={"recipient": {"zeusm": identity}})
+        received = deserialize(header, [frame])
+        assert received.copy_to_host().tobytes() == value.copy_to_host().tobytes()
+        return "usm_type" in header["sub-header"]
+
+    def test_to_a_receiver_with_the_device(self, kept, identity, usm_type):
+        assert self.offered(zeusm.asarray(numbers(1 << 15), usm_type=usm_type), identity)
+        assert self.offered(CLASSES[usm_type](1 << 17), identity)
+
+    def test_to_another_machine_or_user(self, kept, identity):
+        assert not self.offered(zm.MemoryUSMHost(1 << 17), identity | {"machine": "another 0"})
+
+    def test_to_a_receiver_without_the_device(self, kept, identity):
+        assert identity["devices"]
+        assert not self.offered(zm.MemoryUSMHost(1 << 17), identity | {"devices": ["another"]})
+
+    def test_to_a_receiver_without_the_plugin(self, kept):
+        assert not self.offered(zm.MemoryUSMHost(1 << 17), None)
+
+    def test_memory_that_is_not_kept(self, identity):
+        assert not self.offered(zm.MemoryUSMHost(1 << 17), identity)
+
+    def test_memory_that_is_small_or_strided_or_of_another_package(self, kept, identity):
+        import dpnp
+
+        large = zeusm.asarray(numbers(1 << 15))
+        assert not self.offered(large[:10], identity)
+        assert not self.offered(large[::-1], identity)
+        assert not self.offered(zeusm.from_dlpack(dpnp.ones(1 << 15)), identity)
 
 
 class TestHandles:

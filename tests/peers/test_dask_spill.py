@@ -1,6 +1,7 @@
 """The results of a Dask worker go from the device to the host, to disk, and back."""
 
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -154,3 +155,31 @@ def test_a_full_pool_spills_results(make, pool):
     del data
     with pytest.raises(zm.USMAllocationError):
         zm.MemoryUSMDevice(16 * PART)
+
+
+def test_threads_spill_results_of_each_other(make, pool):
+    """Tasks allocate from a full pool while another thread stores and reads results."""
+    pool.trim()
+    data = make(device_limit="1 GB", host_limit=8 * PART, pool_limit=pool.total_bytes() + 8 * PART)
+    errors = []
+
+    def allocate():
+        try:
+            for _ in range(200):
+                zm.MemoryUSMDevice(PART).memset(1)
+        except BaseException as error:  # Reported by the main thread.
+            errors.append(error)
+
+    threads = [threading.Thread(target=allocate, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(200):
+        data[number % 20] = array(number % 20)
+        for key in (number % 7, number % 20):
+            if key in data:
+                assert is_array(data[key], key)
+    for thread in threads:
+        thread.join(timeout=120)
+        assert not thread.is_alive()
+    assert errors == []
+    assert sorted(data) == list(range(20))

@@ -11,6 +11,7 @@ use zeusm::usm::{LARGEST_ALIGNMENT, UsmKind};
 use zeusm::{Error, Result};
 
 use crate::provider::Tracker;
+use crate::scale::scaled;
 
 /// Provides writable memory from the heap.
 struct Heap;
@@ -123,9 +124,9 @@ fn level_zero_conforms() {
 #[test]
 fn blocks_keep_their_content() {
     let pool = Pool::new(Heap, Options::default());
-    let blocks: Vec<_> = (0..2000u32)
+    let blocks: Vec<_> = (0..scaled(2000, 50))
         .map(|index| {
-            let block = pool.allocate(1 + (index as usize * 37) % 9000, 0).unwrap();
+            let block = pool.allocate(1 + (index * 37) % 9000, 0).unwrap();
             // SAFETY: the block is owned, from the heap, and has that size.
             unsafe {
                 block
@@ -202,7 +203,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(scaled(64, 2) as u32))]
 
     #[test]
     fn any_sequence_has_exact_statistics(steps in prop::collection::vec(step(), 1..300)) {

@@ -12,6 +12,7 @@ use zeusm::pool::{Lookup, Options, Pool, Provider, lookup};
 use zeusm::{Error, Result};
 
 use crate::provider::{Addresses, Tracker};
+use crate::scale::scaled;
 
 const MIB: usize = 1 << 20;
 
@@ -198,6 +199,8 @@ fn a_callback_may_allocate_and_is_not_called_recursively() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     // The callback owns the pool: without this, the cycle would never be freed.
     pool.clear_failure_callback();
+    assert!(pool.allocate(5 * MIB, 0).is_err());
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
 #[test]
@@ -219,8 +222,9 @@ fn blocks_outlive_their_pool() {
 fn blocks_may_be_freed_on_another_thread() {
     let tracker = Tracker::default();
     let pool = pool(&tracker);
-    for _ in 0..10 {
-        let blocks: Vec<_> = (1..500).map(|n| pool.allocate(n * 31, 0)).collect();
+    for _ in 0..scaled(10, 3) {
+        let sizes = (1..scaled(500, 60)).map(|n| n * 31);
+        let blocks: Vec<_> = sizes.map(|size| pool.allocate(size, 0)).collect();
         std::thread::spawn(move || drop(blocks)).join().unwrap();
     }
     let statistics = pool.statistics();
@@ -387,6 +391,7 @@ fn in_child(check: impl FnOnce()) -> bool {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri does not fork")]
 fn a_child_can_drop_inherited_blocks_and_has_an_empty_pool() {
     let tracker = Tracker::default();
     let pool = pool(&tracker);

@@ -16,6 +16,19 @@ fn a_new_pool_is_empty() {
 }
 
 #[test]
+fn the_debug_output_has_options_and_figures() {
+    let pool = pool();
+    let _block = pool.allocate(100, 0).unwrap();
+    let shown = format!("{pool:?}");
+    let options = format!("{:?}", pool.options());
+    let statistics = format!("{:?}", pool.statistics());
+    assert!(
+        shown.contains(&options) && shown.contains(&statistics),
+        "{shown}"
+    );
+}
+
+#[test]
 fn hits_and_misses_are_counted() {
     let pool = pool();
     let first = pool.allocate(64, 0).unwrap();

@@ -7,6 +7,7 @@ use zeusm::pool::{Growth, Options, Pool};
 
 use crate::mixes;
 use crate::provider::{Addresses, Tracker};
+use crate::scale::scaled;
 
 fn growing(growth: Growth) -> (Tracker, Pool<Addresses>) {
     let tracker = Tracker::default();
@@ -32,7 +33,7 @@ fn slabs_grow_within_their_bounds() {
     let mut slabs = Vec::new();
     while slabs.len() < 10 {
         let held = tracker.bytes();
-        blocks.push(pool.allocate(64, 0).unwrap());
+        blocks.push(pool.allocate(scaled(64, 1024), 0).unwrap());
         let slab = tracker.bytes() - held;
         if slab > 0 {
             let expected = (held / 2).clamp(SMALLEST, LARGEST);
@@ -50,12 +51,13 @@ fn slabs_grow_within_their_bounds() {
 #[test]
 fn a_class_grows_anew_once_its_slabs_are_returned() {
     let (tracker, pool) = growing(Growth {
+        first_slab: 4 << 10,
         divisor: 1,
         ..Growth::default()
     });
     let allocations = || {
         let before = tracker.allocations();
-        let blocks = (0..20_000).map(|_| pool.allocate(64, 0).unwrap());
+        let blocks = (0..scaled(20_000, 300)).map(|_| pool.allocate(64, 0).unwrap());
         drop(blocks.collect::<Vec<_>>());
         pool.free_all_blocks();
         assert_eq!(tracker.bytes(), 0);
@@ -109,11 +111,16 @@ fn mixes_fragment_little() {
         assert_eq!(pool.statistics().allocations, mix.sizes as u64);
         let ratio = tracker.peak_bytes() as f64 / mix.peak as f64;
         println!("{name}: {ratio:.3} times the {} MiB in use", mix.peak >> 20);
-        assert!(ratio <= 1.25, "{name}: {ratio:.3} times the peak in use");
+        // Of a short mix, the pool's first slabs are a large share.
+        assert!(
+            cfg!(miri) || ratio <= 1.25,
+            "{name}: {ratio:.3} times the peak in use"
+        );
     }
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it measures time")]
 fn a_million_live_blocks_do_not_slow_it_down() {
     let pool = Pool::new(Tracker::default().provider(), Options::default());
     let few: Vec<_> = (0..1000).map(|_| pool.allocate(64, 0)).collect();

@@ -10,5 +10,6 @@ mod mixes;
 mod policy;
 mod provider;
 mod random;
+mod scale;
 mod stress;
 mod unshared;

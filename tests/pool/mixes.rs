@@ -3,9 +3,10 @@
 use zeusm::pool::{Pool, Provider};
 
 use crate::random::Random;
+use crate::scale::scaled;
 
 /// The least number of allocations in a mix.
-pub const SIZES: usize = 1_000_000;
+pub const SIZES: usize = scaled(1_000_000, 100);
 const MIB: usize = 1 << 20;
 
 /// A step of a mix. A slot holds one block at a time.
@@ -98,7 +99,7 @@ fn power_law() -> Mix {
 
 /// The forward pass keeps the layers' results, the backward pass frees them; the batches differ in length.
 fn training_loop() -> Mix {
-    const LAYERS: usize = 24;
+    const LAYERS: usize = scaled(24, 2);
     const WIDTH: usize = 1024;
     let mut mix = Mix::default();
     let mut random = Random(11);

@@ -6,6 +6,7 @@ use std::thread;
 use zeusm::pool::{Growth, Options, Pool};
 
 use crate::provider::{Addresses, Tracker};
+use crate::scale::scaled;
 
 const MIB: usize = 1 << 20;
 
@@ -78,15 +79,16 @@ fn a_much_larger_chunk_is_reused_only_at_the_limit() {
 
 #[test]
 fn the_shard_cache_counts_against_the_cap() {
-    let largest_cache = 1 << 30;
+    let largest_cache = scaled(1 << 30, 32 << 20);
+    let count = largest_cache / (2 * MIB);
     let (tracker, pool) = pool(Options {
         largest_cache,
         ..Options::default()
     });
-    let blocks: Vec<_> = (0..500)
+    let blocks: Vec<_> = (0..count)
         .map(|_| pool.allocate(3 * MIB, 0).unwrap())
         .collect();
-    assert_eq!(tracker.bytes(), 1500 * MIB);
+    assert_eq!(tracker.bytes(), count * 3 * MIB);
     drop(blocks);
     assert!(
         tracker.bytes() <= largest_cache,

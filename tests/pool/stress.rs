@@ -10,6 +10,7 @@ use zeusm::{Context, Device, Runtime, UsmKind};
 
 use crate::provider::{Tracked, Tracker};
 use crate::random::Random;
+use crate::scale::scaled;
 
 const THREADS: usize = 8;
 const OPERATIONS: usize = 1_000_000;
@@ -111,6 +112,7 @@ impl Fixture {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri calls no driver")]
 fn all_memory_is_returned_and_all_statistics_are_exact() {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
@@ -188,8 +190,10 @@ fn a_block_is_registered_before_it_is_allocated() {
     std::thread::scope(|scope| {
         for _ in 0..THREADS / 2 {
             scope.spawn(|| {
-                for _ in 0..200 {
-                    let blocks: Vec<_> = (0..200).map(|_| allocate_registered(&pool)).collect();
+                for _ in 0..scaled(200, 3) {
+                    let blocks: Vec<_> = (0..scaled(200, 20))
+                        .map(|_| allocate_registered(&pool))
+                        .collect();
                     drop(blocks);
                     pool.trim(0);
                 }

@@ -8,6 +8,7 @@ use zeusm::pool::{Options, Pool, Provider};
 
 use crate::blocks::conformance;
 use crate::provider::{Addresses, Tracker};
+use crate::scale::scaled;
 
 struct Unshared(Addresses);
 
@@ -38,7 +39,7 @@ fn they_conform() {
 fn each_block_is_an_allocation_of_its_own() {
     let tracker = Tracker::default();
     let pool = Pool::new(Unshared(tracker.provider()), Options::default());
-    let blocks: Vec<_> = (1..=100)
+    let blocks: Vec<_> = (1..=scaled(100, 20))
         .map(|index| pool.allocate(index * 40, 0).unwrap())
         .collect();
     assert_eq!(tracker.allocations(), blocks.len());
@@ -51,7 +52,7 @@ fn each_block_is_an_allocation_of_its_own() {
 fn freed_blocks_are_reused() {
     let tracker = Tracker::default();
     let pool = Pool::new(Unshared(tracker.provider()), Options::default());
-    for _ in 0..10 {
+    for _ in 0..scaled(10, 3) {
         let blocks: Vec<_> = (0..8).map(|_| pool.allocate(64, 0).unwrap()).collect();
         drop(blocks);
     }

@@ -54,6 +54,7 @@ class TestMaking:
             ((3, 5), (0, 3), 2),
             ((), None, 7),
             ((0, 3), None, 4),
+            ((1, 3), (1 << 60, 2), 1),
         ],
     )
     def test_view_with_strides(self, memory_class, shape, strides, offset):

@@ -48,3 +48,44 @@ def test_every_call_may_fail(fresh, driver, packages):
         assert int(last.removesuffix(" runs")) > 30, last
         found += wrong
     assert not found, "\n".join(found)
+
+
+PART = """
+    import ctypes, sys, numpy as np, zeusm, zeusm.memory as zm
+
+    driver = ctypes.CDLL(sys.argv[1])
+    driver.zeusm_fault_arm.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
+    driver.zeusm_fault_fired.restype = ctypes.c_char_p
+    part = b"zeCommandListAppendMemoryCopyRegion"
+    # The copy has several parts, as Level Zero's have three dimensions.
+    array = zeusm.empty((3, 4, 4, 4, 8), "u1", usm_type="device")[::2, ::2, ::2, ::2, ::2]
+    array.copy_from_host(np.ones(array.shape, "u1"))
+    host = np.zeros(array.shape, "u1")
+    gate = zm.MemoryUSMDevice(64 << 20)
+    parts = 0
+    for nth in range(1, 100):
+        for value in range(3):
+            before = gate.memset_async(value)
+        driver.zeusm_fault_arm(nth, 0x70000003)
+        try:
+            array.copy_to_host(host)
+        except RuntimeError as error:
+            fired = driver.zeusm_fault_fired()
+            assert fired.decode() in str(error), error
+            parts += fired == part
+            # Earlier parts are behind the fills, and access the array and the host's buffer.
+            assert parts < 2 or fired != part or before.is_complete
+        else:
+            if driver.zeusm_fault_fired() is None:
+                break
+        driver.zeusm_fault_arm(0, 0)
+        before.wait()
+    assert parts > 2, parts
+    assert (host == 1).all()
+"""
+
+
+def test_a_failed_part_of_a_copy_waits_for_the_parts_before_it(fresh, driver):
+    runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
+    env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
+    fresh(PART, driver, env=env)

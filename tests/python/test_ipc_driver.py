@@ -1,6 +1,7 @@
 """IPC behaviour in which Intel's driver differs from the CPU runtime, simulated by an interposed library."""
 
 import pytest
+import zeusm.memory as zm
 
 # The functions call the CPU runtime, which closes no descriptor and opens memory with the kind of the export.
 SOURCE = r"""
@@ -162,3 +163,27 @@ def test_shared_memory_that_migrates_is_refused(fresh):
         """,
         env={"ZEUSM_CPU_DISCRETE": "1", "ZEUSM_RUNTIME": "cpu"},
     )
+
+
+@pytest.mark.parametrize("allocate", [zm.MemoryUSMDevice, zm.MemoryUSMHost])
+@pytest.mark.parametrize("pool", [None, False])
+def test_many_allocations_opened_at_once(allocate, pool):
+    """The handles are told apart: a driver may put several allocations into one file, with one id."""
+    memories = [allocate(size, pool=pool) for size in (10, 100, 1000, 5000, 70000) for _ in "ab"]
+    for value, memory in enumerate(memories, 1):
+        memory.memset(value)
+    opened = [zm.IPCMemoryHandle.open(memory.ipc_handle()) for memory in memories]
+    for value, (memory, other) in enumerate(zip(memories, opened, strict=True), 1):
+        assert other.tobytes() == bytes([value]) * memory.nbytes
+
+
+@pytest.mark.parametrize("allocate", [zm.MemoryUSMDevice, zm.MemoryUSMHost])
+def test_the_end_of_a_neighbour_of_exported_memory(allocate):
+    """The export stays open: a driver may close the descriptor that it gave when it frees memory of the same file."""
+    memory, *neighbours = [allocate(1000, pool=False) for _ in range(4)]
+    memory.memset(7)
+    handle = memory.ipc_handle()
+    neighbours[0].ipc_handle()
+    neighbours.clear()
+    with zm.IPCMemoryHandle.open(bytes(handle)) as opened:
+        assert opened.tobytes() == bytes([7]) * 1000

@@ -8,6 +8,7 @@ is also shrunk, which takes longer.
 """
 
 import contextlib
+import functools
 import gc
 import os
 import pickle
@@ -30,6 +31,7 @@ from hypothesis.stateful import (
     consumes,
     initialize,
     multiple,
+    precondition,
     rule,
 )
 from model_peer import Peer
@@ -48,6 +50,22 @@ LARGEST = 300
 KINDS = st.sampled_from(sorted(CLASSES))
 BYTES = st.integers(0, 255)
 TURNS = st.integers(0, 3)
+
+
+def forks():
+    """Whether the driver works in a forked child."""
+    return zeusm.runtime().kind == "cpu"
+
+
+@functools.cache
+def is_exported(kind):
+    """Whether memory of this kind can be exported: not shared memory that the driver migrates."""
+    try:
+        CLASSES[kind](1).ipc_handle()
+    except zm.IPCError as error:
+        assert "migrates" in str(error)
+        return False
+    return True
 
 
 class Model:
@@ -73,7 +91,8 @@ class Slice:
         self.memory, self.model, self.start = memory, model, start
         self.stop = len(model.bytes) if stop is None else stop
         self.where, self.is_mapping = where, is_mapping
-        self.is_exportable = not is_mapping  # Only objects that share zeusm's own allocation are.
+        # Only objects that share zeusm's own allocation are.
+        self.is_exportable = not is_mapping and is_exported(memory.get_usm_type())
 
     def part(self, memory, first=0, last=None):
         """A piece for another object over a range of these bytes."""
@@ -359,7 +378,8 @@ class Programs(RuleBasedStateMachine):
     def open_own(self, piece, where):
         """Opens a handle of this process: the same memory at another address."""
         if not piece.is_exportable:
-            with pytest.raises(ValueError, match="another process|does not own"):
+            unsupported = "another process|does not own|migrates"
+            with pytest.raises((ValueError, zm.IPCError), match=unsupported):
                 piece.memory.ipc_handle()
             return multiple()
         piece.model.settle()
@@ -374,6 +394,8 @@ class Programs(RuleBasedStateMachine):
         target=slices, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
     )
     def open_other(self, kind, size, where, val):
+        if not is_exported(kind):
+            return multiple()
         number, handle = self.peer.allocate(kind, size, val)
         memory = zm.IPCMemoryHandle.open(handle, self.queues[where])
         piece = Slice(memory, Model(size, number), where=where, is_mapping=True)
@@ -401,6 +423,7 @@ class Programs(RuleBasedStateMachine):
         if val is not None:
             model.bytes[:] = bytes([val]) * len(model.bytes)
 
+    @precondition(lambda self: forks())
     @rule(val=BYTES, settles=st.booleans())
     def fork(self, val, settles):
         """A child reads inherited memory that has no operation in flight, and may write to all inherited memory."""

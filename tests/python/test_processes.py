@@ -2,14 +2,17 @@
 
 import os
 import signal
+import site
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import zeusm
 from conftest import Fresh
+from zeusm._commands import enable
 from zeusm._commands.run import environment_for
 
 # Without zeusm, dpctl finds no Level Zero device on a machine without an Intel GPU.
@@ -227,6 +230,16 @@ def test_a_folder_that_cannot_be_written_is_named(environment):
         finally:
             environment.site.chmod(0o700)
     assert result.stderr.startswith(f"zeusm enable: {environment.site}/zeusm_start.pth: ")
+
+
+def test_the_file_is_in_the_users_folder_if_zeusm_is(monkeypatch):
+    installed = Path(zeusm.__file__).resolve().parents[1]
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: "/environment")
+    monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
+    for users, expected in (installed, installed), ("/home/.local", Path("/environment")):
+        monkeypatch.setattr(site, "getusersitepackages", lambda users=users: str(users))
+        assert enable.folder() == expected
+        assert expected in enable.folders()
 
 
 def test_the_command_is_installed():

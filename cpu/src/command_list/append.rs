@@ -49,11 +49,7 @@ impl Events {
                 sys::ZE_RESULT_ERROR_INVALID_SIZE,
             )?
         };
-        let signal = if self.signal.is_null() {
-            None
-        } else {
-            Some(event(self.signal)?)
-        };
+        let signal = optional_event(self.signal)?;
         let waits: SmallVec<[Arc<Event>; 4]> = handles
             .iter()
             .map(|handle| event(*handle))
@@ -62,7 +58,12 @@ impl Events {
     }
 }
 
-fn event(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
+/// The event of a handle that may be null.
+pub(super) fn optional_event(handle: sys::ze_event_handle_t) -> ZeResult<Option<Arc<Event>>> {
+    (!handle.is_null()).then(|| event(handle)).transpose()
+}
+
+pub(super) fn event(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
     resolve::<Event>(handle).map_err(|_| sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
+use super::mutable::is_mutable;
 use super::{CommandList, Immediate, Recording, Role};
 use crate::abi::arguments::{check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
@@ -46,6 +47,8 @@ pub unsafe fn create(
         group,
         flags: desc.flags,
         in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
+        // SAFETY: the caller vouches for the chain.
+        is_mutable: unsafe { is_mutable(desc.pNext) }?,
         role: Role::Regular(ForkSafe::default()),
     }))?;
     Ok(())
@@ -73,6 +76,7 @@ pub unsafe fn create_immediate(
         group,
         flags: 0,
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
+        is_mutable: false,
         role: Role::Immediate(Immediate {
             stream: Stream::new(),
             synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,

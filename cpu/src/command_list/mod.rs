@@ -5,6 +5,7 @@ mod append;
 mod create;
 mod execute;
 mod memory;
+mod mutable;
 mod query;
 
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub use append::*;
 pub use create::*;
 pub use execute::*;
 pub use memory::*;
+use mutable::Mutable;
+pub use mutable::{is_mutable_list, next_command_id, update_signal, update_waits};
 pub use query::*;
 
 object!(CommandList, sys::_ze_command_list_handle_t, CommandList);
@@ -37,6 +40,7 @@ pub struct CommandList {
     group: QueueGroup,
     flags: u32,
     in_order: bool,
+    is_mutable: bool,
     role: Role,
 }
 
@@ -79,6 +83,8 @@ impl From<&sys::ze_command_queue_desc_t> for QueueAttributes {
 struct Recording {
     closed: bool,
     commands: Vec<Command>,
+    /// Of a mutable list, those that can be changed.
+    ids: Vec<Mutable>,
 }
 
 /// A command of a regular list.
@@ -126,7 +132,7 @@ impl CommandList {
             Role::Regular(recording) => {
                 let mut recording = recording.get().lock();
                 ensure(!recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-                recording.commands.push(Command {
+                recording.push(Command {
                     operation: operation.share(),
                     order,
                     waits: waits.to_vec(),

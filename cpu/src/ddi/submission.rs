@@ -5,7 +5,7 @@ use std::ptr;
 
 use level_zero_sys::extensions::{
     ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
-    ze_group_size_t,
+    ze_group_size_t, ze_mutable_command_id_exp_desc_t, ze_mutable_commands_exp_desc_t,
 };
 use level_zero_sys::*;
 
@@ -221,13 +221,43 @@ ddi! {
             lists_count: u32,
             lists: *mut ze_command_list_handle_t; events
         ) => list::append_lists;
-        9 zeCommandListGetNextCommandIdExp;
-        9 zeCommandListUpdateMutableCommandsExp;
-        9 zeCommandListUpdateMutableCommandSignalEventExp;
-        9 zeCommandListUpdateMutableCommandWaitEventsExp;
-        10 zeCommandListGetNextCommandIdWithKernelsExp;
-        10 zeCommandListUpdateMutableCommandKernelsExp;
-        17 zeCommandListIsMutableExp;
+        9 zeCommandListGetNextCommandIdExp(
+            list: ze_command_list_handle_t,
+            desc: *const ze_mutable_command_id_exp_desc_t,
+            id: *mut u64,
+        ) => list::next_command_id;
+        9 zeCommandListUpdateMutableCommandsExp(
+            list: ze_command_list_handle_t,
+            desc: *const ze_mutable_commands_exp_desc_t,
+        ) => launch::update;
+        9 zeCommandListUpdateMutableCommandSignalEventExp(
+            list: ze_command_list_handle_t,
+            id: u64,
+            signal: ze_event_handle_t,
+        ) => list::update_signal;
+        9 zeCommandListUpdateMutableCommandWaitEventsExp(
+            list: ze_command_list_handle_t,
+            id: u64,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) => list::update_waits;
+        10 zeCommandListGetNextCommandIdWithKernelsExp(
+            list: ze_command_list_handle_t,
+            desc: *const ze_mutable_command_id_exp_desc_t,
+            _count: u32,
+            _kernels: *mut ze_kernel_handle_t,
+            id: *mut u64,
+        ) = list::next_command_id(list, desc, id);
+        10 zeCommandListUpdateMutableCommandKernelsExp(
+            list: ze_command_list_handle_t,
+            count: u32,
+            ids: *mut u64,
+            kernels: *mut ze_kernel_handle_t,
+        ) => launch::update_kernels;
+        17 zeCommandListIsMutableExp(
+            list: ze_command_list_handle_t,
+            value: *mut ze_bool_t,
+        ) => list::is_mutable_list;
     }
     zeGetEventProcAddrTable {
         0 zeEventCreate(

@@ -25,7 +25,7 @@ pub use compute::{compute, image, module, vector_width};
 pub use list::{Device, check_environment, find, present};
 pub use memory::{cache, external_memory, memory, memory_access};
 pub use peers::{can_access_peer, p2p};
-pub use properties::device_properties;
+pub use properties::{MUTABLE_FLAGS, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};
 
 /// With `1`, the devices are reported as discrete ones, whose shared memory the host and the device must not access

@@ -1,6 +1,7 @@
 //! `zeDeviceGetProperties`.
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::{self, ze_mutable_command_list_exp_properties_t as MutableLists};
 
 use super::{find, is_discrete};
 use crate::abi::arguments::{chain, output_structure, structures, text};
@@ -12,7 +13,11 @@ structures! {
     sys::ze_device_properties_t =
         sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES | sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
     sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
+    MutableLists = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
 }
+
+/// What can be changed of a command of a mutable list: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
+pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION - 1;
 
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
@@ -61,8 +66,19 @@ pub unsafe fn device_properties(
     properties.name = text(&device.name());
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(properties.pNext) } {
-        if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
-            count.numTotalEUs = units;
+        match link.stype() {
+            sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT => {
+                if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
+                    count.numTotalEUs = units;
+                }
+            }
+            extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES => {
+                if let Some(mutable) = link.output::<MutableLists>() {
+                    mutable.mutableCommandListFlags = 0;
+                    mutable.mutableCommandFlags = MUTABLE_FLAGS;
+                }
+            }
+            _ => {}
         }
     }
     Ok(())

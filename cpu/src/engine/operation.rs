@@ -1,5 +1,6 @@
 //! Operations: the work of commands, which a stream executes without knowing what it is.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -34,7 +35,7 @@ impl Kind {
 }
 
 /// The work of a command. It may run any number of times: a regular list keeps it, an immediate list runs it once.
-pub trait Operation: Send + Sync {
+pub trait Operation: Any + Send + Sync {
     /// How it is executed.
     fn kind(&self) -> Kind {
         Kind::Short

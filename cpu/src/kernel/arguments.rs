@@ -54,10 +54,26 @@ impl Arguments {
         })
     }
 
-    fn put(&mut self, index: usize, stored: Stored) {
+    /// Sets one argument of `kernel`; without a size, the module determines it.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
+    ///
+    /// # Safety
+    /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
+    pub unsafe fn set(
+        &mut self,
+        kernel: &Kernel,
+        index: usize,
+        size: Option<usize>,
+        value: *const c_void,
+    ) -> ZeResult {
+        // SAFETY: the caller vouches for the value.
+        let stored = unsafe { kernel.store(index, size, value) }?;
         if let Some(place) = self.0.get_mut(index) {
             *place = Some(stored);
         }
+        Ok(())
     }
 }
 
@@ -90,6 +106,23 @@ impl Kernel {
         size: Option<usize>,
         value: *const c_void,
     ) -> ZeResult {
+        // SAFETY: the caller vouches for the value.
+        unsafe { Arc::make_mut(&mut self.state().arguments).set(self, index, size, value) }
+    }
+
+    /// One value, checked against the module's interface.
+    ///
+    /// # Errors
+    /// As for [`set_argument`](Self::set_argument).
+    ///
+    /// # Safety
+    /// As for [`set_argument`](Self::set_argument).
+    unsafe fn store(
+        &self,
+        index: usize,
+        size: Option<usize>,
+        value: *const c_void,
+    ) -> ZeResult<Stored> {
         let argument = self.info.arguments.get(index);
         let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
         let expect = |expected: usize| {
@@ -98,7 +131,7 @@ impl Kernel {
                 sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
             )
         };
-        let stored = match argument {
+        Ok(match argument {
             Argument::Pointer => {
                 expect(size_of::<usize>())?;
                 // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
@@ -123,9 +156,7 @@ impl Kernel {
                 Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
             }
             Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
-        };
-        Arc::make_mut(&mut self.state().arguments).put(index, stored);
-        Ok(())
+        })
     }
 
     /// Sets every argument, each from a pointer to its value; for local memory, to its size.

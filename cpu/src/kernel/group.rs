@@ -64,6 +64,16 @@ impl Kernel {
     /// `ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION` for 0, for more than the device or the kernel allow, and for
     /// anything but the size that the kernel requires.
     pub fn set_group(&self, group: [u32; 3]) -> ZeResult {
+        self.check_group(group)?;
+        self.state().group = group;
+        Ok(())
+    }
+
+    /// Checks the work-items of a group.
+    ///
+    /// # Errors
+    /// As for [`set_group`](Self::set_group).
+    pub fn check_group(&self, group: [u32; 3]) -> ZeResult {
         let required = self
             .info
             .required_group_size
@@ -71,9 +81,7 @@ impl Kernel {
         ensure(
             required && self.supports(group),
             sys::ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
-        )?;
-        self.state().group = group;
-        Ok(())
+        )
     }
 
     /// Whether a group may have this size.

@@ -124,7 +124,7 @@ pub unsafe fn append_multiple_indirect(
     let launches = kernels
         .iter()
         .enumerate()
-        .map(|(index, kernel)| indirect(&*resolve::<Kernel>(*kernel)?, groups.wrapping_add(index)));
+        .map(|(index, kernel)| indirect(&resolve::<Kernel>(*kernel)?, groups.wrapping_add(index)));
     let launches = launches.collect::<ZeResult<_>>()?;
     let operation = Arc::new(MultipleIndirect {
         launches,
@@ -134,7 +134,7 @@ pub unsafe fn append_multiple_indirect(
     unsafe { events.append(&list, operation as Arc<dyn Operation>, Order::Unordered) }
 }
 
-fn indirect(kernel: &Kernel, groups: *const Groups) -> ZeResult<Indirect> {
+fn indirect(kernel: &Arc<Kernel>, groups: *const Groups) -> ZeResult<Indirect> {
     let groups = Span::new(groups as usize, size_of::<Groups>())?;
     Ok(Indirect {
         launch: Launch::capture(kernel, [1; 3])?,

@@ -1,6 +1,6 @@
 //! The operation of a launch, with the kernel's state captured at the append.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
 use smallvec::SmallVec;
@@ -19,6 +19,8 @@ const LARGE: usize = 1 << 14;
 /// A kernel with its arguments and its range.
 pub struct Launch {
     kernel: Arc<opencl::Kernel>,
+    /// The handle's object, while it is not destroyed.
+    source: Weak<Kernel>,
     arguments: Arc<Arguments>,
     range: Range,
     /// The memory of its pointer arguments. Memory that it accesses through other pointers is unknown.
@@ -30,7 +32,7 @@ impl Launch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64.
-    pub fn capture(kernel: &Kernel, groups: [u32; 3]) -> ZeResult<Self> {
+    pub fn capture(kernel: &Arc<Kernel>, groups: [u32; 3]) -> ZeResult<Self> {
         let (arguments, group, offset) = kernel.launch_state();
         if let Err(index) = arguments.values() {
             describe(&format!(
@@ -45,12 +47,25 @@ impl Launch {
             items: items(groups, group, offset)?,
             group,
         };
+        Self::new(kernel, arguments, range)
+    }
+
+    /// A launch of `kernel` over a range. An argument without a value is an error when it is executed.
+    ///
+    /// # Errors
+    /// Those of [`Span::new`].
+    pub(super) fn new(
+        kernel: &Arc<Kernel>,
+        arguments: Arc<Arguments>,
+        range: Range,
+    ) -> ZeResult<Self> {
         let memory = arguments
             .addresses()
             .map(|address| Span::new(address, 0))
             .collect::<ZeResult<_>>()?;
         Ok(Self {
             kernel: Arc::clone(kernel.compiled()),
+            source: Arc::downgrade(kernel),
             arguments,
             range,
             memory,
@@ -65,6 +80,7 @@ impl Launch {
         let Range { offset, group, .. } = self.range;
         Ok(Self {
             kernel: Arc::clone(&self.kernel),
+            source: Weak::clone(&self.source),
             arguments: Arc::clone(&self.arguments),
             range: Range {
                 offset,
@@ -74,10 +90,33 @@ impl Launch {
             memory: self.memory.clone(),
         })
     }
+
+    /// The kernel of the handle.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when that has been destroyed.
+    pub(super) fn source(&self) -> ZeResult<Arc<Kernel>> {
+        let source = self.source.upgrade();
+        source.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+    }
+
+    /// Its arguments.
+    pub(super) fn arguments(&self) -> &Arc<Arguments> {
+        &self.arguments
+    }
+
+    /// Its work-items.
+    pub(super) fn range(&self) -> &Range {
+        &self.range
+    }
 }
 
 /// All work-items of a launch, in each dimension.
-fn items(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> ZeResult<[usize; 3]> {
+pub(super) fn items(
+    groups: [u32; 3],
+    group: [usize; 3],
+    offset: [usize; 3],
+) -> ZeResult<[usize; 3]> {
     let mut items = [0; 3];
     for (((items, groups), group), offset) in items.iter_mut().zip(groups).zip(group).zip(offset) {
         let total = (groups as usize).checked_mul(group);

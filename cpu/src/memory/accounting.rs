@@ -10,6 +10,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::share::Share;
 use crate::system::clock;
 use crate::system::memory;
 
@@ -32,8 +33,29 @@ static MOST: AtomicU64 = AtomicU64::new(0);
 /// When the last reading was taken, in nanoseconds of the process's clock.
 static READ_AT: AtomicU64 = AtomicU64::new(0);
 
-/// Accounts for `size` bytes; `false`, with nothing accounted for, when the machine does not have them.
-pub fn reserve(size: usize) -> bool {
+/// Accounts for `size` bytes, also in a device's share; `false`, with nothing accounted for, when the share or the machine does
+/// not have them.
+pub fn reserve(size: usize, share: Option<&Share>) -> bool {
+    let has_share = share.is_none_or(|share| share.reserve(size));
+    let reserved = has_share && reserve_of_machine(size);
+    if let Some(share) = share
+        && has_share
+        && !reserved
+    {
+        share.release(size);
+    }
+    reserved
+}
+
+/// Undoes [`reserve`] for `size` bytes.
+pub fn release(size: usize, share: Option<&Share>) {
+    ALLOCATED.fetch_sub(size as u64, Ordering::Relaxed);
+    if let Some(share) = share {
+        share.release(size);
+    }
+}
+
+fn reserve_of_machine(size: usize) -> bool {
     let size = size as u64;
     let stale =
         size >= LARGE && clock::now().saturating_sub(READ_AT.load(Ordering::Relaxed)) > FRESH;
@@ -42,11 +64,6 @@ pub fn reserve(size: usize) -> bool {
     }
     let ceiling = read();
     add(size, ceiling)
-}
-
-/// Undoes [`reserve`] for `size` bytes.
-pub fn release(size: usize) {
-    ALLOCATED.fetch_sub(size as u64, Ordering::Relaxed);
 }
 
 /// Whether the machine has `size` bytes for a short-lived mapping.

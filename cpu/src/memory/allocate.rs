@@ -29,37 +29,14 @@ pub struct Request {
 
 /// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
 pub fn allocate(request: &Request) -> Option<usize> {
-    if !reserve(request) {
+    if !accounting::reserve(request.size, request.share) {
         return None;
     }
     let Some(backing) = Backing::new(request.size, request.alignment) else {
-        release(request.size, request.share);
+        accounting::release(request.size, request.share);
         return None;
     };
     Some(insert(backing, request))
-}
-
-/// Accounts for the bytes of `request`; `false`, with nothing accounted for, when the share or the machine does not have
-/// them.
-fn reserve(request: &Request) -> bool {
-    let has_share = request
-        .share
-        .is_none_or(|share| share.reserve(request.size));
-    if has_share && !accounting::reserve(request.size) {
-        if let Some(share) = request.share {
-            share.release(request.size);
-        }
-        return false;
-    }
-    has_share
-}
-
-/// Undoes the accounting for `size` bytes.
-pub(super) fn release(size: usize, share: Option<&Share>) {
-    accounting::release(size);
-    if let Some(share) = share {
-        share.release(size);
-    }
 }
 
 /// Maps another process's allocation, which `record` describes and `file` holds, for the device with this handle. Returns

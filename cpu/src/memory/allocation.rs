@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use super::allocate::{self, Request};
+use super::accounting;
+use super::allocate::Request;
 use super::backing::{Backing, Export, Record, exports};
 use super::pins::PinCount;
 use super::share::Share;
@@ -113,7 +114,7 @@ impl Drop for Allocation {
         if self.exported.load(Ordering::Acquire) {
             exports::revoke(self.id);
         }
-        allocate::release(self.size, self.share);
+        accounting::release(self.size, self.share);
     }
 }
 

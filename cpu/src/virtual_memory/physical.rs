@@ -11,9 +11,9 @@ use super::check_size;
 use crate::abi::arguments::{check_flags, input_structure, output, output_structure, structures};
 use crate::abi::result::ZeResult;
 use crate::context::Context;
-use crate::device;
+use crate::device::{self, Device};
 use crate::handle::{object, register, resolve, retire};
-use crate::memory::{accounting, memory_file};
+use crate::memory::{Share, accounting, memory_file};
 
 structures! {
     sys::ze_physical_mem_desc_t = sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
@@ -36,13 +36,14 @@ pub struct PhysicalMemory {
     id: u64,
     file: File,
     size: usize,
+    share: Option<&'static Share>,
 }
 
 impl PhysicalMemory {
-    /// `None` when the machine has not enough.
-    fn new(size: usize) -> Option<Self> {
+    /// `None` when the machine, or the device's share of it, has not enough.
+    fn new(size: usize, share: Option<&'static Share>) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        if !accounting::reserve(size) {
+        if !accounting::reserve(size, share) {
             return None;
         }
         match memory_file(size as u64) {
@@ -50,9 +51,10 @@ impl PhysicalMemory {
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
                 file,
                 size,
+                share,
             }),
             Err(_) => {
-                accounting::release(size);
+                accounting::release(size, share);
                 None
             }
         }
@@ -71,7 +73,7 @@ impl PhysicalMemory {
 
 impl Drop for PhysicalMemory {
     fn drop(&mut self) {
-        accounting::release(self.size);
+        accounting::release(self.size, self.share);
     }
 }
 
@@ -89,11 +91,16 @@ pub unsafe fn create(
     // SAFETY: the caller vouches for the pointers.
     let (desc, physical) = unsafe { (input_structure(desc.cast_const())?, output(physical)?) };
     check_flags(desc.flags, FLAGS)?;
-    if desc.flags & extensions::ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST == 0 || !device.is_null() {
-        device::find(device)?;
-    }
+    let is_on_host = desc.flags & extensions::ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST != 0;
+    let device = if is_on_host && device.is_null() {
+        None
+    } else {
+        Some(device::find(device)?)
+    };
+    let share = device.filter(|_| !is_on_host).and_then(Device::share);
     check_size(desc.size)?;
-    let memory = PhysicalMemory::new(desc.size).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;
+    let memory =
+        PhysicalMemory::new(desc.size, share).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;
     *physical = register(Arc::new(memory))?;
     Ok(())
 }

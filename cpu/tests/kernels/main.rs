@@ -6,6 +6,7 @@ mod bad_input;
 mod counter;
 mod launches;
 mod modules;
+mod mutable;
 mod order;
 #[allow(clippy::undocumented_unsafe_blocks)]
 #[path = "../common/process.rs"]

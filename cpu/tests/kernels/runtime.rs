@@ -1,7 +1,7 @@
 //! The library under test, opened by path, with helpers for all tests.
 
 use std::env;
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -284,17 +284,26 @@ impl Runtime {
         assert_eq!(code, ZE_RESULT_SUCCESS);
     }
 
-    /// Waits for an immediate list.
-    pub fn synchronize(&self, list: sys::ze_command_list_handle_t) -> ze_result_t {
+    /// A function that is newer than the loader may be, by its name.
+    ///
+    /// # Safety
+    /// `F` must be its type.
+    pub unsafe fn newer<F: Copy>(&self, name: &CStr) -> F {
         let mut address = ptr::null_mut();
-        let name = c"zeCommandListHostSynchronize";
         must!(
             self,
             zeDriverGetExtensionFunctionAddress(self.driver, name.as_ptr(), &raw mut address)
         );
+        assert_eq!(size_of::<F>(), size_of_val(&address));
+        // SAFETY: as the caller promises.
+        unsafe { std::mem::transmute_copy(&address) }
+    }
+
+    /// Waits for an immediate list.
+    pub fn synchronize(&self, list: sys::ze_command_list_handle_t) -> ze_result_t {
         // SAFETY: the specification gives the function of this name this type.
         let function: extensions::ze_pfnCommandListHostSynchronize_t =
-            unsafe { std::mem::transmute(address) };
+            unsafe { self.newer(c"zeCommandListHostSynchronize") };
         // SAFETY: the list is one of ours.
         unsafe { function.unwrap()(list, u64::MAX) }
     }
@@ -366,14 +375,8 @@ impl Runtime {
     pub fn last_error(&self) -> String {
         type Describe =
             unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> ze_result_t;
-        let mut address = ptr::null_mut();
-        let name = c"zeDriverGetLastErrorDescription";
-        must!(
-            self,
-            zeDriverGetExtensionFunctionAddress(self.driver, name.as_ptr(), &raw mut address)
-        );
         // SAFETY: the specification gives the function of this name this type.
-        let function: Describe = unsafe { std::mem::transmute(address) };
+        let function: Describe = unsafe { self.newer(c"zeDriverGetLastErrorDescription") };
         let mut text = ptr::null();
         // SAFETY: the driver is alive and the place is ours; the text ends in a null and lives until the next error.
         unsafe {

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
 
 use super::UsmArray;
-use super::{create, host};
-use crate::parse::dtype;
+use super::{create, cuda, host};
+use crate::parse::{self, dtype};
 use crate::transfer::{self, StridedCopy};
 use zeusm::suai::Order;
 use zeusm::usm::UsmKind;
@@ -33,6 +33,12 @@ impl UsmArray {
         inner.memory().check_writable()?;
         host::check_distinct(&inner.layout)?;
         if let Some(source) = create::of_usm(value)? {
+            check_same(inner, &source)?;
+            return copy_usm(slf.py(), &source, inner);
+        }
+        if let Some(array) = parse::cuda::read(value)? {
+            let binding = Arc::clone(&inner.memory().binding);
+            let source = cuda::copied(value, &array, UsmKind::Device, binding, None)?;
             check_same(inner, &source)?;
             return copy_usm(slf.py(), &source, inner);
         }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::class::invalid;
-use super::{UsmArray, host, interface};
+use super::{UsmArray, cuda, host, interface};
 use crate::allocate::allocate;
 use crate::errors::OrRaise;
 use crate::memory::object;
@@ -78,7 +78,8 @@ pub(crate) fn empty(
 /// Parameters
 /// ----------
 /// obj
-///     An object with `__sycl_usm_array_interface__`, or any object that NumPy converts to an array.
+///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__`, or any object that NumPy converts to an
+///     array. CUDA memory is no USM, so it is copied, through pinned host memory.
 /// dtype : optional
 ///     The element type. NumPy converts host data to it; USM is not converted and must have this type.
 /// usm_type : str, optional
@@ -130,18 +131,18 @@ pub(crate) fn asarray(
             if let Some(element) = element
                 && element != array.element
             {
-                return Err(PyTypeError::new_err(format!(
-                    "USM of type {} is not converted to {}: that is computing",
-                    dtype::name(&array.element),
-                    dtype::name(&element),
-                )));
+                return Err(not_converted("USM", &array.element, &element));
             }
             let order = order.map(shape::order).transpose()?;
             placed(obj.py(), array, wanted, binding, order, copy)
         }
         None if copy == Some(false) => Err(PyValueError::new_err(
-            "data of the host cannot become USM without a copy",
+            "data of the host, or of CUDA, cannot become USM without a copy",
         )),
+        None if parse::cuda::is_cuda(obj)? => {
+            let element = dtype.map(dtype::read).transpose()?;
+            of_cuda(obj, element, wanted, binding, order)
+        }
         None => {
             let kind = wanted.unwrap_or(UsmKind::Device);
             of_host(obj, dtype, kind, binding, order)
@@ -195,6 +196,35 @@ pub(super) fn placed(
             copied(py, &array, kind, binding, order)
         }
     }
+}
+
+fn of_cuda(
+    obj: &Bound<'_, PyAny>,
+    element: Option<ElementType>,
+    kind: Option<UsmKind>,
+    binding: Option<Arc<QueueBinding>>,
+    order: Option<&str>,
+) -> PyResult<UsmArray> {
+    let py = obj.py();
+    let array = parse::cuda::read(obj)?
+        .ok_or_else(|| PyValueError::new_err("the __cuda_array_interface__ has gone"))?;
+    if let Some(element) = element
+        && element != array.element
+    {
+        return Err(not_converted("CUDA memory", &array.element, &element));
+    }
+    let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
+    let order = order.map(shape::order).transpose()?;
+    cuda::copied(obj, &array, kind.unwrap_or(UsmKind::Device), binding, order)
+}
+
+/// The error for elements of another type than requested.
+fn not_converted(memory: &str, from: &ElementType, to: &ElementType) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{memory} of type {} is not converted to {}: that is computing",
+        dtype::name(from),
+        dtype::name(to),
+    ))
 }
 
 fn of_host(
@@ -323,7 +353,7 @@ pub(super) unsafe fn copied_from_host(
 
 /// The layout with its dimensions permuted so that its row-major order is `order`, and the layout of the packed result with
 /// the indices of `layout`.
-fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)> {
+pub(super) fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)> {
     let shape: Vec<i64> = layout.shape().iter().map(|&size| size as i64).collect();
     let contiguous = |order| Layout::contiguous(&shape, order, layout.itemsize());
     let found = match order {
@@ -338,7 +368,7 @@ fn in_order(layout: &Layout, order: Option<Order>) -> PyResult<(Layout, Layout)>
 
 /// A new array in a new allocation. The allocation has room for at least one element, as other packages cannot import an
 /// array without memory. `layout` must be packed.
-fn allocated(
+pub(super) fn allocated(
     py: Python<'_>,
     element: ElementType,
     layout: Layout,

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::class::invalid;
 use super::{UsmArray, fields};
 use crate::memory::object;
-use crate::parse::{dtype, interface, record};
+use crate::parse::{self, dtype, interface, record};
 use crate::{adopt, dpctl};
 
 /// The dictionary of an array.
@@ -75,6 +75,10 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
 pub(crate) fn as_usm_array(obj: &Bound<'_, PyAny>) -> PyResult<UsmArray> {
     match interface::dictionary(obj)? {
         Some(dictionary) => described(obj, &dictionary),
+        None if parse::cuda::is_cuda(obj)? => Err(PyValueError::new_err(format!(
+            "{} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray copies it",
+            obj.get_type().name()?
+        ))),
         None => Err(PyValueError::new_err(format!(
             "{} has no __sycl_usm_array_interface__",
             obj.get_type().name()?

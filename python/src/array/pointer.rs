@@ -81,8 +81,8 @@ impl PyPointerAttributes {
         self.attributes.size
     }
 
-    /// Level Zero's id of the allocation, which is never reused. Blocks that a pool cuts from one allocation share the id,
-    /// and differ in `base`.
+    /// Level Zero's id of the allocation, which is never reused. Blocks that a pool, zeusm's or the driver's, cuts from one
+    /// allocation share the id, and differ in `base`.
     ///
     /// Examples
     /// --------

@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 
 use std::sync::Arc;
 
-use super::Source;
+use super::{Source, cuda, source};
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::{self, HostBuffer};
 use crate::transfer;
@@ -104,11 +104,13 @@ impl PyMemory {
     /// Parameters
     /// ----------
     /// sycl_usm_ary
-    ///     An object with `__sycl_usm_array_interface__` whose extent, from its first element to its last, is at most
-    ///     `nbytes`.
+    ///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__` whose extent, from its first element to
+    ///     its last, is at most `nbytes`. CUDA memory is no USM; it is copied through pinned host memory.
     ///
     /// Raises
     /// ------
+    /// RuntimeError
+    ///     When a copy from CUDA memory fails, or CUDA's driver library cannot be opened.
     /// ValueError
     ///     When it has no such interface or a malformed one, or is too large, or the memory is read-only.
     /// LevelZeroError
@@ -124,6 +126,9 @@ impl PyMemory {
     /// b'\x07\x07\x07'
     fn copy_from_device(slf: &Bound<'_, Self>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, memory) = (slf.py(), slf.get());
+        if let Some(array) = Source::of_cuda(sycl_usm_ary)? {
+            return cuda::copy_from(slf, sycl_usm_ary, &array);
+        }
         let source = Source::of(sycl_usm_ary)?;
         memory.check_writable()?;
         memory.check_fits("source", source.nbytes)?;
@@ -138,6 +143,37 @@ impl PyMemory {
         let operands = (pinned, source);
         // SAFETY: the operands own both sides, and the destination is large enough.
         unsafe { transfer::copy_peer(py, here, to, there, from, size, by_host, operands) }.map(drop)
+    }
+
+    /// Copies the memory to the beginning of USM of any context, or of CUDA memory, which is no USM.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__` and room for all bytes; CUDA memory must
+    ///     not have gaps between its elements.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     When it has no such interface or a malformed one, or is too small or read-only.
+    /// RuntimeError
+    ///     When the copy fails, or CUDA's driver library cannot be opened.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory, there = zm.MemoryUSMDevice(3), zm.MemoryUSMShared(4)
+    /// >>> memory.memset(7)
+    /// >>> there.memset(0)
+    /// >>> memory.copy_to_device(there)
+    /// >>> there.tobytes()
+    /// b'\x07\x07\x07\x00'
+    fn copy_to_device(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Some(array) = Source::of_cuda(obj)? {
+            return cuda::copy_to(slf, obj, &array);
+        }
+        Self::copy_from_device(&Bound::new(slf.py(), source::view_of(obj)?)?, slf)
     }
 
     /// Sets every byte.

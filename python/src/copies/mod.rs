@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod blocking;
+mod cuda;
 mod source;
 
 pub(crate) use source::{Source, view_of};

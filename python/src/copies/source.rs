@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use crate::adopt;
 use crate::array::UsmArray;
 use crate::memory::{Pinned, PyMemory, is_exact_class};
-use crate::parse::interface;
+use crate::parse::{cuda, interface};
+use zeusm::cuda::Interface;
 
 /// The source of a copy.
 pub(crate) enum Source {
@@ -18,6 +19,19 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// The array in CUDA memory, of an object that has no USM.
+    pub(crate) fn of_cuda(object: &Bound<'_, PyAny>) -> PyResult<Option<Interface>> {
+        // An object that has both interfaces is USM. Reading the interface of USM marks it as exported.
+        if object.is_instance_of::<PyMemory>()
+            || object.is_instance_of::<UsmArray>()
+            || !cuda::is_cuda(object)?
+            || interface::dictionary(object)?.is_some()
+        {
+            return Ok(None);
+        }
+        cuda::read(object)
+    }
+
     /// The memory of any other object with USM.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match memory_object(object)? {
@@ -48,6 +62,13 @@ pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
         return array.get().extent_memory(py);
     }
     let Some(dictionary) = interface::dictionary(object)? else {
+        if cuda::is_cuda(object)? {
+            return Err(PyValueError::new_err(format!(
+                "{} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray, \
+                 copy_from_device and copy_to_device copy it",
+                object.get_type().name()?
+            )));
+        }
         return Err(PyValueError::new_err(format!(
             "{} has no __sycl_usm_array_interface__, and is no number of bytes",
             object.get_type().name()?

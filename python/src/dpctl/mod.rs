@@ -115,6 +115,17 @@ impl Dpctl {
         )))
     }
 
+    /// The root device of a `dpctl.SyclDevice`: the device itself, unless that is a sub-device.
+    pub(crate) fn root_of<'py>(mut device: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        loop {
+            let parent = device.getattr("parent_device")?;
+            if parent.is_none() {
+                return Ok(device);
+            }
+            device = parent;
+        }
+    }
+
     /// All root devices, in the order that packages use for device numbers.
     pub(crate) fn root_devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let devices = self.module.bind(py).call_method0("get_devices")?;

@@ -1,4 +1,4 @@
-//! Pickling: the kind, the bytes, the alignment, and the device by its filter string.
+//! Pickling: the kind, the bytes, the alignment, and the root device by its filter string.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::PyMemory;
 use super::classes::class;
+use crate::dpctl::Dpctl;
 use crate::errors::passes;
 use zeusm::usm::UsmKind;
 
@@ -33,9 +34,10 @@ impl PyMemory {
                 .call_method1("PickleBuffer", (bytes,))?
         };
         let rebuild = py.import("zeusm.memory")?.getattr("_from_pickle")?;
-        // Without SYCL there is no filter string; a sub-device has none.
+        // Without SYCL there is no filter string; a sub-device has that of its root device.
         let device = slf
             .getattr("sycl_device")
+            .and_then(Dpctl::root_of)
             .and_then(|device| device.getattr("filter_string"))
             .map(Some)
             .or_else(|error| unless_it_passes(py, error, || Ok(None)))?;

@@ -1,6 +1,8 @@
 //! Conversion of Python arguments to Rust types: numbers, shapes, types, host buffers, and `__sycl_usm_array_interface__`.
 //! This layer does not use contexts, devices or memory objects.
 
+pub(crate) mod cuda;
+mod dictionary;
 pub(crate) mod dlpack;
 pub(crate) mod dtype;
 mod host_buffer;

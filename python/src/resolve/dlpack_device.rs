@@ -27,14 +27,7 @@ pub(crate) fn root_device(py: Python<'_>, context_device: &ContextDevice) -> PyR
 
 fn find_root(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDevice> {
     context_device.sycl()?;
-    let mut device = context_device.sycl_device(py)?;
-    loop {
-        let parent = device.getattr("parent_device")?;
-        if parent.is_none() {
-            break;
-        }
-        device = parent;
-    }
+    let device = Dpctl::root_of(context_device.sycl_device(py)?)?;
     for (number, (root, _)) in (0..).zip(root_devices(py)?) {
         if root.bind(py).eq(&device)? {
             let default = DlpackDevice::get(py, number)?.binding.context_device();

@@ -32,16 +32,16 @@ def call(_options: Namespace) -> int:
 
 
 def folder() -> Path:
-    """Return the folder with path files that zeusm is installed in, else that of the environment."""
+    """Return the site-packages of the environment, or the user's if zeusm is installed there."""
     installed = Path(zeusm_start.__file__).resolve().parents[1]
-    if installed in folders():
+    if site.ENABLE_USER_SITE and installed == Path(site.getusersitepackages()).resolve():
         return installed
     return Path(sysconfig.get_path("purelib"))
 
 
 def folders() -> list[Path]:
     """Return the folders whose path files this interpreter reads at its start."""
-    names = [*site.getsitepackages(), sysconfig.get_path("purelib")]
+    names = [sysconfig.get_path("purelib"), *site.getsitepackages()]
     if site.ENABLE_USER_SITE:
         names.append(site.getusersitepackages())
     return list(dict.fromkeys(Path(name).resolve() for name in names))

@@ -9,6 +9,9 @@ mod model;
 mod records;
 mod views;
 
+pub(crate) use model::strided;
+pub(crate) use views::addresses;
+
 use super::*;
 
 /// The fields of a well-formed array of four-byte floats.

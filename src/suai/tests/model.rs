@@ -29,7 +29,7 @@ fn small_shape() -> impl Strategy<Value = Vec<i64>> {
 }
 
 /// A small shape with strides of the same length.
-pub(super) fn strided() -> impl Strategy<Value = (Vec<i64>, Vec<i64>)> {
+pub(crate) fn strided() -> impl Strategy<Value = (Vec<i64>, Vec<i64>)> {
     small_shape().prop_flat_map(|shape| {
         let ndim = shape.len();
         (Just(shape), prop::collection::vec(-30..30i64, ndim))

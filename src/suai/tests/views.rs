@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The offsets of the elements in bytes, in row-major order of their indices.
-pub(super) fn addresses(layout: &Layout) -> Vec<isize> {
+pub(crate) fn addresses(layout: &Layout) -> Vec<isize> {
     let mut found = vec![layout.byte_offset()];
     for (&size, stride) in layout.shape().iter().zip(layout.byte_strides()) {
         found = found

@@ -1,0 +1,190 @@
+//! Mutable lists: commands that are changed between executions of the list.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use level_zero_sys::extensions;
+
+use super::append::{event, optional_event};
+use super::{Command, CommandList, Recording, Role};
+use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
+use crate::abi::result::{ZeResult, ensure};
+use crate::device::MUTABLE_FLAGS;
+use crate::engine::Operation;
+use crate::handle::{getters, resolve};
+use crate::process::sync::MutexGuard;
+
+structures! {
+    extensions::ze_mutable_command_list_exp_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC;
+    extensions::ze_mutable_command_id_exp_desc_t =
+        extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC;
+}
+
+/// `ze_mutable_command_list_exp_flags_t` up to 1.17.
+const LIST_FLAGS: u32 = 0x1;
+/// What can be changed unless the program says otherwise: everything but the kernel.
+const DEFAULT_FLAGS: u32 =
+    MUTABLE_FLAGS & !extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;
+/// A command with an id. The id is its position among those of the list, from 1 on.
+#[derive(Clone, Copy)]
+pub(super) struct Mutable {
+    /// What can be changed.
+    flags: u32,
+    /// The position of the command in the list, once it is appended.
+    position: Option<usize>,
+    /// The length of its first wait list.
+    waits: usize,
+}
+
+/// Whether a descriptor's chain makes the list mutable.
+///
+/// # Safety
+/// As for [`chain`].
+pub(super) unsafe fn is_mutable(next: *const c_void) -> ZeResult<bool> {
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(next) } {
+        if let Some(mutable) = link.input::<extensions::ze_mutable_command_list_exp_desc_t>() {
+            check_flags(mutable.flags, LIST_FLAGS)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Recording {
+    /// Appends a command, which gets the id that was requested for the next one.
+    pub(super) fn push(&mut self, command: Command) {
+        if let Some(next) = self.ids.last_mut().filter(|next| next.position.is_none()) {
+            next.position = Some(self.commands.len());
+            next.waits = command.waits.len();
+        }
+        self.commands.push(command);
+    }
+
+    /// The command with this id, of which all of `flags` can be changed.
+    fn command(&mut self, id: u64, flags: u32) -> ZeResult<(&mut Command, usize)> {
+        let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+        let index = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
+        let found = index.and_then(|index| self.ids.get(index)).ok_or(invalid)?;
+        ensure(found.flags & flags == flags, invalid)?;
+        let command = found
+            .position
+            .and_then(|position| self.commands.get_mut(position))
+            .ok_or(invalid)?;
+        Ok((command, found.waits))
+    }
+}
+
+impl CommandList {
+    /// The commands of a mutable list.
+    fn mutable(&self) -> ZeResult<MutexGuard<'_, Recording>> {
+        match &self.role {
+            Role::Regular(recording) if self.is_mutable => Ok(recording.get().lock()),
+            _ => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+
+    /// Replaces the operation of a command, of which all of `flags` can be changed, by the one that `change` makes of it.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other command, and for memory that the device does not access; those of
+    /// `change`.
+    pub fn change<O: Operation + 'static>(
+        &self,
+        id: u64,
+        flags: u32,
+        change: impl FnOnce(&dyn Operation) -> ZeResult<O>,
+    ) -> ZeResult {
+        let mut recording = self.mutable()?;
+        let (command, _) = recording.command(id, flags)?;
+        let changed = change(&*command.operation)?;
+        self.check_access(&changed)?;
+        command.operation = changed.share();
+        Ok(())
+    }
+}
+
+/// `zeCommandListGetNextCommandIdExp`, of the command that is appended next.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn next_command_id(
+    list: sys::ze_command_list_handle_t,
+    desc: *const extensions::ze_mutable_command_id_exp_desc_t,
+    id: *mut u64,
+) -> ZeResult {
+    let list = resolve::<CommandList>(list)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, id) = unsafe { (input_structure(desc)?, output(id)?) };
+    check_flags(desc.flags, MUTABLE_FLAGS)?;
+    let mut recording = list.mutable()?;
+    ensure(!recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let flags = if desc.flags == 0 {
+        DEFAULT_FLAGS
+    } else {
+        desc.flags
+    };
+    recording.ids.pop_if(|last| last.position.is_none());
+    recording.ids.push(Mutable {
+        flags,
+        position: None,
+        waits: 0,
+    });
+    *id = recording.ids.len() as u64;
+    Ok(())
+}
+
+/// `zeCommandListUpdateMutableCommandSignalEventExp`; null signals no event.
+pub fn update_signal(
+    list: sys::ze_command_list_handle_t,
+    id: u64,
+    signal: sys::ze_event_handle_t,
+) -> ZeResult {
+    let list = resolve::<CommandList>(list)?;
+    let signal = optional_event(signal)?;
+    let mut recording = list.mutable()?;
+    let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_SIGNAL_EVENT;
+    recording.command(id, flags)?.0.event = signal;
+    Ok(())
+}
+
+/// `zeCommandListUpdateMutableCommandWaitEventsExp`. A null array waits for no event, and so does a null in its place.
+///
+/// # Safety
+/// As for [`next_command_id`].
+pub unsafe fn update_waits(
+    list: sys::ze_command_list_handle_t,
+    id: u64,
+    count: u32,
+    waits: *mut sys::ze_event_handle_t,
+) -> ZeResult {
+    let list = resolve::<CommandList>(list)?;
+    let length = if waits.is_null() { 0 } else { count };
+    // SAFETY: the caller vouches for the array.
+    let handles = unsafe {
+        input_array(
+            waits.cast_const(),
+            length,
+            sys::ZE_RESULT_ERROR_INVALID_SIZE,
+        )
+    }?;
+    let events = handles.iter().filter(|handle| !handle.is_null());
+    let events = events.map(|handle| event(*handle));
+    let events = events.collect::<ZeResult<Vec<Arc<_>>>>()?;
+    let mut recording = list.mutable()?;
+    let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_WAIT_EVENTS;
+    let (command, first) = recording.command(id, flags)?;
+    ensure(
+        waits.is_null() || handles.len() == first,
+        sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    )?;
+    command.waits = events;
+    Ok(())
+}
+
+getters! { CommandList {
+    /// `zeCommandListIsMutableExp`.
+    is_mutable_list: sys::ze_bool_t = |list| Ok(sys::ze_bool_t::from(list.is_mutable));
+}}

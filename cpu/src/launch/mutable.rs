@@ -1,0 +1,180 @@
+//! Changes of the launches of mutable lists.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use level_zero_sys::extensions::{
+    self, ze_mutable_commands_exp_desc_t as Changes,
+    ze_mutable_global_offset_exp_desc_t as GlobalOffset,
+    ze_mutable_group_count_exp_desc_t as GroupCount, ze_mutable_group_size_exp_desc_t as GroupSize,
+    ze_mutable_kernel_argument_exp_desc_t as KernelArgument,
+};
+
+use super::Launch;
+use super::append::dimensions;
+use super::operation::items;
+use crate::abi::arguments::{Link, chain, input, input_array, input_structure, structures};
+use crate::abi::result::{ZeResult, ensure};
+use crate::command_list::CommandList;
+use crate::engine::Operation;
+use crate::handle::resolve;
+use crate::kernel::Kernel;
+use crate::opencl::Range;
+
+structures! {
+    Changes = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMANDS_EXP_DESC;
+    KernelArgument = extensions::ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC;
+    GroupCount = extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC;
+    GroupSize = extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC;
+    GlobalOffset = extensions::ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC;
+}
+
+const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+
+/// `zeCommandListUpdateMutableCommandsExp`, in the order of the chain.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn update(list: sys::ze_command_list_handle_t, desc: *const Changes) -> ZeResult {
+    let list = resolve::<CommandList>(list)?;
+    // SAFETY: the caller vouches for the pointer.
+    let desc = unsafe { input_structure(desc) }?;
+    ensure(desc.flags == 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
+    // SAFETY: the caller vouches for the chain and the values.
+    unsafe { chain(desc.pNext).try_for_each(|link| change(&list, link)) }
+}
+
+/// Makes one change.
+///
+/// # Safety
+/// The structure's pointers must each be null or valid.
+unsafe fn change(list: &CommandList, link: Link<'_>) -> ZeResult {
+    match link.stype() {
+        extensions::ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC => {
+            let it = link.input::<KernelArgument>().ok_or(INVALID)?;
+            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS;
+            list.change(it.commandId, flags, |operation| {
+                // SAFETY: the caller vouches for the value.
+                unsafe { launch(operation)?.with_argument(it) }
+            })
+        }
+        extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC => {
+            let it = link.input::<GroupCount>().ok_or(INVALID)?;
+            // SAFETY: the caller vouches for the pointer.
+            let groups = dimensions(unsafe { input(it.pGroupCount) }?);
+            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT;
+            list.change(it.commandId, flags, |operation| {
+                launch(operation)?.with_groups(groups)
+            })
+        }
+        extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC => {
+            let it = link.input::<GroupSize>().ok_or(INVALID)?;
+            let group = [it.groupSizeX, it.groupSizeY, it.groupSizeZ];
+            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_SIZE;
+            list.change(it.commandId, flags, |operation| {
+                launch(operation)?.with_group_size(group)
+            })
+        }
+        extensions::ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC => {
+            let it = link.input::<GlobalOffset>().ok_or(INVALID)?;
+            let offset = [it.offsetX, it.offsetY, it.offsetZ];
+            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GLOBAL_OFFSET;
+            list.change(it.commandId, flags, |operation| {
+                let launch = launch(operation)?;
+                let offset = offset.map(|offset| offset as usize);
+                launch.with_range(launch.groups(), launch.range().group, offset)
+            })
+        }
+        _ => Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION),
+    }
+}
+
+/// `zeCommandListUpdateMutableCommandKernelsExp`: each command launches another kernel, as that is set up now.
+///
+/// # Safety
+/// As for [`update`].
+pub unsafe fn update_kernels(
+    list: sys::ze_command_list_handle_t,
+    count: u32,
+    ids: *mut u64,
+    kernels: *mut sys::ze_kernel_handle_t,
+) -> ZeResult {
+    let list = resolve::<CommandList>(list)?;
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    // SAFETY: the caller vouches for the arrays.
+    let (ids, kernels) = unsafe {
+        (
+            input_array(ids.cast_const(), count, null)?,
+            input_array(kernels.cast_const(), count, null)?,
+        )
+    };
+    let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;
+    for (id, kernel) in ids.iter().zip(kernels) {
+        let kernel = resolve::<Kernel>(*kernel)?;
+        list.change(*id, flags, |operation| {
+            launch(operation)?.with_kernel(&kernel)
+        })?;
+    }
+    Ok(())
+}
+
+/// The operation as a launch; others, such as indirect ones, cannot be changed.
+fn launch(operation: &dyn Operation) -> ZeResult<&Launch> {
+    let operation: &dyn Any = operation;
+    operation.downcast_ref().ok_or(INVALID)
+}
+
+impl Launch {
+    /// Its number of groups.
+    fn groups(&self) -> [u32; 3] {
+        let Range { items, group, .. } = self.range();
+        let mut groups = [0; 3];
+        for ((groups, items), group) in groups.iter_mut().zip(items).zip(group) {
+            *groups = u32::try_from(items / group).unwrap_or(u32::MAX);
+        }
+        groups
+    }
+
+    /// The same launch over another range.
+    fn with_range(
+        &self,
+        groups: [u32; 3],
+        group: [usize; 3],
+        offset: [usize; 3],
+    ) -> ZeResult<Self> {
+        let range = Range {
+            offset,
+            items: items(groups, group, offset)?,
+            group,
+        };
+        Self::new(&self.source()?, Arc::clone(self.arguments()), range)
+    }
+
+    fn with_group_size(&self, group: [u32; 3]) -> ZeResult<Self> {
+        self.source()?.check_group(group)?;
+        let group = group.map(|size| size as usize);
+        self.with_range(self.groups(), group, self.range().offset)
+    }
+
+    /// # Safety
+    /// The value must be null or refer to as many bytes as the structure says.
+    unsafe fn with_argument(&self, change: &KernelArgument) -> ZeResult<Self> {
+        let (kernel, mut arguments) = (self.source()?, (**self.arguments()).clone());
+        let (index, size) = (change.argIndex as usize, Some(change.argSize));
+        // SAFETY: the caller vouches for the value.
+        unsafe { arguments.set(&kernel, index, size, change.pArgValue) }?;
+        Self::new(&kernel, Arc::new(arguments), *self.range())
+    }
+
+    fn with_kernel(&self, kernel: &Arc<Kernel>) -> ZeResult<Self> {
+        let (arguments, group, offset) = kernel.launch_state();
+        let group = group.map(|size| size as usize);
+        let range = Range {
+            offset,
+            items: items(self.groups(), group, offset)?,
+            group,
+        };
+        Self::new(kernel, arguments, range)
+    }
+}

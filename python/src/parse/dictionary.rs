@@ -1,0 +1,149 @@
+//! The dictionary of an array interface, whose errors name the interface, the field and the value.
+
+use std::borrow::Cow;
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::errors::Explain;
+use zeusm::suai;
+
+/// The dictionary that an object's attribute returns.
+pub(crate) struct Dictionary<'py> {
+    interface: &'static str,
+    fields: Bound<'py, PyDict>,
+}
+
+impl<'py> Dictionary<'py> {
+    /// The value of the attribute `interface`.
+    pub(crate) fn read(interface: &'static str, value: Bound<'py, PyAny>) -> PyResult<Self> {
+        match value.cast_into::<PyDict>() {
+            Ok(fields) => Ok(Self { interface, fields }),
+            Err(error) => Err(malformed(
+                interface,
+                format!(
+                    "it is a {}, not a dictionary",
+                    error.into_inner().get_type().name()?
+                ),
+            )),
+        }
+    }
+
+    /// The dictionary of the interface of that name.
+    pub(crate) fn new(interface: &'static str, fields: Bound<'py, PyDict>) -> Self {
+        Self { interface, fields }
+    }
+
+    pub(crate) fn into_inner(self) -> Bound<'py, PyDict> {
+        self.fields
+    }
+
+    pub(crate) fn has_key(&self, key: &Bound<'py, PyString>) -> PyResult<bool> {
+        self.fields.contains(key)
+    }
+
+    /// A value; `None` where there is none, or Python's `None`.
+    pub(crate) fn get(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.fields.get_item(key)?.filter(|value| !value.is_none()))
+    }
+
+    pub(crate) fn integer(
+        &self,
+        key: &Bound<'py, PyString>,
+        field: &'static str,
+    ) -> PyResult<Option<i64>> {
+        let value = self.get(key)?;
+        value
+            .map(|value| self.as_integer(&value, field))
+            .transpose()
+    }
+
+    pub(crate) fn integers(
+        &self,
+        key: &Bound<'py, PyString>,
+        field: &'static str,
+    ) -> PyResult<Option<Vec<i64>>> {
+        let value = self.get(key)?;
+        value
+            .map(|value| self.as_integers(&value, field))
+            .transpose()
+    }
+
+    /// `data`: the address and the flag.
+    pub(crate) fn pair(&self, data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
+        let pair = || self.malformed("'data' must be a pair of an address and a flag");
+        let (address, flag) = match data.cast_exact::<PyTuple>() {
+            Ok(tuple) if tuple.len() == 2 => (tuple.get_item(0)?, tuple.get_item(1)?),
+            _ if data.len().explain(data.py(), |_| pair())? == 2 => {
+                (data.get_item(0)?, data.get_item(1)?)
+            }
+            _ => return Err(pair()),
+        };
+        let pointer = address.extract::<u64>().explain(data.py(), |error| {
+            self.out_of_range(&address, "data", error)
+        })?;
+        Ok((pointer, flag.is_truthy()?))
+    }
+
+    /// A string. dpctl accepts any object that NumPy accepts as a dtype; the interfaces allow a string only.
+    pub(crate) fn string<'a>(
+        &self,
+        value: &'a Bound<'_, PyAny>,
+        field: &'static str,
+    ) -> PyResult<Cow<'a, str>> {
+        let text = value
+            .cast::<PyString>()
+            .map_err(|_| self.malformed(format!("'{field}' must be a string, not {value}")))?;
+        Ok(text.to_string_lossy())
+    }
+
+    pub(crate) fn malformed(&self, what: impl std::fmt::Display) -> PyErr {
+        malformed(self.interface, what)
+    }
+
+    fn as_integers(&self, value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<Vec<i64>> {
+        let sequence = || {
+            self.malformed(format!(
+                "'{field}' must be a sequence of integers, not {value}"
+            ))
+        };
+        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            return tuple
+                .iter_borrowed()
+                .map(|item| self.as_integer(&item, field))
+                .collect();
+        }
+        if value.is_instance_of::<PyString>() {
+            return Err(sequence());
+        }
+        value
+            .try_iter()
+            .explain(value.py(), |_| sequence())?
+            .map(|item| self.as_integer(&item?, field))
+            .collect()
+    }
+
+    fn as_integer(&self, value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<i64> {
+        value
+            .extract::<i64>()
+            .explain(value.py(), |error| self.out_of_range(value, field, error))
+    }
+
+    /// An integer beyond 64 bits is a wrong value, anything that is no integer a wrong type.
+    fn out_of_range(&self, value: &Bound<'_, PyAny>, field: &'static str, error: PyErr) -> PyErr {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            let value = value.to_string();
+            self.malformed(suai::Error::OutOfRange { field, value })
+        } else {
+            PyTypeError::new_err(format!(
+                "{} is malformed: '{field}' has {value}, which is not an integer",
+                self.interface
+            ))
+        }
+    }
+}
+
+fn malformed(interface: &str, what: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("{interface} is malformed: {what}"))
+}

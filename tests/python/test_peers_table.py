@@ -1,0 +1,18 @@
+"""Each cell of the table "What each peer takes" in docs/exchange.md, for the peers of this environment."""
+
+import pytest
+from peers_table import COLUMNS, ROWS, is_installed, outcome, table
+
+pytestmark = pytest.mark.filterwarnings("default")  # Some peers raise warnings of their own.
+
+
+def test_the_table_has_these_rows_and_columns():
+    found = table()
+    assert list(found) == list(ROWS)
+    assert all(list(cells) == list(COLUMNS) for cells in found.values())
+
+
+@pytest.mark.parametrize("column", [column for column in COLUMNS if is_installed(column)])
+@pytest.mark.parametrize("row", ROWS)
+def test_a_cell(row, column):
+    assert outcome(row, column) == table()[row][column]

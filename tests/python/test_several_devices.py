@@ -1,0 +1,342 @@
+"""Several GPUs of the CPU runtime, their tiles, and memory without peer access. Devices last for a process, so all
+programs run in processes of their own."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TWO = {"ZEUSM_CPU_DEVICES": "2"}
+FOUR = {"ZEUSM_CPU_DEVICES": "4"}
+TILES = TWO | {"ZEUSM_CPU_TILES": "2"}
+APART = {"ZEUSM_CPU_PEER_ACCESS": "0"}
+FLAT = {"ZE_FLAT_DEVICE_HIERARCHY": "FLAT"}
+COMBINED = {"ZE_FLAT_DEVICE_HIERARCHY": "COMBINED"}
+
+PRELUDE = """
+import warnings
+import zeusm
+import zeusm.memory as zm
+import dpctl
+import dpctl.memory as dm
+import numpy as np
+warnings.simplefilter("ignore")  # dpnp 0.15 raises deprecation warnings of its own.
+import dpnp
+try:
+    from dpnp.tensor import usm_ndarray
+except ImportError:
+    from dpctl.tensor import usm_ndarray
+
+gpus = dpctl.get_devices(backend="level_zero", device_type="gpu")
+NUMBERS = np.arange(1000.0)
+
+def compute(queue):
+    '''Runs kernels on memory of zeusm of the queue's device, and returns the memory.'''
+    memory = zm.MemoryUSMDevice(NUMBERS.nbytes, queue=queue)
+    memory.copy_from_host(NUMBERS)
+    array = dpnp.asarray(usm_ndarray(1000, buffer=dm.as_usm_memory(memory)))
+    assert array.get_array().usm_data._pointer == memory._pointer
+    assert array.sycl_device == queue.sycl_device == memory.sycl_device
+    assert array.sycl_context == queue.sycl_context
+    x = array * 2 + dpnp.arange(1000.0, sycl_queue=array.sycl_queue)
+    assert x.sycl_device == queue.sycl_device
+    assert np.array_equal(dpnp.asnumpy(x), 3 * NUMBERS)
+    assert abs(float(dpnp.sum(x)) - 3 * NUMBERS.sum()) < 1e-6
+    return memory
+"""
+
+
+@pytest.fixture
+def several(fresh):
+    """Runs a program behind the prelude."""
+
+    def run(program, env, **options):
+        return fresh(PRELUDE + re.sub(r"(?m)^        ", "", program), env=env, **options)
+
+    return run
+
+
+LAYOUTS = {
+    "two": (2, TWO),
+    "apart": (2, TWO | APART),
+    "four tiles, apart": (4, TILES | FLAT | APART),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_tests_of_devices_pass_on_several(fresh, layout):
+    gpus, variables = LAYOUTS[layout]
+    test = Path(__file__).with_name("test_devices.py")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    env = variables | {"ZEUSM_TEST_GPUS": str(gpus)}
+    result = fresh.run("-m", "pytest", *options, "--rootdir", test.parents[2], test, env=env)
+    assert re.search(r"\d\d+ passed", result.stdout), result.stdout
+    assert "skipped" not in result.stdout
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_kernels_run_on_each_device_and_in_one_context_of_all(several, layout):
+    program = """
+        for gpu in gpus:
+            compute(dpctl.SyclQueue(gpu))
+            compute(dpctl.SyclQueue(dpctl.SyclContext([gpu]), gpu))
+        everywhere = dpctl.SyclContext(gpus)
+        memories = [compute(dpctl.SyclQueue(everywhere, gpu)) for gpu in gpus]
+        for gpu, source in zip(gpus, memories):
+            assert zm.get_pool("device", dpctl.SyclQueue(everywhere, gpu)).statistics().used_count == 1
+            for target in memories:
+                target.memset(0)
+                source.copy_from_host(NUMBERS)
+                target.copy_from_device(source)
+                assert target.tobytes() == NUMBERS.tobytes()
+        print(len(gpus))
+    """
+    gpus, variables = LAYOUTS[layout]
+    assert several(program, variables).stdout == f"{gpus}\n"
+
+
+@pytest.mark.parametrize("variables", [TILES, TILES | APART], ids=["peers", "apart"])
+def test_tiles_are_sub_devices_with_memory_and_kernels(several, variables):
+    program = """
+        import pickle
+        memories = []
+        for number, gpu in enumerate(gpus):
+            tiles = gpu.create_sub_devices(partition="next_partitionable")
+            assert [tile.name for tile in tiles] == [
+                tile.name for tile in gpu.create_sub_devices(partition="numa")
+            ]
+            assert len(tiles) == gpu.partition_max_sub_devices == 2
+            assert all(tile.parent_device == gpu for tile in tiles)
+            assert sum(tile.global_mem_size for tile in tiles) == gpu.global_mem_size
+            for tile in tiles:
+                contexts = [dpctl.SyclContext([tile]), dpctl.SyclContext(tiles), dpctl.SyclContext([gpu])]
+                queues = [dpctl.SyclQueue(tile), *(dpctl.SyclQueue(context, tile) for context in contexts)]
+                memories += map(compute, queues)
+                memory = memories[-1]
+                assert dm.as_usm_memory(memory).sycl_device == tile
+                assert zm.as_usm_memory(dm.MemoryUSMShared(8, queue=queues[0])).sycl_device == tile
+                with zm.IPCMemoryHandle.open(memory.ipc_handle(), device=tile) as opened:
+                    assert opened.sycl_device == tile
+                    assert opened.tobytes() == NUMBERS.tobytes()
+                # A tile has neither a filter string nor a number of DLPack's.
+                assert pickle.loads(pickle.dumps(memory)).sycl_device == gpu
+                array = zeusm.asarray(NUMBERS, usm_type="shared", device=tile)
+                assert array.sycl_device == tile
+                kind, root = array.__dlpack_device__()
+                assert dpctl.get_devices()[root] == gpu
+        for target in memories:
+            for source in memories:
+                target.memset(0)
+                source.copy_from_host(NUMBERS)
+                target.copy_from_device_async(source).wait()
+                assert target.tobytes() == NUMBERS.tobytes()
+        print(len(memories))
+    """
+    assert several(program, variables).stdout == "16\n"
+
+
+def test_tiles_may_be_listed_in_place_of_their_devices(several):
+    program = """
+        print([gpu.name.partition(" (")[0] for gpu in gpus])
+        for gpu in gpus:
+            compute(dpctl.SyclQueue(gpu))
+        if hasattr(dpctl, "get_composite_devices"):
+            for whole in dpctl.get_composite_devices():
+                assert len(whole.component_devices()) == 2
+                compute(dpctl.SyclQueue(whole))
+                compute(dpctl.SyclQueue(dpctl.SyclContext([whole]), whole))
+    """
+    names = [f"zeusm CPU runtime {name}" for name in ["0.0", "0.1", "1.0", "1.1"]]
+    for hierarchy in [FLAT, COMBINED]:
+        assert several(program, TILES | hierarchy).stdout == f"{names}\n"
+    masked = several(program, TILES | FLAT | {"ZE_AFFINITY_MASK": "1,2"})
+    assert masked.stdout == f"{names[1:3]}\n"
+
+
+FOREIGN = """
+        queues = [dpctl.SyclQueue(gpu) for gpu in gpus]
+        class OnOther:
+            '''Memory of the second device, given with the queue of the first.'''
+            def __init__(self, usm_type):
+                self.memory = getattr(zm, f"MemoryUSM{usm_type.title()}")(NUMBERS.nbytes, queue=queues[1])
+                self.memory.copy_from_host(NUMBERS)
+                self.__sycl_usm_array_interface__ = self.memory.__sycl_usm_array_interface__ | {
+                    "syclobj": queues[0]
+                }
+"""
+
+
+@pytest.mark.parametrize("variables", [TWO, TWO | APART], ids=["peers", "apart"])
+def test_memory_given_with_the_queue_of_another_device_is_copied_on_its_own(several, variables):
+    program = (
+        FOREIGN
+        + """
+        for usm_type in ["device", "shared"]:
+            other = OnOther(usm_type)
+            memory = zm.as_usm_memory(other)
+            assert memory._pointer == other.memory._pointer
+            # As in dpctl, the given queue is kept. Copies and fills run on the device of the memory.
+            assert memory.sycl_device == dm.as_usm_memory(other).sycl_device == gpus[0]
+            found = zeusm.pointer_attributes(memory._pointer, queues[0])
+            assert found.sycl_device == gpus[1]
+            assert memory.tobytes() == NUMBERS.tobytes()
+            target = zm.MemoryUSMDevice(memory.nbytes, queue=queues[0])
+            target.copy_from_device(other)
+            assert target.tobytes() == NUMBERS.tobytes()
+            memory.memset(1)
+            assert other.memory.tobytes() == bytes([1]) * memory.nbytes
+            assert memory.copy_to_host().tobytes() == other.memory.tobytes()
+            memory.memset_async(2).wait()
+            memory.copy_from_device(target)
+            assert other.memory.tobytes() == NUMBERS.tobytes()
+        print("done")
+    """
+    )
+    assert several(program, variables).stdout == "done\n"
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("variables", [TWO, TWO | APART], ids=["peers", "apart"])
+def test_a_kernel_on_memory_of_a_peer_needs_access(several, variables, usm_type):
+    program = (
+        FOREIGN
+        + f"""
+        memory = dm.as_usm_memory(OnOther("{usm_type}"))
+        assert memory.sycl_device == gpus[0]
+        x = dpnp.asarray(usm_ndarray(1000, buffer=memory))
+        try:
+            y = dpnp.negative(x)
+            y.sycl_queue.wait()
+            assert np.array_equal(dpnp.asnumpy(y), -NUMBERS)
+            print("computed")
+        except Exception as error:
+            print(type(error).__name__, error)
+    """
+    )
+    printed = several(program, variables).stdout
+    if variables == TWO or usm_type == "host":
+        assert printed == "computed\n"
+    else:
+        assert "INVALID_ARGUMENT" in printed or "-30" in printed, printed
+
+
+def test_memory_is_limited_by_the_share_of_a_device(several):
+    program = """
+        total = gpus[0].global_mem_size
+        assert total == dpctl.SyclDevice("level_zero:cpu").global_mem_size // 4
+        def fill(gpu):
+            memories = []
+            try:
+                while True:
+                    memories.append(zm.MemoryUSMDevice(total // 5, queue=gpu, pool=None))
+            except zm.USMAllocationError as error:
+                assert "OUT_OF_DEVICE_MEMORY" in str(error), error
+                assert gpu.name in str(error)
+            return memories
+        first = fill(gpus[0])
+        assert len(first) in (4, 5)
+        assert zm.MemoryUSMHost(total // 5, pool=None)
+        assert len(fill(gpus[1])) == len(first)
+        del first
+        assert len(fill(gpus[0])) in (4, 5)
+        print("done")
+    """
+    assert several(program, FOUR).stdout == "done\n"
+
+
+def test_handles_pass_between_processes_that_see_different_devices(several, tmp_path):
+    """As in a program of several ranks, each of which sees one device."""
+    program = f"""
+        import subprocess, sys
+        memory = zm.MemoryUSMDevice(NUMBERS.nbytes)
+        memory.copy_from_host(NUMBERS)
+        handle = memory.ipc_handle()
+        import pathlib
+        path = pathlib.Path({str(tmp_path / "handle")!r})
+        if path.exists():
+            import pickle
+            try:
+                with zm.IPCMemoryHandle.open(pickle.loads(path.read_bytes()), device=gpus[-1]) as opened:
+                    print(opened.tobytes() == NUMBERS.tobytes(), opened.sycl_device.name[:19])
+            except zm.IPCError as error:
+                print(type(error).__name__, "device" in str(error))
+        else:
+            import os, pickle
+            path.write_bytes(pickle.dumps(handle))
+            for mask in ["0", "1", "0,1"]:
+                env = os.environ | {{"ZE_AFFINITY_MASK": mask}}
+                print(subprocess.check_output([sys.executable, *sys.orig_argv[1:]], env=env, text=True), end="")
+    """
+    expected = "IPCError True\nTrue zeusm CPU runtime 1\nTrue zeusm CPU runtime 1\n"
+    assert several(program, TWO | {"ZE_AFFINITY_MASK": "1"}).stdout == expected
+
+
+def test_a_program_chooses_the_devices(fresh):
+    program = """
+        import zeusm
+        zeusm.set_cpu_devices(3, tiles=2, peer_access=False)
+        import dpctl
+        gpus = dpctl.get_devices(device_type="gpu")
+        print(len(gpus), [gpu.partition_max_sub_devices for gpu in gpus])
+        zeusm.set_cpu_devices(3, tiles=2, peer_access=False)
+        try:
+            zeusm.set_cpu_devices(2)
+        except zeusm.LevelZeroError as error:
+            print(error)
+    """
+    lines = fresh(program, env=FOUR).stdout.splitlines()
+    assert lines[0] == "3 [2, 2, 2]"
+    assert "have been listed already" in lines[1]
+    assert "before" in lines[1]
+
+
+@pytest.mark.parametrize("count", [0, -1, 33, 1 << 70, "2", 2.0, None])
+def test_a_number_of_devices_out_of_range_is_refused(fresh, count):
+    program = f"""
+        import zeusm
+        for arguments in [{{"count": {count!r}}}, {{"count": 1, "tiles": {count!r}}}]:
+            try:
+                zeusm.set_cpu_devices(**arguments)
+            except (TypeError, ValueError) as error:
+                print(type(error).__name__)
+        print(len(zeusm.runtime().device_names))
+    """
+    kind = "ValueError" if isinstance(count, int) else "TypeError"
+    # No number of tiles is the default.
+    expected = [kind, "2"] if count is None else [kind, kind, "2"]
+    assert fresh(program).stdout.split() == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("ZEUSM_CPU_DEVICES", "many", "a number from 1 to 32"),
+        ("ZEUSM_CPU_DEVICES", "0", "a number from 1 to 32"),
+        ("ZEUSM_CPU_TILES", "-1", "a number from 1 to 16"),
+        ("ZEUSM_CPU_PEER_ACCESS", "2", "0 or 1"),
+        ("ZE_FLAT_DEVICE_HIERARCHY", "flat", "COMPOSITE, FLAT or COMBINED"),
+        ("ZE_AFFINITY_MASK", "gpu", "a list of devices 0 to 1, with commas between them"),
+        ("ZE_AFFINITY_MASK", "5", "a list of devices 0 to 1, with commas between them"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_named(fresh, variable, value, expected):
+    program = """
+        import warnings
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            import zeusm.memory
+        print(*(warning.message for warning in caught))
+        import dpctl
+        print(dpctl.get_devices(backend="level_zero"))
+        try:
+            zeusm.memory.MemoryUSMShared(8)
+        except Exception as error:
+            print(error)
+    """
+    message = f'{variable}="{value}" is not {expected}'
+    result = fresh(program, env={variable: value})
+    warning, listed, error = result.stdout.splitlines()
+    assert message in warning
+    assert listed == "[]"
+    assert message in error
+    assert result.stderr.count(f"zeusm CPU runtime: {message}\n") == 1
