@@ -65,10 +65,14 @@ def _host_array_type() -> Any:
     return UsmHostArrayType
 
 
-def _typeof(array: UsmArray, _context: object) -> Any:
+def _typeof(array: UsmArray, context: Any) -> Any:
     import numpy
+    from numba.core.typing.typeof import Purpose
     from numba.np.numpy_support import from_dtype
 
+    if context.purpose is Purpose.constant:
+        # Numba copies the value of a global variable when it compiles. Without a type, its error names the variable.
+        return None
     layout = "C" if array.c_contiguous else "F" if array.f_contiguous else "A"
     if "numba_dpex" in sys.modules:
         from zeusm import _numba_dpex

@@ -119,3 +119,22 @@ def double(array):
 def test_types_of_fields_have_their_alignment(usm_type):
     array = zeusm.asarray(np.zeros(2, [("x", "f4"), ("y", "i8")]), usm_type=usm_type)
     assert [numba.typeof(array[name]).aligned for name in "xy"] == [True, False]
+
+
+def test_a_global_variable_is_refused_by_its_name(usm_type):
+    GLOBAL = zeusm.asarray(VALUES, usm_type=usm_type)
+
+    @numba.njit
+    def of_global():
+        return GLOBAL.sum()
+
+    with pytest.raises(numba.TypingError, match="GLOBAL.*UsmArray"):
+        of_global()
+
+
+def test_explicit_signatures_take_numpys_view(usm_type):
+    array = zeusm.asarray(VALUES[0], usm_type=usm_type)
+    compiled = numba.njit("float32(float32[::1])")(lambda array: array.sum())
+    with pytest.raises(TypeError):
+        compiled(array)
+    assert compiled(np.asarray(array)) == VALUES[0].sum()
