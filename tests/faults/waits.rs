@@ -1,10 +1,8 @@
 //! Waits that fail: while an operation is in flight, and on a device that is lost.
 
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
-use zeusm::{Context, Queue, SharedMemory, sys};
+use zeusm::{Context, Device, DeviceMemory, Operation, Queue, SharedMemory, sys};
 
 use crate::child;
 use crate::driver::FaultDriver;
@@ -14,6 +12,17 @@ fn only_a_long_wait_without_success_queries_the_device() {
     child::run(child::command("waits::lost_device"));
 }
 
+/// Fills that take at least a tenth of a second together. The device has all of them.
+fn busy(context: &Context, device: &Device, queue: &Queue) -> Vec<Operation<DeviceMemory>> {
+    let fill = |_| {
+        let memory = DeviceMemory::new(context, device, 256 << 20).unwrap();
+        queue.fill_async(memory, 1).unwrap()
+    };
+    let fills: Vec<_> = (0..8).map(fill).collect();
+    assert!(fills.iter().all(|fill| fill.event().is_submitted()));
+    fills
+}
+
 #[test]
 #[ignore = "run by only_a_long_wait_without_success_queries_the_device"]
 fn lost_device() {
@@ -21,9 +30,8 @@ fn lost_device() {
     let device = driver.serve().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
-    let (release, released) = mpsc::channel::<()>();
-    let pending = queue.host_task(move || released.recv().unwrap_or_default());
-    let pending = pending.unwrap();
+    let busy = busy(&context, &device, &queue);
+    let pending = busy.last().unwrap().event();
     // The first call is the wait; a second one can only be the query of the status.
     let wait = |timeout| {
         driver.arm(2, sys::ZE_RESULT_ERROR_DEVICE_LOST);
@@ -39,7 +47,6 @@ fn lost_device() {
         assert_eq!(fired.as_deref(), Some("zeDeviceGetStatus"));
     }
     driver.arm(0, sys::ZE_RESULT_SUCCESS);
-    drop(release);
     assert!(pending.wait(None).unwrap());
     let (answer, fired) = wait(None);
     assert!(answer.unwrap());
@@ -59,41 +66,29 @@ fn failed_waits() {
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     let wait = "zeEventHostSynchronize";
-    let blocked = || {
-        let (release, released) = mpsc::channel::<()>();
-        let task = move || released.recv().unwrap_or_default();
-        let event = queue.host_task(task).unwrap();
-        queue.barrier(&[event]).unwrap();
-        release
-    };
     // A synchronous operation returns its operands only when it is complete.
     let mut memory = SharedMemory::new(&context, &device, 64).unwrap();
     let mut nth = 1;
     loop {
         memory.as_mut_slice().unwrap().fill(0);
-        let release = blocked();
-        let later = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(200));
-            drop(release);
-        });
+        let busy = busy(&context, &device, &queue);
         driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
         let filled = queue.fill(&mut memory, 7);
         let fired = driver.fired();
         driver.arm(0, sys::ZE_RESULT_SUCCESS);
         if fired.as_deref() == Some(wait) && filled.is_err() {
             assert_eq!(memory.as_slice().unwrap(), [7; 64]);
-            later.join().unwrap();
             break;
         }
         assert!(fired.is_some(), "there was no failed wait in {nth} calls");
-        later.join().unwrap();
         queue.wait().unwrap();
+        drop(busy);
         nth += 1;
     }
     // An asynchronous one keeps its operands.
     let address = memory.as_ptr().addr();
     let is_allocated = || context.pointer_attributes(address).is_ok();
-    let release = blocked();
+    let busy = busy(&context, &device, &queue);
     let operation = queue.fill_async(memory, 8).unwrap();
     driver.arm(1, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
     let error = operation.wait().unwrap_err();
@@ -101,8 +96,8 @@ fn failed_waits() {
     driver.arm(0, sys::ZE_RESULT_SUCCESS);
     queue.reclaim();
     assert!(is_allocated());
-    drop(release);
     queue.wait().unwrap();
+    drop(busy);
     queue.reclaim();
     assert!(!is_allocated());
 }
