@@ -19,11 +19,10 @@ export CARGO_INCREMENTAL ?= 0
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
-# The test environments: current dpctl and dpnp; numba-dpex; and the peers of tests/peers. The fourth one draws figures. The
-# RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
+# The two test environments with their Python commands; the third one draws figures. The RPATH in dpctl 0.17's wheel does not
+# contain the folder of the SYCL runtime, so the library path is set.
 VENV := .venv
 VENV_NUMBA_DPEX := .venv-numba-dpex
-VENV_PEERS := .venv-peers
 VENV_FIGURE := .venv-figure
 PY := $(VENV)/bin/python
 PY_NUMBA_DPEX := LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib $(VENV_NUMBA_DPEX)/bin/python
@@ -53,7 +52,6 @@ build: | setup ## The crates, for development
 # by links.
 $(VENV)/.requirements: requirements/venv.txt
 $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
-$(VENV_PEERS)/.requirements: requirements/venv-peers.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 %/.requirements: | setup
 	$(PYTHON) -m venv $*
@@ -152,8 +150,8 @@ test-python-numba-dpex: $(VENV_NUMBA_DPEX)/.zeusm
 	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider
 
 .PHONY: test-peers
-test-peers: $(VENV_PEERS)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
-	$(VENV_PEERS)/bin/python -m pytest tests/peers
+test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
+	$(PY) -m pytest -p no:cacheprovider tests/peers
 
 # --- tests that take too long for CI -------------------------------------------------------------
 
@@ -299,5 +297,5 @@ bench-quick: ## Short benchmarks for development; writes target/bench
 .PHONY: clean
 clean: ## Removes all build results; keeps the download cache
 	cargo clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_PEERS) $(VENV_FIGURE) dist python/zeusm/lib
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
