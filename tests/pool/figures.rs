@@ -67,6 +67,9 @@ fn scopes_count_their_own_changes() {
     let pool = pool();
     let before = pool.allocate(2 * MIB, 0).unwrap();
     drop(pool.allocate(64 * MIB, 0).unwrap());
+    // A hit before the scopes, which they do not count.
+    drop(pool.allocate(64 * MIB, 0).unwrap());
+    assert_eq!(pool.statistics().hits, 1);
     let outer = pool.scope();
     let kept = pool.allocate(64, 0).unwrap();
     let inner = pool.scope();
