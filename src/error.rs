@@ -186,6 +186,18 @@ pub enum Error {
         /// The kind of memory that is limited.
         of: &'static str,
     },
+    /// The process has almost as many memory mappings as the system allows. The driver, which does not check them, was not
+    /// called; the result is the one for this case.
+    #[error(
+        "the process has {used} memory mappings, and the system allows {limit} (vm.max_map_count): \
+         ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY"
+    )]
+    TooManyMappings {
+        /// The mappings of the process.
+        used: usize,
+        /// The system's limit.
+        limit: usize,
+    },
     /// A pool could not allocate, even after it returned its free memory to the provider.
     #[error(
         "the pool, with {used_bytes} bytes in use of {total_bytes} held{}, cannot allocate {size} bytes: {cause}",
@@ -285,6 +297,7 @@ impl Error {
             Self::Call { result, .. } => Some(*result),
             Self::NullPointer => Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER),
             Self::TooLarge { .. } => Some(sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE),
+            Self::TooManyMappings { .. } => Some(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY),
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),

@@ -361,17 +361,21 @@ fn hints_are_executed_in_order_and_change_nothing() {
     queue.wait().unwrap();
 }
 
+/// Of several copies, as other threads may take this one's processor.
 #[test]
 fn copies_overlap_with_the_host() {
     let (context, device, queue) = setup();
-    let memory = DeviceMemory::new(&context, &device, 2 * LARGE).unwrap();
-    let operation = queue.fill_async(memory, 1).unwrap();
-    let mut turns = 0u64;
-    while !operation.is_complete().unwrap() {
-        turns += 1;
-    }
-    assert!(turns > 10, "the host was blocked: {turns} turns");
-    operation.wait().unwrap();
+    let overlaps = |_| {
+        let memory = DeviceMemory::new(&context, &device, 2 * LARGE).unwrap();
+        let operation = queue.fill_async(memory, 1).unwrap();
+        let mut turns = 0u64;
+        while !operation.is_complete().unwrap() {
+            turns += 1;
+        }
+        operation.wait().unwrap();
+        turns > 10
+    };
+    assert!((0..20).any(overlaps), "the host was blocked");
 }
 
 #[test]

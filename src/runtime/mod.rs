@@ -75,6 +75,8 @@ const LOADER: &CStr = c"libze_loader.so.1";
 static SERVING: OnceRef<'static, Runtime> = OnceRef::new();
 /// Locked during the selection. It is process-local, so that a fork's child cannot inherit it locked.
 static CHOOSING: Local<Mutex<()>> = Local::new();
+/// Locked while the devices are listed; process-local, too.
+static LISTING: Local<Mutex<()>> = Local::new();
 
 impl Runtime {
     /// The runtime of this process; the first call selects it.
@@ -221,8 +223,12 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// The drivers and devices, listed on first use.
+    /// The drivers and devices, listed on first use, once: a driver and its devices refer to each other and are not freed.
     fn hardware(&self) -> Result<&Hardware> {
+        if let Some(hardware) = self.hardware.get() {
+            return Ok(hardware);
+        }
+        let _listing = LISTING.get_or_default().lock();
         self.hardware
             .get_or_try_init(|| Hardware::list(self.library).map(Box::new))
     }

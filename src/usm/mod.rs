@@ -10,6 +10,7 @@ mod attributes;
 mod context_map;
 mod default_pools;
 mod limits;
+mod mappings;
 mod memory;
 mod provider;
 

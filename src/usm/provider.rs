@@ -5,6 +5,7 @@ use std::ptr::{self, NonNull};
 
 use level_zero_sys as sys;
 
+use super::mappings::Mappings;
 use super::{context_map, limits};
 use crate::context::Context;
 use crate::device::Device;
@@ -57,6 +58,10 @@ unsafe impl Provider for LevelZeroProvider {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         self.context.check_driver_of(&self.device)?;
         limits::check(&self.device, self.kind, size)?;
+        if self.kind == UsmKind::Shared && self.device.migrates_shared_memory() {
+            static MAPPINGS: Mappings = Mappings::new();
+            MAPPINGS.check()?;
+        }
         let library = self.context.library();
         // Without relaxed limits, a size above `largest_allocation` is refused even if the device has enough memory.
         let relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
