@@ -128,8 +128,11 @@ def test_other_errors_of_a_callback_are_the_cause():
 
 def test_control_c_ends_a_copy_behind_queued_work():
     program = """
+import signal
 import time
 import zeusm.memory as zm
+# A process that a shell started in the background ignores the signal, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 large, m = zm.MemoryUSMDevice(256 << 20), zm.MemoryUSMShared(1 << 20)
 def seconds():
     started = time.monotonic()
