@@ -38,11 +38,9 @@ fn groups(room: u32) -> Vec<sys::ze_command_queue_group_properties_t> {
 
 fn queue_desc(ordinal: u32, index: u32) -> sys::ze_command_queue_desc_t {
     sys::ze_command_queue_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-        mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
         ordinal,
         index,
-        ..Default::default()
+        ..common::queue_desc(0)
     }
 }
 

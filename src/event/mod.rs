@@ -90,9 +90,9 @@ impl Event {
         if self.is_inherited() {
             return Ok(true);
         }
-        let begun = Instant::now();
+        let begun = timeout.map(|limit| (Instant::now(), limit));
         let nanoseconds = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        let left = || timeout.map(|limit| limit.saturating_sub(begun.elapsed()));
+        let left = || begun.map(|(begun, limit)| limit.saturating_sub(begun.elapsed()));
         // An event must not be queried while another thread appends its operation: Intel's driver may then take it for
         // complete.
         let done = self.wait_submitted(timeout)

@@ -85,6 +85,10 @@ struct Deferred {
     append: Box<dyn Append>,
 }
 
+// SAFETY: only `append` is not `Send`, for its pointers to the operands. These are valid until the event is complete, and
+// any thread may append.
+unsafe impl Send for Deferred {}
+
 /// The next operation of a list, which is locked: no other operation comes between those that it waits for and itself.
 struct Next<'a> {
     /// The first field, as it is unlocked before the other fields are dropped.
@@ -95,10 +99,6 @@ struct Next<'a> {
     /// What the operation waits for.
     awaited: Vec<Event>,
 }
-
-// SAFETY: only `append` is not `Send`, for its pointers to the operands. These are valid until the event is complete, and
-// any thread may append.
-unsafe impl Send for Deferred {}
 
 impl RawQueue {
     /// Submits an operation of `size` bytes; `None` when it is complete already: it has no bytes, or it completed within the
@@ -289,19 +289,16 @@ impl Next<'_> {
     }
 
     /// Appends the operation to the command list.
-    fn append(mut self, append: impl Append) -> Result<Event> {
+    fn append(self, append: impl Append) -> Result<Event> {
         self.list.append(&self.event, &self.awaited, append)?;
-        let dropped = self.state.enter(&self.event, self.awaited);
-        drop(self.state);
-        drop(dropped);
-        Ok(self.event)
+        Ok(self.enter())
     }
 
     /// Leaves the operation to the queue's host thread, which appends it when all that it waits for has reached the state.
     ///
     /// The host thread gets it under the lock. Therefore it gets every operation before any task that waits for its event, and
     /// no cycle is possible between the host threads of several queues.
-    fn defer(mut self, after: After, append: impl Append) -> Event {
+    fn defer(self, after: After, append: impl Append) -> Event {
         let deferred = Deferred {
             event: self.event.clone(),
             wait_list: self.awaited.clone(),
@@ -313,10 +310,16 @@ impl Next<'_> {
             .list
             .worker
             .send(Box::new(move || list.submit_deferred(deferred)));
+        let event = self.enter();
+        refused.into_iter().for_each(|task| task());
+        event
+    }
+
+    /// Makes it the newest operation and unlocks the list.
+    fn enter(mut self) -> Event {
         let dropped = self.state.enter(&self.event, self.awaited);
         drop(self.state);
         drop(dropped);
-        refused.into_iter().for_each(|task| task());
         self.event
     }
 }

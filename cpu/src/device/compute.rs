@@ -4,7 +4,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::find;
-use crate::abi::arguments::{chain, output_structure, structures};
+use crate::abi::arguments::{chain, enumerate_structures, output_structure, structures};
 use crate::abi::result::ZeResult;
 use crate::opencl::{self, Runtime};
 use crate::system::processor;
@@ -154,15 +154,11 @@ pub unsafe fn vector_width(
     properties: *mut extensions::ze_device_vector_width_properties_ext_t,
 ) -> ZeResult {
     find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let count = unsafe { crate::abi::arguments::output(count) }?;
-    let room = *count;
-    *count = 1;
-    if room == 0 || properties.is_null() {
+    // SAFETY: the caller vouches for the pointers.
+    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
+    let Some(properties) = properties.into_iter().next() else {
         return Ok(());
-    }
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
+    };
     let bytes = processor::vector_bytes();
     *properties = extensions::ze_device_vector_width_properties_ext_t {
         stype: properties.stype,

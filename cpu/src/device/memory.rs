@@ -3,7 +3,7 @@
 use level_zero_sys as sys;
 
 use super::{find, is_discrete};
-use crate::abi::arguments::{output, output_structure, structures, text};
+use crate::abi::arguments::{enumerate_structures, output_structure, structures, text};
 use crate::abi::result::ZeResult;
 use crate::system;
 
@@ -27,11 +27,10 @@ pub unsafe fn memory(
 ) -> ZeResult {
     let device = find(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let Some(properties) = unsafe { one(count, properties) }? else {
+    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
+    let Some(properties) = properties.into_iter().next() else {
         return Ok(());
     };
-    // SAFETY: likewise.
-    let properties = unsafe { output_structure(properties) }?;
     properties.flags = 0;
     properties.maxClockRate = 0;
     properties.maxBusWidth = 0;
@@ -82,11 +81,10 @@ pub unsafe fn cache(
 ) -> ZeResult {
     find(device)?;
     // SAFETY: the caller vouches for the pointers.
-    let Some(properties) = unsafe { one(count, properties) }? else {
+    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
+    let Some(properties) = properties.into_iter().next() else {
         return Ok(());
     };
-    // SAFETY: likewise.
-    let properties = unsafe { output_structure(properties) }?;
     properties.flags = 0;
     properties.cacheSize = system::processor::cache();
     Ok(())
@@ -108,16 +106,4 @@ pub unsafe fn external_memory(
     properties.imageImportTypes = 0;
     properties.imageExportTypes = 0;
     Ok(())
-}
-
-/// The count-then-fill protocol for a single structure: the out parameter, if the caller passed one.
-///
-/// # Safety
-/// `count` must be null, misaligned or valid.
-pub(super) unsafe fn one<T>(count: *mut u32, place: *mut T) -> ZeResult<Option<*mut T>> {
-    // SAFETY: the caller vouches for the pointer.
-    let count = unsafe { output(count) }?;
-    let room = *count;
-    *count = 1;
-    Ok((room > 0 && !place.is_null()).then_some(place))
 }

@@ -13,7 +13,7 @@ use level_zero_sys::extensions::{
 
 use super::Launch;
 use super::append::dimensions;
-use super::operation::items;
+use super::operation::range;
 use crate::abi::arguments::{Link, chain, input, input_array, input_structure, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::CommandList;
@@ -143,11 +143,7 @@ impl Launch {
         group: [usize; 3],
         offset: [usize; 3],
     ) -> ZeResult<Self> {
-        let range = Range {
-            offset,
-            items: items(groups, group, offset)?,
-            group,
-        };
+        let range = range(groups, group, offset)?;
         Self::new(&self.source()?, Arc::clone(self.arguments()), range)
     }
 
@@ -170,11 +166,6 @@ impl Launch {
     fn with_kernel(&self, kernel: &Arc<Kernel>) -> ZeResult<Self> {
         let (arguments, group, offset) = kernel.launch_state();
         let group = group.map(|size| size as usize);
-        let range = Range {
-            offset,
-            items: items(self.groups(), group, offset)?,
-            group,
-        };
-        Self::new(kernel, arguments, range)
+        Self::new(kernel, arguments, range(self.groups(), group, offset)?)
     }
 }

@@ -42,12 +42,7 @@ impl Launch {
             return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
         let group = group.map(|size| size as usize);
-        let range = Range {
-            offset,
-            items: items(groups, group, offset)?,
-            group,
-        };
-        Self::new(kernel, arguments, range)
+        Self::new(kernel, arguments, range(groups, group, offset)?)
     }
 
     /// A launch of `kernel` over a range. An argument without a value is an error when it is executed.
@@ -82,11 +77,7 @@ impl Launch {
             kernel: Arc::clone(&self.kernel),
             source: Weak::clone(&self.source),
             arguments: Arc::clone(&self.arguments),
-            range: Range {
-                offset,
-                items: items(groups, group, offset)?,
-                group,
-            },
+            range: range(groups, group, offset)?,
             memory: self.memory.clone(),
         })
     }
@@ -111,12 +102,11 @@ impl Launch {
     }
 }
 
-/// All work-items of a launch, in each dimension.
-pub(super) fn items(
-    groups: [u32; 3],
-    group: [usize; 3],
-    offset: [usize; 3],
-) -> ZeResult<[usize; 3]> {
+/// The range of so many groups.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it ends beyond 2^64.
+pub(super) fn range(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> ZeResult<Range> {
     let mut items = [0; 3];
     for (((items, groups), group), offset) in items.iter_mut().zip(groups).zip(group).zip(offset) {
         let total = (groups as usize).checked_mul(group);
@@ -124,7 +114,11 @@ pub(super) fn items(
         ensure(end.is_some(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
         *items = total.unwrap_or(0);
     }
-    Ok(items)
+    Ok(Range {
+        offset,
+        items,
+        group,
+    })
 }
 
 impl Launch {
