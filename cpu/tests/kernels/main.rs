@@ -4,6 +4,7 @@
 mod bad_input;
 #[path = "../common/counter.rs"]
 mod counter;
+mod images;
 mod launches;
 mod modules;
 mod mutable;
