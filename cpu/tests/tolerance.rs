@@ -1,0 +1,54 @@
+//! Arguments that Intel's driver tolerates, beside those of kernels and structures.
+
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+
+mod common;
+#[path = "common/process.rs"]
+mod process;
+
+use common::{Context, Kind, MIB, NONE, bytes, bytes_mut, pattern};
+
+/// Runs a test of this file without the checks that the other tests expect.
+fn tolerant(test: &str) {
+    process::alone_with(test, &[(common::STRICT, "0")]);
+}
+
+#[test]
+fn patterns_of_any_length_and_alignment_fill() {
+    tolerant("child_fills_with_any_pattern");
+}
+
+#[test]
+#[ignore = "run by patterns_of_any_length_and_alignment_fill"]
+fn child_fills_with_any_pattern() {
+    const ROOM: usize = 20 * MIB;
+    const GUARD: usize = 8;
+    let context = Context::new();
+    let memory = context.alloc(Kind::Host, ROOM);
+    let list = context.immediate(0);
+    for (length, at, size) in [
+        (3, 8, 64),
+        (8, 12, 63),
+        (7, 9, 1000),
+        (8192, 16, 3 * 8192 + 5),
+        (5000, 8, 2 * MIB),
+        (24, 8, 17 * MIB + 1),
+        (64, 8, 17 * MIB),
+        (32, 32, 17 * MIB + 4),
+        (3 * MIB + 1, 11, 18 * MIB),
+        (4096, 8, 100),
+    ] {
+        bytes_mut(memory, ROOM).fill(0xCC);
+        let tile = pattern(length, 3);
+        common::fill(list, memory.wrapping_byte_add(at), &tile, size, NONE, &[]);
+        common::finish(&context, list);
+        let all = bytes(memory, ROOM);
+        let wanted = tile.iter().cycle().take(size);
+        assert!(all[at..at + size].iter().eq(wanted), "{length} {at} {size}");
+        assert_eq!(all[at - GUARD..at], [0xCC; GUARD], "{length} {at} {size}");
+        let end = at + size;
+        assert_eq!(all[end..end + GUARD], [0xCC; GUARD], "{length} {at} {size}");
+    }
+    common::destroy(list);
+    context.free(memory);
+}
