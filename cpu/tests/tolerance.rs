@@ -52,3 +52,25 @@ fn child_fills_with_any_pattern() {
     common::destroy(list);
     context.free(memory);
 }
+
+#[test]
+fn alignments_that_are_no_power_of_two_are_rounded_up() {
+    tolerant("child_allocates_with_any_alignment");
+}
+
+#[test]
+#[ignore = "run by alignments_that_are_no_power_of_two_are_rounded_up"]
+fn child_allocates_with_any_alignment() {
+    let context = Context::new();
+    for kind in common::KINDS {
+        for alignment in [3_usize, 24, 100, 5000, 3 * MIB] {
+            let memory = context.try_alloc(kind, 1000, alignment).unwrap();
+            assert!((memory as usize).is_multiple_of(alignment.next_power_of_two()));
+            context.free(memory);
+        }
+        assert_eq!(
+            context.try_alloc(kind, 1000, usize::MAX),
+            Err(level_zero_sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT)
+        );
+    }
+}

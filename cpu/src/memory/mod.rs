@@ -13,7 +13,7 @@ mod pins;
 mod share;
 mod span;
 
-pub use allocate::{Request, allocate, import};
+pub use allocate::{Request, allocate, import, import_file};
 pub use allocation::{Allocation, Pin};
 pub use at_fork::{child, parent, prepare};
 pub use backing::{

@@ -107,7 +107,7 @@ pub fn find_file(handle: &Handle) -> Option<File> {
 }
 
 /// Another descriptor for what `descriptor` names in this process.
-pub(super) fn duplicate(descriptor: i32) -> Option<File> {
+pub fn duplicate(descriptor: i32) -> Option<File> {
     // SAFETY: duplicating any number is harmless; a number that names nothing is an error.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
     // SAFETY: the descriptor is new and has no other owner.
