@@ -6,7 +6,10 @@ mod common;
 #[path = "common/process.rs"]
 mod process;
 
+use std::ptr;
+
 use common::{Context, Kind, MIB, NONE, bytes, bytes_mut, pattern};
+use level_zero_sys as sys;
 
 /// Runs a test of this file without the checks that the other tests expect.
 fn tolerant(test: &str) {
@@ -70,7 +73,54 @@ fn child_allocates_with_any_alignment() {
         }
         assert_eq!(
             context.try_alloc(kind, 1000, usize::MAX),
-            Err(level_zero_sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT)
+            Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT)
         );
     }
+}
+
+#[test]
+fn page_sizes_and_mappings_of_nothing_are_no_errors() {
+    tolerant("child_unmaps_twice");
+}
+
+#[test]
+#[ignore = "run by page_sizes_and_mappings_of_nothing_are_no_errors"]
+fn child_unmaps_twice() {
+    let context = Context::new();
+    let mut page = 0;
+    let device = common::device();
+    ok!(zeVirtualMemQueryPageSize(
+        context.0,
+        device,
+        0,
+        &raw mut page
+    ));
+    let mut desc = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        size: page,
+        ..Default::default()
+    };
+    let mut physical = ptr::null_mut();
+    ok!(zePhysicalMemCreate(
+        context.0,
+        device,
+        &raw mut desc,
+        &raw mut physical
+    ));
+    let mut pages = ptr::null_mut();
+    ok!(zeVirtualMemReserve(
+        context.0,
+        ptr::null(),
+        2 * page,
+        &raw mut pages
+    ));
+    let access = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
+    ok!(zeVirtualMemMap(context.0, pages, page, physical, 0, access));
+    // Pages of which one is mapped are still an error.
+    let result = ze!(zeVirtualMemUnmap(context.0, pages, 2 * page));
+    assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    ok!(zeVirtualMemUnmap(context.0, pages, page));
+    ok!(zeVirtualMemUnmap(context.0, pages, page));
+    ok!(zePhysicalMemDestroy(context.0, physical));
+    ok!(zeVirtualMemFree(context.0, pages, 2 * page));
 }

@@ -13,6 +13,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_extension_device_vector_sizes", 1 << 16),
     ("ZE_extension_kernel_max_group_size_properties", 1 << 16),
     ("ZE_extension_ipc_mem_handle_type", 1 << 16),
+    ("ZE_extension_virtual_mem_readonly_properties", 1 << 16),
     ("ZE_experimental_module_program", 1 << 16),
     ("ZE_experimental_global_offset", 1 << 16),
     ("ZE_experimental_relaxed_allocation_limits", 1 << 16),
