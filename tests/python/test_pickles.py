@@ -6,6 +6,7 @@ ZEUSM_FUZZ is the number of examples of each test.
 import io
 import os
 import pickle
+import struct
 
 import zeusm.memory as zm
 from conftest import CLASSES
@@ -54,7 +55,18 @@ def test_any_arguments_are_memory_or_an_error(version, content, alignment, devic
 
 class Careful(pickle._Unpickler):
     """Permits only the functions that zeusm's pickles call, as any other function is outside these tests. It is written in
-    Python because the C unpickler allocates for any count that a pickle claims."""
+    Python because the C unpickler allocates for any count that a pickle claims; so does Python's for a bytearray, which is
+    limited here."""
+
+    dispatch = pickle._Unpickler.dispatch.copy()
+
+    def load_bytearray8(self):
+        (length,) = struct.unpack("<Q", self.read(8))
+        if length > 1000:
+            raise pickle.UnpicklingError(f"{length} bytes")
+        self.append(bytearray(self.read(length)))
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
 
     def find_class(self, module, name):
         if (module, name) not in [

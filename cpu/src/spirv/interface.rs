@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use spirv::{Capability, Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
-use super::types::{Type, Types};
+use super::types::{Image, Type, Types};
 use super::words::{Instruction, Words};
 
 /// The kind of a kernel's argument.
@@ -17,6 +17,10 @@ pub enum Argument {
     Local,
     /// A number, a vector or a structure, with its size in bytes if the module determines it.
     Value(Option<u64>),
+    /// An image.
+    Image(Image),
+    /// A sampler.
+    Sampler,
     /// A type that this runtime cannot pass.
     Opaque(&'static str),
 }
@@ -365,6 +369,8 @@ fn argument(types: &Types, kind: u32) -> Argument {
             ) => Argument::Pointer,
             _ => Argument::Opaque("pointer into a storage class of an extension"),
         },
+        Some(Type::Image(image)) => Argument::Image(*image),
+        Some(Type::Sampler) => Argument::Sampler,
         Some(Type::Opaque(what)) => Argument::Opaque(what),
         Some(Type::Function(_)) | None => Argument::Opaque("type of an extension"),
     }

@@ -15,6 +15,7 @@ mod words;
 
 pub use error::Error;
 pub use interface::{Argument, Kernel, Module};
+pub use types::Image;
 
 #[cfg(test)]
 mod tests;

@@ -40,14 +40,15 @@ type IsMutable =
     unsafe extern "C" fn(sys::ze_command_list_handle_t, *mut sys::ze_bool_t) -> ze_result_t;
 
 /// A mutable list, and a queue to execute it on.
-struct Mutable<'a> {
+pub struct Mutable<'a> {
     runtime: &'a Runtime,
-    list: sys::ze_command_list_handle_t,
+    pub list: sys::ze_command_list_handle_t,
     queue: sys::ze_command_queue_handle_t,
 }
 
 impl<'a> Mutable<'a> {
-    fn new(runtime: &'a Runtime, is_mutable: bool) -> Self {
+    /// A list that is mutable or not.
+    pub fn new(runtime: &'a Runtime, is_mutable: bool) -> Self {
         let mutable = ze_mutable_command_list_exp_desc_t {
             stype: extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC,
             pNext: ptr::null(),
@@ -84,7 +85,7 @@ impl<'a> Mutable<'a> {
     }
 
     /// The id of the next command.
-    fn next(&self, flags: u32) -> Result<u64, ze_result_t> {
+    pub fn next(&self, flags: u32) -> Result<u64, ze_result_t> {
         let desc = ze_mutable_command_id_exp_desc_t {
             stype: extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC,
             pNext: ptr::null(),
@@ -113,7 +114,8 @@ impl<'a> Mutable<'a> {
         }
     }
 
-    fn argument<T>(&self, id: u64, index: u32, value: &T) -> ze_result_t {
+    /// Changes an argument of a launch.
+    pub fn argument<T>(&self, id: u64, index: u32, value: &T) -> ze_result_t {
         self.update(&ze_mutable_kernel_argument_exp_desc_t {
             stype: extensions::ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC,
             pNext: ptr::null(),
@@ -124,12 +126,12 @@ impl<'a> Mutable<'a> {
         })
     }
 
-    fn close(&self) {
+    pub fn close(&self) {
         must!(self.runtime, zeCommandListClose(self.list));
     }
 
     /// Executes the list, to its end.
-    fn execute(&self) {
+    pub fn execute(&self) {
         let mut list = self.list;
         must!(
             self.runtime,
