@@ -38,14 +38,15 @@ devices = st.one_of(
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(contents, numbers, devices, kinds)
-def test_any_arguments_are_memory_or_an_error(content, alignment, device, usm_type):
+@given(st.just(1) | numbers, contents, numbers, devices, kinds)
+def test_any_arguments_are_memory_or_an_error(version, content, alignment, device, usm_type):
     """The call does not crash, and memory has exactly the bytes of the pickle."""
     rebuild, _ = CLASSES["shared"](1).__reduce_ex__(4)
     try:
-        memory = rebuild(content, alignment, device, usm_type)
+        memory = rebuild(version, content, alignment, device, usm_type)
     except REFUSALS:
         return
+    assert version == 1
     assert memory.tobytes() == memoryview(content).tobytes()
     assert memory.get_usm_type() == usm_type
     if alignment:

@@ -9,6 +9,7 @@ use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
 use super::launches::Setup;
 use super::runtime::{Runtime, call, groups, must};
+use crate::common::newer;
 
 const INVALID: ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 
@@ -93,7 +94,7 @@ impl<'a> Mutable<'a> {
         let mut id = 0;
         // SAFETY: the function has this type, and the pointers are valid.
         let code = unsafe {
-            let next: NextId = self.runtime.newer(c"zeCommandListGetNextCommandIdExp");
+            let next: NextId = newer(c"zeCommandListGetNextCommandIdExp");
             next(self.list, &raw const desc, &raw mut id)
         };
         if code == OK { Ok(id) } else { Err(code) }
@@ -108,7 +109,7 @@ impl<'a> Mutable<'a> {
         };
         // SAFETY: the function has this type, and the pointers are valid.
         unsafe {
-            let update: Update = self.runtime.newer(c"zeCommandListUpdateMutableCommandsExp");
+            let update: Update = newer(c"zeCommandListUpdateMutableCommandsExp");
             update(self.list, &raw const desc)
         }
     }
@@ -224,9 +225,9 @@ fn events_and_kernels_change_between_executions() {
     // SAFETY: the functions have these types.
     let (signal, waits, kernels): (UpdateSignal, UpdateWaits, UpdateKernels) = unsafe {
         (
-            runtime.newer(c"zeCommandListUpdateMutableCommandSignalEventExp"),
-            runtime.newer(c"zeCommandListUpdateMutableCommandWaitEventsExp"),
-            runtime.newer(c"zeCommandListUpdateMutableCommandKernelsExp"),
+            newer(c"zeCommandListUpdateMutableCommandSignalEventExp"),
+            newer(c"zeCommandListUpdateMutableCommandWaitEventsExp"),
+            newer(c"zeCommandListUpdateMutableCommandKernelsExp"),
         )
     };
     // SAFETY: the arrays outlive the calls, here and below.
@@ -278,7 +279,7 @@ fn only_what_may_change_changes() {
         let mut value = 9;
         // SAFETY: the function has this type, and the pointer is valid.
         let code = unsafe {
-            let is_mutable: IsMutable = runtime.newer(c"zeCommandListIsMutableExp");
+            let is_mutable: IsMutable = newer(c"zeCommandListIsMutableExp");
             is_mutable(one.list, &raw mut value)
         };
         assert_eq!((code, value), (OK, expected));

@@ -7,7 +7,7 @@ use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::launches::Setup;
 use super::process;
-use super::runtime::STRICT;
+use crate::common::STRICT;
 
 /// Intel's driver cuts longer values, and extends shorter ones by zeros.
 #[test]
