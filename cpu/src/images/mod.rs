@@ -5,7 +5,7 @@
 //! pinned and checked as any other copy. After `zeImageDestroy`, recorded commands and views that refer to the image are
 //! errors, as they are after `zeMemFree`.
 //!
-//! [`format`](self::format) has the table of formats, `shape` the dimensions, `image` the object and its entry points,
+//! `format` has the table of formats, `shape` the dimensions, `image` the object and its entry points,
 //! `copy` the copies, `sampler` the samplers.
 
 mod copy;

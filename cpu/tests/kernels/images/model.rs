@@ -182,15 +182,12 @@ impl World<'_> {
     fn copy(&mut self, from: usize, part: &Part, to_origin: [prop::sample::Index; 3]) {
         let (source, target) = (&self.images[from], &self.images[1 - from]);
         // A region that fits both images.
-        let mut size = [0; 3];
-        for axis in 0..3 {
-            size[axis] = source.size[axis].min(target.size[axis]);
-        }
+        let size = std::array::from_fn(|axis| source.size[axis].min(target.size[axis]));
         let inner = Region::new(size, part);
-        let mut outer = inner;
-        for axis in 0..3 {
-            outer.origin[axis] = to_origin[axis].index(target.size[axis] - inner.size[axis] + 1);
-        }
+        let origin = std::array::from_fn(|axis| {
+            to_origin[axis].index(target.size[axis] - inner.size[axis] + 1)
+        });
+        let outer = Region { origin, ..inner };
         let (raw_from, raw_to) = (inner.raw(), outer.raw());
         must!(
             source.setup.runtime,
