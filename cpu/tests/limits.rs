@@ -2,11 +2,10 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
+    clippy::undocumented_unsafe_blocks
 )]
-#![allow(missing_docs)]
 
+#[macro_use]
 mod common;
 #[path = "common/process.rs"]
 mod process;

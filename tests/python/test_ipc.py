@@ -421,6 +421,12 @@ def test_what_is_no_handle():
             zm.IPCMemoryHandle.open(content)
 
 
+def test_a_pickle_of_a_newer_version_is_refused():
+    rebuild, (raw,) = zm.MemoryUSMHost(4).ipc_handle().__reduce__()
+    with pytest.raises(zm.IPCError, match="version 7, and this zeusm reads version"):
+        rebuild(edited(raw, 8, struct.pack("<I", 7)))
+
+
 # --- dpctl's names -------------------------------------------------------------------------------
 
 

@@ -117,13 +117,13 @@ impl RegionArgument {
     /// # Safety
     /// `region` must be null, misaligned or valid.
     unsafe fn locate(self) -> ZeResult<Region> {
-        Region::new(&Layout {
-            base: self.base as usize,
-            pitch: self.pitch,
-            slice_pitch: self.slice_pitch,
+        let layout = Layout {
+            pitch: self.pitch as usize,
+            slice_pitch: self.slice_pitch as usize,
             // SAFETY: the caller vouches for the pointer.
-            region: *unsafe { input(self.region) }?,
-        })
+            region: unsafe { input(self.region) }?.into(),
+        };
+        Region::new(self.base as usize, &layout)
     }
 }
 

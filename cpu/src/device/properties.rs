@@ -24,7 +24,7 @@ pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNE
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// `zeDeviceGetProperties`: whatever the type, the name says CPU. Each processor is an execution unit with one thread.
+/// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -35,7 +35,7 @@ pub unsafe fn device_properties(
     let device = find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    let units = device.processors() as u32;
+    let units = device.execution_units() as u32;
     properties.type_ = device.device_type();
     properties.vendorId = VENDOR;
     properties.deviceId = 0;
@@ -75,7 +75,8 @@ pub unsafe fn device_properties(
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES => {
-                let memory = link.output::<extensions::ze_device_readonly_memory_ext_properties_t>();
+                let memory =
+                    link.output::<extensions::ze_device_readonly_memory_ext_properties_t>();
                 if let Some(memory) = memory {
                     memory.readonlyCapability =
                         extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED;

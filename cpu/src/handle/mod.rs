@@ -31,6 +31,8 @@ pub enum Kind {
     ModuleBuildLog,
     Kernel,
     PhysicalMemory,
+    Image,
+    Sampler,
 }
 
 /// The top byte of every handle: makes it a non-canonical address on every 64-bit processor.

@@ -6,7 +6,7 @@ use spirv::{Capability, Decoration, ExecutionMode, ExecutionModel, Op, StorageCl
 
 use super::Error;
 use super::atomics::GenericAtomics;
-use super::types::{Type, Types};
+use super::types::{Image, Type, Types};
 use super::words::{Instruction, Words};
 
 /// The kind of a kernel's argument.
@@ -18,6 +18,10 @@ pub enum Argument {
     Local,
     /// A number, a vector or a structure, with its size in bytes if the module determines it.
     Value(Option<u64>),
+    /// An image.
+    Image(Image),
+    /// A sampler.
+    Sampler,
     /// A type that this runtime cannot pass.
     Opaque(&'static str),
 }
@@ -372,6 +376,8 @@ fn argument(types: &Types, kind: u32) -> Argument {
             ) => Argument::Pointer,
             _ => Argument::Opaque("pointer into a storage class of an extension"),
         },
+        Some(Type::Image(image)) => Argument::Image(*image),
+        Some(Type::Sampler) => Argument::Sampler,
         Some(Type::Opaque(what)) => Argument::Opaque(what),
         Some(Type::Function(_)) | None => Argument::Opaque("type of an extension"),
     }

@@ -16,6 +16,7 @@ mod words;
 
 pub use error::Error;
 pub use interface::{Argument, Kernel, Module};
+pub use types::Image;
 
 #[cfg(test)]
 mod tests;

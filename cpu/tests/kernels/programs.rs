@@ -8,18 +8,18 @@ use spirv::{
 };
 
 /// A builder with the common parts of all kernels.
-struct Program {
-    b: Builder,
-    void: Word,
-    int: Word,
-    long: Word,
-    global: Word,
+pub struct Program {
+    pub b: Builder,
+    pub void: Word,
+    pub int: Word,
+    pub long: Word,
+    pub global: Word,
     /// The variable behind `get_global_id`.
-    id: Word,
+    pub id: Word,
 }
 
 impl Program {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let mut b = Builder::new();
         b.set_version(1, 0);
         for capability in [Capability::Addresses, Capability::Kernel, Capability::Int64] {
@@ -45,7 +45,7 @@ impl Program {
     }
 
     /// Begins a kernel; returns it and its parameters.
-    fn kernel(&mut self, name: &str, parameters: &[Word]) -> (Word, Vec<Word>) {
+    pub fn kernel(&mut self, name: &str, parameters: &[Word]) -> (Word, Vec<Word>) {
         let signature = self.b.type_function(self.void, parameters.to_vec());
         let kernel = self
             .b
@@ -61,34 +61,34 @@ impl Program {
         (kernel, ids)
     }
 
-    fn end(&mut self) {
+    pub fn end(&mut self) {
         self.b.ret().unwrap();
         self.b.end_function().unwrap();
     }
 
     /// The work-item's number in the first dimension.
-    fn index(&mut self) -> Word {
+    pub fn index(&mut self) -> Word {
         let triple = self.b.type_vector(self.long, 3);
         let all = self.b.load(triple, None, self.id, None, []).unwrap();
         self.b.composite_extract(self.long, None, all, [0]).unwrap()
     }
 
     /// The address of `pointer[index]`.
-    fn at(&mut self, pointer: Word, index: Word) -> Word {
+    pub fn at(&mut self, pointer: Word, index: Word) -> Word {
         self.b
             .in_bounds_ptr_access_chain(self.global, None, pointer, index, [])
             .unwrap()
     }
 
-    fn load(&mut self, address: Word) -> Word {
+    pub fn load(&mut self, address: Word) -> Word {
         self.b.load(self.int, None, address, None, []).unwrap()
     }
 
-    fn store(&mut self, address: Word, value: Word) {
+    pub fn store(&mut self, address: Word, value: Word) {
         self.b.store(address, value, None, []).unwrap();
     }
 
-    fn bytes(self) -> Vec<u8> {
+    pub fn bytes(self) -> Vec<u8> {
         self.b
             .module()
             .assemble()

@@ -8,7 +8,8 @@ use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 use super::launches::Setup;
 use super::process;
 use super::programs;
-use super::runtime::{Runtime, STRICT, call, must};
+use super::runtime::{Runtime, call, must};
+use crate::common::STRICT;
 
 /// Intel's driver cuts longer values, and extends shorter ones by zeros.
 #[test]
