@@ -104,6 +104,7 @@ fn the_memory_is_the_machines() {
         .find_map(|line| line.strip_prefix("MemTotal:"))
         .unwrap();
     let machine: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    assert_eq!(out.maxBusWidth, 64);
     assert!(out.totalSize > 0 && out.totalSize <= machine << 10);
     assert!(properties(device()).maxMemAllocSize <= out.totalSize);
 }

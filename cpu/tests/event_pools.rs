@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
+#[macro_use]
 mod common;
 #[path = "common/process.rs"]
 mod process;
@@ -266,10 +267,7 @@ fn event_pools_are_announced() {
         common::driver(),
         &raw mut properties
     ));
-    assert_ne!(
-        properties.flags & sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0,
-        0
-    );
+    assert_ne!(properties.flags & sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0, 0);
 }
 
 #[test]

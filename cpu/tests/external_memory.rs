@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
+#[macro_use]
 mod common;
 
 use std::ffi::c_void;

@@ -16,7 +16,11 @@ structures! {
         sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
 }
 
-/// `zeDeviceGetMemoryProperties`: one memory. The system does not report its clock and bus width, so they are 0.
+/// The width in bits of a memory channel, the least that the bus has.
+const CHANNEL: u32 = 64;
+
+/// `zeDeviceGetMemoryProperties`: one memory. The system reports neither its clock, which is 0, nor how many channels the bus
+/// has.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
@@ -33,7 +37,7 @@ pub unsafe fn memory(
     };
     properties.flags = 0;
     properties.maxClockRate = 0;
-    properties.maxBusWidth = 0;
+    properties.maxBusWidth = CHANNEL;
     properties.totalSize = device.memory();
     properties.name = text("system memory");
     Ok(())

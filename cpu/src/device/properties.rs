@@ -75,7 +75,8 @@ pub unsafe fn device_properties(
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES => {
-                let memory = link.output::<extensions::ze_device_readonly_memory_ext_properties_t>();
+                let memory =
+                    link.output::<extensions::ze_device_readonly_memory_ext_properties_t>();
                 if let Some(memory) = memory {
                     memory.readonlyCapability =
                         extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED;

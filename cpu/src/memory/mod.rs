@@ -17,7 +17,8 @@ pub use allocate::{Request, allocate, import, import_file};
 pub use allocation::{Allocation, Pin};
 pub use at_fork::{child, parent, prepare};
 pub use backing::{
-    Export, MAX_ALIGNMENT, Mapping, PAGE, Record, ShareError, can_be_exported, is_memory_file, memory_file, read_record,
+    Export, MAX_ALIGNMENT, Mapping, PAGE, Record, ShareError, can_be_exported, is_memory_file,
+    memory_file, read_record,
 };
 pub use map::{find, remove, remove_context};
 pub use share::Share;

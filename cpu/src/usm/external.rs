@@ -27,10 +27,7 @@ pub fn check_external(flags: u32) -> ZeResult {
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory that was not allocated for export, or from another file; the result code
 /// for the system's error, which is described.
 pub fn export(allocation: &Allocation) -> ZeResult<i32> {
-    ensure(
-        allocation.is_alone(),
-        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
-    )?;
+    ensure(allocation.is_alone(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let export = allocation.export()?;
     let file = duplicate(export.descriptor).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     Ok(file.into_raw_fd())

@@ -45,7 +45,13 @@ impl Handle {
     pub fn encode(&self, subject: Subject) -> [c_char; 64] {
         let head = u64::from(self.descriptor.cast_unsigned()) | u64::from(self.process) << 32;
         let mut data = [0; 64];
-        let fields = [head, self.inode, self.record_offset, self.id, subject.magic()];
+        let fields = [
+            head,
+            self.inode,
+            self.record_offset,
+            self.id,
+            subject.magic(),
+        ];
         let bytes = fields.iter().flat_map(|field| field.to_le_bytes());
         for (record_offset, byte) in data.iter_mut().zip(bytes) {
             *record_offset = byte as c_char;

@@ -11,6 +11,6 @@ mod export;
 mod handle;
 mod import;
 
-pub use handle::{Handle, Subject};
 pub use export::{get, get_with_properties, put, to_descriptor};
+pub use handle::{Handle, Subject};
 pub use import::{close, duplicate, find_file, from_descriptor, open};
