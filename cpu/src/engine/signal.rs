@@ -19,7 +19,7 @@ pub struct Signal {
     own: ForkSafe<Own>,
 }
 
-/// What belongs to one process.
+/// The state that belongs to one process.
 #[derive(Default)]
 struct Own {
     set: AtomicBool,
