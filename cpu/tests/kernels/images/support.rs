@@ -103,7 +103,7 @@ impl Setup {
         let (runtime, mut view) = (&self.runtime, ptr::null_mut());
         // SAFETY: the specification gives the function this type, and the pointers are valid.
         let code = unsafe {
-            let create: CreateView = runtime.newer(c"zeImageViewCreateExt");
+            let create: CreateView = crate::common::newer(c"zeImageViewCreateExt");
             let (context, device) = (runtime.context, runtime.device);
             create(context, device, desc, image.handle, &raw mut view)
         };
