@@ -367,10 +367,18 @@ ddi! {
             pool: *mut ze_event_pool_handle_t,
         ) => event::create_pool;
         0 zeEventPoolDestroy(pool: ze_event_pool_handle_t) => event::destroy_pool;
-        0 zeEventPoolGetIpcHandle;
-        0 zeEventPoolOpenIpcHandle;
-        0 zeEventPoolCloseIpcHandle;
-        6 zeEventPoolPutIpcHandle;
+        0 zeEventPoolGetIpcHandle(
+            pool: ze_event_pool_handle_t,
+            handle: *mut ze_ipc_event_pool_handle_t,
+        ) => event::ipc::pool_handle;
+        0 zeEventPoolOpenIpcHandle(
+            context: ze_context_handle_t,
+            handle: ze_ipc_event_pool_handle_t,
+            pool: *mut ze_event_pool_handle_t,
+        ) = event::ipc::open_pool(context, &handle, pool);
+        0 zeEventPoolCloseIpcHandle(pool: ze_event_pool_handle_t) => event::ipc::close_pool;
+        6 zeEventPoolPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_event_pool_handle_t)
+            = event::ipc::put_pool(context, &handle);
         9 zeEventPoolGetContextHandle(
             pool: ze_event_pool_handle_t,
             context: *mut ze_context_handle_t,

@@ -5,7 +5,7 @@ use level_zero_sys as sys;
 use super::{find, is_discrete};
 use crate::abi::arguments::{enumerate_structures, output_structure, structures, text};
 use crate::abi::result::ZeResult;
-use crate::system;
+use crate::{memory, system};
 
 structures! {
     sys::ze_device_memory_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
@@ -90,7 +90,11 @@ pub unsafe fn cache(
     Ok(())
 }
 
-/// `zeDeviceGetExternalMemoryProperties`: nothing is imported or exported.
+/// The types of external memory that can be exported and imported.
+pub const EXTERNAL_MEMORY_TYPES: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD.0;
+
+/// `zeDeviceGetExternalMemoryProperties`: memory files, where the system allows them; images are neither imported nor
+/// exported.
 ///
 /// # Safety
 /// As for [`memory`].
@@ -101,8 +105,13 @@ pub unsafe fn external_memory(
     find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    properties.memoryAllocationImportTypes = 0;
-    properties.memoryAllocationExportTypes = 0;
+    let types = if memory::can_be_exported() {
+        EXTERNAL_MEMORY_TYPES
+    } else {
+        0
+    };
+    properties.memoryAllocationImportTypes = types;
+    properties.memoryAllocationExportTypes = types;
     properties.imageImportTypes = 0;
     properties.imageExportTypes = 0;
     Ok(())

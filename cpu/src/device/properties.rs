@@ -13,6 +13,8 @@ structures! {
     sys::ze_device_properties_t =
         sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES | sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
     sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
+    extensions::ze_device_readonly_memory_ext_properties_t =
+        extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
     MutableLists = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
 }
 
@@ -70,6 +72,13 @@ pub unsafe fn device_properties(
             sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT => {
                 if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
                     count.numTotalEUs = units;
+                }
+            }
+            extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES => {
+                let memory = link.output::<extensions::ze_device_readonly_memory_ext_properties_t>();
+                if let Some(memory) = memory {
+                    memory.readonlyCapability =
+                        extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED;
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES => {

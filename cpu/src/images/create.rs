@@ -96,6 +96,7 @@ impl Request {
             context: context.id(),
             device: device.handle() as u64,
             share: device.share(),
+            alone: false,
         };
         let address =
             memory::allocate(&request).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;

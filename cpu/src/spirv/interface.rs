@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use spirv::{Capability, Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
+use super::atomics::GenericAtomics;
 use super::types::{Image, Type, Types};
 use super::words::{Instruction, Words};
 
@@ -52,6 +53,8 @@ pub struct Module {
     pub kernels: Vec<Kernel>,
     /// The size in bytes of each specialisation constant, by its SpecId.
     pub specialisation: HashMap<u32, usize>,
+    /// Whether it has atomic operations on generic pointers.
+    pub has_generic_atomics: bool,
 }
 
 impl Module {
@@ -65,12 +68,14 @@ impl Module {
         for instruction in words.instructions() {
             reader.read(&instruction?)?;
         }
+        let has_generic_atomics = reader.atomics.found();
         let (kernels, specialisation) = reader.finish()?;
         Ok(Self {
             code: words.to_bytes(),
             version: words.version(),
             kernels,
             specialisation,
+            has_generic_atomics,
         })
     }
 }
@@ -107,6 +112,7 @@ struct Reader {
     /// Functions that are called, and where.
     calls: HashMap<u32, usize>,
     specialisation: HashMap<u32, usize>,
+    atomics: GenericAtomics,
 }
 
 impl Reader {
@@ -114,6 +120,7 @@ impl Reader {
         let Some(op) = instruction.op() else {
             return Ok(());
         };
+        self.atomics.note(op, instruction, &self.types);
         match op {
             Op::Capability => {
                 self.linkable |= instruction.operand(0)? == Capability::Linkage as u32;

@@ -215,6 +215,24 @@ fn work(p: &mut Program, int: Word, long: Word, global: Word) {
     p.end();
 }
 
+/// One kernel, `count(x)`, which adds 1 to `x[0]` by an atomic operation on a generic pointer.
+pub fn generic_atomics() -> Vec<u8> {
+    let mut p = Program::new();
+    p.b.capability(Capability::GenericPointer);
+    let (int, global) = (p.int, p.global);
+    let generic = p.b.type_pointer(None, StorageClass::Generic, int);
+    let one = p.b.constant_bit32(int, 1);
+    let relaxed = p.b.constant_bit32(int, 0);
+    let (_, arguments) = p.kernel("count", &[global]);
+    let pointer =
+        p.b.ptr_cast_to_generic(generic, None, arguments[0])
+            .unwrap();
+    p.b.atomic_i_add(int, None, pointer, one, relaxed, one)
+        .unwrap();
+    p.end();
+    p.bytes()
+}
+
 /// Two modules that must be linked: the kernel `whole(x)` of the first calls a function of the second, which gives
 /// `value`.
 pub fn halves(value: u32) -> [Vec<u8>; 2] {

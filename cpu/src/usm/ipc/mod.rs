@@ -11,5 +11,6 @@ mod export;
 mod handle;
 mod import;
 
+pub use handle::{Handle, Subject};
 pub use export::{get, get_with_properties, put, to_descriptor};
-pub use import::{close, from_descriptor, open};
+pub use import::{close, duplicate, find_file, from_descriptor, open};
