@@ -252,7 +252,7 @@ fn with_failing_moves() {
         (memory, data)
     });
     let step: usize = std::env::var("STEP").unwrap().parse().unwrap();
-    // Whatever takes a step back fails, too.
+    // The calls that take a step back fail, too.
     let back = [
         (
             libc::SYS_mremap,

@@ -96,7 +96,7 @@ struct Next<'a> {
     list: &'a Arc<List>,
     /// Completes with the operation.
     event: Event,
-    /// What the operation waits for.
+    /// The events that the operation waits for.
     awaited: Vec<Event>,
 }
 
@@ -362,7 +362,7 @@ impl List {
 }
 
 impl State {
-    /// What the next operation waits for: the one before it and those of a wait list, without those that are over.
+    /// The events that the next operation waits for: the one before it and those of a wait list, without those that are over.
     fn awaited(&self, wait_list: &[Event]) -> Vec<Event> {
         let all = self.last.iter().chain(wait_list);
         all.filter(|event| !event.is_over()).cloned().collect()

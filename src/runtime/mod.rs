@@ -62,7 +62,7 @@ pub struct Runtime {
     hardware: OnceBox<Hardware>,
 }
 
-/// What a library presents.
+/// The drivers and devices of a library.
 #[derive(Debug)]
 struct Hardware {
     drivers: Vec<Driver>,

@@ -202,7 +202,7 @@ def is_installed(column):
 
 
 def outcome(row, column):
-    """What happens in this environment, in the words of the table."""
+    """The outcome in this environment, in the words of the table."""
     found = set()
     for array in ROWS[row]():
         try:

@@ -401,7 +401,7 @@ def test_another_device(memory_class):
 
 
 def test_what_is_no_handle():
-    raw = filled(zm.MemoryUSMHost).ipc_handle().to_bytes()
+    unpickle, (raw,) = filled(zm.MemoryUSMHost).ipc_handle().__reduce__()
     damaged = bytearray(raw)
     damaged[100] ^= 1
     wrong = {
@@ -412,19 +412,12 @@ def test_what_is_no_handle():
         "version 7": edited(raw, 8, struct.pack("<I", 7)),
     }
     for reason, content in wrong.items():
-        with pytest.raises(zm.IPCError, match=reason):
-            zm.IPCMemoryHandle.from_bytes(content)
-        with pytest.raises(zm.IPCError, match=reason):
-            zm.IPCMemoryHandle.open(content)
+        for read in (zm.IPCMemoryHandle.from_bytes, zm.IPCMemoryHandle.open, unpickle):
+            with pytest.raises(zm.IPCError, match=reason):
+                read(content)
     for content in ["text", 5, None]:
         with pytest.raises(TypeError):
             zm.IPCMemoryHandle.open(content)
-
-
-def test_a_pickle_of_a_newer_version_is_refused():
-    rebuild, (raw,) = zm.MemoryUSMHost(4).ipc_handle().__reduce__()
-    with pytest.raises(zm.IPCError, match="version 7, and this zeusm reads version"):
-        rebuild(edited(raw, 8, struct.pack("<I", 7)))
 
 
 # --- dpctl's names -------------------------------------------------------------------------------

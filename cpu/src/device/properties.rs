@@ -18,7 +18,7 @@ structures! {
     MutableLists = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
 }
 
-/// What can be changed of a command of a mutable list: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
+/// The parts of a command of a mutable list that can be changed: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
 pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION - 1;
 
 /// SYCL's Level Zero adapters skip devices of other vendors.

@@ -36,7 +36,7 @@ pub trait SharedState: Send + Sync {
     fn watch(&self);
 }
 
-/// What belongs to one process.
+/// The state that belongs to one process.
 #[derive(Default)]
 struct Own {
     set: AtomicBool,

@@ -29,7 +29,7 @@ struct Reservation {
     mapped: BTreeMap<usize, Mapped>,
 }
 
-/// What one call has mapped.
+/// The pages that one call has mapped.
 struct Mapped {
     _physical: Arc<PhysicalMemory>,
     /// The attribute of each page.

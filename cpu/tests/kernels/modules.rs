@@ -174,7 +174,7 @@ fn the_device_reports_the_compiler_s_capabilities() {
     assert!(compute.maxSharedLocalMemory >= 32 << 10);
 }
 
-/// What `constant` of the module writes.
+/// The value that `constant` of the module writes.
 fn constant(runtime: &Runtime, module: sys::ze_module_handle_t) -> u32 {
     let kernel = runtime.kernel(module, "constant").unwrap();
     let memory = runtime.shared(&[0]);
