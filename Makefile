@@ -170,8 +170,8 @@ FUZZ := 100000
 FUZZ_SLOW := 400
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-long test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads mutants
-test-long: test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-threads ## All long tests; takes hours
+.PHONY: test-long test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
+test-long: test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
 
 test-faults: build venvs ## Fault injection: each Level Zero call fails with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults
@@ -203,6 +203,12 @@ test-lifetime: export ZEUSM_TEST_ROUNDS := 100
 test-lifetime: venvs ## Leak tests with millions of objects
 	$(PY) -m pytest tests/python/test_lifetime.py
 	$(PY_NUMBA_DPEX) -m pytest tests/python/test_lifetime.py
+
+# SOAK is the seconds in each environment.
+SOAK := 1800
+test-soak: venvs ## Random programs of dpnp and zeusm against NumPy: both adapters, 1 to 8 threads, 1 to 4 devices
+	$(PY) tests/soak --seconds $(SOAK)
+	$(PY_NUMBA_DPEX) tests/soak --seconds $(SOAK)
 
 # With optimisation, and with overflow checks. MODEL selects models by their names.
 LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
