@@ -50,6 +50,10 @@ impl UsmArray {
         }
         copy_staged(&target, &broadcast(inner, value)?)
     }
+
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyValueError::new_err("cannot delete array elements"))
+    }
 }
 
 fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
