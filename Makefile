@@ -290,8 +290,9 @@ test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over 
 bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driver over a simulated GPU
 	@for machine in $(INTEL_MACHINES); do \
 		$(XE_SIM) $(INTEL_ROOT) $$machine --bind $(CURDIR) -- env -i PATH=/usr/bin:/bin HOME=/root \
-			ZEUSM_BENCH_ROUNDS=5 $(INTEL_VENV:$(INTEL_ROOT)%=%)/bin/python $(CURDIR)/benches/run.py --processes 1 \
-			--output $(TARGET)/bench-intel/$$machine memory || exit 1; \
+			ZEUSM_BENCH_ROUNDS=5 ZEUSM_BENCH_LARGEST=1048576 \
+			$(INTEL_VENV:$(INTEL_ROOT)%=%)/bin/python $(CURDIR)/benches/run.py --processes 1 \
+			--output $(TARGET)/bench-intel/$$machine memory copies || exit 1; \
 	done
 
 .PHONY: bench bench-quick

@@ -167,9 +167,13 @@ fn a_set_and_a_reset_release_the_commands_that_waited_then() {
     let waits = [both.events[1][0]];
     let early = both.events[0][1];
     common::fill(lists[0], memory, &[1], 1, early, &waits);
-    for _ in 0..50 {
+    // A change counts for commands that wait by then, and another thread may begin this command's wait late.
+    for _ in 0..500 {
         ok!(zeEventHostSignal(both.events[0][0]));
         ok!(zeEventHostReset(both.events[0][0]));
+        if ze!(zeEventHostSynchronize(early, 20_000_000)) == OK {
+            break;
+        }
     }
     let late = memory.cast::<u8>().wrapping_add(1).cast();
     common::fill(lists[1], late, &[1], 1, NONE, &waits);
