@@ -262,19 +262,6 @@ fn other_pools_and_handles_are_refused() {
 }
 
 #[test]
-fn event_pools_are_announced() {
-    let mut properties = sys::ze_driver_ipc_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
-        ..Default::default()
-    };
-    ok!(zeDriverGetIpcProperties(
-        common::driver(),
-        &raw mut properties
-    ));
-    assert_ne!(properties.flags & sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0, 0);
-}
-
-#[test]
 fn another_process_answers() {
     let context = Context::new();
     let pool = create(&context, SHARED);
