@@ -1,12 +1,8 @@
 //! Properties of the driver and the devices, and what belongs to one device.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 #[path = "common/devices.rs"]
 mod listed;
@@ -108,6 +104,7 @@ fn the_memory_is_the_machines() {
         .find_map(|line| line.strip_prefix("MemTotal:"))
         .unwrap();
     let machine: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    assert_eq!(out.maxBusWidth, 64);
     assert!(out.totalSize > 0 && out.totalSize <= machine << 10);
     assert!(properties(device()).maxMemAllocSize <= out.totalSize);
 }

@@ -1,13 +1,9 @@
 //! The shares of several devices, and their access to each other's memory. The devices last for the process, so they are
 //! made in child processes.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 #[path = "common/devices.rs"]
 mod listed;

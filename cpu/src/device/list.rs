@@ -24,7 +24,7 @@ const UNITS_OF_A_GPU: usize = 8;
 pub struct Device {
     /// Its index in the list, which its handle contains.
     number: u32,
-    /// What it is to the API.
+    /// Its type in the API.
     type_: sys::ze_device_type_t,
     /// The GPU that it is, or is a tile of; the CPU has the number after the last GPU.
     place: u32,
@@ -36,7 +36,7 @@ pub struct Device {
     sub_device_id: u32,
     /// The numbers of its sub-devices.
     sub_devices: Vec<u32>,
-    /// What distinguishes its name from those of other GPUs.
+    /// The part of its name that distinguishes it from other GPUs.
     ordinal: String,
     execution_units: usize,
     memory: u64,
@@ -82,7 +82,7 @@ impl Device {
         handle::permanent(Kind::Device, self.number) as sys::ze_device_handle_t
     }
 
-    /// What it is to the API.
+    /// Its type in the API.
     pub fn device_type(&self) -> sys::ze_device_type_t {
         self.type_
     }

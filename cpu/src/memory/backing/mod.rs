@@ -41,6 +41,8 @@ pub enum Backing {
     Suballocation(Suballocation),
     /// A whole block.
     Block(Block),
+    /// A file that is not of this runtime.
+    External(Mapping),
     /// Memory of another process.
     Import {
         /// All pages of the allocation.
@@ -51,9 +53,10 @@ pub enum Backing {
 }
 
 impl Backing {
-    /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`]; `None` when there are none.
-    pub fn new(size: usize, alignment: usize) -> Option<Self> {
-        if size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
+    /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`], `alone` in a block or not; `None` when
+    /// there are none.
+    pub fn new(size: usize, alignment: usize, alone: bool) -> Option<Self> {
+        if alone || size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
             Block::new(size, alignment).map(Self::Block)
         } else {
             Suballocation::new(size, alignment).map(Self::Suballocation)
@@ -69,16 +72,29 @@ impl Backing {
         Some(Self::Import { mapping, offset })
     }
 
+    /// The first `size` bytes of any file that can be mapped; `None` when it is shorter or the system refuses.
+    pub fn external(file: &File, size: usize) -> Option<Self> {
+        let length = size.checked_next_multiple_of(PAGE)?;
+        // Not every file knows its length, which is 0 then; access beyond the end of one that does would end the process.
+        let known = file.metadata().ok()?.len();
+        if known != 0 && known.checked_next_multiple_of(PAGE as u64)? < length as u64 {
+            return None;
+        }
+        let mapping = Mapping::of_file(file, 0, length)?;
+        Some(Self::External(mapping))
+    }
+
     /// Address of the first byte.
     pub fn address(&self) -> usize {
         match self {
             Self::Suballocation(suballocation) => suballocation.address(),
             Self::Block(block) => block.address(),
+            Self::External(mapping) => mapping.address(),
             Self::Import { mapping, offset } => mapping.address() + offset,
         }
     }
 
-    /// Its block and its offset there; `None` for imported memory.
+    /// Its block and its offset there; `None` for memory of another process or file.
     pub fn in_block(&self) -> Option<(&Block, usize)> {
         match self {
             Self::Suballocation(suballocation) => Some((
@@ -86,7 +102,7 @@ impl Backing {
                 suballocation.address() - suballocation.block().address(),
             )),
             Self::Block(block) => Some((block, 0)),
-            Self::Import { .. } => None,
+            Self::External(_) | Self::Import { .. } => None,
         }
     }
 }
