@@ -97,7 +97,9 @@ def cases(request):
     if request != "mmap":
         yield from (f"{request}:{error}:1:2" for error in RETRIED)
     for number in range(1, min(made, MOST) + 1):
-        yield from (f"{request}:{error}:{number}:1" for error in ERRORS[: 2 if number > 1 else None])
+        yield from (
+            f"{request}:{error}:{number}:1" for error in ERRORS[: 2 if number > 1 else None]
+        )
     if request not in NEVER_FOR_GOOD:
         yield from (f"{request}:{error}" for error in ERRORS)
 
