@@ -70,6 +70,11 @@ impl Token {
         possible
     }
 
+    /// Notes that the next signal of its wait list has been set.
+    pub fn pass(&mut self) {
+        self.passed += 1;
+    }
+
     /// Advances the command: past the signals of its wait list, and then into execution.
     pub fn advance(mut self) {
         while let Some(signal) = self.command.waits.get(self.passed).cloned() {
@@ -77,7 +82,7 @@ impl Token {
                 Some(token) => self = token,
                 None => return,
             }
-            self.passed += 1;
+            self.pass();
         }
         match (self.command.kind, self.queue) {
             (Kind::Marker, None) => {

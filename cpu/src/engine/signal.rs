@@ -75,6 +75,15 @@ struct State {
     seen: u64,
 }
 
+impl State {
+    /// The commands that have been waiting. They have passed the signal, even if it is reset before they are advanced.
+    fn take_waiting(&mut self) -> Vec<Token> {
+        let mut waiting = mem::take(&mut self.waiting);
+        waiting.iter_mut().for_each(Token::pass);
+        waiting
+    }
+}
+
 impl Signal {
     /// A signal, initially `set` or not. If it is `timed`, it keeps the times of the command that sets it.
     pub fn new(set: bool, timed: bool) -> Self {
@@ -141,7 +150,7 @@ impl Signal {
             state.seen = shared.read().1;
         }
         let executor = state.executor.take();
-        let waiting = mem::take(&mut state.waiting);
+        let waiting = state.take_waiting();
         drop(state);
         own.changed.notify_all();
         drop(executor);
@@ -205,7 +214,7 @@ impl Signal {
         if mem::replace(&mut state.seen, count) == count {
             return Vec::new();
         }
-        mem::take(&mut state.waiting)
+        state.take_waiting()
     }
 
     /// Publishes the executor of the command that will set it.
