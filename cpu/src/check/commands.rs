@@ -11,7 +11,7 @@ use super::finding::{Finding, Kind};
 use super::stack::Stack;
 use super::uses::Uses;
 use super::watch::Watch;
-use super::{report, table};
+use super::{report, table, threads};
 use crate::process::PerProcess;
 use crate::process::sync::Mutex;
 
@@ -67,6 +67,7 @@ pub fn submit(
     signal: Option<usize>,
     uses: impl FnOnce() -> Uses,
 ) {
+    threads::note_host_thread();
     let uses = uses();
     let stack = if uses.what.is_empty() {
         Stack::default()

@@ -195,7 +195,11 @@ impl Report {
                 frame.map(|it| it.line()),
             )
         };
-        self.kind == other.kind && id(self) == id(other) && place(self) == place(other)
+        let says_more = self.kind == Kind::Leak && self.message != other.message;
+        self.kind == other.kind
+            && id(self) == id(other)
+            && place(self) == place(other)
+            && !says_more
     }
 
     /// Whether a line of its stacks contains `text`.

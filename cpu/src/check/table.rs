@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::watch::Watch;
+use super::watch::{self, Watch};
 use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
 
 /// As many freed allocations are kept; they take addresses and a few kilobytes for their stacks.
@@ -74,6 +74,9 @@ pub fn bury(watch: Arc<Watch>, owner: Box<dyn Any + Send>) -> Option<usize> {
 
 /// Closes what kernels have opened by following pointers, as none is in flight any more.
 pub fn settle() {
+    if !watch::take_followed() {
+        return;
+    }
     let table = TABLE.lock();
     table.watches.values().for_each(|watch| watch.settle());
 }

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::stack::Stack;
 use crate::process::sync::Mutex;
@@ -47,6 +48,14 @@ struct State {
     released: bool,
     /// Whether it has been freed, and is in quarantine.
     buried: bool,
+}
+
+/// Whether kernels have opened allocations by pointers that no command names.
+static FOLLOWED: AtomicBool = AtomicBool::new(false);
+
+/// Whether kernels have opened allocations that no command names, since the last call.
+pub fn take_followed() -> bool {
+    FOLLOWED.load(Ordering::Relaxed) && FOLLOWED.swap(false, Ordering::AcqRel)
 }
 
 /// The bytes of an allocation's pages that are not part of it.
@@ -150,6 +159,9 @@ impl Watch {
         }
         open(self.pages.clone());
         state.open = true;
+        if by_device && state.uses == 0 {
+            FOLLOWED.store(true, Ordering::Release);
+        }
         if state.buried {
             Access::Freed
         } else if by_device {

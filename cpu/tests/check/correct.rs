@@ -50,7 +50,7 @@ fn copies_in_order_of_events() {
         ok!(zeEventHostReset(first));
         ok!(zeEventHostReset(second));
     }
-    lists.map(destroy);
+    lists.into_iter().for_each(destroy);
     context.free(memory);
 }
 

@@ -453,7 +453,7 @@ fn wait_for_the_wrong_event() {
         fill(lists[1], memory, &[1], 10, done, &[second]);
         wait(first);
         wait(done);
-        lists.map(destroy);
+        lists.into_iter().for_each(destroy);
     });
 }
 
@@ -479,7 +479,7 @@ fn lists_of_two_queues() {
             ok!(zeCommandQueueSynchronize(queue, 60 * SECOND));
             ok!(zeCommandQueueDestroy(queue));
         }
-        lists.map(destroy);
+        lists.into_iter().for_each(destroy);
     });
 }
 

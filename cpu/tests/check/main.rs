@@ -16,8 +16,10 @@ mod kernels;
 #[path = "../common/process.rs"]
 mod process;
 #[path = "../kernels/programs.rs"]
+#[allow(dead_code)]
 mod programs;
 #[path = "../kernels/runtime.rs"]
+#[allow(dead_code)]
 mod runtime;
 
 use std::path::PathBuf;
