@@ -164,8 +164,8 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) {
     fault.watch = Some(watch);
     fault.thread = threads::thread_id();
     // SAFETY: the caller vouches for the context.
-    let instruction;
-    (instruction, fault.is_write) = unsafe { registers(context) };
+    let (instruction, is_write) = unsafe { registers(context) };
+    fault.is_write = is_write;
     let mut frames = [0; DEEPEST + 8];
     let depth = native_frames(&mut frames);
     // The frames of this handler are above that of the instruction.

@@ -18,6 +18,7 @@ mod process;
 #[path = "../kernels/programs.rs"]
 #[allow(dead_code)]
 mod programs;
+mod races;
 #[path = "../kernels/runtime.rs"]
 #[allow(dead_code)]
 mod runtime;
@@ -34,7 +35,12 @@ const PROGRAM: &str = "ZEUSM_GALLERY";
 pub type Program = (&'static str, &'static [&'static str], fn());
 
 fn programs() -> impl Iterator<Item = Program> {
-    let all = [faulty::PROGRAMS, kernels::PROGRAMS, correct::PROGRAMS];
+    let all = [
+        faulty::PROGRAMS,
+        races::PROGRAMS,
+        kernels::PROGRAMS,
+        correct::PROGRAMS,
+    ];
     all.into_iter().flatten().copied()
 }
 
