@@ -1,5 +1,6 @@
 //! The errors of this crate: each has the operation, its arguments and the result.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -255,6 +256,12 @@ pub enum Error {
     NotSubmitted {
         /// The error of the submission, which all users of the operation's event get.
         cause: Arc<Error>,
+    },
+    /// No thread could be started for an operation or a host task that waits for the host. Nothing was submitted.
+    #[error("no thread can be started for work that waits for the host: {cause}")]
+    NoThread {
+        /// The system's error.
+        cause: io::Error,
     },
     /// The host must not access the memory, although its kind is host-accessible.
     #[error("the host cannot access {size} bytes of {kind} USM on {device}: {reason}")]

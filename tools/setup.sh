@@ -18,10 +18,11 @@ libclang() { # With the compiler's headers, which are in another package.
     [ -n "${LIBCLANG_PATH:-}" ] || library libclang || exists /usr/lib/llvm-*/lib/libclang*.so* &&
         exists /usr/lib/llvm-*/lib/clang/*/include/stddef.h /usr/lib*/clang/*/include/stddef.h
 }
+python=${PYTHON:-$(tools/python.sh)}
 python_headers() { # For the C extension that the tests compile.
-    exists "$("${PYTHON:-python3.11}" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
+    exists "$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 }
-python() { "${PYTHON:-python3.11}" -c 'import ensurepip, venv'; }
+python() { "$python" -c 'import ensurepip, venv'; }
 
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
     echo "Rust is missing, or its rustfmt and clippy: install it with rustup (https://rustup.rs)." >&2
@@ -36,8 +37,9 @@ need libze1 library libze_loader.so.1
 need libclang-dev libclang
 need pkg-config pkg-config --version
 need valgrind valgrind --version
-need python3.11-venv python
-need python3.11-dev python_headers
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || version=3.11
+need "python$version-venv" python
+need "python$version-dev" python_headers
 [ -z "$packages" ] && exit 0
 
 echo "Missing on this machine:$packages"
@@ -53,6 +55,6 @@ $root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends $packages || failed=yes
 if [ -n "${failed:-}" ] || ! python 2>/dev/null; then
     echo "Could not be installed:$packages" >&2
-    echo "numba-dpex has wheels for Python 3.11: PYTHON=/path/to/python3.11 names one." >&2
+    echo "PYTHON=/path/to/python names another Python from version 3.11 on." >&2
     exit 1
 fi

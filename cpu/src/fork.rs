@@ -20,6 +20,7 @@ use crate::command_list::CommandList;
 use crate::context::Context;
 use crate::event::{Event, EventPool};
 use crate::handle::{AtFork, Object};
+use crate::images::{Image, Sampler};
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
 use crate::opencl::quiesce;
@@ -29,7 +30,7 @@ use crate::virtual_memory::PhysicalMemory;
 use crate::{check, engine, memory, process, virtual_memory};
 
 /// The tables of all handles.
-fn tables() -> [&'static dyn AtFork; 10] {
+fn tables() -> [&'static dyn AtFork; 12] {
     [
         Context::table(),
         Queue::table(),
@@ -41,6 +42,8 @@ fn tables() -> [&'static dyn AtFork; 10] {
         BuildLog::table(),
         Kernel::table(),
         PhysicalMemory::table(),
+        Image::table(),
+        Sampler::table(),
     ]
 }
 

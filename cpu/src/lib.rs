@@ -13,6 +13,7 @@
 //! - `driver`, `device`, `context`: the objects that a program starts with, and their properties.
 //! - `usm`: the entry points of memory, IPC among them. `virtual_memory`: reserved addresses and physical memory. `event`, `operation` (copies, fills, timestamps),
 //!   `command_list`, `queue`: submission and synchronization.
+//! - `images`: images and samplers, and the copies of images.
 //! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
 //! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.
 //! - `exit`: the report at the end of the process.
@@ -36,6 +37,7 @@ pub mod event;
 mod exit;
 pub mod fork;
 pub mod handle;
+pub mod images;
 pub mod init;
 pub mod kernel;
 pub mod launch;

@@ -1,12 +1,8 @@
 //! Events: states, waits, timeouts, timestamps, and commands that wait for them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 #[path = "common/counter.rs"]
 mod counter;

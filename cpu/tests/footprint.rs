@@ -1,12 +1,8 @@
 //! The process's memory: limits, freed memory, and a million live allocations.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,13 +2,9 @@
 //!
 //! A loader dereferences handles before the runtime sees them, so these tests need the runtime itself.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 
 use std::ffi::c_void;

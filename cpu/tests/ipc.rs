@@ -1,6 +1,6 @@
 //! IPC: opening memory in another process, invalid handles, and leaks.
 
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 #[path = "../../tests/support/contents.rs"]
 mod contents;

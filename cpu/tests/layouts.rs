@@ -1,13 +1,9 @@
 //! Several GPUs, tiles, and what the variables of Level Zero and of the runtime make of them. The devices last for the
 //! process, so each layout is made in a child process.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 #[path = "common/devices.rs"]
 mod listed;

@@ -2,11 +2,10 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
+    clippy::undocumented_unsafe_blocks
 )]
-#![allow(missing_docs)]
 
+#[macro_use]
 mod common;
 #[path = "common/process.rs"]
 mod process;
@@ -253,7 +252,7 @@ fn with_failing_moves() {
         (memory, data)
     });
     let step: usize = std::env::var("STEP").unwrap().parse().unwrap();
-    // Whatever takes a step back fails, too.
+    // The calls that take a step back fail, too.
     let back = [
         (
             libc::SYS_mremap,

@@ -1,13 +1,9 @@
 //! The shares of several devices, and their access to each other's memory. The devices last for the process, so they are
 //! made in child processes.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 #[path = "common/devices.rs"]
 mod listed;
@@ -72,15 +68,18 @@ fn child_has_a_share() {
     let [gpus @ .., cpu] = &enumerate(None)[..] else {
         panic!("no devices");
     };
-    let processors = |device: Device| {
+    let units = |device: Device| {
         let found = properties(device);
         found.numSlices * found.numSubslicesPerSlice * found.numEUsPerSubslice
     };
     for gpu in gpus {
         assert_eq!(memory(*gpu), memory(*cpu) / 4);
         assert_eq!(properties(*gpu).maxMemAllocSize, memory(*gpu) / 2);
-        // Each of its two tiles reports one at least.
-        assert_eq!(processors(*gpu), (processors(*cpu) / 4).max(2));
+        // Each of its two tiles reports eight at least, like Intel's GPUs.
+        assert_eq!(units(*gpu), (units(*cpu) / 4).max(16));
+        for tile in enumerate(Some(*gpu)) {
+            assert_eq!(units(tile), (units(*cpu) / 8).max(8));
+        }
     }
     // Untouched memory is only accounted for, but the machine's own memory is a limit, too.
     let context = Context::new();

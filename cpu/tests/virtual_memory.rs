@@ -1,12 +1,8 @@
 //! Reserved addresses and physical memory.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
-)]
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
 mod common;
 #[path = "common/process.rs"]
 mod process;
@@ -318,4 +314,23 @@ fn a_child_shares_mapped_memory() {
     ok!(zeVirtualMemUnmap(context.0, range, page));
     ok!(zeVirtualMemFree(context.0, range, page));
     ok!(zePhysicalMemDestroy(context.0, memory));
+}
+
+#[test]
+fn the_device_says_that_read_only_pages_cannot_be_written() {
+    let mut access = extensions::ze_device_readonly_memory_ext_properties_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES,
+        pNext: ptr::null_mut(),
+        readonlyCapability: 0,
+    };
+    let mut properties = sys::ze_device_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+        pNext: (&raw mut access).cast(),
+        ..Default::default()
+    };
+    ok!(zeDeviceGetProperties(device(), &raw mut properties));
+    assert_eq!(
+        access.readonlyCapability,
+        extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED
+    );
 }

@@ -50,6 +50,13 @@ pub(crate) fn from_interface(
             .map_err(|error| outside(&exported.interface, &error))?;
         (context_device, attributes.kind)
     };
+    // Host memory belongs to no device, so it is used on the exporter's queue.
+    let context_device = match kind {
+        UsmKind::Host => resolved
+            .context_device()
+            .map_err(|error| invalid_argument(SYCLOBJ, py, error))?,
+        UsmKind::Device | UsmKind::Shared => context_device,
+    };
     let binding = resolved.bind_at(py, &context_device)?;
     let owner = Owner::Object(owner.clone().unbind());
     let memory = PyMemory::new(binding, pointer, nbytes, kind, exported.read_only, owner);

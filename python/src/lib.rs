@@ -27,6 +27,7 @@ mod event;
 mod in_flight;
 mod interpreter;
 mod ipc;
+mod machine;
 mod memory;
 mod parse;
 mod pins;
@@ -56,6 +57,8 @@ mod _zeusm {
         MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle, close_mem_handle,
         get_mem_handle, open_mem_handle,
     };
+    #[pymodule_export]
+    use super::machine::{gpu_nodes, group_limit};
     #[pymodule_export]
     use super::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, from_pickle};
     #[pymodule_export]

@@ -33,8 +33,8 @@ def serialize(
     header = {"version": VERSION, "array": array, "nbytes": memory.nbytes}
     if handle := _ipc.handle(value, memory, context):
         return header | {"usm_type": memory.get_usm_type()}, [handle]
-    _, (content, *state) = memory.__reduce_ex__(OUT_OF_BAND)
-    return header | {"memory": state}, [memoryview(content)]
+    _, (version, content, *state) = memory.__reduce_ex__(OUT_OF_BAND)
+    return header | {"memory": (version, *state)}, [memoryview(content)]
 
 
 def deserialize(header: dict[str, Any], frames: Sequence[Any]) -> Usm:
@@ -62,7 +62,8 @@ def deserialize(header: dict[str, Any], frames: Sequence[Any]) -> Usm:
         size = memoryview(frame).nbytes
         if size != header["nbytes"]:
             raise EOFError(f"zeusm's data of {header['nbytes']} bytes were cut to {size}")
-        memory = zeusm.memory._from_pickle(frame, *header["memory"])
+        version, *state = header["memory"]
+        memory = zeusm.memory._from_pickle(version, frame, *state)
     if header["array"] is None:
         return memory
     version, layout = pickle.loads(header["array"])

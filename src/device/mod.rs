@@ -191,9 +191,12 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// Returns an error when the device is lost, which is permanent. If the driver does not support the query, the device
-    /// counts as not lost.
-    pub(crate) fn check_alive(&self) -> Result<()> {
+    /// Asks the driver whether the device is lost, which is permanent, and records it for [`Self::check_not_lost`]. If the
+    /// driver does not support the query, the device counts as not lost.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
+    pub fn check_alive(&self) -> Result<()> {
         // SAFETY: the device is alive.
         let query = || unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
         match query() {

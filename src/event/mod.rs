@@ -132,17 +132,13 @@ impl Event {
     /// Waits, with the operating system, until the event [is submitted](Self::is_submitted) or the timeout (`None`: no
     /// timeout) has expired; returns whether it is submitted.
     pub(crate) fn wait_submitted(&self, timeout: Option<Duration>) -> bool {
-        if self.is_submitted() {
-            return true;
+        if !self.is_submitted() {
+            let pool = &self.0.pool;
+            let guard = pool.submission.lock();
+            let timeout = timeout.unwrap_or(Duration::MAX);
+            let is_pending = |(): &mut ()| !self.is_submitted();
+            drop(pool.submitted.wait_while(guard, timeout, is_pending));
         }
-        let Some(timeout) = timeout else {
-            let _ = self.0.submitted.wait();
-            return true;
-        };
-        let pool = &self.0.pool;
-        let guard = pool.submission.lock();
-        let is_pending = |(): &mut ()| !self.is_submitted();
-        drop(pool.submitted.wait_while(guard, timeout, is_pending));
         self.is_submitted()
     }
 

@@ -16,14 +16,16 @@ impl RawQueue {
     /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
     /// # let device = Runtime::get()?.default_device()?;
     /// # let context = Context::new(device.driver())?;
-    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?); let memory =
-    /// DeviceMemory::new(&context, &device, 64)?; let filled = first.fill_async(memory, 3)?;
+    /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?);
+    /// let memory = DeviceMemory::new(&context, &device, 64)?;
+    /// let filled = first.fill_async(memory, 3)?;
     /// second.barrier(&[filled.event().clone()])?; // Later operations of `second` start after the fill.
     /// # second.wait()?;
     /// # Ok::<(), zeusm::Error>(())
     /// ```
     ///
     /// # Errors
+    /// [`Error::NoThread`](crate::Error::NoThread) when the wait needs the host and no thread can be started,
     /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
         let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list

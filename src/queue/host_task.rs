@@ -1,11 +1,12 @@
 //! Host tasks: functions on a host thread whose completion is an event, on which operations can wait.
 
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc;
 use std::thread;
 
 use super::RawQueue;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process::Mutex;
 
@@ -24,36 +25,45 @@ impl RawQueue {
     /// returned. The task must not own the queue, whose drop waits for its tasks.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
+    /// [`Error::NoThread`] when the thread cannot be started, [`Error::Call`] with Level Zero's result.
     pub fn host_task(&self, task: impl FnOnce() + Send + 'static) -> Result<Event> {
         let list = self.list()?;
         let event = list.events.take()?;
         let signal = Signal(event.clone());
-        let refused = list.worker.send(Box::new(move || {
+        list.worker.send(Box::new(move || {
             let _signal = signal;
             task();
-        }));
-        refused.into_iter().for_each(|task| task());
+        }))?;
         Ok(event)
     }
 }
 
 impl Worker {
-    /// Sends the task to the thread. When no thread can be started, returns the task, which the caller runs without a lock.
-    pub(super) fn send(&self, task: Task) -> Option<Task> {
+    /// Sends the task to the thread. The caller never runs it: a task may wait for work that needs what the caller holds, a
+    /// lock or Python's GIL.
+    ///
+    /// # Errors
+    /// [`Error::NoThread`] when the thread cannot be started.
+    pub(super) fn send(&self, task: Task) -> Result<()> {
         let mut tasks = self.0.lock();
-        if tasks.is_none() {
-            let (sender, incoming) = mpsc::channel();
-            let started = thread::Builder::new()
-                .name("zeusm-host-task".to_owned())
-                .spawn(move || run_all(&incoming));
-            *tasks = started.ok().map(|_| sender);
-        }
-        match &*tasks {
-            Some(tasks) => tasks.send(task).err().map(|refused| refused.0),
-            None => Some(task),
-        }
+        let sender = match &mut *tasks {
+            Some(sender) => sender,
+            none => none.insert(start()?),
+        };
+        sender.send(task).map_err(|_| Error::NoThread {
+            cause: io::ErrorKind::BrokenPipe.into(),
+        })
     }
+}
+
+/// Starts a thread that runs the tasks until the sender is dropped.
+fn start() -> Result<mpsc::Sender<Task>> {
+    let (sender, tasks) = mpsc::channel();
+    thread::Builder::new()
+        .name("zeusm-host-task".to_owned())
+        .spawn(move || run_all(&tasks))
+        .map_err(|cause| Error::NoThread { cause })?;
+    Ok(sender)
 }
 
 /// Runs the tasks until the queue is dropped.

@@ -96,7 +96,7 @@ struct Next<'a> {
     list: &'a Arc<List>,
     /// Completes with the operation.
     event: Event,
-    /// What the operation waits for.
+    /// The events that the operation waits for.
     awaited: Vec<Event>,
 }
 
@@ -184,7 +184,7 @@ impl RawQueue {
         if next.may_append(after) {
             return next.append(append);
         }
-        Ok(next.defer(after, append))
+        next.defer(after, append)
     }
 
     /// Submits an operation after the one before it; `None` if it would be deferred.
@@ -298,7 +298,7 @@ impl Next<'_> {
     ///
     /// The host thread gets it under the lock. Therefore it gets every operation before any task that waits for its event, and
     /// no cycle is possible between the host threads of several queues.
-    fn defer(self, after: After, append: impl Append) -> Event {
+    fn defer(self, after: After, append: impl Append) -> Result<Event> {
         let deferred = Deferred {
             event: self.event.clone(),
             wait_list: self.awaited.clone(),
@@ -306,13 +306,9 @@ impl Next<'_> {
             append: Box::new(append),
         };
         let list = Arc::clone(self.list);
-        let refused = self
-            .list
-            .worker
-            .send(Box::new(move || list.submit_deferred(deferred)));
-        let event = self.enter();
-        refused.into_iter().for_each(|task| task());
-        event
+        let task = Box::new(move || list.submit_deferred(deferred));
+        self.list.worker.send(task)?;
+        Ok(self.enter())
     }
 
     /// Makes it the newest operation and unlocks the list.
@@ -366,7 +362,7 @@ impl List {
 }
 
 impl State {
-    /// What the next operation waits for: the one before it and those of a wait list, without those that are over.
+    /// The events that the next operation waits for: the one before it and those of a wait list, without those that are over.
     fn awaited(&self, wait_list: &[Event]) -> Vec<Event> {
         let all = self.last.iter().chain(wait_list);
         all.filter(|event| !event.is_over()).cloned().collect()

@@ -32,6 +32,21 @@ pub(super) enum Finding {
     Usable(PathBuf),
 }
 
+/// A device node of an Intel GPU, or WSL's node for GPUs of any vendor.
+#[derive(Debug)]
+pub struct GpuNode {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether this user can open it for reading and writing.
+    pub opened: io::Result<()>,
+}
+
+/// The device nodes of a machine whose files are under `root`, which is `/` for this one.
+#[must_use]
+pub fn gpu_nodes(root: &Path) -> Vec<GpuNode> {
+    Machine::under(root).nodes()
+}
+
 /// The machine to search.
 pub(super) struct Machine {
     /// The path of sysfs.
@@ -46,28 +61,28 @@ pub(super) struct Machine {
 
 impl Default for Machine {
     fn default() -> Self {
-        Self {
-            sysfs: PathBuf::from("/sys"),
-            nodes: PathBuf::from("/dev"),
-            drivers: DRIVERS.map(PathBuf::from).to_vec(),
-            probe_cache: None,
-        }
+        Self::under(Path::new("/"))
     }
 }
 
 impl Machine {
+    fn under(root: &Path) -> Self {
+        Self {
+            sysfs: root.join("sys"),
+            nodes: root.join("dev"),
+            drivers: DRIVERS.map(PathBuf::from).to_vec(),
+            probe_cache: None,
+        }
+    }
+
     pub(super) fn find(&self) -> Finding {
-        let nodes = self.gpu_nodes();
-        let Some(first) = nodes.first() else {
-            return Finding::None;
+        let nodes = self.nodes();
+        let Some(GpuNode { path: node, .. }) = nodes.iter().find(|node| node.opened.is_ok()) else {
+            let refused = nodes.iter().find_map(GpuNode::refusal);
+            return refused.map_or(Finding::None, Finding::Unusable);
         };
-        let opened: Vec<io::Result<&PathBuf>> = nodes.iter().map(open).collect();
-        let node = match (opened.iter().flatten().next(), opened.first()) {
-            (Some(node), _) => *node,
-            (None, Some(Err(error))) => return Finding::Unusable(not_opened(first, error)),
-            (None, _) => return Finding::None,
-        };
-        match self.probe_driver(&nodes) {
+        let paths: Vec<_> = nodes.iter().map(|node| node.path.clone()).collect();
+        match self.probe_driver(&paths) {
             Ok(()) => Finding::Usable(node.clone()),
             // WSL has one node for GPUs of any vendor; only Intel's driver can report whether there is an Intel GPU.
             Err(_) if node.ends_with(WSL_NODE) => Finding::None,
@@ -76,7 +91,7 @@ impl Machine {
     }
 
     /// The render nodes of Intel GPUs, and WSL's node for GPUs of any vendor.
-    fn gpu_nodes(&self) -> Vec<PathBuf> {
+    fn nodes(&self) -> Vec<GpuNode> {
         let is_intel = |entry: &Path| {
             fs::read_to_string(entry.join("device/vendor"))
                 .is_ok_and(|vendor| vendor.trim() == VENDOR_INTEL)
@@ -92,7 +107,7 @@ impl Machine {
         nodes.sort();
         let wsl = self.nodes.join(WSL_NODE);
         nodes.extend(wsl.exists().then_some(wsl));
-        nodes
+        nodes.into_iter().map(GpuNode::open).collect()
     }
 
     /// Queries the driver's devices in a child process, without a loader. A success, and the termination of the child by the
@@ -179,12 +194,22 @@ impl Machine {
     }
 }
 
-fn open(node: &PathBuf) -> io::Result<&PathBuf> {
-    OpenOptions::new().read(true).write(true).open(node)?;
-    Ok(node)
+impl GpuNode {
+    fn open(path: PathBuf) -> Self {
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        Self {
+            path,
+            opened: opened.map(drop),
+        }
+    }
+
+    /// Why it cannot be opened, and the remedy.
+    fn refusal(&self) -> Option<String> {
+        let error = self.opened.as_ref().err()?;
+        Some(not_opened(&self.path, error))
+    }
 }
 
-/// Why a node cannot be opened, and the remedy.
 fn not_opened(node: &Path, error: &io::Error) -> String {
     let node = node.display();
     match error.raw_os_error() {

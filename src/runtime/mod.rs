@@ -21,6 +21,7 @@ use once_cell::race::{OnceBox, OnceRef};
 pub use choice::{Choice, RUNTIME_VARIABLE};
 pub use cpu::CPU_LIBRARY_VARIABLE;
 pub use cpu_devices::CpuDevices;
+pub use gpu::{GpuNode, gpu_nodes};
 
 use crate::call::last_error;
 use crate::device::{Device, Driver};
@@ -61,7 +62,7 @@ pub struct Runtime {
     hardware: OnceBox<Hardware>,
 }
 
-/// What a library presents.
+/// The drivers and devices of a library.
 #[derive(Debug)]
 struct Hardware {
     drivers: Vec<Driver>,

@@ -2,7 +2,7 @@
 //! 2^46 bytes.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::UsmKind;
@@ -38,35 +38,48 @@ fn host_limit(size: usize) -> usize {
     if size <= last {
         return last;
     }
-    let limit = Host::default().limit();
+    let limit = Host::under(Path::new("/")).limit();
     LAST.store(limit, Ordering::Relaxed);
     limit
 }
 
-/// The folders in which the system reports its memory.
-struct Host<'a> {
-    proc: &'a Path,
-    groups: &'a Path,
+/// The memory and swap space in bytes that this process's control groups allow, unless the machine has less. The files are
+/// those of the machine under `root`, which is `/` for this one.
+#[must_use]
+pub fn group_limit(root: &Path) -> Option<usize> {
+    Host::under(root).groups_limit()
 }
 
-impl Default for Host<'_> {
-    fn default() -> Self {
+/// The folders in which the system reports its memory.
+struct Host {
+    proc: PathBuf,
+    groups: PathBuf,
+}
+
+impl Host {
+    fn under(root: &Path) -> Self {
         Self {
-            proc: Path::new("/proc"),
-            groups: Path::new("/sys/fs/cgroup"),
+            proc: root.join("proc"),
+            groups: root.join("sys/fs/cgroup"),
         }
     }
-}
 
-impl Host<'_> {
     /// Physical memory and swap space, or the limit of the control groups if that is less; [`usize::MAX`] where neither is
     /// reported.
     fn limit(&self) -> usize {
         let (memory, swap) = self.machine();
+        let all = memory.saturating_add(swap);
+        self.groups_limit().unwrap_or(all)
+    }
+
+    /// The lowest limit of the control groups, if it is below the memory and swap space of the machine.
+    fn groups_limit(&self) -> Option<usize> {
+        let (memory, swap) = self.machine();
         let own = fs::read_to_string(self.proc.join("self/cgroup")).unwrap_or_default();
         own.lines()
             .filter_map(|line| self.group_limit(line, swap))
-            .fold(memory.saturating_add(swap), usize::min)
+            .min()
+            .filter(|&limit| limit < memory.saturating_add(swap))
     }
 
     fn machine(&self) -> (usize, usize) {
@@ -133,21 +146,19 @@ mod tests {
     /// process's `cgroup` file.
     fn machine(own: &str, files: &[(&str, &str)]) -> usize {
         let root: TempDir = tempfile::tempdir().unwrap();
-        let (proc, groups) = (root.path().join("proc"), root.path().join("groups"));
-        fs::create_dir_all(proc.join("self")).unwrap();
+        let host = Host::under(root.path());
+        fs::create_dir_all(host.proc.join("self")).unwrap();
         let told = "MemTotal:  8388608 kB\nMemFree: 1 kB\nSwapTotal:  2097152 kB\n";
-        fs::write(proc.join("meminfo"), told).unwrap();
-        fs::write(proc.join("self/cgroup"), own).unwrap();
+        fs::write(host.proc.join("meminfo"), told).unwrap();
+        fs::write(host.proc.join("self/cgroup"), own).unwrap();
         for (file, content) in files {
-            let file = groups.join(file);
+            let file = host.groups.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, content).unwrap();
         }
-        Host {
-            proc: &proc,
-            groups: &groups,
-        }
-        .limit()
+        let (limit, of_groups) = (host.limit(), group_limit(root.path()));
+        assert_eq!(of_groups, Some(limit).filter(|&limit| limit < 10 * GIB));
+        limit
     }
 
     const GIB: usize = 1 << 30;
@@ -166,12 +177,11 @@ mod tests {
     fn the_limit_without_groups_is_memory_and_swap() {
         assert_eq!(machine("", &[]), 10 * GIB);
         assert_eq!(machine("0::/a\n", &[("a/memory.max", "max\n")]), 10 * GIB);
-        let nowhere = Path::new("/nowhere");
-        let nothing = Host {
-            proc: nowhere,
-            groups: nowhere,
-        };
-        assert_eq!(nothing.limit(), usize::MAX);
+        let nothing = Host::under(Path::new("/nowhere"));
+        assert_eq!(
+            (nothing.limit(), nothing.groups_limit()),
+            (usize::MAX, None)
+        );
     }
 
     #[test]

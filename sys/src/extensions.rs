@@ -99,6 +99,20 @@ pub struct ze_mutable_command_list_exp_properties_t {
     pub mutableCommandFlags: u32,
 }
 
+/// The device reports a fault when a page that is read-only is written (1.17).
+pub const ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED: u32 = 2;
+pub const ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES: ze_structure_type_t =
+    ze_structure_type_t(0x10015);
+
+/// What the read-only attribute of virtual memory does (1.17).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_device_readonly_memory_ext_properties_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub readonlyCapability: u32,
+}
+
 /// Makes a list mutable (1.9).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -170,6 +184,29 @@ pub struct ze_mutable_global_offset_exp_desc_t {
     pub offsetX: u32,
     pub offsetY: u32,
     pub offsetZ: u32,
+}
+
+pub const ZE_STRUCTURE_TYPE_IMAGE_FORMAT_SUPPORT_EXT_PROPERTIES: ze_structure_type_t =
+    ze_structure_type_t(0x10014);
+pub const ZE_STRUCTURE_TYPE_PITCHED_IMAGE_EXP_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2001f);
+
+/// Whether images of a format can be created (1.15).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_image_format_support_ext_properties_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub supported: ze_bool_t,
+}
+
+/// The memory of an image that is created in memory of the program (1.9).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_image_pitched_exp_desc_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *const c_void,
+    pub ptr: *mut c_void,
 }
 
 /// The properties of physical memory (1.15).

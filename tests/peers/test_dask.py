@@ -1,5 +1,6 @@
 """Dask measures, sends and stores zeusm's arrays and memory objects."""
 
+import pickle
 import sys
 
 import dask.sizeof
@@ -121,8 +122,19 @@ class TestDamage:
     def test_a_newer_version(self, usm_type):
         header, frames = serialize(zeusm.asarray(numbers(12), usm_type=usm_type))
         header["sub-header"]["version"] = 2
-        with pytest.raises(ValueError, match="version 2.*reads version 1"):
+        with pytest.raises(ValueError, match="data have version 2.*reads version 1"):
             deserialize(header, frames)
+
+    def test_a_newer_version_of_an_object(self, usm_type):
+        header, frames = serialize(zeusm.asarray(numbers(12), usm_type=usm_type))
+        ours = header["sub-header"]
+        (_, *memory), (_, *layout) = ours["memory"], pickle.loads(ours["array"])
+        for of, newer in [
+            ("a memory object", {"memory": (2, *memory)}),
+            ("an array", {"array": pickle.dumps((2, *layout))}),
+        ]:
+            with pytest.raises(ValueError, match=f"pickle of {of} has version 2.*reads version 1"):
+                deserialize(header | {"sub-header": ours | newer}, frames)
 
 
 class TestOffers:

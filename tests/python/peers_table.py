@@ -121,6 +121,49 @@ def of_sklearnex(array):
     return "computed"
 
 
+def of_mpi(array):
+    from mpi4py import MPI
+
+    here, received = MPI.COMM_SELF, bytearray(array.nbytes)
+    receipt = here.Irecv([received, MPI.BYTE], 0)
+    try:
+        here.Send(array, 0)
+    except Exception:
+        receipt.Cancel()
+        receipt.Wait()
+        raise
+    receipt.Wait()
+    assert received == array.copy_to_host().tobytes()
+    return "sent"
+
+
+def of_dask(array):
+    from distributed.protocol import deserialize, serialize
+
+    header, (frame,) = serialize(array)
+    received = deserialize(header, [frame])
+    np.testing.assert_array_equal(received.copy_to_host(), array.copy_to_host())
+    return where(array._pointer, np.frombuffer(frame, "u1").ctypes.data)
+
+
+def of_ray(array):
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=1, include_dashboard=False, object_store_memory=100 << 20)
+    stored = ray.get(ray.put(array))
+    np.testing.assert_array_equal(stored.copy_to_host(), array.copy_to_host())
+    return where(array._pointer, stored._pointer)
+
+
+def of_torch(array):
+    import torch
+
+    tensor = torch.from_dlpack(array.__dlpack__(dl_device=(1, 0)))
+    assert tensor.tolist() == array.copy_to_host().tolist()
+    return where(array._pointer, tensor.data_ptr())
+
+
 # The package of each column, and its function.
 COLUMNS = {
     "`numpy.asarray`": ("numpy", of_numpy),
@@ -133,7 +176,13 @@ COLUMNS = {
     "pyarrow": ("pyarrow", of_pyarrow),
     "h5py": ("h5py", of_h5py),
     "scikit-learn-intelex": ("sklearnex", of_sklearnex),
+    "mpi4py": ("mpi4py", of_mpi),
+    "Dask": ("dask", of_dask),
+    "Ray": ("ray", of_ray),
+    "PyTorch": ("torch", of_torch),
 }
+# The columns that only tests/peers tests: they start processes, or their packages are large.
+OF_PEERS = {"mpi4py", "Dask", "Ray", "PyTorch"}
 
 
 def table():
@@ -153,7 +202,7 @@ def is_installed(column):
 
 
 def outcome(row, column):
-    """What happens in this environment, in the words of the table."""
+    """The outcome in this environment, in the words of the table."""
     found = set()
     for array in ROWS[row]():
         try:

@@ -155,6 +155,20 @@ def test_a_forged_layout_is_refused():
             rebuild(version, memory, typestr, shape, strides, offset)
 
 
+@pytest.mark.parametrize("key", [0, slice(2), "x", ...])
+def test_deletion_is_refused_as_by_its_models(memory_class, key):
+    array = zeusm.asarray(np.arange(4.0))
+    for deleted, model, error in [
+        (array, np.arange(4.0), ValueError),
+        (memory_class(4), memoryview(bytearray(4)), TypeError),
+    ]:
+        with pytest.raises(error) as expected:
+            del model[key]
+        with pytest.raises(error, match=str(expected.value)):
+            del deleted[key]
+    assert array.copy_to_host().tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
 def test_copies(array, make):
     again = make(array)

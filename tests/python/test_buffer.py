@@ -143,3 +143,24 @@ def test_an_empty_object_has_an_empty_view(host_class):
     x = host_class(0)
     assert memoryview(x).nbytes == 0
     assert bytes(x) == b""
+
+
+def test_numpy_gets_the_error_of_a_refused_buffer(host_class):
+    """NumPy ignores the error of a buffer, and would make an array that has the object as its only element."""
+    x = host_class(N)
+    x.close()
+    with pytest.raises(ValueError, match="closed"):
+        np.asarray(x)
+    with pytest.raises(ValueError, match="closed"):
+        np.array(x, "f4")
+
+
+def test_the_array_method_is_numpy_s_view(host_class):
+    x = host_class(N)
+    x.memset(3)
+    array = x.__array__()
+    assert (array.dtype, array.ctypes.data) == ("u1", x._pointer)
+    assert x.__array__("f4").tolist() == [3.0] * N
+    copy = x.__array__(copy=True)
+    assert copy.ctypes.data != x._pointer
+    assert copy.tolist() == [3] * N

@@ -342,7 +342,7 @@ def test_size_in_python(memory_class, dpctl_class):
 
 def test_pickling(memory_class, dpctl_class):
     assert len(dpctl_class(N, alignment=1024).__reduce__()[1]) == 2  # Bytes and kind.
-    _, (content, alignment, device, kind) = memory_class(N, alignment=1024).__reduce_ex__(2)
+    _, (_, content, alignment, device, kind) = memory_class(N, alignment=1024).__reduce_ex__(2)
     assert (len(content), alignment, kind) == (N, 1024, memory_class(1).get_usm_type())
     assert dpctl.SyclDevice(device) == memory_class(1).sycl_device
 

@@ -1,5 +1,6 @@
 """`zeusm doctor` on this machine, and on machines that are simulated by folders and programs."""
 
+import errno
 import json
 import os
 import subprocess
@@ -63,6 +64,16 @@ def bind(tmp_path, driver):
     (tmp_path / GPU / "driver").symlink_to(target)
 
 
+def make_node(tmp_path):
+    """Have the kernel's driver make a render node of the GPU."""
+    node = tmp_path / GPU / "drm/renderD128"
+    node.mkdir(parents=True)
+    (node / "device").symlink_to(tmp_path / GPU)
+    drm = tmp_path / "sys/class/drm"
+    drm.mkdir(parents=True)
+    (drm / node.name).symlink_to(node)
+
+
 def last(findings):
     *_, found = findings
     return found
@@ -97,7 +108,7 @@ def test_a_gpu_without_a_node_in_the_container(tmp_path):
     one = machine(tmp_path)
     bind(tmp_path, "xe")
     assert "dmesg" in last(gpu.find(one)).remedy
-    (tmp_path / GPU / "drm/renderD128").mkdir(parents=True)
+    make_node(tmp_path)
     found = last(gpu.find(one))
     assert "renderD128: No such file" in found.text
     assert found.remedy.startswith("docker run --device /dev/dri")
@@ -106,8 +117,7 @@ def test_a_gpu_without_a_node_in_the_container(tmp_path):
 def test_a_node_that_this_user_cannot_open(tmp_path):
     node = tmp_path / "renderD128"
     node.touch()
-    denied = PermissionError(13, "Permission denied")
-    assert gpu.remedy(node, denied).startswith(
+    assert gpu.remedy(node, errno.EACCES).startswith(
         f"sudo usermod --append --groups {gpu.group_of(node)}"
     )
 
@@ -115,7 +125,7 @@ def test_a_node_that_this_user_cannot_open(tmp_path):
 def test_a_gpu_that_works(tmp_path):
     one = machine(tmp_path, **{"dev/dri/renderD128": ""})
     bind(tmp_path, "xe")
-    (tmp_path / GPU / "drm/renderD128").mkdir(parents=True)
+    make_node(tmp_path)
     found = list(gpu.find(one))
     assert [it.state for it in found] == [State.OK] * 3
     assert found[-1].text.endswith("/dev/dri/renderD128")
@@ -151,19 +161,14 @@ def test_a_driver_without_its_dependency(tmp_path):
     assert "libneeded.so.1: cannot open shared object file" in found.text
 
 
-def test_limits_of_all_control_groups_around(tmp_path):
-    two = {
-        "proc/self/cgroup": "0::/outer/inner",
-        "sys/fs/cgroup/outer/memory.max": str(2 << 30),
-        "sys/fs/cgroup/outer/inner/memory.max": "max",
-    }
-    assert limits.group_limits(machine(tmp_path, **two)) == [2 << 30]
-    one = {
-        "proc/self/cgroup": "3:cpu:/a\n7:memory,hugetlb:/a",
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": str((1 << 63) - 4096),
-        "sys/fs/cgroup/memory/a/memory.limit_in_bytes": str(1 << 30),
-    }
-    assert limits.group_limits(machine(tmp_path, **one)) == [1 << 30]
+def test_the_limit_of_the_control_groups(tmp_path):
+    here = {"proc/meminfo": f"MemTotal: {8 << 20} kB", "proc/self/cgroup": "0::/outer/inner"}
+    (found,) = limits.find(machine(tmp_path, **here))
+    assert (found.state, found.text) == (State.OK, "no control group limits memory")
+    outer = {"sys/fs/cgroup/outer/memory.max": str(2 << 30)}
+    (found,) = limits.find(machine(tmp_path, **here, **outer))
+    assert found.state is State.NOTE
+    assert found.text == "control groups limit memory and swap space to 2.0 GiB"
 
 
 def test_variables_are_listed_with_their_effect(tmp_path):

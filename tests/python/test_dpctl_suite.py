@@ -8,11 +8,8 @@ import dpctl
 # Tests that do not apply, with the reason.
 CANNOT_APPLY = {
     "test_memory_create[": "requires sys.getsizeof() to count the device's bytes too",
-    "test_cpython_api[": "requires an opaque pointer, which is a std::shared_ptr of dpctl's to the memory",
     "test_memory_copy_between_contexts": "partitions SYCL's CPU, and SYCL cannot partition Level Zero's",
 }
-if dpctl.__version__.startswith("0.17"):
-    del CANNOT_APPLY["test_cpython_api["]
 if dpctl.__version__.startswith("0.17"):
     CANNOT_APPLY["test_zero_copy"] = (
         "requires a reference_obj that is None in dpctl 0.22 and in zeusm"

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from system_calls import FILTER
 
 LIMITED = """
     import ctypes, os, resource, subprocess, sys, textwrap, time, zeusm.memory as zm
@@ -25,19 +26,6 @@ LIMITED = """
             return None, str(error)
 
     SOFT, HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
-"""
-FILTER = """
-    import struct
-
-    def refuse(call, errno):
-        # Loads the number of the call: this one returns an error, others are allowed.
-        code = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x50000 | errno), (0x06, 0, 0, 0x7FFF0000)]
-        code = b"".join(struct.pack("HBBI", *each) for each in code)
-        keep = ctypes.create_string_buffer(code, len(code))
-        program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(keep)))
-        libc = ctypes.CDLL(None)
-        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
-        assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 """
 # A process that must not trace this one, so it requests the descriptor over the socket.
 ANSWERED = """

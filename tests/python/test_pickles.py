@@ -6,6 +6,7 @@ ZEUSM_FUZZ is the number of examples of each test.
 import io
 import os
 import pickle
+import struct
 
 import zeusm.memory as zm
 from conftest import CLASSES
@@ -37,14 +38,15 @@ devices = st.one_of(
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(contents, numbers, devices, kinds)
-def test_any_arguments_are_memory_or_an_error(content, alignment, device, usm_type):
+@given(st.just(1) | numbers, contents, numbers, devices, kinds)
+def test_any_arguments_are_memory_or_an_error(version, content, alignment, device, usm_type):
     """The call does not crash, and memory has exactly the bytes of the pickle."""
     rebuild, _ = CLASSES["shared"](1).__reduce_ex__(4)
     try:
-        memory = rebuild(content, alignment, device, usm_type)
+        memory = rebuild(version, content, alignment, device, usm_type)
     except REFUSALS:
         return
+    assert version == 1
     assert memory.tobytes() == memoryview(content).tobytes()
     assert memory.get_usm_type() == usm_type
     if alignment:
@@ -53,7 +55,18 @@ def test_any_arguments_are_memory_or_an_error(content, alignment, device, usm_ty
 
 class Careful(pickle._Unpickler):
     """Permits only the functions that zeusm's pickles call, as any other function is outside these tests. It is written in
-    Python because the C unpickler allocates for any count that a pickle claims."""
+    Python because the C unpickler allocates for any count that a pickle claims; so does Python's for a bytearray, which is
+    limited here."""
+
+    dispatch = pickle._Unpickler.dispatch.copy()
+
+    def load_bytearray8(self):
+        (length,) = struct.unpack("<Q", self.read(8))
+        if length > 1000:
+            raise pickle.UnpicklingError(f"{length} bytes")
+        self.append(bytearray(self.read(length)))
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
 
     def find_class(self, module, name):
         if (module, name) not in [

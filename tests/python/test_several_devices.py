@@ -195,6 +195,52 @@ def test_memory_given_with_the_queue_of_another_device_is_copied_on_its_own(seve
     assert several(program, variables).stdout == "done\n"
 
 
+@pytest.mark.parametrize(
+    "variables", [TWO, TWO | APART, TILES | APART], ids=["peers", "apart", "tiles"]
+)
+def test_arrays_are_copied_between_devices(several, variables):
+    """Strided or not, whichever kind of memory is on either side."""
+    program = """
+        import itertools
+        tiles = gpus[0].create_sub_devices(partition="numa") if gpus[0].partition_max_sub_devices else []
+        queues = [dpctl.SyclQueue(device) for device in [*gpus, *tiles]]
+        kinds = ["device", "shared", "host"]
+        for (here, there), (kind, other) in itertools.product(
+            itertools.permutations(queues, 2), itertools.product(kinds, kinds)
+        ):
+            source = zeusm.asarray(np.arange(64, dtype="u1"), usm_type=other, queue=there)
+            target = zeusm.asarray(np.zeros(64, "u1"), usm_type=kind, queue=here)
+            target[::2] = source[::-2]
+            expected = np.zeros(64, "u1")
+            expected[::2] = np.arange(64)[::-2]
+            assert np.array_equal(target.copy_to_host(), expected)
+            target[...] = source
+            assert np.array_equal(target.copy_to_host(), np.arange(64))
+            for layout in [source, source[::3], source.reshape(8, 8).T]:
+                copied = zeusm.asarray(layout, usm_type=kind, queue=here)
+                assert copied.sycl_device == here.sycl_device
+                assert np.array_equal(copied.copy_to_host(), layout.copy_to_host())
+        print("copied")
+    """
+    assert several(program, variables).stdout == "copied\n"
+
+
+def test_copies_of_imported_host_memory_are_on_the_device_of_its_queue(several):
+    program = """
+        for gpu in gpus:
+            for kind in ["device", "shared", "host"]:
+                array = dpnp.ones(8, usm_type="host", device=gpu)
+                copied = zeusm.asarray(array, usm_type=kind, copy=True)
+                assert copied.sycl_device == gpu
+                if kind != "host":
+                    assert zeusm.pointer_attributes(copied._pointer, copied.sycl_context).sycl_device == gpu
+                with zm.IPCMemoryHandle.open(copied.base.ipc_handle(), device=gpu) as opened:
+                    assert opened.tobytes() == copied.base.tobytes()
+        print("imported")
+    """
+    assert several(program, TWO | APART).stdout == "imported\n"
+
+
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
 @pytest.mark.parametrize("variables", [TWO, TWO | APART], ids=["peers", "apart"])
 def test_a_kernel_on_memory_of_a_peer_needs_access(several, variables, usm_type):

@@ -173,7 +173,7 @@ def test_a_pickle_keeps_kind_bytes_alignment_and_device(memory_class, protocol):
     assert bytes(y) == PATTERN
     assert y._pointer != x._pointer
     assert y._pointer % 1024 == 0
-    assert y.__reduce_ex__(2)[1][1] == 1024
+    assert y.__reduce_ex__(2)[1][2] == 1024
     assert y.sycl_device == x.sycl_device
     assert y.sycl_context == dpctl.SyclQueue(x.sycl_device).sycl_context
 
@@ -200,16 +200,23 @@ def test_out_of_band_buffers_of_device_memory():
 
 def test_a_pickle_from_a_machine_with_another_device(memory_class):
     x = filled(memory_class)
-    rebuild, (content, alignment, device, kind) = x.__reduce_ex__(2)
+    rebuild, (version, content, alignment, device, kind) = x.__reduce_ex__(2)
     assert device == x.sycl_device.filter_string
-    y = rebuild(content, alignment, "level_zero:gpu:99", kind)
+    y = rebuild(version, content, alignment, "level_zero:gpu:99", kind)
     assert bytes(y) == PATTERN
 
 
 def test_a_pickle_of_an_unknown_kind():
-    rebuild, (content, alignment, device, _) = zeusm.memory.MemoryUSMHost(4).__reduce_ex__(2)
+    rebuild, (*state, _) = zeusm.memory.MemoryUSMHost(4).__reduce_ex__(2)
     with pytest.raises(ValueError, match="uhared"):
-        rebuild(content, alignment, device, "uhared")
+        rebuild(*state, "uhared")
+
+
+def test_a_pickle_of_a_newer_version_is_refused(memory_class):
+    rebuild, (_, *state) = memory_class(4).__reduce_ex__(2)
+    for rest in state, ["another", "state"]:
+        with pytest.raises(ValueError, match="memory object has version 2.*reads version 1.*newer"):
+            rebuild(2, *rest)
 
 
 def test_objects_without_bytes_are_pickled(memory_class):

@@ -4,7 +4,8 @@
 //!   eleventh fails as well. The defaults are the first request and all later ones. The error `abort` terminates the
 //!   process, like a driver that asserts on an unexpected failure. A program can call [`xe_sim_fail`] with the same text.
 //! - `XE_SIM_STOP=hang:5`: the fifth copy or fill hangs after its first bytes, and the kernel bans the queue; with `fault:5`
-//!   it accesses an unbound address; with `lost:5` the device is lost.
+//!   it accesses an unbound address; with `lost:5` the device is lost; with `wedged:5` or `gone:5` all later requests fail
+//!   too, as the kernel does when it gives a device up, or when it is unplugged.
 //! - `XE_SIM_SLOW=7`: each copy, fill and post-sync write is delayed by up to a millisecond; the value is the random seed.
 //! - `XE_SIM_VRAM=268435456`: the size of the device-local memory (VRAM).
 //! - `XE_SIM_BAR=268435456`: the size of the host-visible part of VRAM (small BAR).
@@ -30,8 +31,10 @@ const SLOW: &str = "XE_SIM_SLOW";
 const VRAM: &str = "XE_SIM_VRAM";
 const BAR: &str = "XE_SIM_BAR";
 
-const ERRORS: [(&str, i32); 9] = [
+const ERRORS: [(&str, i32); 12] = [
     ("EACCES", libc::EACCES),
+    ("EAGAIN", libc::EAGAIN),
+    ("EBUSY", libc::EBUSY),
     ("ECANCELED", libc::ECANCELED),
     ("EFAULT", libc::EFAULT),
     ("EINTR", libc::EINTR),
@@ -40,6 +43,7 @@ const ERRORS: [(&str, i32); 9] = [
     ("ENODEV", libc::ENODEV),
     ("ENOMEM", libc::ENOMEM),
     ("ENOSPC", libc::ENOSPC),
+    ("ETIME", libc::ETIME),
 ];
 const LONGEST_DELAY_US: u64 = 1000;
 
@@ -135,7 +139,18 @@ pub(crate) const BEFORE_STOP: u64 = 4096;
 pub(crate) enum Stop {
     Hang,
     Fault,
-    Lost,
+    Lost(Loss),
+}
+
+/// The ways to lose a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The queues are banned.
+    Reset,
+    /// The kernel has given the device up: all requests fail as well.
+    Wedged,
+    /// The device is unplugged: all requests and new mappings fail as well.
+    Gone,
 }
 
 /// Counts a copy or fill. Returns the injected stop if this is the chosen operation.
@@ -148,7 +163,9 @@ pub(crate) fn stops() -> Option<Stop> {
             let how = match how {
                 "hang" => Stop::Hang,
                 "fault" => Stop::Fault,
-                "lost" => Stop::Lost,
+                "lost" => Stop::Lost(Loss::Reset),
+                "wedged" => Stop::Lost(Loss::Wedged),
+                "gone" => Stop::Lost(Loss::Gone),
                 _ => return None,
             };
             Some((how, number.parse().ok()?))

@@ -8,6 +8,7 @@ use level_zero_sys as sys;
 use super::{CommandList, Events};
 use crate::abi::arguments::input;
 use crate::abi::result::{ZeResult, ensure};
+use crate::abi::strictness::is_strict;
 use crate::context::Context;
 use crate::device;
 use crate::engine::{Nothing, Order};
@@ -61,7 +62,12 @@ pub unsafe fn append_copy_from_context(
     unsafe { events.append(&list, copy, Order::Unordered) }
 }
 
-/// `zeCommandListAppendMemoryFill`; the pattern is read before the call returns.
+/// `zeCommandListAppendMemoryFill`; the pattern is read before the call returns. As Intel's driver does, the runtime accepts
+/// patterns of any length and alignment, longer than its queue groups announce, and cuts the last repetition.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_SIZE` for an empty pattern. If the runtime is strict, also for lengths that the specification
+/// does not allow, and `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT` for memory that is not aligned to the pattern's length.
 ///
 /// # Safety
 /// As for [`append_copy`].
@@ -78,16 +84,19 @@ pub unsafe fn append_fill(
         !to.is_null() && !pattern.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    ensure(
-        pattern_size.is_power_of_two()
-            && pattern_size <= device::MAX_FILL_PATTERN
-            && size.is_multiple_of(pattern_size),
-        sys::ZE_RESULT_ERROR_INVALID_SIZE,
-    )?;
-    ensure(
-        (to as usize).is_multiple_of(pattern_size),
-        sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
-    )?;
+    ensure(pattern_size > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+    if is_strict() {
+        ensure(
+            pattern_size.is_power_of_two()
+                && pattern_size <= device::MAX_FILL_PATTERN
+                && size.is_multiple_of(pattern_size),
+            sys::ZE_RESULT_ERROR_INVALID_SIZE,
+        )?;
+        ensure(
+            (to as usize).is_multiple_of(pattern_size),
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+        )?;
+    }
     let span = Span::new(to as usize, size)?;
     // SAFETY: the caller vouches for the pattern and the events.
     unsafe {
@@ -113,13 +122,13 @@ impl RegionArgument {
     /// # Safety
     /// `region` must be null, misaligned or valid.
     unsafe fn locate(self) -> ZeResult<Region> {
-        Region::new(&Layout {
-            base: self.base as usize,
-            pitch: self.pitch,
-            slice_pitch: self.slice_pitch,
+        let layout = Layout {
+            pitch: self.pitch as usize,
+            slice_pitch: self.slice_pitch as usize,
             // SAFETY: the caller vouches for the pointer.
-            region: *unsafe { input(self.region) }?,
-        })
+            region: unsafe { input(self.region) }?.into(),
+        };
+        Region::new(self.base as usize, &layout)
     }
 }
 

@@ -24,13 +24,13 @@ structures! {
 
 /// `ze_mutable_command_list_exp_flags_t` up to 1.17.
 const LIST_FLAGS: u32 = 0x1;
-/// What can be changed unless the program says otherwise: everything but the kernel.
+/// The parts that can be changed unless the program says otherwise: all but the kernel.
 const DEFAULT_FLAGS: u32 =
     MUTABLE_FLAGS & !extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;
 /// A command with an id. The id is its position among those of the list, from 1 on.
 #[derive(Clone, Copy)]
 pub(super) struct Mutable {
-    /// What can be changed.
+    /// The parts that can be changed.
     flags: u32,
     /// The position of the command in the list, once it is appended.
     position: Option<usize>,

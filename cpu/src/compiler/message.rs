@@ -10,7 +10,7 @@ const LONGEST: u64 = 1 << 30;
 /// A module to build: one unit, or several to be linked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// What it is made of.
+    /// The modules that it is made of.
     pub units: Vec<Unit>,
 }
 

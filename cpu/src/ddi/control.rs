@@ -8,7 +8,7 @@ use level_zero_sys::extensions::{
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::{context, device, driver, init};
+use crate::{context, device, driver, images, init};
 
 ddi! {
     zeGetGlobalProcAddrTable {
@@ -151,8 +151,16 @@ ddi! {
             pointer: *mut c_void,
             size: usize,
         ) => context::check_residency;
-        0 zeContextMakeImageResident;
-        0 zeContextEvictImage;
+        0 zeContextMakeImageResident(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            image: ze_image_handle_t,
+        ) => images::check_residency;
+        0 zeContextEvictImage(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            image: ze_image_handle_t,
+        ) => images::check_residency;
         1 zeContextCreateEx(
             driver: ze_driver_handle_t,
             desc: *const ze_context_desc_t,

@@ -6,7 +6,7 @@ use level_zero_sys::extensions::ze_physical_mem_properties_t;
 use level_zero_sys::*;
 
 use super::ddi;
-use crate::{usm, virtual_memory};
+use crate::{images, usm, virtual_memory};
 
 ddi! {
     zeGetMemProcAddrTable {
@@ -152,20 +152,53 @@ ddi! {
         ) => virtual_memory::access;
     }
     zeGetImageProcAddrTable {
-        0 zeImageGetProperties;
-        0 zeImageCreate;
-        0 zeImageDestroy;
-        3 zeImageGetAllocPropertiesExt;
-        5 zeImageViewCreateExt;
+        0 zeImageGetProperties(
+            device: ze_device_handle_t,
+            desc: *const ze_image_desc_t,
+            properties: *mut ze_image_properties_t,
+        ) => images::properties;
+        0 zeImageCreate(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            desc: *const ze_image_desc_t,
+            image: *mut ze_image_handle_t,
+        ) => images::create;
+        0 zeImageDestroy(image: ze_image_handle_t) => images::destroy;
+        3 zeImageGetAllocPropertiesExt(
+            context: ze_context_handle_t,
+            image: ze_image_handle_t,
+            properties: *mut ze_image_allocation_ext_properties_t,
+        ) => images::allocation_properties;
+        5 zeImageViewCreateExt(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            desc: *const ze_image_desc_t,
+            image: ze_image_handle_t,
+            view: *mut ze_image_handle_t,
+        ) => images::create_view;
     }
     zeGetImageExpProcAddrTable {
-        2 zeImageGetMemoryPropertiesExp;
-        2 zeImageViewCreateExp;
+        2 zeImageGetMemoryPropertiesExp(
+            image: ze_image_handle_t,
+            properties: *mut ze_image_memory_properties_exp_t,
+        ) => images::memory_properties;
+        2 zeImageViewCreateExp(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            desc: *const ze_image_desc_t,
+            image: ze_image_handle_t,
+            view: *mut ze_image_handle_t,
+        ) => images::create_view;
         9 zeImageGetDeviceOffsetExp;
     }
     zeGetSamplerProcAddrTable {
-        0 zeSamplerCreate;
-        0 zeSamplerDestroy;
+        0 zeSamplerCreate(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            desc: *const ze_sampler_desc_t,
+            sampler: *mut ze_sampler_handle_t,
+        ) => images::create_sampler;
+        0 zeSamplerDestroy(sampler: ze_sampler_handle_t) => images::destroy_sampler;
     }
     zeGetRTASBuilderProcAddrTable {
         13 zeRTASBuilderCreateExt;

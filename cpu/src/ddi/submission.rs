@@ -11,8 +11,9 @@ use level_zero_sys::*;
 
 use super::ddi;
 use crate::command_list::{self as list, Events, RegionArgument};
+use crate::images::Pitches;
 use crate::queue::{self, fence};
-use crate::{event, launch};
+use crate::{event, images, launch};
 
 ddi! {
     zeGetCommandQueueProcAddrTable {
@@ -105,10 +106,40 @@ ddi! {
             from: *const c_void,
             size: usize; events
         ) => list::append_copy_from_context;
-        0 zeCommandListAppendImageCopy;
-        0 zeCommandListAppendImageCopyRegion;
-        0 zeCommandListAppendImageCopyToMemory;
-        0 zeCommandListAppendImageCopyFromMemory;
+        0 zeCommandListAppendImageCopy(
+            list: ze_command_list_handle_t,
+            to: ze_image_handle_t,
+            from: ze_image_handle_t; events
+        ) => images::append_copy;
+        0 zeCommandListAppendImageCopyRegion(
+            list: ze_command_list_handle_t,
+            to: ze_image_handle_t,
+            from: ze_image_handle_t,
+            to_region: *const ze_image_region_t,
+            from_region: *const ze_image_region_t; events
+        ) => images::append_copy_region;
+        0 zeCommandListAppendImageCopyToMemory(
+            list: ze_command_list_handle_t,
+            to: *mut c_void,
+            from: ze_image_handle_t,
+            region: *const ze_image_region_t,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = images::append_copy_to_memory(
+            list, to, from, region, Pitches::default(), Events { signal, count, waits },
+        );
+        0 zeCommandListAppendImageCopyFromMemory(
+            list: ze_command_list_handle_t,
+            to: ze_image_handle_t,
+            from: *const c_void,
+            region: *const ze_image_region_t,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = images::append_copy_from_memory(
+            list, to, from, region, Pitches::default(), Events { signal, count, waits },
+        );
         0 zeCommandListAppendMemoryPrefetch(
             list: ze_command_list_handle_t,
             pointer: *const c_void,
@@ -163,8 +194,32 @@ ddi! {
             launches: *const u32,
             groups: *const ze_group_count_t; events
         ) => launch::append_multiple_indirect;
-        3 zeCommandListAppendImageCopyToMemoryExt;
-        3 zeCommandListAppendImageCopyFromMemoryExt;
+        3 zeCommandListAppendImageCopyToMemoryExt(
+            list: ze_command_list_handle_t,
+            to: *mut c_void,
+            from: ze_image_handle_t,
+            region: *const ze_image_region_t,
+            row: u32,
+            slice: u32,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = images::append_copy_to_memory(
+            list, to, from, region, Pitches { row, slice }, Events { signal, count, waits },
+        );
+        3 zeCommandListAppendImageCopyFromMemoryExt(
+            list: ze_command_list_handle_t,
+            to: ze_image_handle_t,
+            from: *const c_void,
+            region: *const ze_image_region_t,
+            row: u32,
+            slice: u32,
+            signal: ze_event_handle_t,
+            count: u32,
+            waits: *mut ze_event_handle_t,
+        ) = images::append_copy_from_memory(
+            list, to, from, region, Pitches { row, slice }, Events { signal, count, waits },
+        );
         6 zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64) => list::host_synchronize;
         9 zeCommandListGetDeviceHandle(
             list: ze_command_list_handle_t,
@@ -312,10 +367,18 @@ ddi! {
             pool: *mut ze_event_pool_handle_t,
         ) => event::create_pool;
         0 zeEventPoolDestroy(pool: ze_event_pool_handle_t) => event::destroy_pool;
-        0 zeEventPoolGetIpcHandle;
-        0 zeEventPoolOpenIpcHandle;
-        0 zeEventPoolCloseIpcHandle;
-        6 zeEventPoolPutIpcHandle;
+        0 zeEventPoolGetIpcHandle(
+            pool: ze_event_pool_handle_t,
+            handle: *mut ze_ipc_event_pool_handle_t,
+        ) => event::ipc::pool_handle;
+        0 zeEventPoolOpenIpcHandle(
+            context: ze_context_handle_t,
+            handle: ze_ipc_event_pool_handle_t,
+            pool: *mut ze_event_pool_handle_t,
+        ) = event::ipc::open_pool(context, &handle, pool);
+        0 zeEventPoolCloseIpcHandle(pool: ze_event_pool_handle_t) => event::ipc::close_pool;
+        6 zeEventPoolPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_event_pool_handle_t)
+            = event::ipc::put_pool(context, &handle);
         9 zeEventPoolGetContextHandle(
             pool: ze_event_pool_handle_t,
             context: *mut ze_context_handle_t,

@@ -6,7 +6,7 @@ use level_zero_sys::extensions;
 use super::find;
 use crate::abi::arguments::{chain, enumerate_structures, output_structure, structures};
 use crate::abi::result::ZeResult;
-use crate::opencl::{self, Runtime};
+use crate::opencl::{self, ImageLimits, Runtime};
 use crate::system::processor;
 
 structures! {
@@ -122,7 +122,7 @@ fn number(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
 
-/// `zeDeviceGetImageProperties`: there are no images.
+/// `zeDeviceGetImageProperties`: OpenCL's limits; without OpenCL, or without images there, all are 0.
 ///
 /// # Safety
 /// As for [`compute`].
@@ -133,14 +133,17 @@ pub unsafe fn image(
     find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    properties.maxImageDims1D = 0;
-    properties.maxImageDims2D = 0;
-    properties.maxImageDims3D = 0;
-    properties.maxImageBufferSize = 0;
-    properties.maxImageArraySlices = 0;
-    properties.maxSamplers = 0;
-    properties.maxReadImageArgs = 0;
-    properties.maxWriteImageArgs = 0;
+    let limits =
+        Runtime::get().map_or_else(|_| ImageLimits::default(), |it| it.properties().images);
+    properties.maxImageDims1D = number(limits.line);
+    properties.maxImageDims2D = number(limits.plane);
+    properties.maxImageDims3D = number(limits.volume);
+    // OpenCL limits the pixels, and a pixel has at least one byte.
+    properties.maxImageBufferSize = limits.buffer as u64;
+    properties.maxImageArraySlices = number(limits.layers);
+    properties.maxSamplers = number(limits.samplers);
+    properties.maxReadImageArgs = number(limits.read);
+    properties.maxWriteImageArgs = number(limits.written);
     Ok(())
 }
 

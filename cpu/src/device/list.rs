@@ -15,12 +15,16 @@ use crate::memory::Share;
 use crate::process::sync::Lazy;
 use crate::system::{memory, processor};
 
+/// The fewest execution units of a GPU. Intel's have no fewer, and libraries rely on it: oneDPL's radix sort launches a number of
+/// work-groups that is proportional to the units divided by eight, so with fewer it would launch none and sort nothing.
+const UNITS_OF_A_GPU: usize = 8;
+
 /// A device or a sub-device. It lives as long as the process, and a fork's child has the same ones.
 #[derive(Debug)]
 pub struct Device {
     /// Its index in the list, which its handle contains.
     number: u32,
-    /// What it is to the API.
+    /// Its type in the API.
     type_: sys::ze_device_type_t,
     /// The GPU that it is, or is a tile of; the CPU has the number after the last GPU.
     place: u32,
@@ -32,9 +36,9 @@ pub struct Device {
     sub_device_id: u32,
     /// The numbers of its sub-devices.
     sub_devices: Vec<u32>,
-    /// What distinguishes its name from those of other GPUs.
+    /// The part of its name that distinguishes it from other GPUs.
     ordinal: String,
-    processors: usize,
+    execution_units: usize,
     memory: u64,
     /// The limit of its allocations, unless that is the machine's.
     share: Option<&'static Share>,
@@ -48,6 +52,7 @@ impl Device {
         let is_gpu = place < layout.gpus;
         let devices = if is_gpu { layout.gpus } else { 1 };
         let parts = devices * tile.map_or(1, |_| layout.tiles);
+        let fewest = if is_gpu { UNITS_OF_A_GPU } else { 1 };
         Self {
             number: 0,
             type_: if is_gpu {
@@ -65,7 +70,7 @@ impl Device {
                 None if devices > 1 => format!(" {place}"),
                 None => String::new(),
             },
-            processors: (processor::count() / parts as usize).max(1),
+            execution_units: (processor::count() / parts as usize).max(fewest),
             memory: memory::total() / u64::from(parts),
             share: None,
             peer_access: layout.peer_access,
@@ -77,7 +82,7 @@ impl Device {
         handle::permanent(Kind::Device, self.number) as sys::ze_device_handle_t
     }
 
-    /// What it is to the API.
+    /// Its type in the API.
     pub fn device_type(&self) -> sys::ze_device_type_t {
         self.type_
     }
@@ -120,9 +125,10 @@ impl Device {
         devices().handles(&self.sub_devices)
     }
 
-    /// How many processors it reports. Its kernels may run on all of the machine's.
-    pub fn processors(&self) -> usize {
-        self.processors
+    /// How many execution units it reports: its part of the machine's processors, but as many as a GPU has at least. Its
+    /// kernels may run on all of the machine's processors.
+    pub fn execution_units(&self) -> usize {
+        self.execution_units
     }
 
     /// Its part of the machine's memory in bytes.
@@ -190,8 +196,9 @@ impl Devices {
                 let mut root = device(None);
                 let visible = place.tiles.len() as u64;
                 root.memory = root.memory / u64::from(layout.tiles) * visible;
-                // Each tile reports one at least.
-                root.processors = root.processors.max(place.tiles.len());
+                // Not less than its tiles together.
+                let fewest = UNITS_OF_A_GPU * place.tiles.len();
+                root.execution_units = root.execution_units.max(fewest);
                 self.push(root, layout.hierarchy == Hierarchy::Composite, None)
             });
             for (index, &tile) in (0..).zip(&place.tiles) {

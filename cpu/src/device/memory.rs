@@ -5,7 +5,7 @@ use level_zero_sys as sys;
 use super::{find, is_discrete};
 use crate::abi::arguments::{enumerate_structures, output_structure, structures, text};
 use crate::abi::result::ZeResult;
-use crate::system;
+use crate::{memory, system};
 
 structures! {
     sys::ze_device_memory_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
@@ -16,7 +16,11 @@ structures! {
         sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
 }
 
-/// `zeDeviceGetMemoryProperties`: one memory. The system does not report its clock and bus width, so they are 0.
+/// The width in bits of a memory channel, the least that the bus has.
+const CHANNEL: u32 = 64;
+
+/// `zeDeviceGetMemoryProperties`: one memory. The system reports neither its clock, which is 0, nor how many channels the bus
+/// has.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
@@ -33,7 +37,7 @@ pub unsafe fn memory(
     };
     properties.flags = 0;
     properties.maxClockRate = 0;
-    properties.maxBusWidth = 0;
+    properties.maxBusWidth = CHANNEL;
     properties.totalSize = device.memory();
     properties.name = text("system memory");
     Ok(())
@@ -90,7 +94,11 @@ pub unsafe fn cache(
     Ok(())
 }
 
-/// `zeDeviceGetExternalMemoryProperties`: nothing is imported or exported.
+/// The types of external memory that can be exported and imported.
+pub const EXTERNAL_MEMORY_TYPES: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD.0;
+
+/// `zeDeviceGetExternalMemoryProperties`: memory files, where the system allows them; images are neither imported nor
+/// exported.
 ///
 /// # Safety
 /// As for [`memory`].
@@ -101,8 +109,13 @@ pub unsafe fn external_memory(
     find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    properties.memoryAllocationImportTypes = 0;
-    properties.memoryAllocationExportTypes = 0;
+    let types = if memory::can_be_exported() {
+        EXTERNAL_MEMORY_TYPES
+    } else {
+        0
+    };
+    properties.memoryAllocationImportTypes = types;
+    properties.memoryAllocationExportTypes = types;
     properties.imageImportTypes = 0;
     properties.imageExportTypes = 0;
     Ok(())

@@ -23,7 +23,7 @@ use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
 pub use list::{Device, check_environment, find, present};
-pub use memory::{cache, external_memory, memory, memory_access};
+pub use memory::{EXTERNAL_MEMORY_TYPES, cache, external_memory, memory, memory_access};
 pub use peers::{can_access_peer, p2p};
 pub use properties::{MUTABLE_FLAGS, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};

@@ -13,16 +13,18 @@ structures! {
     sys::ze_device_properties_t =
         sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES | sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
     sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
+    extensions::ze_device_readonly_memory_ext_properties_t =
+        extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
     MutableLists = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
 }
 
-/// What can be changed of a command of a mutable list: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
+/// The parts of a command of a mutable list that can be changed: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
 pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION - 1;
 
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// `zeDeviceGetProperties`: whatever the type, the name says CPU. Each processor is an execution unit with one thread.
+/// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -33,7 +35,7 @@ pub unsafe fn device_properties(
     let device = find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    let units = device.processors() as u32;
+    let units = device.execution_units() as u32;
     properties.type_ = device.device_type();
     properties.vendorId = VENDOR;
     properties.deviceId = 0;
@@ -70,6 +72,14 @@ pub unsafe fn device_properties(
             sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT => {
                 if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
                     count.numTotalEUs = units;
+                }
+            }
+            extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES => {
+                let memory =
+                    link.output::<extensions::ze_device_readonly_memory_ext_properties_t>();
+                if let Some(memory) = memory {
+                    memory.readonlyCapability =
+                        extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED;
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES => {

@@ -97,8 +97,8 @@ fn version() -> u32 {
     major << 24 | minor << 16 | build
 }
 
-/// `zeDriverGetIpcProperties`: memory can be passed between processes where the system has memory files; event pools
-/// cannot.
+/// `zeDriverGetIpcProperties`: event pools can be passed between processes where the system has memory files, and memory
+/// where it can be moved into one.
 ///
 /// # Safety
 /// As for [`get`].
@@ -109,11 +109,13 @@ pub unsafe fn ipc_properties(
     expect(driver)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    properties.flags = if memory::can_be_exported() {
-        sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0
-    } else {
-        0
-    };
+    properties.flags = 0;
+    if memory::can_be_exported() {
+        properties.flags |= sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0;
+    }
+    if memory::memory_file(memory::PAGE as u64).is_ok() {
+        properties.flags |= sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0;
+    }
     Ok(())
 }
 

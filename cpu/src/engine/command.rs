@@ -20,7 +20,7 @@ use crate::system::clock;
 
 /// A submitted operation.
 pub struct Command {
-    /// What it does.
+    /// The operation itself.
     pub operation: Arc<dyn Operation>,
     /// How that is executed.
     pub kind: Kind,
@@ -244,7 +244,7 @@ impl Work {
     }
 }
 
-/// What executes a command.
+/// The executor of a command.
 #[derive(Clone)]
 pub enum Executor {
     /// Another runtime.

@@ -13,7 +13,8 @@
 //! 3. **Executing**: by the thread that owns the token (short operations), by workers (long ones), or natively.
 //! 4. **Done**: its memory is unpinned, then its signal is set, then the stream releases the commands that follow it.
 //!
-//! A regular event has one signal. A counter-based event has a new signal for each command that signals it, and a wait
+//! A regular event has one signal. If processes share the event, the signal of each refers to one [`SharedState`], and each
+//! process watches it for its own commands and threads that wait. A counter-based event has a new signal for each command that signals it, and a wait
 //! refers to the latest one at the time of the append.
 //!
 //! # Native commands
@@ -59,6 +60,6 @@ mod workers;
 pub use command::Token;
 pub use native::{Completion, Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins};
-pub use signal::Signal;
+pub use signal::{SharedState, Signal};
 pub use stream::{Order, Stream};
 pub use workers::{NATIVE_QUEUES, dispatch, reset};

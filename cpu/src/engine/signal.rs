@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::mem;
+use std::sync::{Arc, Weak};
 
 use super::command::{Executor, Token};
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{WaitState, wait};
-use super::workers::retire;
+use super::workers::{dispatch, retire};
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::system::clock::Deadline;
 
@@ -17,9 +18,25 @@ use crate::system::clock::Deadline;
 pub struct Signal {
     timed: bool,
     own: ForkSafe<Own>,
+    /// The state, if other processes share it.
+    shared: Option<Box<dyn SharedState>>,
 }
 
-/// What belongs to one process.
+/// The state of a signal that several processes set, reset and wait for.
+pub trait SharedState: Send + Sync {
+    /// Whether it is set, and how often it was set by any process.
+    fn read(&self) -> (bool, u64);
+    /// Sets it, with the times of the command, and tells the other processes.
+    fn set(&self, started: u64, ended: u64);
+    /// Unsets it.
+    fn reset(&self);
+    /// The times of the command that set it last.
+    fn times(&self) -> (u64, u64);
+    /// Calls [`Signal::refresh`] from now on after another process has set it.
+    fn watch(&self);
+}
+
+/// The state that belongs to one process.
 #[derive(Default)]
 struct Own {
     set: AtomicBool,
@@ -54,6 +71,8 @@ struct State {
     executor: Option<Executor>,
     /// Start and end of the command that set it last, in nanoseconds.
     times: (u64, u64),
+    /// How often a shared signal had been set when this process noticed it last.
+    seen: u64,
 }
 
 impl Signal {
@@ -65,12 +84,28 @@ impl Signal {
                 set: AtomicBool::new(set),
                 ..Own::default()
             }),
+            shared: None,
         }
+    }
+
+    /// A signal whose state other processes share; `state` gets a reference to the signal.
+    pub fn shared<S: SharedState + 'static>(
+        timed: bool,
+        state: impl FnOnce(&Weak<Self>) -> S,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|signal| Self {
+            timed,
+            own: ForkSafe::default(),
+            shared: Some(Box::new(state(signal))),
+        })
     }
 
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
-        self.own.get().is_set()
+        match &self.shared {
+            None => self.own.get().is_set(),
+            Some(shared) => shared.read().0,
+        }
     }
 
     /// Notes that a submitted command will set it.
@@ -90,6 +125,9 @@ impl Signal {
 
     /// Start and end of the command that set it last, in nanoseconds; `None` while it is not set.
     pub fn times(&self) -> Option<(u64, u64)> {
+        if let Some(shared) = &self.shared {
+            return shared.read().0.then(|| shared.times());
+        }
         let own = self.own.get();
         let state = own.state.lock();
         own.is_set().then_some(state.times)
@@ -103,6 +141,10 @@ impl Signal {
         state.times = (started, ended);
         own.set.store(true, Ordering::Release);
         own.promised.store(false, Ordering::Relaxed);
+        if let Some(shared) = &self.shared {
+            shared.set(started, ended);
+            state.seen = shared.read().1;
+        }
         let executor = state.executor.take();
         let waiting = mem::take(&mut state.waiting);
         drop(state);
@@ -111,11 +153,24 @@ impl Signal {
         waiting
     }
 
+    /// Wakes the host threads that wait, and returns the commands that have been waiting, if another process has set it
+    /// since this one noticed it last.
+    #[must_use]
+    pub fn refresh(&self) -> Vec<Token> {
+        let own = self.own.get();
+        let passed = self.take_passed(&mut own.state.lock());
+        own.changed.notify_all();
+        passed
+    }
+
     /// Unsets it.
     pub fn reset(&self) {
         let own = self.own.get();
         let _state = own.state.lock();
         own.set.store(false, Ordering::Release);
+        if let Some(shared) = &self.shared {
+            shared.reset();
+        }
     }
 
     /// Returns `token` if the signal is set, else keeps it until then.
@@ -123,12 +178,15 @@ impl Signal {
     /// A chainable token also passes a signal that a native command in flight will set, if it can be enqueued to the
     /// same in-order queue, as it is then executed after that command.
     pub fn admit(&self, mut token: Token) -> Option<Token> {
-        let own = self.own.get();
-        if own.is_set() {
+        if self.is_set() {
             return Some(token);
         }
+        if let Some(shared) = &self.shared {
+            shared.watch();
+        }
+        let own = self.own.get();
         let mut state = own.state.lock();
-        if own.is_set() {
+        if self.is_set() {
             return Some(token);
         }
         if let Some(Executor::Native(native)) = &state.executor
@@ -136,8 +194,23 @@ impl Signal {
         {
             return Some(token);
         }
+        // Another process may have set and reset it, which counts for the commands that have been waiting only.
+        let passed = self.take_passed(&mut state);
         state.waiting.push(token);
+        drop(state);
+        if !passed.is_empty() {
+            dispatch(passed);
+        }
         None
+    }
+
+    /// The commands that have been waiting, if another process has set the signal since this one noticed it last.
+    fn take_passed(&self, state: &mut State) -> Vec<Token> {
+        let count = self.shared.as_ref().map_or(0, |shared| shared.read().1);
+        if mem::replace(&mut state.seen, count) == count {
+            return Vec::new();
+        }
+        mem::take(&mut state.waiting)
     }
 
     /// Publishes the executor of the command that will set it.
@@ -158,11 +231,19 @@ impl Signal {
     pub fn wait(&self, deadline: Deadline) -> bool {
         let own = self.own.get();
         let look = |state: &mut State| match &state.executor {
-            _ if own.is_set() => WaitState::Done,
+            _ if self.is_set() => WaitState::Done,
             Some(executor) => WaitState::Executing(executor.clone()),
             None => WaitState::Unknown,
         };
-        own.is_set() || wait(&own.state, &own.changed, deadline, look, || own.is_set())
+        if self.is_set() {
+            return true;
+        }
+        if let Some(shared) = &self.shared
+            && !matches!(deadline, Deadline::Now)
+        {
+            shared.watch();
+        }
+        wait(&own.state, &own.changed, deadline, look, || self.is_set())
     }
 }
 

@@ -47,13 +47,17 @@ pub unsafe fn create(
         desc.index < owner.count(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
-    *event = register(Arc::new(Event::new(Attributes {
+    let attributes = Attributes {
         pool: pool as usize,
         timed: owner.is_timed(),
         counter: owner.counter(),
         signal_scope: desc.signal,
         wait_scope: desc.wait,
-    })))?;
+    };
+    *event = register(Arc::new(match owner.shared_signal(desc.index) {
+        Some(signal) => Event::with_signal(attributes, signal),
+        None => Event::new(attributes),
+    }))?;
     Ok(())
 }
 

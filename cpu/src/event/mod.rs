@@ -2,8 +2,12 @@
 //!
 //! A regular event is set by the command that signals it, until it is reset. A counter-based event is never reset: each
 //! command that signals it gets a new signal, and a wait refers to the signal that is the latest at that time.
+//!
+//! Processes may share the regular events of a pool (`ipc`). The state of such an event is in a file (`board`).
 
+mod board;
 mod entry;
+pub mod ipc;
 mod pool;
 mod timestamps;
 
@@ -60,8 +64,13 @@ impl Event {
     /// A new event: a regular one is not signalled, a counter-based one is, as there is nothing to wait for.
     pub fn new(attributes: Attributes) -> Self {
         let first = Signal::new(attributes.counter.is_some(), attributes.timed);
+        Self::with_signal(attributes, Arc::new(first))
+    }
+
+    /// An event with this signal.
+    pub fn with_signal(attributes: Attributes, signal: Arc<Signal>) -> Self {
         Self {
-            current: ForkSafe::new(Current(RwLock::new(Arc::new(first)))),
+            current: ForkSafe::new(Current(RwLock::new(signal))),
             attributes,
         }
     }

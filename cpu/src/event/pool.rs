@@ -6,11 +6,14 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
+use super::board::{Board, Watcher};
 use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
+use crate::engine::Signal;
 use crate::handle::{getters, object, register, resolve, retire};
+use crate::memory::ShareError;
 
 structures! {
     sys::ze_event_pool_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
@@ -31,9 +34,52 @@ pub struct EventPool {
     flags: u32,
     count: u32,
     counter: Option<u32>,
+    /// The events' state, if other processes may share it, or the reason why they cannot.
+    shared: Option<Result<Arc<Watcher>, ShareError>>,
+    /// Whether it was opened by a handle.
+    is_opened: bool,
 }
 
 impl EventPool {
+    /// The pool of another process, whose events `watcher` has.
+    pub fn opened(context: usize, watcher: Watcher) -> Self {
+        Self {
+            context,
+            flags: watcher.board().flags() & POOL_FLAGS,
+            count: watcher.board().count(),
+            counter: None,
+            shared: Some(Ok(Arc::new(watcher))),
+            is_opened: true,
+        }
+    }
+
+    /// Whether it was opened by a handle.
+    pub fn is_opened(&self) -> bool {
+        self.is_opened
+    }
+
+    /// What other processes need to share its events.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pool that was not created to be shared, else the system's, which is
+    /// described.
+    pub fn exported(&self) -> ZeResult<&Watcher> {
+        let shared = self.shared.as_ref();
+        let watcher = shared.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        Ok(&**watcher.as_ref().map_err(|error| error.report())?)
+    }
+
+    /// The signal of a new event with this index, if processes share it. It is not set, unless it belongs to another
+    /// process, which may have set it already.
+    pub fn shared_signal(&self, index: u32) -> Option<Arc<Signal>> {
+        let watcher = self.shared.as_ref()?.as_ref().ok()?;
+        let signal = watcher.signal(index, self.is_timed());
+        if !self.is_opened {
+            signal.reset();
+        }
+        Some(signal)
+    }
+
     /// How many events it has.
     pub fn count(&self) -> u32 {
         self.count
@@ -96,12 +142,17 @@ pub unsafe fn create_pool(
     devices
         .iter()
         .try_for_each(|device| device::find(*device).map(drop))?;
+    // SAFETY: the caller vouches for the chain.
+    let counter = unsafe { counter(desc.pNext) }?;
+    let is_shared = desc.flags & sys::ZE_EVENT_POOL_FLAG_IPC.0 != 0 && counter.is_none();
+    let board = is_shared.then(|| Board::create(desc.flags, desc.count));
     *pool = register(Arc::new(EventPool {
         context: context as usize,
         flags: desc.flags,
         count: desc.count,
-        // SAFETY: the caller vouches for the chain.
-        counter: unsafe { counter(desc.pNext) }?,
+        counter,
+        shared: board.map(|board| Ok(Arc::new(Watcher::new(board?)))),
+        is_opened: false,
     }))?;
     Ok(())
 }

@@ -31,6 +31,8 @@ pub enum Kind {
     ModuleBuildLog,
     Kernel,
     PhysicalMemory,
+    Image,
+    Sampler,
 }
 
 /// The top byte of every handle: makes it a non-canonical address on every 64-bit processor.
@@ -40,7 +42,7 @@ const SLOT_BITS: u32 = 24;
 
 /// A type whose objects callers hold by handle.
 pub trait Object: Send + Sync + Sized + 'static {
-    /// What the handle type of the headers points to.
+    /// The type that the headers' handle points to.
     type Opaque;
     /// The kind that its handles carry.
     const KIND: Kind;

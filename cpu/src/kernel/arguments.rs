@@ -3,26 +3,31 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use ::spirv::Dim;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::Kernel;
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::{ZeResult, describe, ensure};
 use crate::abi::strictness::is_strict;
-use crate::handle::resolve;
-use crate::opencl::{Runtime, Value};
-use crate::spirv::Argument;
+use crate::handle::{Object, resolve};
+use crate::images::{Image, Sampler};
+use crate::memory::Span;
+use crate::opencl::{ImageKind, Runtime, Value};
+use crate::spirv::{self, Argument};
 
 /// One value that has been set.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Stored {
     Pointer(usize),
     Bytes(SmallVec<[u8; 16]>),
     Local(usize),
+    Image(Arc<Image>),
+    Sampler(Arc<Sampler>),
 }
 
 /// The values of all arguments that have been set.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Arguments(Vec<Option<Stored>>);
 
 impl Arguments {
@@ -41,17 +46,24 @@ impl Arguments {
                 Some(Stored::Pointer(address)) => Ok(Value::Pointer(*address as *const c_void)),
                 Some(Stored::Bytes(bytes)) => Ok(Value::Bytes(bytes)),
                 Some(Stored::Local(size)) => Ok(Value::Local(*size)),
+                Some(Stored::Image(image)) => Ok(Value::Image(image.opencl())),
+                Some(Stored::Sampler(sampler)) => Ok(Value::Sampler(sampler.opencl())),
                 None => Err(index),
             });
         values.collect()
     }
 
-    /// The addresses among the values, without nulls.
-    pub fn addresses(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().filter_map(|stored| match stored {
-            Some(Stored::Pointer(address)) if *address != 0 => Some(*address),
+    /// The memory that the values refer to. Of a pointer that is not null, only the start is known.
+    ///
+    /// # Errors
+    /// Those of [`Span::new`].
+    pub fn memory(&self) -> ZeResult<SmallVec<[Span; 4]>> {
+        let spans = self.0.iter().filter_map(|stored| match stored {
+            Some(Stored::Pointer(address)) if *address != 0 => Some(Span::new(*address, 0)),
+            Some(Stored::Image(image)) => Some(Ok(image.pixels().clone())),
             _ => None,
-        })
+        });
+        spans.collect()
     }
 
     /// Sets one argument of `kernel`; without a size, the module determines it.
@@ -155,6 +167,24 @@ impl Kernel {
                 // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
                 Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
             }
+            Argument::Image(expected) => {
+                expect(size_of::<sys::ze_image_handle_t>())?;
+                // SAFETY: the caller vouches for a handle.
+                let image = unsafe { object::<Image>(value) }?;
+                if kind(expected) != Some(image.kind()) {
+                    describe(&format!(
+                        "argument {index} of the kernel {} is another type of image",
+                        self.info.name
+                    ));
+                    return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+                }
+                Stored::Image(image)
+            }
+            Argument::Sampler => {
+                expect(size_of::<sys::ze_sampler_handle_t>())?;
+                // SAFETY: the caller vouches for a handle.
+                Stored::Sampler(unsafe { object(value) }?)
+            }
             Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
         })
     }
@@ -195,6 +225,33 @@ impl Kernel {
         ensure(size as u64 <= most, code)?;
         Ok(size)
     }
+}
+
+/// The object of the handle that `value` refers to.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for null, and for what is no handle of a live object.
+///
+/// # Safety
+/// `value` must be null or refer to a handle.
+unsafe fn object<T: Object>(value: *const c_void) -> ZeResult<Arc<T>> {
+    ensure(!value.is_null(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    // SAFETY: the caller vouches for a handle, aligned or not.
+    let handle = unsafe { value.cast::<*mut T::Opaque>().read_unaligned() };
+    resolve::<T>(handle).map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// The kind of image that a module's type is.
+fn kind(image: spirv::Image) -> Option<ImageKind> {
+    Some(match (image.dimensions, image.arrayed) {
+        (Dim::Dim1D, false) => ImageKind::Line,
+        (Dim::Dim1D, true) => ImageKind::Lines,
+        (Dim::Dim2D, false) => ImageKind::Plane,
+        (Dim::Dim2D, true) => ImageKind::Planes,
+        (Dim::Dim3D, false) => ImageKind::Volume,
+        (Dim::DimBuffer, false) => ImageKind::Buffer,
+        _ => return None,
+    })
 }
 
 /// A value of `length` bytes from one of `given` bytes: cut, or extended by zeros. Null means zeros, which is how SYCL passes a

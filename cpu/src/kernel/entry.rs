@@ -89,7 +89,7 @@ fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
         Argument::Value(size) => ZEROS
             .get(..usize::try_from((*size)?).ok()?)
             .map(Value::Bytes),
-        Argument::Opaque(_) => None,
+        Argument::Image(_) | Argument::Sampler | Argument::Opaque(_) => None,
     });
     values.collect()
 }

@@ -24,7 +24,7 @@ pub struct Launch {
     source: Weak<Kernel>,
     arguments: Arc<Arguments>,
     range: Range,
-    /// The memory of its pointer arguments. Memory that it accesses through other pointers is unknown.
+    /// The memory of its pointers and images. Memory that it accesses through other pointers is unknown.
     memory: SmallVec<[Span; 4]>,
 }
 
@@ -55,16 +55,12 @@ impl Launch {
         arguments: Arc<Arguments>,
         range: Range,
     ) -> ZeResult<Self> {
-        let memory = arguments
-            .addresses()
-            .map(|address| Span::new(address, 0))
-            .collect::<ZeResult<_>>()?;
         Ok(Self {
             kernel: Arc::clone(kernel.compiled()),
             source: Arc::downgrade(kernel),
+            memory: arguments.memory()?,
             arguments,
             range,
-            memory,
         })
     }
 

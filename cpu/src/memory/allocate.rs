@@ -28,6 +28,8 @@ pub struct Request {
     pub device: u64,
     /// The share of the machine's memory that it is taken from.
     pub share: Option<&'static Share>,
+    /// Whether its file, if it is exported, must hold no other allocation and begin with it.
+    pub alone: bool,
 }
 
 /// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
@@ -35,7 +37,7 @@ pub fn allocate(request: &Request) -> Option<usize> {
     if !accounting::reserve(request.size, request.share) {
         return None;
     }
-    let Some(backing) = Backing::new(request.size, request.alignment) else {
+    let Some(backing) = Backing::new(request.size, request.alignment, request.alone) else {
         accounting::release(request.size, request.share);
         return None;
     };
@@ -58,8 +60,15 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
             device
         },
         share: None,
+        alone: false,
     };
     Some(insert(backing, &request))
+}
+
+/// Maps the beginning of a file that is not of this runtime as the memory that `request` describes. Returns the address of
+/// its first byte, or `None` when the file is shorter or the system refuses.
+pub fn import_file(file: &File, request: &Request) -> Option<usize> {
+    Backing::external(file, request.size).map(|backing| insert(backing, request))
 }
 
 fn insert(mut backing: Backing, request: &Request) -> usize {

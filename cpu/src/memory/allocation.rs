@@ -27,6 +27,8 @@ pub struct Allocation {
     pins: PinCount,
     /// Whether this process, or one that it was forked from, has exported it.
     exported: AtomicBool,
+    /// Whether its file holds no other allocation.
+    alone: bool,
 }
 
 impl Allocation {
@@ -42,7 +44,13 @@ impl Allocation {
             share: request.share,
             pins: PinCount::default(),
             exported: AtomicBool::new(false),
+            alone: request.alone,
         }
+    }
+
+    /// Whether its file, if it is exported, holds no other allocation and begins with it.
+    pub fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// Address of the first byte.
@@ -88,8 +96,8 @@ impl Allocation {
     /// Exports it: moves its block into a memory file, with a record that describes it.
     ///
     /// # Errors
-    /// The result code for the system's error, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an imported
-    /// allocation.
+    /// The result code for the system's error, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory of
+    /// another process or file.
     pub fn export(&self) -> ZeResult<Export> {
         let (block, offset) = self
             .backing
@@ -117,7 +125,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.is_import() {
+        if self.backing.in_block().is_none() {
             return;
         }
         if self.exported.load(Ordering::Acquire) {

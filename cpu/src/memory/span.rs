@@ -1,6 +1,7 @@
 //! Ranges of memory that commands touch.
 
 use std::ops::Range;
+use std::ptr;
 use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
@@ -46,6 +47,17 @@ impl Span {
         })
     }
 
+    /// `length` bytes of it from `offset` on, which the caller has checked to be inside.
+    #[must_use]
+    pub fn part(&self, offset: usize, length: usize) -> Self {
+        debug_assert!(offset + length <= self.length);
+        Self {
+            address: self.address + offset,
+            length,
+            allocation: self.allocation.clone(),
+        }
+    }
+
     /// Address of the first byte.
     pub fn address(&self) -> usize {
         self.address
@@ -64,6 +76,12 @@ impl Span {
     /// Whether it shares a byte with `other`.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.address < other.address + other.length && other.address < self.address + self.length
+    }
+
+    /// Whether it is in `allocation`.
+    pub fn is_in(&self, allocation: &Allocation) -> bool {
+        let mine = self.allocation.as_ref();
+        mine.is_some_and(|mine| ptr::eq(mine.as_ptr(), allocation))
     }
 
     /// Keeps the allocation alive until the pin is dropped; other memory of the process needs no pin.

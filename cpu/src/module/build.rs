@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::sync::atomic::AtomicUsize;
 
 use super::Module;
+use super::flags::with_generic_atomics;
 use crate::compiler::{Failure, Job, Unit, compile};
 use crate::opencl::{Program, Runtime};
 use crate::spirv;
@@ -43,9 +44,14 @@ impl Module {
                 Some((id, bytes.to_vec()))
             });
             let specialisation = specialisation.collect();
+            let options = if parsed.has_generic_atomics {
+                with_generic_atomics(&source.options)
+            } else {
+                source.options
+            };
             units.push(Unit {
                 code: parsed.code,
-                options: source.options,
+                options,
                 specialisation,
             });
             kernels.extend(parsed.kernels);

@@ -10,6 +10,7 @@ use super::{BuildLog, Module, flags};
 use crate::abi::arguments::{Link, chain, input, input_array, input_structure, output, structures};
 use crate::abi::result::describe;
 use crate::abi::result::{ZeResult, ensure};
+use crate::abi::strictness::is_strict;
 use crate::compiler::Failure;
 use crate::context::Context;
 use crate::device;
@@ -177,9 +178,9 @@ unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> ZeResult
     }
 }
 
-/// `zeModuleDestroy`; an error while a kernel of the module is alive.
+/// `zeModuleDestroy`; its kernels keep what they need. If the runtime is strict, it is an error while one is alive.
 pub fn destroy(module: sys::ze_module_handle_t) -> ZeResult {
-    if resolve::<Module>(module)?.has_kernels() {
+    if is_strict() && resolve::<Module>(module)?.has_kernels() {
         describe("the module still has kernels; destroy those first");
         return Err(sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
     }

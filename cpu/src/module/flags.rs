@@ -24,6 +24,15 @@ pub fn options(flags: &str) -> String {
     options.join(" ")
 }
 
+/// The options for a module with atomic operations on generic pointers. The compiler has them in OpenCL C 2.0 and later,
+/// and takes SPIR-V for OpenCL C 1.2 unless it is told otherwise.
+pub fn with_generic_atomics(options: &str) -> String {
+    if options.contains("-cl-std=") {
+        return options.to_owned();
+    }
+    format!("{options} -cl-std=CL2.0").trim_start().to_owned()
+}
+
 /// Skips one argument, which may be quoted and hold blanks.
 fn skip_quoted<'a>(words: &mut impl Iterator<Item = &'a str>) {
     let Some(first) = words.next() else { return };
@@ -42,7 +51,14 @@ fn skip_quoted<'a>(words: &mut impl Iterator<Item = &'a str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::options;
+    use super::{options, with_generic_atomics};
+
+    #[test]
+    fn the_standard_is_chosen_unless_the_program_chooses_it() {
+        assert_eq!(with_generic_atomics(""), "-cl-std=CL2.0");
+        assert_eq!(with_generic_atomics("-g"), "-g -cl-std=CL2.0");
+        assert_eq!(with_generic_atomics("-cl-std=CL3.0"), "-cl-std=CL3.0");
+    }
 
     #[test]
     fn level_zero_s_flags_become_opencl_s_or_nothing() {

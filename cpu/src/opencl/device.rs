@@ -43,6 +43,29 @@ pub struct Properties {
     pub float_atomics: [u64; 3],
     /// The room for output of printf.
     pub printf_buffer: usize,
+    /// The limits of images; all 0 without images.
+    pub images: ImageLimits,
+}
+
+/// The limits of images and samplers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ImageLimits {
+    /// The most pixels of a one-dimensional image.
+    pub line: usize,
+    /// The most pixels in each dimension of a two-dimensional image.
+    pub plane: usize,
+    /// The most pixels in each dimension of a three-dimensional image.
+    pub volume: usize,
+    /// The most pixels of an image in a buffer.
+    pub buffer: usize,
+    /// The most images in an array.
+    pub layers: usize,
+    /// The most samplers that a kernel can have.
+    pub samplers: usize,
+    /// The most images that a kernel can read.
+    pub read: usize,
+    /// The most images that a kernel can write.
+    pub written: usize,
 }
 
 impl Properties {
@@ -129,6 +152,35 @@ impl Candidate {
             double: self.number(api, cl::CL_DEVICE_DOUBLE_FP_CONFIG),
             float_atomics: FLOAT_ATOMICS.map(|what| self.number(api, what)),
             printf_buffer: size(cl::CL_DEVICE_PRINTF_BUFFER_SIZE),
+            images: self.image_limits(api),
+        }
+    }
+
+    fn image_limits(self, api: &Api) -> ImageLimits {
+        if self.number(api, cl::CL_DEVICE_IMAGE_SUPPORT) == 0 {
+            return ImageLimits::default();
+        }
+        let size = |what| usize::try_from(self.number(api, what)).unwrap_or(usize::MAX);
+        let least = |dimensions: &[cl_device_info]| {
+            let sizes = dimensions.iter().map(|what| size(*what));
+            sizes.min().unwrap_or(0)
+        };
+        ImageLimits {
+            line: size(cl::CL_DEVICE_IMAGE2D_MAX_WIDTH),
+            plane: least(&[
+                cl::CL_DEVICE_IMAGE2D_MAX_WIDTH,
+                cl::CL_DEVICE_IMAGE2D_MAX_HEIGHT,
+            ]),
+            volume: least(&[
+                cl::CL_DEVICE_IMAGE3D_MAX_WIDTH,
+                cl::CL_DEVICE_IMAGE3D_MAX_HEIGHT,
+                cl::CL_DEVICE_IMAGE3D_MAX_DEPTH,
+            ]),
+            buffer: size(cl::CL_DEVICE_IMAGE_MAX_BUFFER_SIZE),
+            layers: size(cl::CL_DEVICE_IMAGE_MAX_ARRAY_SIZE),
+            samplers: size(cl::CL_DEVICE_MAX_SAMPLERS),
+            read: size(cl::CL_DEVICE_MAX_READ_IMAGE_ARGS),
+            written: size(cl::CL_DEVICE_MAX_WRITE_IMAGE_ARGS),
         }
     }
 

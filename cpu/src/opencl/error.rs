@@ -59,7 +59,7 @@ pub enum OpenError {
     /// The file was found, and is not usable.
     #[error("{}: {why}", path.display())]
     Library {
-        /// What was opened.
+        /// The path that was opened.
         path: PathBuf,
         /// The dynamic linker's message.
         why: String,
@@ -67,7 +67,7 @@ pub enum OpenError {
     /// The library opened, and lacks a function of OpenCL 2.1.
     #[error("{} has no function {function}", path.display())]
     Function {
-        /// What was opened.
+        /// The path that was opened.
         path: PathBuf,
         /// The function's name.
         function: &'static str,
@@ -75,7 +75,7 @@ pub enum OpenError {
     /// No platform of the library has a CPU that takes SPIR-V and the host's pointers.
     #[error("{} offers no CPU device that takes SPIR-V and shared memory", path.display())]
     Device {
-        /// What was opened.
+        /// The path that was opened.
         path: PathBuf,
     },
     /// A call of OpenCL itself failed.

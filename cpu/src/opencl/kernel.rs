@@ -7,12 +7,12 @@ use opencl_sys::{cl_kernel, cl_program};
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
 use super::quiesce::{self, Call};
-use super::{Error, Event, Queue, Runtime};
+use super::{Error, Event, Image, Queue, Runtime, Sampler};
 use crate::check::DeviceCode;
 use crate::process::sync::Mutex;
 
 /// An argument's value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Value<'a> {
     /// Any address in this process, or null.
     Pointer(*const c_void),
@@ -20,6 +20,10 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
     /// The size of memory for each work-group.
     Local(usize),
+    /// An image.
+    Image(&'a Image),
+    /// A sampler.
+    Sampler(&'a Sampler),
 }
 
 /// The index space of a launch, in three dimensions.
@@ -213,23 +217,21 @@ impl Kernel {
 
     /// Sets one argument; the lock is held.
     fn set(&self, kernel: cl_kernel, index: u32, value: Value) -> Result<(), Error> {
+        let bytes = |bytes: &[u8]| {
+            // SAFETY: that many bytes are read during the call.
+            let code = unsafe {
+                (self.runtime.api.clSetKernelArg)(kernel, index, bytes.len(), bytes.as_ptr().cast())
+            };
+            Error::check("clSetKernelArg", code)
+        };
         match value {
+            Value::Bytes(value) => bytes(value),
+            Value::Image(image) => bytes(&image.handle()),
+            Value::Sampler(sampler) => bytes(&sampler.handle()),
             Value::Pointer(address) => {
                 // SAFETY: the pointer itself is the value; it is not dereferenced here.
                 let code = unsafe { (self.runtime.set_pointer)(kernel, index, address) };
                 Error::check("clSetKernelArgMemPointerINTEL", code)
-            }
-            Value::Bytes(bytes) => {
-                // SAFETY: that many bytes are read during the call.
-                let code = unsafe {
-                    (self.runtime.api.clSetKernelArg)(
-                        kernel,
-                        index,
-                        bytes.len(),
-                        bytes.as_ptr().cast(),
-                    )
-                };
-                Error::check("clSetKernelArg", code)
             }
             Value::Local(size) => {
                 // SAFETY: local memory has a size and no value.

@@ -1,7 +1,7 @@
 //! An OpenCL runtime for the CPU, opened at run time, that compiles and runs kernels.
 //!
 //! Nothing in here knows Level Zero. [`Runtime`] is the library, its CPU device and a context; [`Program`],
-//! [`Kernel`], [`Queue`] and [`Event`] own their OpenCL objects and release them.
+//! [`Kernel`], [`Image`], [`Sampler`], [`Queue`] and [`Event`] own their OpenCL objects and release them.
 //!
 //! Source: the OpenCL 3.0 API specification, and `cl_intel_unified_shared_memory` for pointers as arguments.
 
@@ -11,18 +11,22 @@ mod device;
 mod error;
 mod event;
 mod find;
+mod image;
 mod kernel;
 mod program;
 mod queue;
 pub mod quiesce;
 mod runtime;
+mod sampler;
 
 pub use affinity::{off_worker_processors, register_host_thread, register_worker};
-pub use device::Properties;
+pub use device::{ImageLimits, Properties};
 pub use error::{Error, OpenError};
 pub use event::{Event, Times};
 pub use find::VARIABLE as LIBRARY_VARIABLE;
+pub use image::{Image, ImageFormat, ImageKind, ImageLayout};
 pub use kernel::{Kernel, KernelInfo, Range, Value};
 pub use program::{BuildError, Program, Unit};
 pub use queue::Queue;
 pub use runtime::Runtime;
+pub use sampler::{Addressing, Filter, Sampler};

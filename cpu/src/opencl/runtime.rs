@@ -140,7 +140,7 @@ impl Runtime {
         self.api.path()
     }
 
-    /// What the device can do.
+    /// The capabilities of the device.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }

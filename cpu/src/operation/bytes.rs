@@ -73,19 +73,21 @@ pub unsafe fn stream_fill(to: *mut u8, length: usize, pattern: &[u8]) {
     }
 }
 
-/// Repeats `pattern` over `length` bytes, a multiple of its length, through the caches.
+/// Repeats `pattern` over `length` bytes through the caches; the last repetition may be cut.
 ///
 /// # Safety
 /// `to` must be valid for writing `length` bytes.
 pub unsafe fn repeat(to: *mut u8, pattern: &[u8], length: usize) {
-    /// Doubling stops at this size, so that the source of the copies stays in the first-level cache.
+    /// Doubling stops at about this size, so that the source of the copies stays in the first-level cache.
     const TILE: usize = 4096;
+    // Whole repetitions, so that a copy continues the one before it.
+    let tile = (TILE / pattern.len()).max(1) * pattern.len();
     let mut done = pattern.len().min(length);
     // SAFETY: `done` never exceeds `length`, and source and destination do not overlap.
     unsafe {
         ptr::copy_nonoverlapping(pattern.as_ptr(), to, done);
         while done < length {
-            let next = done.min(TILE).min(length - done);
+            let next = done.min(tile).min(length - done);
             ptr::copy_nonoverlapping(to, to.add(done), next);
             done += next;
         }

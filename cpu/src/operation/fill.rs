@@ -14,7 +14,7 @@ use crate::memory::Span;
 /// The longest pattern that a streaming store holds.
 const STREAMED_PATTERN: usize = 64;
 
-/// Fills a span, whose length is a multiple of the pattern's.
+/// Fills a span.
 #[derive(Debug)]
 pub struct Fill {
     to: Span,
@@ -23,7 +23,7 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Repeats `pattern`, whose length is a power of two up to a page, over all of `to`, which is aligned to it.
+    /// Repeats `pattern`, which is not empty, over all of `to`; the last repetition may be cut.
     pub fn new(to: Span, pattern: &[u8]) -> Self {
         let uniform = pattern
             .first()
@@ -65,16 +65,32 @@ impl Operation for Fill {
         let (offset, length) = self.split.part(part);
         let to = (self.to.address() + offset) as *mut u8;
         // SAFETY: the caller of the append vouches for the span, as the specification demands; a span in an allocation
-        // lies inside of it, and a pin keeps it alive. Parts begin on multiples of every pattern.
+        // lies inside of it, and a pin keeps it alive. Parts begin on multiples of every pattern that is streamed.
         unsafe {
-            if self.split.streams() && self.pattern.len() <= STREAMED_PATTERN {
+            if self.split.streams() && self.is_aligned() {
                 stream_fill(to, length, &self.pattern);
             } else if let [byte] = *self.pattern.as_slice() {
                 ptr::write_bytes(to, byte, length);
             } else {
-                repeat(to, &self.pattern, length);
+                // A part may begin within a repetition.
+                let rest = &self.pattern[offset % self.pattern.len()..];
+                let head = rest.len().min(length);
+                ptr::copy_nonoverlapping(rest.as_ptr(), to, head);
+                repeat(to.add(head), &self.pattern, length - head);
             }
         }
         Ok(())
+    }
+}
+
+impl Fill {
+    /// Whether the span consists of whole repetitions of a pattern of the kind that streaming stores hold, and is
+    /// aligned to it.
+    fn is_aligned(&self) -> bool {
+        let length = self.pattern.len();
+        length.is_power_of_two()
+            && length <= STREAMED_PATTERN
+            && self.to.address().is_multiple_of(length)
+            && self.to.length().is_multiple_of(length)
     }
 }

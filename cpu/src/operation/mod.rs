@@ -10,6 +10,6 @@ mod timestamps;
 
 pub use copy::Copy;
 pub use fill::Fill;
-pub use region::{Layout, Region, RegionCopy};
+pub use region::{Cuboid, Layout, Region, RegionCopy};
 pub use reset::Reset;
 pub use timestamps::{QueryTimestamps, WriteTimestamp};

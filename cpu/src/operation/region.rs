@@ -10,17 +10,36 @@ use crate::check::{self, Uses};
 use crate::engine::{Kind, Operation, Pins};
 use crate::memory::Span;
 
+/// A box in an array: bytes, rows and slices.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuboid {
+    /// Its first byte.
+    pub origin: [usize; 3],
+    /// Its size.
+    pub size: [usize; 3],
+}
+
+impl From<&sys::ze_copy_region_t> for Cuboid {
+    fn from(region: &sys::ze_copy_region_t) -> Self {
+        let origin = [region.originX, region.originY, region.originZ];
+        // A height or depth of 0 means that the box does not have that dimension.
+        let size = [region.width, region.height.max(1), region.depth.max(1)];
+        Self {
+            origin: origin.map(|offset| offset as usize),
+            size: size.map(|extent| extent as usize),
+        }
+    }
+}
+
 /// The layout of an array in memory, and the box in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Address of the array.
-    pub base: usize,
     /// Bytes from row to row; 0 means that rows are as wide as the box.
-    pub pitch: u32,
+    pub pitch: usize,
     /// Bytes from slice to slice; 0 means that slices are as high as the box.
-    pub slice_pitch: u32,
-    /// The box's origin and size.
-    pub region: sys::ze_copy_region_t,
+    pub slice_pitch: usize,
+    /// The box.
+    pub region: Cuboid,
 }
 
 /// A box in memory: rows of `width` bytes at increasing addresses.
@@ -34,64 +53,76 @@ pub struct Region {
     slice_pitch: usize,
 }
 
+/// The extent of a box, in bytes from the start of its array.
+struct Extent {
+    pitch: usize,
+    slice_pitch: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Layout {
+    /// `None` for sizes that do not fit, and for rows or slices that overlap each other.
+    fn measure(&self) -> Option<Extent> {
+        let ([x, y, z], [width, height, depth]) = (self.region.origin, self.region.size);
+        let pitch = if self.pitch == 0 { width } else { self.pitch };
+        let slice_pitch = match self.slice_pitch {
+            0 => pitch.checked_mul(height)?,
+            bytes => bytes,
+        };
+        let slice = (height - 1).checked_mul(pitch)?.checked_add(width)?;
+        let length = (depth - 1).checked_mul(slice_pitch)?.checked_add(slice)?;
+        let start = z
+            .checked_mul(slice_pitch)?
+            .checked_add(y.checked_mul(pitch)?)?
+            .checked_add(x)?;
+        let end = start.checked_add(length)?;
+        let disjoint = (height == 1 || pitch >= width) && (depth == 1 || slice_pitch >= slice);
+        let (start, end) = if width == 0 { (0, 0) } else { (start, end) };
+        disjoint.then_some(Extent {
+            pitch,
+            slice_pitch,
+            start,
+            end,
+        })
+    }
+}
+
 impl Region {
-    /// Finds the box in memory.
+    /// Finds the box in the array at `base`.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, the box leaves its allocation or is
     /// larger than memory can be, and the errors of [`Span::new`].
-    pub fn new(layout: &Layout) -> ZeResult<Self> {
-        Self::measure(layout)?.ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)
+    pub fn new(base: usize, layout: &Layout) -> ZeResult<Self> {
+        let extent = layout.measure().ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        // From the base on, as an origin beyond the allocation could lie in another one.
+        let array = Span::new(base, extent.end)?;
+        Ok(Self::at(&array, &extent, layout))
     }
 
-    /// As [`new`](Self::new), but `None` for sizes that do not fit.
-    fn measure(layout: &Layout) -> ZeResult<Option<Self>> {
-        let region = &layout.region;
-        let width = region.width as usize;
-        // A height or depth of 0 means that the box does not have that dimension.
-        let height = region.height.max(1) as usize;
-        let depth = region.depth.max(1) as usize;
-        let pitch = if layout.pitch == 0 {
-            width
-        } else {
-            layout.pitch as usize
-        };
-        let slice_pitch = match layout.slice_pitch {
-            0 => pitch.checked_mul(height),
-            bytes => Some(bytes as usize),
-        };
-        let reach = |slice_pitch: usize| {
-            let slice = (height - 1).checked_mul(pitch)?.checked_add(width)?;
-            let box_length = (depth - 1).checked_mul(slice_pitch)?.checked_add(slice)?;
-            let origin = (region.originZ as usize)
-                .checked_mul(slice_pitch)?
-                .checked_add((region.originY as usize).checked_mul(pitch)?)?
-                .checked_add(region.originX as usize)?;
-            Some((slice, box_length, origin, origin.checked_add(box_length)?))
-        };
-        let Some((slice_pitch, (slice, length, origin, end))) =
-            slice_pitch.and_then(|bytes| Some((bytes, reach(bytes)?)))
-        else {
-            return Ok(None);
-        };
-        if (height > 1 && pitch < width) || (depth > 1 && slice_pitch < slice) {
-            return Ok(None);
-        }
-        // From the base on, as an origin beyond the allocation could lie in another one.
-        let (length, end) = if width == 0 { (0, 0) } else { (length, end) };
-        Span::new(layout.base, end)?;
-        let Some(first) = layout.base.checked_add(origin) else {
-            return Ok(None);
-        };
-        let span = Span::new(first, length)?;
-        Ok(Some(Self {
-            span,
+    /// Finds the box in the array that `array` holds.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, or the box leaves the array.
+    pub fn within(array: &Span, layout: &Layout) -> ZeResult<Self> {
+        let extent = layout
+            .measure()
+            .filter(|extent| extent.end <= array.length())
+            .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        Ok(Self::at(array, &extent, layout))
+    }
+
+    fn at(array: &Span, extent: &Extent, layout: &Layout) -> Self {
+        let [width, height, depth] = layout.region.size;
+        Self {
+            span: array.part(extent.start, extent.end - extent.start),
             width,
             height,
             depth,
-            pitch,
-            slice_pitch,
-        }))
+            pitch: extent.pitch,
+            slice_pitch: extent.slice_pitch,
+        }
     }
 
     fn rows(&self) -> usize {

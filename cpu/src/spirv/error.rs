@@ -24,7 +24,7 @@ pub enum Error {
     Header {
         /// The name of the field.
         field: &'static str,
-        /// What stands there.
+        /// Its value.
         value: u32,
     },
     /// The last instruction needs more words than there are, or an instruction has too few or none.
@@ -48,13 +48,13 @@ pub enum Error {
         id: u32,
         /// Where it is used.
         at: usize,
-        /// What it should be.
+        /// The property that it lacks.
         expected: &'static str,
     },
     /// The module ends inside a function or lacks a part that every kernel module has.
     #[error("the module has no {part}")]
     Missing {
-        /// What is missing.
+        /// The missing part.
         part: &'static str,
     },
     /// The module is for another environment, for instance Vulkan.

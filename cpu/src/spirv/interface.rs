@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use spirv::{Capability, Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
-use super::types::{Type, Types};
+use super::atomics::GenericAtomics;
+use super::types::{Image, Type, Types};
 use super::words::{Instruction, Words};
 
 /// The kind of a kernel's argument.
@@ -17,6 +18,10 @@ pub enum Argument {
     Local,
     /// A number, a vector or a structure, with its size in bytes if the module determines it.
     Value(Option<u64>),
+    /// An image.
+    Image(Image),
+    /// A sampler.
+    Sampler,
     /// A type that this runtime cannot pass.
     Opaque(&'static str),
 }
@@ -48,6 +53,8 @@ pub struct Module {
     pub kernels: Vec<Kernel>,
     /// The size in bytes of each specialisation constant, by its SpecId.
     pub specialisation: HashMap<u32, usize>,
+    /// Whether it has atomic operations on generic pointers.
+    pub has_generic_atomics: bool,
 }
 
 impl Module {
@@ -61,12 +68,14 @@ impl Module {
         for instruction in words.instructions() {
             reader.read(&instruction?)?;
         }
+        let has_generic_atomics = reader.atomics.found();
         let (kernels, specialisation) = reader.finish()?;
         Ok(Self {
             code: words.to_bytes(),
             version: words.version(),
             kernels,
             specialisation,
+            has_generic_atomics,
         })
     }
 }
@@ -103,6 +112,7 @@ struct Reader {
     /// Functions that are called, and where.
     calls: HashMap<u32, usize>,
     specialisation: HashMap<u32, usize>,
+    atomics: GenericAtomics,
 }
 
 impl Reader {
@@ -110,6 +120,7 @@ impl Reader {
         let Some(op) = instruction.op() else {
             return Ok(());
         };
+        self.atomics.note(op, instruction, &self.types);
         match op {
             Op::Capability => {
                 self.linkable |= instruction.operand(0)? == Capability::Linkage as u32;
@@ -365,6 +376,8 @@ fn argument(types: &Types, kind: u32) -> Argument {
             ) => Argument::Pointer,
             _ => Argument::Opaque("pointer into a storage class of an extension"),
         },
+        Some(Type::Image(image)) => Argument::Image(*image),
+        Some(Type::Sampler) => Argument::Sampler,
         Some(Type::Opaque(what)) => Argument::Opaque(what),
         Some(Type::Function(_)) | None => Argument::Opaque("type of an extension"),
     }

@@ -8,6 +8,7 @@
 //! Source: the SPIR-V specification, sections 2.3 (physical layout), 2.4 (logical layout) and 3; the OpenCL SPIR-V
 //! environment specification for kernel arguments.
 
+mod atomics;
 mod error;
 mod interface;
 mod types;
@@ -15,6 +16,7 @@ mod words;
 
 pub use error::Error;
 pub use interface::{Argument, Kernel, Module};
+pub use types::Image;
 
 #[cfg(test)]
 mod tests;

@@ -83,7 +83,7 @@ fn arguments_are_what_the_module_says() {
         // A byte, padding to 8, 8 bytes, 5 * 4 bytes, a byte, padding to 8.
         Argument::Value(Some(40)),
         Argument::Value(Some(9)),
-        Argument::Opaque("sampler"),
+        Argument::Sampler,
     ];
     let expected = Kernel {
         name: "everything".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use spirv::Op;
+use spirv::{Dim, Op};
 
 use super::Error;
 use super::words::Instruction;
@@ -16,8 +16,38 @@ pub enum Type {
     Pointer { class: u32, pointee: Option<u64> },
     /// A function's parameters.
     Function(Vec<u32>),
-    /// An image, a sampler, an event: something that has no bytes of its own.
+    /// An image.
+    Image(Image),
+    /// A sampler.
+    Sampler,
+    /// An event, a pipe: something that has no bytes of its own.
     Opaque(&'static str),
+}
+
+/// The dimensions of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Those of one image.
+    pub dimensions: Dim,
+    /// Whether it is an array of such images.
+    pub arrayed: bool,
+}
+
+impl Image {
+    /// `None` for images with depth or several samples.
+    fn read(instruction: &Instruction) -> Result<Option<Self>, Error> {
+        let [dimensions, depth, arrayed, samples] = [
+            instruction.operand(2)?,
+            instruction.operand(3)?,
+            instruction.operand(4)?,
+            instruction.operand(5)?,
+        ];
+        let image = Dim::from_u32(dimensions).map(|dimensions| Self {
+            dimensions,
+            arrayed: arrayed == 1,
+        });
+        Ok(image.filter(|_| depth != 1 && samples == 0))
+    }
 }
 
 /// Size and alignment in bytes.
@@ -84,7 +114,7 @@ impl Types {
         match self.types.get(&id)? {
             Type::Data(layout) => Some(*layout),
             Type::Pointer { .. } => Some(POINTER),
-            Type::Function(_) | Type::Opaque(_) => None,
+            Type::Function(_) | Type::Image(_) | Type::Sampler | Type::Opaque(_) => None,
         }
     }
 
@@ -178,9 +208,13 @@ impl Types {
                 pointee: None,
             },
             Op::TypeFunction => Type::Function(instruction.rest(2).to_vec()),
-            Op::TypeImage | Op::TypeSampledImage => Type::Opaque("image"),
-            Op::TypeSampler => Type::Opaque("sampler"),
-            Op::TypeOpaque
+            Op::TypeImage => Image::read(instruction)?.map_or(
+                Type::Opaque("image with depth or several samples"),
+                Type::Image,
+            ),
+            Op::TypeSampler => Type::Sampler,
+            Op::TypeSampledImage
+            | Op::TypeOpaque
             | Op::TypeEvent
             | Op::TypeDeviceEvent
             | Op::TypeReserveId

@@ -1,6 +1,7 @@
 //! The entry points of memory: `zeMemAlloc...`, `zeMemFree`, `zeMemGet...` and those of IPC.
 
 mod allocate;
+mod external;
 mod free;
 pub mod ipc;
 mod query;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 
+use super::external::{self, check_external};
 use crate::abi::arguments::{self, optional_output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
@@ -15,9 +16,11 @@ use crate::memory::{self, Allocation, PAGE};
 
 structures! {
     sys::ze_memory_allocation_properties_t = sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
+    sys::ze_external_memory_export_fd_t = sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD;
 }
 
-/// `zeMemGetAllocProperties`: a pointer that the context does not know is of type unknown.
+/// `zeMemGetAllocProperties`: a pointer that the context does not know is of type unknown. With
+/// `ze_external_memory_export_fd_t` in the chain, the memory is exported.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -49,6 +52,15 @@ pub unsafe fn properties(
             allocation.device() as sys::ze_device_handle_t,
         ),
     };
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { arguments::chain(properties.pNext) } {
+        if let Some(export) = link.output::<sys::ze_external_memory_export_fd_t>() {
+            let allocation = found.as_ref();
+            let allocation = allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+            check_external(export.flags)?;
+            export.fd = external::export(allocation)?;
+        }
+    }
     properties.type_ = kind;
     properties.id = id;
     properties.pageSize = page;

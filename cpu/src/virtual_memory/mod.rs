@@ -17,6 +17,7 @@ pub use self::physical::{PhysicalMemory, create, destroy, properties};
 pub use self::reservation::{parent_or_child, prepare};
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
+use crate::abi::strictness::is_strict;
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
@@ -67,6 +68,9 @@ fn check_size(size: usize) -> ZeResult {
 
 /// `zeVirtualMemQueryPageSize`: one size, that of the system's pages.
 ///
+/// # Errors
+/// `ZE_RESULT_ERROR_UNSUPPORTED_SIZE` for a size of 0, if the runtime is strict.
+///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
 pub unsafe fn page_size(
@@ -79,7 +83,10 @@ pub unsafe fn page_size(
     device::find(device)?;
     // SAFETY: the caller vouches for the pointer.
     let page_size = unsafe { output(page_size) }?;
-    ensure(size > 0, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
+    ensure(
+        size > 0 || !is_strict(),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+    )?;
     *page_size = PAGE;
     Ok(())
 }
@@ -130,10 +137,15 @@ pub fn map(
     reservation::map(pages, &physical, offset, access)
 }
 
-/// `zeVirtualMemUnmap`, of what one call has mapped.
+/// `zeVirtualMemUnmap`, of what one call has mapped. Pages of a reservation that are not mapped are an error only if the
+/// runtime is strict.
 pub fn unmap(context: sys::ze_context_handle_t, pointer: *const c_void, size: usize) -> ZeResult {
     resolve::<Context>(context)?;
-    reservation::unmap(Pages::new(pointer, size)?)
+    let pages = Pages::new(pointer, size)?;
+    if !is_strict() && reservation::is_unmapped(pages)? {
+        return Ok(());
+    }
+    reservation::unmap(pages)
 }
 
 /// `zeVirtualMemSetAccessAttribute`, of pages that are mapped by one call. It holds for the host as for the devices.

@@ -29,7 +29,7 @@ struct Reservation {
     mapped: BTreeMap<usize, Mapped>,
 }
 
-/// What one call has mapped.
+/// The pages that one call has mapped.
 struct Mapped {
     _physical: Arc<PhysicalMemory>,
     /// The attribute of each page.
@@ -81,9 +81,7 @@ pub fn map(
     ensure(fits, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     let mut reservations = RESERVATIONS.lock();
     let mapped = &mut reservation(&mut reservations, pages)?.mapped;
-    let before = mapped.range(..pages.end()).next_back();
-    let is_free = before.is_none_or(|(start, before)| start + before.length() <= pages.address);
-    ensure(is_free, INVALID)?;
+    ensure(is_free(mapped, pages), INVALID)?;
     // SAFETY: the reservation owns the pages, and nothing is mapped there.
     let result = unsafe {
         mmap(
@@ -102,6 +100,22 @@ pub fn map(
     };
     mapped.insert(pages.address, made);
     Ok(())
+}
+
+/// Whether nothing is mapped in `pages`.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation.
+pub fn is_unmapped(pages: Pages) -> ZeResult<bool> {
+    let mut reservations = RESERVATIONS.lock();
+    let mapped = &reservation(&mut reservations, pages)?.mapped;
+    Ok(is_free(mapped, pages))
+}
+
+/// Whether none of what is mapped overlaps with `pages`.
+fn is_free(mapped: &BTreeMap<usize, Mapped>, pages: Pages) -> bool {
+    let before = mapped.range(..pages.end()).next_back();
+    before.is_none_or(|(start, before)| start + before.length() <= pages.address)
 }
 
 /// Unmaps what one call has mapped. The pages stay reserved.

@@ -10,7 +10,6 @@ use std::ffi::{CStr, c_char};
 use std::ptr;
 
 use super::common::{self, OK, Result, driver};
-use crate::ok;
 use level_zero_sys as sys;
 
 pub type Device = sys::ze_device_handle_t;

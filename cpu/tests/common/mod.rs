@@ -84,7 +84,6 @@ pub fn library() -> &'static sys::Library {
 }
 
 /// Calls a function of the API by name.
-#[macro_export]
 macro_rules! ze {
     ($name:ident($($argument:expr),* $(,)?)) => {
         unsafe { $crate::common::library().$name.unwrap()($($argument),*) }
@@ -92,10 +91,9 @@ macro_rules! ze {
 }
 
 /// Calls a function and expects success.
-#[macro_export]
 macro_rules! ok {
     ($name:ident($($argument:expr),* $(,)?)) => {
-        assert_eq!($crate::ze!($name($($argument),*)), $crate::common::OK, stringify!($name))
+        assert_eq!(ze!($name($($argument),*)), $crate::common::OK, stringify!($name))
     };
 }
 

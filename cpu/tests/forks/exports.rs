@@ -2,7 +2,7 @@
 
 use crate::common::{Context, Kind, MIB, bytes, bytes_mut, pattern};
 use crate::process::{CHILD_TIMEOUT, alone, in_child, join};
-use crate::{export, ok, open, seccomp};
+use crate::{export, open, seccomp};
 
 #[test]
 fn a_child_gets_private_copies_of_exported_blocks() {

@@ -4,12 +4,11 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::undocumented_unsafe_blocks,
-    clippy::macro_metavars_in_unsafe
+    clippy::undocumented_unsafe_blocks
 )]
-#![allow(missing_docs)]
 
 #[path = "../common/mod.rs"]
+#[macro_use]
 mod common;
 mod exports;
 mod kernels;

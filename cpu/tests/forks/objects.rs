@@ -7,7 +7,7 @@ use sys::{ZE_RESULT_SUCCESS as OK, ze_result_t as Code};
 
 use crate::common::{self, Context, Kind, List, MIB, NONE, bytes};
 use crate::process::{alone, in_child};
-use crate::{Shared, beside, forks, ok, ze};
+use crate::{Shared, beside, forks};
 
 fn submit(
     queue: sys::ze_command_queue_handle_t,

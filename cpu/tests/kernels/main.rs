@@ -1,9 +1,13 @@
 //! Modules, kernels and launches, through the shared library and its Level Zero functions only.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[macro_use]
+#[path = "../common/mod.rs"]
+mod common;
 mod bad_input;
 #[path = "../common/counter.rs"]
 mod counter;
+mod images;
 mod launches;
 mod modules;
 mod mutable;

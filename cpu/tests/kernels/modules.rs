@@ -174,7 +174,7 @@ fn the_device_reports_the_compiler_s_capabilities() {
     assert!(compute.maxSharedLocalMemory >= 32 << 10);
 }
 
-/// What `constant` of the module writes.
+/// The value that `constant` of the module writes.
 fn constant(runtime: &Runtime, module: sys::ze_module_handle_t) -> u32 {
     let kernel = runtime.kernel(module, "constant").unwrap();
     let memory = runtime.shared(&[0]);
@@ -407,4 +407,19 @@ fn atomic_operations_on_floats_are_those_of_opencl() {
         | sys::ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_MIN_MAX.0;
     assert_eq!([atomics.fp32Flags, atomics.fp64Flags], [all, all]);
     assert!([0, all].contains(&atomics.fp16Flags), "it was not written");
+}
+
+#[test]
+fn atomic_operations_on_generic_pointers_are_built_and_count() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::generic_atomics(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "count").unwrap();
+    let memory = runtime.shared(&[0; 2]);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    let list = runtime.immediate(true);
+    runtime.launch(list, kernel, 1000, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(memory, [1000, 0]);
 }

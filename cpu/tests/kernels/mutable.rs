@@ -9,6 +9,7 @@ use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
 use super::launches::Setup;
 use super::runtime::{Runtime, call, groups, must};
+use crate::common::newer;
 
 const INVALID: ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 
@@ -39,14 +40,15 @@ type IsMutable =
     unsafe extern "C" fn(sys::ze_command_list_handle_t, *mut sys::ze_bool_t) -> ze_result_t;
 
 /// A mutable list, and a queue to execute it on.
-struct Mutable<'a> {
+pub struct Mutable<'a> {
     runtime: &'a Runtime,
-    list: sys::ze_command_list_handle_t,
+    pub list: sys::ze_command_list_handle_t,
     queue: sys::ze_command_queue_handle_t,
 }
 
 impl<'a> Mutable<'a> {
-    fn new(runtime: &'a Runtime, is_mutable: bool) -> Self {
+    /// A list that is mutable or not.
+    pub fn new(runtime: &'a Runtime, is_mutable: bool) -> Self {
         let mutable = ze_mutable_command_list_exp_desc_t {
             stype: extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC,
             pNext: ptr::null(),
@@ -83,7 +85,7 @@ impl<'a> Mutable<'a> {
     }
 
     /// The id of the next command.
-    fn next(&self, flags: u32) -> Result<u64, ze_result_t> {
+    pub fn next(&self, flags: u32) -> Result<u64, ze_result_t> {
         let desc = ze_mutable_command_id_exp_desc_t {
             stype: extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC,
             pNext: ptr::null(),
@@ -92,7 +94,7 @@ impl<'a> Mutable<'a> {
         let mut id = 0;
         // SAFETY: the function has this type, and the pointers are valid.
         let code = unsafe {
-            let next: NextId = self.runtime.newer(c"zeCommandListGetNextCommandIdExp");
+            let next: NextId = newer(c"zeCommandListGetNextCommandIdExp");
             next(self.list, &raw const desc, &raw mut id)
         };
         if code == OK { Ok(id) } else { Err(code) }
@@ -107,12 +109,13 @@ impl<'a> Mutable<'a> {
         };
         // SAFETY: the function has this type, and the pointers are valid.
         unsafe {
-            let update: Update = self.runtime.newer(c"zeCommandListUpdateMutableCommandsExp");
+            let update: Update = newer(c"zeCommandListUpdateMutableCommandsExp");
             update(self.list, &raw const desc)
         }
     }
 
-    fn argument<T>(&self, id: u64, index: u32, value: &T) -> ze_result_t {
+    /// Changes an argument of a launch.
+    pub fn argument<T>(&self, id: u64, index: u32, value: &T) -> ze_result_t {
         self.update(&ze_mutable_kernel_argument_exp_desc_t {
             stype: extensions::ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC,
             pNext: ptr::null(),
@@ -123,12 +126,12 @@ impl<'a> Mutable<'a> {
         })
     }
 
-    fn close(&self) {
+    pub fn close(&self) {
         must!(self.runtime, zeCommandListClose(self.list));
     }
 
     /// Executes the list, to its end.
-    fn execute(&self) {
+    pub fn execute(&self) {
         let mut list = self.list;
         must!(
             self.runtime,
@@ -222,9 +225,9 @@ fn events_and_kernels_change_between_executions() {
     // SAFETY: the functions have these types.
     let (signal, waits, kernels): (UpdateSignal, UpdateWaits, UpdateKernels) = unsafe {
         (
-            runtime.newer(c"zeCommandListUpdateMutableCommandSignalEventExp"),
-            runtime.newer(c"zeCommandListUpdateMutableCommandWaitEventsExp"),
-            runtime.newer(c"zeCommandListUpdateMutableCommandKernelsExp"),
+            newer(c"zeCommandListUpdateMutableCommandSignalEventExp"),
+            newer(c"zeCommandListUpdateMutableCommandWaitEventsExp"),
+            newer(c"zeCommandListUpdateMutableCommandKernelsExp"),
         )
     };
     // SAFETY: the arrays outlive the calls, here and below.
@@ -276,7 +279,7 @@ fn only_what_may_change_changes() {
         let mut value = 9;
         // SAFETY: the function has this type, and the pointer is valid.
         let code = unsafe {
-            let is_mutable: IsMutable = runtime.newer(c"zeCommandListIsMutableExp");
+            let is_mutable: IsMutable = newer(c"zeCommandListIsMutableExp");
             is_mutable(one.list, &raw mut value)
         };
         assert_eq!((code, value), (OK, expected));

@@ -8,18 +8,18 @@ use spirv::{
 };
 
 /// A builder with the common parts of all kernels.
-struct Program {
-    b: Builder,
-    void: Word,
-    int: Word,
-    long: Word,
-    global: Word,
+pub struct Program {
+    pub b: Builder,
+    pub void: Word,
+    pub int: Word,
+    pub long: Word,
+    pub global: Word,
     /// The variable behind `get_global_id`.
-    id: Word,
+    pub id: Word,
 }
 
 impl Program {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let mut b = Builder::new();
         b.set_version(1, 0);
         for capability in [Capability::Addresses, Capability::Kernel, Capability::Int64] {
@@ -45,7 +45,7 @@ impl Program {
     }
 
     /// Begins a kernel; returns it and its parameters.
-    fn kernel(&mut self, name: &str, parameters: &[Word]) -> (Word, Vec<Word>) {
+    pub fn kernel(&mut self, name: &str, parameters: &[Word]) -> (Word, Vec<Word>) {
         let signature = self.b.type_function(self.void, parameters.to_vec());
         let kernel = self
             .b
@@ -61,34 +61,34 @@ impl Program {
         (kernel, ids)
     }
 
-    fn end(&mut self) {
+    pub fn end(&mut self) {
         self.b.ret().unwrap();
         self.b.end_function().unwrap();
     }
 
     /// The work-item's number in the first dimension.
-    fn index(&mut self) -> Word {
+    pub fn index(&mut self) -> Word {
         let triple = self.b.type_vector(self.long, 3);
         let all = self.b.load(triple, None, self.id, None, []).unwrap();
         self.b.composite_extract(self.long, None, all, [0]).unwrap()
     }
 
     /// The address of `pointer[index]`.
-    fn at(&mut self, pointer: Word, index: Word) -> Word {
+    pub fn at(&mut self, pointer: Word, index: Word) -> Word {
         self.b
             .in_bounds_ptr_access_chain(self.global, None, pointer, index, [])
             .unwrap()
     }
 
-    fn load(&mut self, address: Word) -> Word {
+    pub fn load(&mut self, address: Word) -> Word {
         self.b.load(self.int, None, address, None, []).unwrap()
     }
 
-    fn store(&mut self, address: Word, value: Word) {
+    pub fn store(&mut self, address: Word, value: Word) {
         self.b.store(address, value, None, []).unwrap();
     }
 
-    fn bytes(self) -> Vec<u8> {
+    pub fn bytes(self) -> Vec<u8> {
         self.b
             .module()
             .assemble()
@@ -213,6 +213,24 @@ fn work(p: &mut Program, int: Word, long: Word, global: Word) {
     p.b.begin_block(Some(end)).unwrap();
     p.store(x, value);
     p.end();
+}
+
+/// One kernel, `count(x)`, which adds 1 to `x[0]` by an atomic operation on a generic pointer.
+pub fn generic_atomics() -> Vec<u8> {
+    let mut p = Program::new();
+    p.b.capability(Capability::GenericPointer);
+    let (int, global) = (p.int, p.global);
+    let generic = p.b.type_pointer(None, StorageClass::Generic, int);
+    let one = p.b.constant_bit32(int, 1);
+    let relaxed = p.b.constant_bit32(int, 0);
+    let (_, arguments) = p.kernel("count", &[global]);
+    let pointer =
+        p.b.ptr_cast_to_generic(generic, None, arguments[0])
+            .unwrap();
+    p.b.atomic_i_add(int, None, pointer, one, relaxed, one)
+        .unwrap();
+    p.end();
+    p.bytes()
 }
 
 /// Two modules that must be linked: the kernel `whole(x)` of the first calls a function of the second, which gives

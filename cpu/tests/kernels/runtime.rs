@@ -1,11 +1,13 @@
-//! The library under test, opened by path, with helpers for all tests.
+//! The library under test and its first device, with helpers for kernels.
 
 use std::env;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
 use level_zero_sys as sys;
 use level_zero_sys::{ZE_RESULT_SUCCESS, extensions, ze_result_t};
+
+use crate::common;
 
 /// Calls a function of the library; the result is its code.
 macro_rules! call {
@@ -25,8 +27,6 @@ pub(crate) use {call, must};
 
 /// The variable by which the Makefile names an OpenCL runtime; tests are not skipped then.
 const OPENCL: &str = "ZEUSM_OPENCL_LIBRARY";
-/// The tests expect the specification's errors, unless they set the variable otherwise.
-pub const STRICT: &str = "ZEUSM_CPU_STRICT";
 
 pub struct Runtime {
     pub library: &'static sys::Library,
@@ -36,65 +36,29 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// The library, opened as `ZEUSM_TEST_MODE` selects: in the loader's place, or as a driver behind the loader.
+    /// The library with a context and the first device.
     pub fn open() -> Self {
-        if env::var_os(STRICT).is_none() {
-            // SAFETY: Rust's threads read the environment under its lock, and no library has been opened.
-            unsafe { env::set_var(STRICT, "1") };
-        }
-        let library = match env::var("ZEUSM_TEST_MODE").as_deref() {
-            // Cargo leaves it beside the test's executable.
-            Err(_) | Ok("direct") => sys::load_from(
-                env::current_exe()
-                    .unwrap()
-                    .with_file_name("libzeusm_cpu.so"),
-            ),
-            Ok(_) => {
-                env::var_os("ZE_ENABLE_ALT_DRIVERS").expect("the loader's driver");
-                sys::load()
-            }
-        };
-        let library = library.unwrap();
-        let mut runtime = Self {
-            library,
-            driver: ptr::null_mut(),
-            device: ptr::null_mut(),
-            context: ptr::null_mut(),
-        };
-        let mut count = 1;
-        let (mut driver, mut device, mut context) =
-            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let desc = sys::ze_context_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC,
             ..Default::default()
         };
-        must!(runtime, zeInit(0));
-        must!(runtime, zeDriverGet(&raw mut count, &raw mut driver));
+        let mut runtime = Self {
+            library: common::library(),
+            driver: common::driver(),
+            device: common::device(),
+            context: ptr::null_mut(),
+        };
         must!(
             runtime,
-            zeDeviceGet(driver, &raw mut count, &raw mut device)
+            zeContextCreate(runtime.driver, &raw const desc, &raw mut runtime.context)
         );
-        must!(
-            runtime,
-            zeContextCreate(driver, &raw const desc, &raw mut context)
-        );
-        runtime.driver = driver;
-        runtime.device = device;
-        runtime.context = context;
         runtime
     }
 
     /// The same library and context, with its last device.
     pub fn on_last_device(&self) -> Self {
-        let (mut count, mut devices) = (8, [ptr::null_mut(); 8]);
-        must!(
-            self,
-            zeDeviceGet(self.driver, &raw mut count, devices.as_mut_ptr())
-        );
-        Self {
-            device: devices[count as usize - 1],
-            ..*self
-        }
+        let [_, device] = common::devices();
+        Self { device, ..*self }
     }
 
     /// The library, if it can build modules. Without an OpenCL runtime the test is skipped, unless the environment
@@ -229,16 +193,10 @@ impl Runtime {
         ordinal: u32,
         in_order: bool,
     ) -> sys::ze_command_list_handle_t {
+        let flags = if in_order { common::IN_ORDER_QUEUE } else { 0 };
         let desc = sys::ze_command_queue_desc_t {
             ordinal,
-            stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-            mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
-            flags: if in_order {
-                extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER
-            } else {
-                0
-            },
-            ..Default::default()
+            ..common::queue_desc(flags)
         };
         let mut list = ptr::null_mut();
         must!(
@@ -284,26 +242,11 @@ impl Runtime {
         assert_eq!(code, ZE_RESULT_SUCCESS);
     }
 
-    /// A function that is newer than the loader may be, by its name.
-    ///
-    /// # Safety
-    /// `F` must be its type.
-    pub unsafe fn newer<F: Copy>(&self, name: &CStr) -> F {
-        let mut address = ptr::null_mut();
-        must!(
-            self,
-            zeDriverGetExtensionFunctionAddress(self.driver, name.as_ptr(), &raw mut address)
-        );
-        assert_eq!(size_of::<F>(), size_of_val(&address));
-        // SAFETY: as the caller promises.
-        unsafe { std::mem::transmute_copy(&address) }
-    }
-
     /// Waits for an immediate list.
     pub fn synchronize(&self, list: sys::ze_command_list_handle_t) -> ze_result_t {
         // SAFETY: the specification gives the function of this name this type.
         let function: extensions::ze_pfnCommandListHostSynchronize_t =
-            unsafe { self.newer(c"zeCommandListHostSynchronize") };
+            unsafe { common::newer(c"zeCommandListHostSynchronize") };
         // SAFETY: the list is one of ours.
         unsafe { function.unwrap()(list, u64::MAX) }
     }
@@ -344,14 +287,7 @@ impl Runtime {
 
     /// Shared memory for `count` integers.
     pub fn shared(&self, values: &[u32]) -> &'static mut [u32] {
-        let host = sys::ze_host_mem_alloc_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
-            ..Default::default()
-        };
-        let device = sys::ze_device_mem_alloc_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
-            ..Default::default()
-        };
+        let (device, host) = (common::device_desc(), common::host_desc());
         let mut pointer = ptr::null_mut();
         must!(
             self,
@@ -376,7 +312,7 @@ impl Runtime {
         type Describe =
             unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> ze_result_t;
         // SAFETY: the specification gives the function of this name this type.
-        let function: Describe = unsafe { self.newer(c"zeDriverGetLastErrorDescription") };
+        let function: Describe = unsafe { common::newer(c"zeDriverGetLastErrorDescription") };
         let mut text = ptr::null();
         // SAFETY: the driver is alive and the place is ours; the text ends in a null and lives until the next error.
         unsafe {

@@ -7,7 +7,9 @@ use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::launches::Setup;
 use super::process;
-use super::runtime::STRICT;
+use super::programs;
+use super::runtime::{Runtime, call, must};
+use crate::common::STRICT;
 
 /// Intel's driver cuts longer values, and extends shorter ones by zeros.
 #[test]
@@ -53,4 +55,33 @@ fn kernels_are_refused_by_the_group_that_copies() {
         runtime.append_launch(list, kernel, 1, ptr::null_mut(), &[]),
         sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
     );
+}
+
+#[test]
+fn a_kernel_outlives_its_module() {
+    process::alone_with("tolerance::child_destroys_the_module", &[(STRICT, "0")]);
+}
+
+#[test]
+#[ignore = "run by a_kernel_outlives_its_module"]
+fn child_destroys_the_module() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::module(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "add").unwrap();
+    must!(runtime, zeModuleDestroy(module));
+    let list = runtime.immediate(true);
+    let (a, b, c) = (
+        runtime.shared(&[1, 2]),
+        runtime.shared(&[30, 40]),
+        runtime.shared(&[0; 2]),
+    );
+    for (index, memory) in [a.as_ptr(), b.as_ptr(), c.as_ptr()].into_iter().enumerate() {
+        assert_eq!(runtime.set(kernel, index as u32, memory), OK);
+    }
+    runtime.launch(list, kernel, 2, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(c, [31, 42]);
+    must!(runtime, zeKernelDestroy(kernel));
 }

@@ -50,6 +50,10 @@ impl UsmArray {
         }
         copy_staged(&target, &broadcast(inner, value)?)
     }
+
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyValueError::new_err("cannot delete array elements"))
+    }
 }
 
 fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
@@ -72,14 +76,15 @@ fn copy_usm(py: Python<'_>, source: &UsmArray, target: &UsmArray) -> PyResult<()
     let here = memory.context_device();
     let (is, from) = (target.extent(), source.extent());
     let is_disjoint = is.end <= from.start || from.end <= is.start;
-    let is_here = here.context() == source.memory().context_device().context();
-    if is_disjoint && is_here && layout.is_c_contiguous() {
+    let there = source.memory();
+    let is_accessible = here.can_access(there.context_device(), there.kind);
+    if is_disjoint && is_accessible && layout.is_c_contiguous() {
         let sides = StridedCopy::gather(
             source.memory().for_queue(py)?,
             target.first(memory.for_queue(py)?),
         );
         let operands = (source.pinned().share(py)?, target.pinned().share(py)?);
-        // SAFETY: the operands own both sides of the same size, which are in one context.
+        // SAFETY: the operands own both sides of the same size, which the device can access.
         return unsafe { transfer::copy_strided(py, here, &source.layout, sides, operands) }
             .map(drop);
     }

@@ -264,14 +264,14 @@ pub(super) fn copied(
     let from = source.for_queue(py)?;
     let (here, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
     let operands = (array.pinned().share(py)?, copy.pinned().share(py)?);
-    if here.context() == source.context_device().context() {
-        // SAFETY: the operands own both sides of the same size, which are in one context.
+    if here.can_access(source.context_device(), source.kind) {
+        // SAFETY: the operands own both sides of the same size, which the device can access.
         unsafe {
             transfer::copy_strided(py, here, &elements, StridedCopy::gather(from, to), operands)
         }?;
         return Ok(copy);
     }
-    // The elements are packed in the array's own context first, as peer copies support contiguous bytes only.
+    // The elements are packed by the array's own device first, as peer copies support contiguous bytes only.
     let there = source.context_device();
     let (from, operands) = if elements.is_c_contiguous() {
         let first = from.wrapping_add_signed(elements.byte_offset());
@@ -288,7 +288,7 @@ pub(super) fn copied(
         )?;
         let middle = packed.for_queue(py)?;
         let operands = (operands, Some(packed));
-        // SAFETY: as above, in the source's context.
+        // SAFETY: as above, on the source's device.
         let operands = unsafe {
             transfer::copy_strided(
                 py,
@@ -301,7 +301,7 @@ pub(super) fn copied(
         (middle, operands)
     };
     let size = layout.nbytes();
-    // SAFETY: as above, with a context for each side.
+    // SAFETY: as above, with a context and device for each side.
     unsafe { transfer::copy_peer(py, here, to, there, from, size, false, operands) }?;
     Ok(copy)
 }

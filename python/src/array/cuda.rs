@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::{UsmArray, create, host};
-use crate::cuda;
+use crate::cuda::{self, Direction};
 use crate::parse::{self, dtype};
 use crate::resolve::QueueBinding;
 use zeusm::cuda::Interface;
@@ -30,7 +30,17 @@ pub(super) fn copied(
     let (context_device, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
     let operands = (owner.clone().unbind(), copy.pinned().share(py)?);
     // SAFETY: the operands own both sides, which have the same size.
-    unsafe { cuda::copy_from(py, array, &elements, context_device, to, operands) }?;
+    unsafe {
+        cuda::copy(
+            py,
+            Direction::ToUsm,
+            array,
+            &elements,
+            context_device,
+            to,
+            operands,
+        )
+    }?;
     Ok(copy)
 }
 
@@ -96,8 +106,9 @@ impl UsmArray {
         let operands = (obj.clone().unbind(), packed.pinned().share(py)?);
         // SAFETY: the operands own both sides, which have the same size.
         unsafe {
-            cuda::copy_to(
+            cuda::copy(
                 py,
+                Direction::ToCuda,
                 &target,
                 &target.layout,
                 memory.context_device(),

@@ -1,6 +1,5 @@
 //! Pickling: the memory object that holds the elements, and the layout in it.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -8,7 +7,7 @@ use super::UsmArray;
 use super::class::invalid;
 use super::create;
 use crate::memory::object;
-use crate::parse::{dtype, record};
+use crate::parse::{dtype, pickle, record};
 
 /// The version of the pickled state.
 const VERSION: u32 = 1;
@@ -57,12 +56,7 @@ pub(crate) fn array_from_pickle<'py>(
     version: u32,
     state: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if version != VERSION {
-        return Err(PyValueError::new_err(format!(
-            "the pickle of an array has version {version}, and this zeusm reads version {VERSION}: use the zeusm that \
-             wrote it, or a newer one"
-        )));
-    }
+    pickle::check_version("an array", version, VERSION)?;
     let memory = state.get_item(0)?;
     let Ok(fields) = state.get_item(1)?.cast_into::<PyList>() else {
         return memory.call_method1("view", state.get_slice(1, state.len()));

@@ -171,7 +171,8 @@ impl PyMemory {
     /// TypeError
     ///     When `depends` has an object that is not an event.
     /// ValueError
-    ///     When `sycl_usm_ary` has no such interface or a malformed one, or is too large, or the memory is read-only.
+    ///     When `sycl_usm_ary` has no such interface or a malformed one, or is too large, or the memory is read-only. Memory
+    ///     of CUDA is refused: `copy_from_device` copies it.
     /// LevelZeroError
     ///     When Level Zero refuses the copy.
     ///

@@ -1,6 +1,6 @@
 //! Blocking copies and fills: they are complete when the call returns.
 
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -233,6 +233,10 @@ impl PyMemory {
         } else {
             Self::copy_from_host(&part, value)
         }
+    }
+
+    fn __delitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err("cannot delete memory"))
     }
 
     /// A copy of the memory as bytes.

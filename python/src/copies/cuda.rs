@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::cuda;
+use crate::cuda::{self, Direction};
 use crate::errors::OrRaise;
 use crate::memory::{Pinned, PyMemory};
 use zeusm::cuda::Interface;
@@ -15,14 +15,10 @@ pub(super) fn copy_from(
     owner: &Bound<'_, PyAny>,
     array: &Interface,
 ) -> PyResult<()> {
-    let (py, to) = (memory.py(), memory.get());
-    to.check_writable()?;
-    to.check_fits("source", array.layout.extent().len())?;
-    let bytes = bytes(array, array.layout.extent().len())?;
-    let operands = (owner.clone().unbind(), Pinned::new(memory)?);
-    let address = to.for_queue(py)?;
-    // SAFETY: the operands own both sides, and the destination is large enough.
-    unsafe { cuda::copy_from(py, array, &bytes, to.context_device(), address, operands) }.map(drop)
+    let size = array.layout.extent().len();
+    memory.get().check_writable()?;
+    memory.get().check_fits("source", size)?;
+    copy(Direction::ToUsm, memory, owner, array, size)
 }
 
 /// Copies the memory to the beginning of an array in CUDA memory, which must not have gaps.
@@ -31,7 +27,7 @@ pub(super) fn copy_to(
     owner: &Bound<'_, PyAny>,
     array: &Interface,
 ) -> PyResult<()> {
-    let (py, from) = (memory.py(), memory.get());
+    let size = memory.get().nbytes;
     if array.read_only {
         return Err(PyValueError::new_err("the destination is read-only"));
     }
@@ -41,21 +37,27 @@ pub(super) fn copy_to(
             "the destination has gaps between its elements",
         ));
     }
-    if room < from.nbytes {
+    if room < size {
         return Err(PyValueError::new_err(format!(
-            "the destination has {room} bytes, the memory {}",
-            from.nbytes
+            "the destination has {room} bytes, the memory {size}"
         )));
     }
-    let bytes = bytes(array, from.nbytes)?;
-    let operands = (owner.clone().unbind(), Pinned::new(memory)?);
-    let address = from.for_queue(py)?;
-    // SAFETY: the operands own both sides, and the destination is large enough.
-    unsafe { cuda::copy_to(py, array, &bytes, from.context_device(), address, operands) }.map(drop)
+    copy(Direction::ToCuda, memory, owner, array, size)
 }
 
-/// The first `size` bytes of the array's extent, relative to its pointer.
-fn bytes(array: &Interface, size: usize) -> PyResult<Layout> {
+/// Copies between the first bytes of the memory and of the array's extent, which both have `size`.
+fn copy(
+    direction: Direction,
+    memory: &Bound<'_, PyMemory>,
+    owner: &Bound<'_, PyAny>,
+    array: &Interface,
+    size: usize,
+) -> PyResult<()> {
+    let py = memory.py();
     let first = array.layout.extent().start() as i64;
-    Layout::new(&[size as i64], None, first, 1).or_raise()
+    let bytes = Layout::new(&[size as i64], None, first, 1).or_raise()?;
+    let operands = (owner.clone().unbind(), Pinned::new(memory)?);
+    let (context_device, usm) = (memory.get().context_device(), memory.get().for_queue(py)?);
+    // SAFETY: the operands own both sides, which have at least `size` bytes.
+    unsafe { cuda::copy(py, direction, array, &bytes, context_device, usm, operands) }.map(drop)
 }

@@ -172,9 +172,13 @@ impl PyMemory {
         if !self.export_state.is_shared() {
             return Ok(());
         }
-        self.binding
-            .queue(py)
-            .map_or(Ok(()), |queue| queue.finish(py))
+        let Some(queue) = self.binding.queue(py) else {
+            return Ok(());
+        };
+        queue.finish(py).inspect_err(|_| {
+            // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
+            let _ = py.detach(|| self.context_device().device().check_alive());
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyMemoryView, PyType};
 
 use super::PyMemory;
 use zeusm::usm::UsmKind;
@@ -105,17 +105,25 @@ class! {
 }
 
 #[pymethods]
-impl MemoryUSMDevice {
-    /// Raises `TypeError`, as the host cannot access the memory. Without this method, NumPy would make an array that has the
-    /// memory object as its only element.
+impl PyMemory {
+    /// The bytes as a NumPy array, in place. NumPy uses the buffer instead if it can be had, and calls this method if it
+    /// cannot, to raise the buffer's error: a `TypeError` for device memory, a `ValueError` for closed memory, or that of a
+    /// failed operation. Without it, NumPy would make an array that has the memory object as its only element.
     #[pyo3(signature = (dtype=None, *, copy=None))]
-    fn __array__(
-        slf: &Bound<'_, Self>,
-        dtype: Option<&Bound<'_, PyAny>>,
-        copy: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let _ = (dtype, copy);
-        Err(not_accessible(slf.as_super().get()))
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let view = PyMemoryView::from(slf.as_any())?;
+        let numpy = py.import("numpy")?;
+        let Some(copy) = copy else {
+            return numpy.call_method1("asarray", (view, dtype));
+        };
+        let keywords = PyDict::new(py);
+        keywords.set_item("copy", copy)?;
+        numpy.call_method("array", (view, dtype), Some(&keywords))
     }
 }
 

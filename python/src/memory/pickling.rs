@@ -1,14 +1,17 @@
-//! Pickling: the kind, the bytes, the alignment, and the root device by its filter string.
+//! Pickling: the bytes, the alignment, the root device by its filter string, and the kind.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::PyMemory;
 use super::classes::class;
 use crate::dpctl::Dpctl;
 use crate::errors::passes;
-use zeusm::usm::UsmKind;
+use crate::parse::{self, pickle};
+
+/// The version of the pickled state.
+const VERSION: u32 = 1;
 
 /// The first protocol with out-of-band buffers.
 const OUT_OF_BAND_PROTOCOL: i32 = 5;
@@ -41,34 +44,42 @@ impl PyMemory {
             .and_then(|device| device.getattr("filter_string"))
             .map(Some)
             .or_else(|error| unless_it_passes(py, error, || Ok(None)))?;
-        let arguments = (content, memory.alignment(), device, memory.kind.name());
-        Ok((rebuild, arguments.into_pyobject(py)?))
+        let state = (
+            VERSION,
+            content,
+            memory.alignment(),
+            device,
+            memory.kind.name(),
+        );
+        Ok((rebuild, state.into_pyobject(py)?))
     }
 }
 
+/// The content, the alignment, the device and the kind.
+type State<'py> = (
+    Bound<'py, PyAny>,
+    usize,
+    Option<Bound<'py, PyAny>>,
+    PyBackedStr,
+);
+
 /// Unpickles: allocates memory with these bytes, on the named device if it exists, else on the default device.
 #[pyfunction(name = "_from_pickle")]
+#[pyo3(signature = (version, *state))]
 pub(crate) fn from_pickle<'py>(
-    content: &Bound<'py, PyAny>,
-    alignment: usize,
-    device: Option<&Bound<'py, PyAny>>,
-    usm_type: &str,
+    version: u32,
+    state: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = content.py();
-    let kind = [UsmKind::Shared, UsmKind::Device, UsmKind::Host]
-        .into_iter()
-        .find(|kind| kind.name() == usm_type)
-        .ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "the pickle has the USM type {usm_type:?}, which is none of shared, device and host"
-            ))
-        })?;
+    pickle::check_version("a memory object", version, VERSION)?;
+    let py = state.py();
+    let (content, alignment, device, usm_type): State<'_> = state.extract()?;
+    let kind = parse::usm_kind(&usm_type)?;
     let size = py
         .import("builtins")?
-        .call_method1("memoryview", (content,))?
+        .call_method1("memoryview", (&content,))?
         .getattr("nbytes")?;
     let class = class(py, kind);
-    let make = |queue: Option<&Bound<'py, PyAny>>| {
+    let make = |queue: Option<Bound<'py, PyAny>>| {
         let keywords = PyDict::new(py);
         keywords.set_item("alignment", alignment)?;
         keywords.set_item("queue", queue)?;

@@ -1,18 +1,28 @@
 //! The dictionary of an array interface, whose errors name the interface, the field and the value.
 
-use std::borrow::Cow;
-
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use super::record;
 use crate::errors::Explain;
-use zeusm::suai;
+use zeusm::suai::{self, Record};
 
 /// The dictionary that an object's attribute returns.
 pub(crate) struct Dictionary<'py> {
     interface: &'static str,
     fields: Bound<'py, PyDict>,
+}
+
+/// The fields that the interfaces have in common.
+pub(crate) struct Common {
+    pub(crate) version: Option<i64>,
+    /// The address and the flag.
+    pub(crate) data: Option<(u64, bool)>,
+    pub(crate) typestr: Option<String>,
+    pub(crate) shape: Option<Vec<i64>>,
+    pub(crate) strides: Option<Vec<i64>>,
 }
 
 impl<'py> Dictionary<'py> {
@@ -39,6 +49,41 @@ impl<'py> Dictionary<'py> {
         self.fields
     }
 
+    /// Reads the common fields.
+    ///
+    /// # Errors
+    /// `ValueError` or `TypeError` with the field and its value; `NotImplementedError` for a masked array.
+    pub(crate) fn common(&self) -> PyResult<Common> {
+        let py = self.fields.py();
+        if self.get(intern!(py, "mask"))?.is_some() {
+            return Err(PyNotImplementedError::new_err(format!(
+                "{} has a 'mask', and masked arrays are not supported",
+                self.interface
+            )));
+        }
+        let data = self.get(intern!(py, "data"))?;
+        let typestr = self.get(intern!(py, "typestr"))?;
+        Ok(Common {
+            data: data.map(|data| self.pair(&data)).transpose()?,
+            typestr: typestr
+                .map(|value| self.string(&value, "typestr"))
+                .transpose()?,
+            shape: self.integers(intern!(py, "shape"), "shape")?,
+            strides: self.integers(intern!(py, "strides"), "strides")?,
+            version: self.integer(intern!(py, "version"), "version")?,
+        })
+    }
+
+    /// A description of a record's fields, as in `descr`.
+    pub(crate) fn record(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Record>> {
+        let descr = self.get(key)?;
+        descr
+            .as_ref()
+            .map(record::read)
+            .transpose()
+            .explain(key.py(), |error| self.malformed(error.value(key.py())))
+    }
+
     pub(crate) fn has_key(&self, key: &Bound<'py, PyString>) -> PyResult<bool> {
         self.fields.contains(key)
     }
@@ -59,7 +104,7 @@ impl<'py> Dictionary<'py> {
             .transpose()
     }
 
-    pub(crate) fn integers(
+    fn integers(
         &self,
         key: &Bound<'py, PyString>,
         field: &'static str,
@@ -71,7 +116,7 @@ impl<'py> Dictionary<'py> {
     }
 
     /// `data`: the address and the flag.
-    pub(crate) fn pair(&self, data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
+    fn pair(&self, data: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
         let pair = || self.malformed("'data' must be a pair of an address and a flag");
         let (address, flag) = match data.cast_exact::<PyTuple>() {
             Ok(tuple) if tuple.len() == 2 => (tuple.get_item(0)?, tuple.get_item(1)?),
@@ -87,15 +132,11 @@ impl<'py> Dictionary<'py> {
     }
 
     /// A string. dpctl accepts any object that NumPy accepts as a dtype; the interfaces allow a string only.
-    pub(crate) fn string<'a>(
-        &self,
-        value: &'a Bound<'_, PyAny>,
-        field: &'static str,
-    ) -> PyResult<Cow<'a, str>> {
+    fn string(&self, value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<String> {
         let text = value
             .cast::<PyString>()
             .map_err(|_| self.malformed(format!("'{field}' must be a string, not {value}")))?;
-        Ok(text.to_string_lossy())
+        Ok(text.to_string_lossy().into_owned())
     }
 
     pub(crate) fn malformed(&self, what: impl std::fmt::Display) -> PyErr {

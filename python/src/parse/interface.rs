@@ -1,12 +1,12 @@
 //! `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
 
-use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::HostBuffer;
 use super::dictionary::Dictionary;
-use super::{HostBuffer, record};
 use crate::dpctl;
 use crate::errors::{Explain, OrRaise};
 use zeusm::suai::{self, Fields, Flag, Interface};
@@ -39,44 +39,26 @@ pub(crate) fn read<'py>(
 ) -> PyResult<Exported<'py>> {
     let py = object.py();
     let fields = Dictionary::new(NAME, dictionary.clone());
-    if fields.get(intern!(py, "mask"))?.is_some() {
-        return Err(PyNotImplementedError::new_err(
-            "__sycl_usm_array_interface__ has a 'mask', and masked arrays are not supported",
-        ));
-    }
-    let data = fields.get(intern!(py, "data"))?;
+    let common = fields.common()?;
     let from_buffer = !fields.has_key(intern!(py, "data"))?;
-    let (pointer, flag) = match data {
-        None if from_buffer => own_buffer(object)?,
-        None => (None, None),
-        Some(data) => fields
-            .pair(&data)
-            .map(|(pointer, flag)| (Some(pointer), Some(flag)))?,
+    let data = if from_buffer {
+        Some(own_buffer(object)?)
+    } else {
+        common.data
     };
-    let typestr = fields.get(intern!(py, "typestr"))?;
-    let typestr = typestr
-        .as_ref()
-        .map(|value| fields.string(value, "typestr"))
-        .transpose()?;
-    let shape = fields.integers(intern!(py, "shape"), "shape")?;
-    let strides = fields.integers(intern!(py, "strides"), "strides")?;
     // The specification uses both names, typedescr and, as NumPy, descr.
-    let descr = match fields.get(intern!(py, "descr"))? {
-        None => fields.get(intern!(py, "typedescr"))?,
+    let descr = match fields.record(intern!(py, "descr"))? {
+        None => fields.record(intern!(py, "typedescr"))?,
         found => found,
     };
     let interface = Interface::read(&Fields {
-        version: fields.integer(intern!(py, "version"), "version")?,
-        pointer,
-        flag,
-        typestr: typestr.as_deref(),
-        descr: descr
-            .as_ref()
-            .map(record::read)
-            .transpose()
-            .explain(py, |error| malformed(error.value(py)))?,
-        shape: shape.as_deref(),
-        strides: strides.as_deref(),
+        version: common.version,
+        pointer: data.map(|(pointer, _)| pointer),
+        flag: data.map(|(_, flag)| flag),
+        typestr: common.typestr.as_deref(),
+        descr,
+        shape: common.shape.as_deref(),
+        strides: common.strides.as_deref(),
         offset: fields.integer(intern!(py, "offset"), "offset")?,
     })
     .or_raise()?;
@@ -99,15 +81,14 @@ pub(crate) fn read<'py>(
 /// The address of the object's own buffer, and whether it is read-only: the values of a missing `data`.
 ///
 /// Source: numba-dpex, "SYCL USM Array Interface"; the like in NumPy's array interface.
-fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Option<u64>, Option<bool>)> {
+fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
     let buffer = HostBuffer::readable(object).explain(object.py(), |error| {
         malformed(format_args!(
             "there is no 'data', and no buffer in its place: {}",
             error.value(object.py())
         ))
     })?;
-    let address = buffer.address() as u64;
-    Ok((Some(address), Some(buffer.is_read_only())))
+    Ok((buffer.address() as u64, buffer.is_read_only()))
 }
 
 pub(crate) fn malformed(what: impl std::fmt::Display) -> PyErr {

@@ -9,6 +9,7 @@ mod host_buffer;
 pub(crate) mod index;
 pub(crate) mod interface;
 mod numbers;
+pub(crate) mod pickle;
 pub(crate) mod record;
 pub(crate) mod shape;
 mod usm_kind;

@@ -132,6 +132,15 @@ impl ContextDevice {
         }
     }
 
+    /// Whether operations on this device's queue can access memory of `kind` on the device of `other`.
+    pub(crate) fn can_access(&self, other: &Self, kind: UsmKind) -> bool {
+        let is_on_accessible_device = || {
+            // Without an answer the memory is copied through the host, which always works.
+            self.device == other.device || self.device.can_access(&other.device).unwrap_or(false)
+        };
+        self.context == other.context && (kind == UsmKind::Host || is_on_accessible_device())
+    }
+
     fn is_in(&self, context: &ContextRef) -> bool {
         self.sycl.as_ref().is_ok_and(|known| known == context)
     }

@@ -1,4 +1,4 @@
-"""What a step finds."""
+"""A finding of a step."""
 
 from dataclasses import dataclass
 from enum import StrEnum

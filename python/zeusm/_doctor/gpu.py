@@ -1,4 +1,7 @@
-"""Intel GPUs: on the PCI bus, with the kernel's driver, with device nodes that this user can open."""
+"""Intel GPUs: on the PCI bus, with the kernel's driver, with device nodes that this user can open.
+
+The nodes are those that zeusm itself finds; what is below them, down to the PCI bus, only the doctor examines.
+"""
 
 import errno
 import getpass
@@ -9,6 +12,7 @@ from pathlib import Path
 
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine
+from zeusm._zeusm import _gpu_nodes
 
 INTEL = "0x8086"
 #: The first byte of the PCI class of displays.
@@ -29,7 +33,7 @@ def gpus(machine: Machine) -> list[Path]:
 
 def find(machine: Machine) -> Iterator[Finding]:
     """Go from the PCI bus to the device nodes."""
-    devices = gpus(machine)
+    devices, nodes = gpus(machine), dict(_gpu_nodes(machine.root))
     if not devices:
         yield Finding("PCI device", State.ABSENT, "no Intel GPU on the PCI bus")
     for device in devices:
@@ -45,29 +49,28 @@ def find(machine: Machine) -> Iterator[Finding]:
             yield Finding("kernel driver", State.WRONG, text, release)
         else:
             yield Finding("kernel driver", State.OK, f"{device.name}: {name}")
-            yield node(machine, device)
+            yield node(machine, device, nodes)
 
 
-def node(machine: Machine, device: Path) -> Finding:
-    """Check the render node of a GPU with a driver."""
+def node(machine: Machine, device: Path, nodes: dict[Path, int | None]) -> Finding:
+    """Check the render node of a GPU with a driver, given all nodes and the errors of those that cannot be opened."""
     step = "device node"
     names = [entry.name for entry in sorted((device / "drm").glob("renderD*"))]
     if not names:
         text = f"the kernel's driver made no render node for {device.name}"
         return Finding(step, State.WRONG, text, "sudo dmesg | grep -iE 'xe|i915'")
     path = machine.path(f"/dev/dri/{names[0]}")
-    try:
-        os.close(os.open(path, os.O_RDWR))
-    except OSError as error:
-        return Finding(step, State.WRONG, f"{path}: {error.strerror}", remedy(path, error))
+    error = nodes.get(path, errno.ENOENT)
+    if error is not None:
+        return Finding(step, State.WRONG, f"{path}: {os.strerror(error)}", remedy(path, error))
     return Finding(step, State.OK, str(path))
 
 
-def remedy(path: Path, error: OSError) -> str:
+def remedy(path: Path, error: int) -> str:
     """Return the command that lets this user open a node."""
-    if error.errno == errno.EACCES:
+    if error == errno.EACCES:
         return f"sudo usermod --append --groups {group_of(path)} {getpass.getuser()}  # then log in again"
-    if error.errno in (errno.ENOENT, errno.EPERM):
+    if error in (errno.ENOENT, errno.EPERM):
         return "docker run --device /dev/dri ...  # or the same option of another container runtime"
     return "sudo dmesg | grep -iE 'xe|i915'"
 

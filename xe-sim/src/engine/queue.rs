@@ -1,14 +1,15 @@
 //! Exec queues: a FIFO of submitted batches and the thread that executes them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::streamer::{Halt, Streamer};
+use crate::faults::Loss;
 use crate::machine::Model;
 use crate::memory::{AddressSpace, write_user};
 use crate::report::{log, say};
@@ -49,8 +50,8 @@ pub(super) struct Shared {
     came: Condvar,
     stopping: AtomicBool,
     banned: AtomicBool,
-    /// Whether the device is lost; shared by all queues of the device.
-    lost: Arc<AtomicBool>,
+    /// How the device was lost, if it was; shared by all queues of the device.
+    lost: Arc<OnceLock<Loss>>,
 }
 
 impl Shared {
@@ -60,7 +61,7 @@ impl Shared {
     }
 
     fn is_banned(&self) -> bool {
-        self.banned.load(Ordering::Acquire) || self.lost.load(Ordering::Acquire)
+        self.banned.load(Ordering::Acquire) || self.lost.get().is_some()
     }
 }
 
@@ -74,7 +75,7 @@ impl ExecQueue {
     pub(crate) fn new(
         space: Arc<AddressSpace>,
         model: &'static Model,
-        lost: Arc<AtomicBool>,
+        lost: Arc<OnceLock<Loss>>,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             space,
@@ -155,9 +156,9 @@ fn halt(shared: &Shared, end: Result<(), Halt>) {
             thread::sleep(HANG_TIMEOUT);
             ban(&"the engine hangs");
         }
-        Err(Halt::Lost) => {
-            say(format_args!("the device is lost"));
-            shared.lost.store(true, Ordering::Release);
+        Err(Halt::Lost(how)) => {
+            say(format_args!("the device is lost: {how:?}"));
+            let _ = shared.lost.set(how); // The first loss is final.
         }
         Err(Halt::Fault(fault)) => ban(&fault),
         Err(Halt::UnknownKernel(error)) => ban(&error),

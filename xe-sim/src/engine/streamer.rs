@@ -8,7 +8,7 @@ use super::queue::Shared;
 use super::registers::{Registers, timestamp};
 use super::{alu, blitter};
 use crate::builtin::{self, Bases, KernelError};
-use crate::faults::{self, Stop};
+use crate::faults::{self, Loss, Stop};
 use crate::memory::{AddressSpace, PageFault, at_most};
 use crate::report::{log, not_simulated};
 
@@ -26,7 +26,7 @@ pub(super) enum Halt {
     /// The queue is being destroyed or is banned.
     Stopped,
     Hung,
-    Lost,
+    Lost(Loss),
     Fault(PageFault),
     UnknownKernel(KernelError),
 }
@@ -329,7 +329,7 @@ impl<'a> Streamer<'a> {
         let _ = at_most(faults::BEFORE_STOP, run);
         Err(match stop {
             Stop::Hang => Halt::Hung,
-            Stop::Lost => Halt::Lost,
+            Stop::Lost(how) => Halt::Lost(how),
             Stop::Fault => Halt::Fault(PageFault {
                 address: NOWHERE,
                 access: entry.name,

@@ -2,14 +2,13 @@
 //! process share the state. The kernel has it per open file, but Intel's driver opens each device only once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::Errno;
 use crate::engine::ExecQueue;
-use crate::faults;
+use crate::faults::{self, Loss};
 use crate::machine::{Model, Slot};
 use crate::memory::{AddressSpace, Buffer, Vram};
 
@@ -69,7 +68,7 @@ pub(super) struct Device {
     pub(super) buffers: Table<Buffer>,
     pub(super) spaces: Table<AddressSpace>,
     pub(super) queues: Table<ExecQueue>,
-    pub(super) lost: Arc<AtomicBool>,
+    pub(super) lost: Arc<OnceLock<Loss>>,
 }
 
 impl Device {
@@ -91,6 +90,17 @@ impl Device {
 
     pub(super) fn pci(&self) -> &'static str {
         self.slot.pci
+    }
+
+    /// The error of every request on a device that the kernel has given up, or that is unplugged. A device that was given up
+    /// can still be mapped.
+    pub(super) fn refusal(&self, request: &str) -> Option<i32> {
+        match self.lost.get()? {
+            Loss::Reset => None,
+            Loss::Wedged if request == "mmap" => None,
+            Loss::Wedged => Some(libc::ECANCELED),
+            Loss::Gone => Some(libc::ENODEV),
+        }
     }
 
     pub(super) fn is_in(&self, slot: &Slot) -> bool {

@@ -124,7 +124,7 @@ fn named<T: Debug>(
     name: &'static str,
     run: impl FnOnce() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    let answer = match faults::fails(name) {
+    let answer = match faults::fails(name).or_else(|| device.refusal(name)) {
         Some(error) => Err(Errno(error)),
         None => run(),
     };

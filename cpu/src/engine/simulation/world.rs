@@ -12,7 +12,7 @@ use crate::engine::workers::{Engine, NATIVE_QUEUES, SIMULATED};
 use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal};
 use crate::process::sync::{Condvar, Mutex};
 
-/// What an operation does.
+/// The behaviour of an operation.
 #[derive(Clone)]
 pub enum Behaviour {
     Fine,

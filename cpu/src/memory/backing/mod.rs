@@ -49,6 +49,8 @@ pub enum Backing {
     Block(Block),
     /// A block with guard pages, when the checker is on.
     Guarded(Guarded),
+    /// A file that is not of this runtime.
+    External(Mapping),
     /// Memory of another process.
     Import {
         /// All pages of the allocation.
@@ -59,11 +61,12 @@ pub enum Backing {
 }
 
 impl Backing {
-    /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`]; `None` when there are none.
-    pub fn new(size: usize, alignment: usize) -> Option<Self> {
-        if check::is_on() {
+    /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`], `alone` in a block or not; `None` when
+    /// there are none.
+    pub fn new(size: usize, alignment: usize, alone: bool) -> Option<Self> {
+        if check::is_on() && !alone {
             Guarded::new(size, alignment).map(Self::Guarded)
-        } else if size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
+        } else if alone || size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
             Block::new(size, alignment).map(Self::Block)
         } else {
             Suballocation::new(size, alignment).map(Self::Suballocation)
@@ -79,6 +82,18 @@ impl Backing {
         Some(Self::Import { mapping, offset })
     }
 
+    /// The first `size` bytes of any file that can be mapped; `None` when it is shorter or the system refuses.
+    pub fn external(file: &File, size: usize) -> Option<Self> {
+        let length = size.checked_next_multiple_of(PAGE)?;
+        // Not every file knows its length, which is 0 then; access beyond the end of one that does would end the process.
+        let known = file.metadata().ok()?.len();
+        if known != 0 && known.checked_next_multiple_of(PAGE as u64)? < length as u64 {
+            return None;
+        }
+        let mapping = Mapping::of_file(file, 0, length)?;
+        Some(Self::External(mapping))
+    }
+
     /// Address of the first byte.
     pub fn address(&self) -> usize {
         match self {
@@ -87,11 +102,12 @@ impl Backing {
             Self::Guarded(guarded) => guarded
                 .in_block()
                 .map_or(0, |(block, offset)| block.address() + offset),
+            Self::External(mapping) => mapping.address(),
             Self::Import { mapping, offset } => mapping.address() + offset,
         }
     }
 
-    /// Its block and its offset there; `None` for imported memory.
+    /// Its block and its offset there; `None` for memory of another process or file.
     pub fn in_block(&self) -> Option<(&Block, usize)> {
         match self {
             Self::Suballocation(suballocation) => Some((
@@ -100,7 +116,7 @@ impl Backing {
             )),
             Self::Block(block) => Some((block, 0)),
             Self::Guarded(guarded) => guarded.in_block(),
-            Self::Import { .. } => None,
+            Self::External(_) | Self::Import { .. } => None,
         }
     }
 

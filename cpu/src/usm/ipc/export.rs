@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::handle::Handle;
+use super::handle::{Handle, Subject};
 use crate::abi::arguments::{chain, check_flags, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
@@ -38,14 +38,14 @@ pub unsafe fn get(
         .filter(|it| it.base() == pointer as usize && it.context() == context.id())
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let export = allocation.export()?;
-    *handle = Handle {
+    handle.data = Handle {
         descriptor: export.descriptor,
         process: std::process::id(),
         inode: export.inode,
         record_offset: export.record_offset,
         id: allocation.id(),
     }
-    .encode();
+    .encode(Subject::Memory);
     Ok(())
 }
 
@@ -88,7 +88,7 @@ pub unsafe fn get_with_properties(
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for anything but a handle.
 pub fn put(context: sys::ze_context_handle_t, handle: &sys::ze_ipc_mem_handle_t) -> ZeResult {
     resolve::<Context>(context)?;
-    Handle::decode(handle).map(drop)
+    Handle::decode(&handle.data, Subject::Memory).map(drop)
 }
 
 /// `zeMemGetFileDescriptorFromIpcHandleExp`: the descriptor belongs to the allocation and is closed with it.
@@ -103,7 +103,7 @@ pub unsafe fn to_descriptor(
     resolve::<Context>(context)?;
     // SAFETY: the caller vouches for the pointer.
     let descriptor = unsafe { output(descriptor) }?;
-    let handle = Handle::decode(handle)?;
+    let handle = Handle::decode(&handle.data, Subject::Memory)?;
     let known = super::import::duplicate(handle.descriptor)
         .is_some_and(|file| super::import::is(&file, &handle));
     ensure(known, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;

@@ -21,33 +21,56 @@ pub struct Handle {
     pub id: u64,
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"zeusmipc");
+/// What a handle names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An allocation.
+    Memory,
+    /// An event pool.
+    EventPool,
+}
+
+impl Subject {
+    /// The last of the handle's fields.
+    fn magic(self) -> u64 {
+        u64::from_le_bytes(match self {
+            Self::Memory => *b"zeusmipc",
+            Self::EventPool => *b"zeusmevp",
+        })
+    }
+}
 
 impl Handle {
     /// As the API passes it.
-    pub fn encode(&self) -> sys::ze_ipc_mem_handle_t {
+    pub fn encode(&self, subject: Subject) -> [c_char; 64] {
         let head = u64::from(self.descriptor.cast_unsigned()) | u64::from(self.process) << 32;
-        let mut handle = sys::ze_ipc_mem_handle_t::default();
-        let fields = [head, self.inode, self.record_offset, self.id, MAGIC];
+        let mut data = [0; 64];
+        let fields = [
+            head,
+            self.inode,
+            self.record_offset,
+            self.id,
+            subject.magic(),
+        ];
         let bytes = fields.iter().flat_map(|field| field.to_le_bytes());
-        for (record_offset, byte) in handle.data.iter_mut().zip(bytes) {
+        for (record_offset, byte) in data.iter_mut().zip(bytes) {
             *record_offset = byte as c_char;
         }
-        handle
+        data
     }
 
     /// Reads a handle.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it is none of this runtime's.
-    pub fn decode(handle: &sys::ze_ipc_mem_handle_t) -> ZeResult<Self> {
-        let bytes = handle.data.map(|byte| byte as u8);
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it is none of this runtime's for such a `subject`.
+    pub fn decode(data: &[c_char; 64], subject: Subject) -> ZeResult<Self> {
+        let bytes = data.map(|byte| byte as u8);
         let (words, _) = bytes.as_chunks::<8>();
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let mut next = || words.next().unwrap_or(0);
         let (head, inode, record_offset, id, magic) = (next(), next(), next(), next(), next());
         ensure(
-            magic == MAGIC && words.all(|word| word == 0),
+            magic == subject.magic() && words.all(|word| word == 0),
             sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
         )?;
         Ok(Self {

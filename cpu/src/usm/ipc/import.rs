@@ -10,7 +10,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
-use super::handle::Handle;
+use super::handle::{Handle, Subject};
 use crate::abi::arguments::{check_flags, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
@@ -40,8 +40,8 @@ pub unsafe fn open(
     check_flags(wanted, FLAGS)?;
     // SAFETY: the caller vouches for the pointer.
     let pointer = unsafe { output(pointer) }?;
-    let handle = Handle::decode(handle)?;
-    let file = find(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let handle = Handle::decode(&handle.data, Subject::Memory)?;
+    let file = find_file(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let record = record(&file, handle.record_offset)?;
     ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     let address = memory::import(&file, &record, context.id(), device as u64);
@@ -88,26 +88,26 @@ pub unsafe fn from_descriptor(
     let mut file = duplicate(descriptor).ok_or(invalid)?;
     // The position of an allocation's descriptor is that of its record.
     let record_offset = file.stream_position().map_err(|_| invalid)?;
-    *handle = Handle {
+    handle.data = Handle {
         descriptor,
         process: std::process::id(),
         inode: file.metadata().map_err(|_| invalid)?.ino(),
         record_offset,
         id: record(&file, record_offset)?.id,
     }
-    .encode();
+    .encode(Subject::Memory);
     Ok(())
 }
 
 /// The handle's file, through a descriptor of our own.
-fn find(handle: &Handle) -> Option<File> {
+pub fn find_file(handle: &Handle) -> Option<File> {
     duplicate(handle.descriptor)
         .filter(|file| is(file, handle))
         .or_else(|| duplicate_from_process(handle).filter(|file| is(file, handle)))
 }
 
 /// Another descriptor for what `descriptor` names in this process.
-pub(super) fn duplicate(descriptor: i32) -> Option<File> {
+pub fn duplicate(descriptor: i32) -> Option<File> {
     // SAFETY: duplicating any number is harmless; a number that names nothing is an error.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
     // SAFETY: the descriptor is new and has no other owner.

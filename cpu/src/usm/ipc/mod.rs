@@ -12,4 +12,5 @@ mod handle;
 mod import;
 
 pub use export::{get, get_with_properties, put, to_descriptor};
-pub use import::{close, from_descriptor, open};
+pub use handle::{Handle, Subject};
+pub use import::{close, duplicate, find_file, from_descriptor, open};

@@ -61,6 +61,9 @@ mod workers {
     }
 
     pub fn release_retired() {}
+
+    /// The models have no signals that other processes set.
+    pub fn dispatch(_tokens: Vec<super::command::Token>) {}
 }
 
 pub const MODELS: &[Model] = &[

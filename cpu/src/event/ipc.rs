@@ -1,0 +1,94 @@
+//! `zeEventPoolGetIpcHandle`, `zeEventPoolOpenIpcHandle` and their counterparts.
+//!
+//! An event of an opened pool is the event with the same index in the pool that the handle was made of. As in Intel's
+//! driver, the program may send the descriptor that a handle begins with, as with handles of memory.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use super::EventPool;
+use super::board::{Board, Watcher};
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure};
+use crate::context::Context;
+use crate::handle::{register, resolve, retire};
+use crate::usm::ipc::{Handle, Subject, find_file};
+
+/// `zeEventPoolGetIpcHandle`, for a pool with `ZE_EVENT_POOL_FLAG_IPC`. The descriptor in the handle stays open until the
+/// pool is destroyed and its last event.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pool without that flag or with counter-based events, and the result code for
+/// the system's error, which is described, where the system allows no memory files.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn pool_handle(
+    pool: sys::ze_event_pool_handle_t,
+    handle: *mut sys::ze_ipc_event_pool_handle_t,
+) -> ZeResult {
+    let pool = resolve::<EventPool>(pool)?;
+    // SAFETY: the caller vouches for the pointer.
+    let handle = unsafe { output(handle) }?;
+    let file = pool.exported()?.board().file();
+    let about = file.metadata().map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
+    handle.data = Handle {
+        descriptor: file.as_raw_fd(),
+        process: std::process::id(),
+        inode: about.ino(),
+        record_offset: 0,
+        id: 0,
+    }
+    .encode(Subject::EventPool);
+    Ok(())
+}
+
+/// `zeEventPoolOpenIpcHandle`: a new pool each time, to be closed by [`close_pool`].
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is invalid or its file cannot be opened: its process is gone or not
+/// accessible, or the descriptor is closed.
+///
+/// # Safety
+/// As for [`pool_handle`].
+pub unsafe fn open_pool(
+    context: sys::ze_context_handle_t,
+    handle: &sys::ze_ipc_event_pool_handle_t,
+    pool: *mut sys::ze_event_pool_handle_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointer.
+    let pool = unsafe { output(pool) }?;
+    let handle = Handle::decode(&handle.data, Subject::EventPool)?;
+    let board = find_file(&handle).and_then(Board::open);
+    let board = board.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let opened = EventPool::opened(context as usize, Watcher::new(board));
+    *pool = register(Arc::new(opened))?;
+    Ok(())
+}
+
+/// `zeEventPoolCloseIpcHandle`; the pool's live events are not affected.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pool that [`open_pool`] did not give.
+pub fn close_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
+    let is_opened = resolve::<EventPool>(pool)?.is_opened();
+    ensure(is_opened, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    retire::<EventPool>(pool).map(drop)
+}
+
+/// `zeEventPoolPutIpcHandle`: the handle's descriptor belongs to the pool and is closed with it, so only the handle is
+/// checked.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for anything but a handle.
+pub fn put_pool(
+    context: sys::ze_context_handle_t,
+    handle: &sys::ze_ipc_event_pool_handle_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    Handle::decode(&handle.data, Subject::EventPool).map(drop)
+}

@@ -1,0 +1,257 @@
+//! Creating, destroying and describing images.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use level_zero_sys::extensions;
+
+use super::format::{Format, unsupported};
+use super::image::Image;
+use super::shape;
+use crate::abi::arguments::{
+    chain, check_flags, input_structure, output, output_structure, structures,
+};
+use crate::abi::result::{ZeResult, describe, ensure};
+use crate::context::Context;
+use crate::device::{self, Device};
+use crate::handle::{register, resolve, retire};
+use crate::memory::{self, Span};
+use crate::opencl::{self, ImageLayout, Runtime};
+
+structures! {
+    sys::ze_image_desc_t = sys::ZE_STRUCTURE_TYPE_IMAGE_DESC;
+    sys::ze_image_properties_t = sys::ZE_STRUCTURE_TYPE_IMAGE_PROPERTIES;
+    extensions::ze_image_pitched_exp_desc_t = extensions::ZE_STRUCTURE_TYPE_PITCHED_IMAGE_EXP_DESC;
+    extensions::ze_image_format_support_ext_properties_t =
+        extensions::ZE_STRUCTURE_TYPE_IMAGE_FORMAT_SUPPORT_EXT_PROPERTIES;
+}
+
+/// `ze_image_flags_t` up to 1.17. Kernels may write to every image, and all memory is cached.
+const FLAGS: u32 = 0x3;
+
+/// A descriptor that has been checked.
+struct Request {
+    runtime: &'static Runtime,
+    format: Format,
+    layout: ImageLayout,
+}
+
+impl Request {
+    /// # Errors
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` without images, `ZE_RESULT_ERROR_INVALID_ENUMERATION` for values that the
+    /// specification does not have, `ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT`, `ZE_RESULT_ERROR_UNSUPPORTED_SIZE`, and
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for mipmaps.
+    fn new(desc: &sys::ze_image_desc_t) -> ZeResult<Self> {
+        check_flags(desc.flags, FLAGS)?;
+        let kind = shape::kind(desc.type_)?;
+        ensure(desc.miplevels == 0, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        let runtime = runtime()?;
+        let format = Format::new(&desc.format)?;
+        if !runtime.supports_image(kind, format.opencl) {
+            return Err(unsupported());
+        }
+        let layout = shape::layout(desc, format.pixel, &runtime.properties().images)?;
+        Ok(Self {
+            runtime,
+            format,
+            layout,
+        })
+    }
+
+    /// Bytes of all pixels.
+    fn length(&self) -> usize {
+        let [.., depth] = self.layout.size;
+        self.layout.slice_pitch * depth
+    }
+
+    /// An image of pixels that exist.
+    fn image(&self, pixels: Span, owns_memory: bool) -> ZeResult<Image> {
+        let (runtime, format) = (self.runtime, self.format.opencl);
+        // SAFETY: a launch pins the pixels, so that they are valid while it is in flight.
+        let opencl = unsafe { opencl::Image::new(runtime, format, &self.layout, pixels.address()) };
+        let opencl = opencl.map_err(|error| {
+            describe(&error.to_string());
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT
+        })?;
+        Ok(Image {
+            layout: self.layout,
+            pixels,
+            opencl,
+            owns_memory,
+        })
+    }
+
+    /// An image in new memory.
+    fn allocate(&self, context: &Context, device: &Device) -> ZeResult<Image> {
+        let size = self.length();
+        ensure(
+            size as u64 <= device.max_allocation_size(),
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+        )?;
+        let request = memory::Request {
+            size,
+            alignment: 0,
+            kind: sys::ZE_MEMORY_TYPE_DEVICE,
+            context: context.id(),
+            // OpenCL may access it on the thread of the host.
+            host_access: true,
+            device: device.handle() as u64,
+            share: device.share(),
+            alone: false,
+        };
+        let address =
+            memory::allocate(&request).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;
+        let image = Span::new(address, size).and_then(|pixels| self.image(pixels, true));
+        if image.is_err() {
+            memory::remove(address, |_| true);
+        }
+        image
+    }
+
+    /// An image in memory of the program.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory that is no allocation, `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT` when
+    /// it is not aligned to pixels, and `ZE_RESULT_ERROR_INVALID_SIZE` when it is too short.
+    fn adopt(&self, pointer: *mut c_void) -> ZeResult<Image> {
+        let pixels = Span::new(pointer as usize, self.length())?;
+        ensure(
+            pixels.pin()?.is_some(),
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+        )?;
+        ensure(
+            pixels.address().is_multiple_of(self.format.pixel),
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+        )?;
+        self.image(pixels, false)
+    }
+}
+
+/// The OpenCL runtime, if it has images.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` otherwise, described.
+pub(super) fn runtime() -> ZeResult<&'static Runtime> {
+    let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+    let runtime = Runtime::get().map_err(|error| {
+        describe(&error.to_string());
+        unsupported
+    })?;
+    ensure(runtime.properties().images.plane > 0, unsupported)?;
+    Ok(runtime)
+}
+
+/// The memory that a descriptor's chain gives the image, if it does. Any other structure changes what the image is, so
+/// it is an error rather than ignored.
+///
+/// # Safety
+/// As for [`chain`].
+unsafe fn given_memory(next: *const c_void) -> ZeResult<Option<*mut c_void>> {
+    let mut given = None;
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(next) } {
+        let pitched = link.input::<extensions::ze_image_pitched_exp_desc_t>();
+        let pitched = pitched.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
+        given = Some(pitched.ptr);
+    }
+    Ok(given)
+}
+
+/// `zeImageGetProperties`. For a format that is not supported, it reports that no filter is.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn properties(
+    device: sys::ze_device_handle_t,
+    desc: *const sys::ze_image_desc_t,
+    properties: *mut sys::ze_image_properties_t,
+) -> ZeResult {
+    device::find(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, properties) = unsafe { (input_structure(desc)?, output_structure(properties)?) };
+    let request = match Request::new(desc) {
+        Ok(request) => Some(request),
+        Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT) => None,
+        Err(error) => return Err(error),
+    };
+    let point = sys::ZE_IMAGE_SAMPLER_FILTER_FLAG_POINT.0;
+    let linear = sys::ZE_IMAGE_SAMPLER_FILTER_FLAG_LINEAR.0;
+    properties.samplerFilterFlags = match &request {
+        None => 0,
+        Some(request) if request.format.is_float => point | linear,
+        Some(_) => point,
+    };
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(properties.pNext) } {
+        if let Some(it) = link.output::<extensions::ze_image_format_support_ext_properties_t>() {
+            it.supported = sys::ze_bool_t::from(request.is_some());
+        }
+    }
+    Ok(())
+}
+
+/// `zeImageCreate`.
+///
+/// # Safety
+/// As for [`properties`].
+pub unsafe fn create(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    desc: *const sys::ze_image_desc_t,
+    image: *mut sys::ze_image_handle_t,
+) -> ZeResult {
+    let context = resolve::<Context>(context)?;
+    let device = device::find(device)?;
+    // SAFETY: the caller vouches for the pointers and the chain.
+    let (desc, place, given) = unsafe {
+        let desc = input_structure(desc)?;
+        (desc, output(image)?, given_memory(desc.pNext)?)
+    };
+    let request = Request::new(desc)?;
+    let made = match given {
+        None => request.allocate(&context, device)?,
+        Some(pointer) => request.adopt(pointer)?,
+    };
+    let made = Arc::new(made);
+    *place = register(Arc::clone(&made)).inspect_err(|_| made.release())?;
+    Ok(())
+}
+
+/// `zeImageViewCreateExt` and `...Exp`: another format or type for the same pixels. After the image is destroyed, the
+/// view cannot be used.
+///
+/// # Safety
+/// As for [`properties`].
+pub unsafe fn create_view(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    desc: *const sys::ze_image_desc_t,
+    image: sys::ze_image_handle_t,
+    view: *mut sys::ze_image_handle_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    device::find(device)?;
+    let image = resolve::<Image>(image)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, place) = unsafe { (input_structure(desc)?, output(view)?) };
+    ensure(
+        desc.pNext.is_null(),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
+    )?;
+    let request = Request::new(desc)?;
+    ensure(
+        request.length() <= image.pixels.length(),
+        sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    )?;
+    // Keeps the pixels alive while OpenCL looks at them.
+    let _pin = image.pixels.pin()?;
+    let pixels = image.pixels.part(0, request.length());
+    *place = register(Arc::new(request.image(pixels, false)?))?;
+    Ok(())
+}
+
+/// `zeImageDestroy`. Commands in flight keep the memory until they are complete.
+pub fn destroy(image: sys::ze_image_handle_t) -> ZeResult {
+    retire::<Image>(image).map(|image| image.release())
+}

@@ -1,0 +1,118 @@
+//! The object behind an image's handle, and its properties.
+
+use level_zero_sys as sys;
+
+use super::shape;
+use crate::abi::arguments::{output_structure, structures};
+use crate::abi::result::ZeResult;
+use crate::context::Context;
+use crate::device;
+use crate::handle::{object, resolve};
+use crate::memory::{self, Span};
+use crate::opencl::{self, ImageKind, ImageLayout};
+use crate::operation::{Layout, Region};
+
+structures! {
+    sys::ze_image_memory_properties_exp_t =
+        sys::ZE_STRUCTURE_TYPE_IMAGE_MEMORY_EXP_PROPERTIES;
+    sys::ze_image_allocation_ext_properties_t =
+        sys::ZE_STRUCTURE_TYPE_IMAGE_ALLOCATION_EXT_PROPERTIES;
+}
+
+object!(Image, sys::_ze_image_handle_t, Image);
+
+/// An image or a view of one. Its pixels live until the image is destroyed and the commands in flight that use them are
+/// complete.
+pub struct Image {
+    pub(super) layout: ImageLayout,
+    pub(super) pixels: Span,
+    /// What kernels get.
+    pub(super) opencl: opencl::Image,
+    /// Whether the memory is freed with the image: it is not that of a program, or of the image that this is a view of.
+    pub(super) owns_memory: bool,
+}
+
+impl Image {
+    /// Its dimensions.
+    pub fn kind(&self) -> ImageKind {
+        self.layout.kind
+    }
+
+    /// The memory of its pixels.
+    pub fn pixels(&self) -> &Span {
+        &self.pixels
+    }
+
+    /// What kernels get. A launch that uses it pins [`pixels`](Self::pixels).
+    pub fn opencl(&self) -> &opencl::Image {
+        &self.opencl
+    }
+
+    /// A box in it.
+    ///
+    /// # Errors
+    /// Those of [`shape::cuboid`].
+    pub(super) fn region(&self, region: Option<&sys::ze_image_region_t>) -> ZeResult<Region> {
+        let layout = Layout {
+            pitch: self.layout.row_pitch,
+            slice_pitch: self.layout.slice_pitch,
+            region: shape::cuboid(&self.layout, region)?,
+        };
+        Region::within(&self.pixels, &layout)
+    }
+
+    /// Frees the memory. Commands in flight keep it until they are complete.
+    pub(super) fn release(&self) {
+        if self.owns_memory {
+            memory::remove(self.pixels.address(), |allocation| {
+                self.pixels.is_in(allocation)
+            });
+        }
+    }
+}
+
+/// `zeImageGetMemoryPropertiesExp`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn memory_properties(
+    image: sys::ze_image_handle_t,
+    properties: *mut sys::ze_image_memory_properties_exp_t,
+) -> ZeResult {
+    let image = resolve::<Image>(image)?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { output_structure(properties) }?;
+    properties.size = image.pixels.length() as u64;
+    properties.rowPitch = image.layout.row_pitch as u64;
+    properties.slicePitch = image.layout.slice_pitch as u64;
+    Ok(())
+}
+
+/// `zeImageGetAllocPropertiesExt`: the id of the allocation, which a view shares with its image.
+///
+/// # Safety
+/// As for [`memory_properties`].
+pub unsafe fn allocation_properties(
+    context: sys::ze_context_handle_t,
+    image: sys::ze_image_handle_t,
+    properties: *mut sys::ze_image_allocation_ext_properties_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    let image = resolve::<Image>(image)?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { output_structure(properties) }?;
+    let pin = image.pixels.pin()?;
+    properties.id = pin.map_or(0, |pin| pin.allocation().id());
+    Ok(())
+}
+
+/// `zeContextMakeImageResident` and `zeContextEvictImage`: images are always resident.
+pub fn check_residency(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    image: sys::ze_image_handle_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    device::find(device)?;
+    resolve::<Image>(image).map(drop)
+}

@@ -1,0 +1,82 @@
+//! Samplers.
+
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+
+use super::create::runtime;
+use crate::abi::arguments::{input_structure, output, structures};
+use crate::abi::result::{ZeResult, describe, ensure};
+use crate::context::Context;
+use crate::device;
+use crate::handle::{object, register, resolve, retire};
+use crate::opencl::{self, Addressing, Filter};
+
+structures! {
+    sys::ze_sampler_desc_t = sys::ZE_STRUCTURE_TYPE_SAMPLER_DESC;
+}
+
+object!(Sampler, sys::_ze_sampler_handle_t, Sampler);
+
+/// A sampler. Kernels that have it as an argument, and recorded launches, keep it alive.
+pub struct Sampler(opencl::Sampler);
+
+impl Sampler {
+    /// What kernels get.
+    pub fn opencl(&self) -> &opencl::Sampler {
+        &self.0
+    }
+}
+
+/// `zeSamplerCreate`.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn create(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    desc: *const sys::ze_sampler_desc_t,
+    sampler: *mut sys::ze_sampler_handle_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    device::find(device)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (desc, place) = unsafe { (input_structure(desc)?, output(sampler)?) };
+    ensure(
+        desc.pNext.is_null(),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
+    )?;
+    let normalized = desc.isNormalized != 0;
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ENUMERATION;
+    let addressing = match desc.addressMode {
+        sys::ZE_SAMPLER_ADDRESS_MODE_NONE => Addressing::None,
+        // OpenCL defines repetition for normalized coordinates only, and its runtime ends the process otherwise.
+        sys::ZE_SAMPLER_ADDRESS_MODE_REPEAT | sys::ZE_SAMPLER_ADDRESS_MODE_MIRROR
+            if !normalized =>
+        {
+            Addressing::Edge
+        }
+        sys::ZE_SAMPLER_ADDRESS_MODE_REPEAT => Addressing::Repeat,
+        sys::ZE_SAMPLER_ADDRESS_MODE_CLAMP => Addressing::Edge,
+        sys::ZE_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER => Addressing::Border,
+        sys::ZE_SAMPLER_ADDRESS_MODE_MIRROR => Addressing::Mirror,
+        _ => return Err(invalid),
+    };
+    let filter = match desc.filterMode {
+        sys::ZE_SAMPLER_FILTER_MODE_NEAREST => Filter::Nearest,
+        sys::ZE_SAMPLER_FILTER_MODE_LINEAR => Filter::Linear,
+        _ => return Err(invalid),
+    };
+    let made = opencl::Sampler::new(runtime()?, addressing, filter, normalized);
+    let made = made.map_err(|error| {
+        describe(&error.to_string());
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+    })?;
+    *place = register(Arc::new(Sampler(made)))?;
+    Ok(())
+}
+
+/// `zeSamplerDestroy`; kernels that have it as an argument are not affected.
+pub fn destroy(sampler: sys::ze_sampler_handle_t) -> ZeResult {
+    retire::<Sampler>(sampler).map(drop)
+}

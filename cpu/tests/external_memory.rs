@@ -1,0 +1,216 @@
+//! Memory that is exported and imported as a file descriptor.
+
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+
+#[macro_use]
+mod common;
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use common::{Context, Kind, Memory, OK, bytes, bytes_mut, pattern};
+use level_zero_sys as sys;
+
+type Code = sys::ze_result_t;
+
+const FD: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD.0;
+const INVALID: Code = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+const KINDS: [Kind; 3] = [Kind::Host, Kind::Device, Kind::Shared];
+
+fn export_desc(flags: u32) -> sys::ze_external_memory_export_desc_t {
+    sys::ze_external_memory_export_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC,
+        pNext: ptr::null(),
+        flags,
+    }
+}
+
+fn import_desc(descriptor: i32) -> sys::ze_external_memory_import_fd_t {
+    sys::ze_external_memory_import_fd_t {
+        stype: sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD,
+        pNext: ptr::null(),
+        flags: FD,
+        fd: descriptor,
+    }
+}
+
+/// Allocates with this structure in the chain of the kind's descriptor.
+fn allocate<T>(context: &Context, kind: Kind, size: usize, next: &T) -> Result<Memory, Code> {
+    let next: *const c_void = ptr::from_ref(next).cast();
+    let (mut device_desc, mut host_desc) = (common::device_desc(), common::host_desc());
+    if kind == Kind::Host {
+        host_desc.pNext = next;
+    } else {
+        device_desc.pNext = next;
+    }
+    let (device_desc, host_desc) = (&raw const device_desc, &raw const host_desc);
+    let (context, device) = (context.0, common::device());
+    let mut pointer = ptr::null_mut();
+    let to = &raw mut pointer;
+    let code = match kind {
+        Kind::Host => ze!(zeMemAllocHost(context, host_desc, size, 0, to)),
+        Kind::Device => ze!(zeMemAllocDevice(context, device_desc, size, 0, device, to)),
+        Kind::Shared => ze!(zeMemAllocShared(
+            context,
+            device_desc,
+            host_desc,
+            size,
+            0,
+            device,
+            to
+        )),
+    };
+    if code == OK { Ok(pointer) } else { Err(code) }
+}
+
+fn export(context: &Context, memory: Memory, flags: u32) -> Result<OwnedFd, Code> {
+    let mut export = sys::ze_external_memory_export_fd_t {
+        stype: sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
+        pNext: ptr::null(),
+        flags,
+        fd: -1,
+    };
+    let mut properties = sys::ze_memory_allocation_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        pNext: (&raw mut export).cast(),
+        ..Default::default()
+    };
+    match ze!(zeMemGetAllocProperties(
+        context.0,
+        memory,
+        &raw mut properties,
+        ptr::null_mut()
+    )) {
+        OK => Ok(unsafe { OwnedFd::from_raw_fd(export.fd) }),
+        error => Err(error),
+    }
+}
+
+#[test]
+fn imported_memory_is_the_exported_memory() {
+    let (context, other) = (Context::new(), Context::new());
+    for kind in KINDS {
+        for size in [1, 100, 5000, 300_000, 5 << 20] {
+            let memory = allocate(&context, kind, size, &export_desc(FD)).unwrap();
+            bytes_mut(memory, size).copy_from_slice(&pattern(size, 1));
+            let descriptor = export(&context, memory, FD).unwrap();
+            let import = import_desc(descriptor.as_raw_fd());
+            let imported = allocate(&other, kind, size, &import).unwrap();
+            drop(descriptor);
+            assert_ne!(imported, memory);
+            assert!(bytes(imported, size) == pattern(size, 1), "{kind:?} {size}");
+            bytes_mut(imported, size).copy_from_slice(&pattern(size, 2));
+            assert!(bytes(memory, size) == pattern(size, 2), "{kind:?} {size}");
+            context.free(memory);
+            assert!(bytes(imported, size) == pattern(size, 2), "after the free");
+            other.free(imported);
+        }
+    }
+}
+
+/// Another program needs no more than `mmap`: its file begins with the memory and holds no neighbour's.
+#[test]
+fn the_descriptor_can_be_mapped_and_holds_nothing_else() {
+    let context = Context::new();
+    let neighbour = context.alloc(Kind::Device, 64);
+    bytes_mut(neighbour, 64).fill(0xAA);
+    let memory = allocate(&context, Kind::Device, 64, &export_desc(FD)).unwrap();
+    bytes_mut(memory, 64).copy_from_slice(&pattern(64, 1));
+    let descriptor = export(&context, memory, FD).unwrap();
+    let mapped = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            4096,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            descriptor.as_raw_fd(),
+            0,
+        )
+    };
+    assert_ne!(mapped, libc::MAP_FAILED);
+    let seen = bytes(mapped, 4096);
+    assert!(seen[..64] == pattern(64, 1));
+    assert!(!seen.contains(&0xAA));
+    unsafe { libc::munmap(mapped, 4096) };
+    context.free(memory);
+    context.free(neighbour);
+}
+
+#[test]
+fn each_descriptor_belongs_to_the_caller() {
+    let context = Context::new();
+    let memory = allocate(&context, Kind::Shared, 4096, &export_desc(FD)).unwrap();
+    let first = export(&context, memory, FD).unwrap();
+    let second = export(&context, memory, FD).unwrap();
+    assert_ne!(first.as_raw_fd(), second.as_raw_fd());
+    drop(first);
+    context.free(memory);
+    assert!(File::from(second).metadata().is_ok());
+}
+
+/// A file of another program.
+#[test]
+fn any_file_that_can_be_mapped_is_imported() {
+    let context = Context::new();
+    let file = unsafe { libc::memfd_create(c"other".as_ptr(), libc::MFD_CLOEXEC) };
+    let file = unsafe { File::from_raw_fd(file) };
+    file.set_len(10_000).unwrap();
+    let import = import_desc(file.as_raw_fd());
+    let memory = allocate(&context, Kind::Device, 10_000, &import).unwrap();
+    let list = context.immediate(0);
+    common::fill(list, memory, &[7], 10_000, common::NONE, &[]);
+    common::finish(&context, list);
+    common::destroy(list);
+    let mut content = vec![0; 10_000];
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut content, 0).unwrap();
+    assert!(content.iter().all(|byte| *byte == 7));
+    assert_eq!(
+        allocate(&context, Kind::Device, 20_000, &import),
+        Err(INVALID),
+        "longer than the file"
+    );
+    context.free(memory);
+}
+
+#[test]
+fn other_memory_types_and_descriptors_are_refused() {
+    let context = Context::new();
+    let unsupported = Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION);
+    let dma = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF.0;
+    assert_eq!(
+        allocate(&context, Kind::Host, 64, &export_desc(dma)),
+        unsupported
+    );
+    for descriptor in [-1, 9999] {
+        let import = import_desc(descriptor);
+        assert_eq!(allocate(&context, Kind::Host, 64, &import), Err(INVALID));
+    }
+    let plain = context.alloc(Kind::Device, 64);
+    assert_eq!(export(&context, plain, FD).err(), Some(INVALID));
+    context.free(plain);
+    let memory = allocate(&context, Kind::Device, 64, &export_desc(FD)).unwrap();
+    assert_eq!(
+        export(&context, memory, dma).err(),
+        Some(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)
+    );
+    context.free(memory);
+    // Without a type, the memory is as any other.
+    let memory = allocate(&context, Kind::Device, 64, &export_desc(0)).unwrap();
+    context.free(memory);
+}
+
+#[test]
+fn the_device_announces_the_type() {
+    let mut properties = sys::ze_device_external_memory_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeDeviceGetExternalMemoryProperties(
+        common::device(),
+        &raw mut properties
+    ));
+    assert_eq!(properties.memoryAllocationImportTypes, FD);
+    assert_eq!(properties.memoryAllocationExportTypes, FD);
+}

@@ -1,0 +1,9 @@
+//! Images and samplers.
+
+mod bad_input;
+mod formats;
+mod life;
+mod model;
+mod programs;
+mod samplers;
+mod support;

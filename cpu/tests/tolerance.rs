@@ -1,0 +1,127 @@
+//! Arguments that Intel's driver tolerates, beside those of kernels and structures.
+
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
+
+#[macro_use]
+mod common;
+#[path = "common/process.rs"]
+mod process;
+
+use std::ptr;
+
+use common::{Context, Kind, MIB, NONE, bytes, bytes_mut, pattern};
+use level_zero_sys as sys;
+
+/// Runs a test of this file without the checks that the other tests expect.
+fn tolerant(test: &str) {
+    process::alone_with(test, &[(common::STRICT, "0")]);
+}
+
+#[test]
+fn patterns_of_any_length_and_alignment_fill() {
+    tolerant("child_fills_with_any_pattern");
+}
+
+#[test]
+#[ignore = "run by patterns_of_any_length_and_alignment_fill"]
+fn child_fills_with_any_pattern() {
+    const ROOM: usize = 20 * MIB;
+    const GUARD: usize = 8;
+    let context = Context::new();
+    let memory = context.alloc(Kind::Host, ROOM);
+    let list = context.immediate(0);
+    for (length, at, size) in [
+        (3, 8, 64),
+        (8, 12, 63),
+        (7, 9, 1000),
+        (8192, 16, 3 * 8192 + 5),
+        (5000, 8, 2 * MIB),
+        (24, 8, 17 * MIB + 1),
+        (64, 8, 17 * MIB),
+        (32, 32, 17 * MIB + 4),
+        (3 * MIB + 1, 11, 18 * MIB),
+        (4096, 8, 100),
+    ] {
+        bytes_mut(memory, ROOM).fill(0xCC);
+        let tile = pattern(length, 3);
+        common::fill(list, memory.wrapping_byte_add(at), &tile, size, NONE, &[]);
+        common::finish(&context, list);
+        let all = bytes(memory, ROOM);
+        let wanted = tile.iter().cycle().take(size);
+        assert!(all[at..at + size].iter().eq(wanted), "{length} {at} {size}");
+        assert_eq!(all[at - GUARD..at], [0xCC; GUARD], "{length} {at} {size}");
+        let end = at + size;
+        assert_eq!(all[end..end + GUARD], [0xCC; GUARD], "{length} {at} {size}");
+    }
+    common::destroy(list);
+    context.free(memory);
+}
+
+#[test]
+fn alignments_that_are_no_power_of_two_are_rounded_up() {
+    tolerant("child_allocates_with_any_alignment");
+}
+
+#[test]
+#[ignore = "run by alignments_that_are_no_power_of_two_are_rounded_up"]
+fn child_allocates_with_any_alignment() {
+    let context = Context::new();
+    for kind in common::KINDS {
+        for alignment in [3_usize, 24, 100, 5000, 3 * MIB] {
+            let memory = context.try_alloc(kind, 1000, alignment).unwrap();
+            assert!((memory as usize).is_multiple_of(alignment.next_power_of_two()));
+            context.free(memory);
+        }
+        assert_eq!(
+            context.try_alloc(kind, 1000, usize::MAX),
+            Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT)
+        );
+    }
+}
+
+#[test]
+fn page_sizes_and_mappings_of_nothing_are_no_errors() {
+    tolerant("child_unmaps_twice");
+}
+
+#[test]
+#[ignore = "run by page_sizes_and_mappings_of_nothing_are_no_errors"]
+fn child_unmaps_twice() {
+    let context = Context::new();
+    let mut page = 0;
+    let device = common::device();
+    ok!(zeVirtualMemQueryPageSize(
+        context.0,
+        device,
+        0,
+        &raw mut page
+    ));
+    let mut desc = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        size: page,
+        ..Default::default()
+    };
+    let mut physical = ptr::null_mut();
+    ok!(zePhysicalMemCreate(
+        context.0,
+        device,
+        &raw mut desc,
+        &raw mut physical
+    ));
+    let mut pages = ptr::null_mut();
+    ok!(zeVirtualMemReserve(
+        context.0,
+        ptr::null(),
+        2 * page,
+        &raw mut pages
+    ));
+    let access = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
+    ok!(zeVirtualMemMap(context.0, pages, page, physical, 0, access));
+    // Pages of which one is mapped are still an error.
+    let result = ze!(zeVirtualMemUnmap(context.0, pages, 2 * page));
+    assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    ok!(zeVirtualMemUnmap(context.0, pages, page));
+    ok!(zeVirtualMemUnmap(context.0, pages, page));
+    ok!(zePhysicalMemDestroy(context.0, physical));
+    ok!(zeVirtualMemFree(context.0, pages, 2 * page));
+}

@@ -1,0 +1,105 @@
+"""A device that is lost while operations are in flight: every step reports it, the process and its host memory go on."""
+
+import pytest
+
+# A program defines `keep`, host memory with known bytes, and `steps`, which run after the loss of the device.
+FRAME = """
+    import zeusm
+    import zeusm.memory as zm
+
+    SIZE = 1 << 20
+    keep = zm.MemoryUSMHost(SIZE)
+    memoryview(keep)[:] = bytes([7]) * SIZE
+    device = zm.MemoryUSMDevice(SIZE)
+    {begin}
+    def step():
+        {step}
+
+    for _ in range(3):
+        try:
+            step()
+            print("none")
+        except (zeusm.LevelZeroError, zm.USMAllocationError, zm.IPCError, RuntimeError) as error:
+            print("lost" if "DEVICE_LOST" in str(error) else error)
+    assert bytes(memoryview(keep)) == bytes([7]) * SIZE
+"""
+PROGRAMS = {
+    "a blocking copy": ("", "device.copy_from_device(keep)"),
+    "a copy of plain memory": ("", "device.copy_from_host(bytes(SIZE))"),
+    "a fill": ("", "device.memset(1)"),
+    "an event": ("event = device.copy_from_device_async(keep)", "event.wait()"),
+    "events that wait for it": (
+        "first = device.copy_from_device_async(keep)\n"
+        "    other = zm.MemoryUSMDevice(SIZE)\n"
+        "    second = other.copy_from_device_async(device, depends=[first])",
+        "second.wait()",
+    ),
+    "a copy after it": ("event = device.copy_from_device_async(keep)", "device.copy_to_host()"),
+    "opened memory": (
+        "opened = zm.IPCMemoryHandle.open(device.ipc_handle())\n"
+        "    event = opened.copy_from_device_async(keep)",
+        "opened.copy_to_host()",
+    ),
+    "the exporter of opened memory": (
+        "opened = zm.IPCMemoryHandle.open(device.ipc_handle())\n"
+        "    event = opened.copy_from_device_async(keep)",
+        "device.copy_to_host()",
+    ),
+}
+
+
+@pytest.mark.parametrize("stop", ["fault", "lost"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_way_to_wait_reports_it(program, name, stop):
+    begin, step = PROGRAMS[name]
+    out = program(FRAME.format(begin=begin, step=step), XE_SIM_STOP=f"{stop}:1")
+    assert out.splitlines() == ["lost"] * 3
+
+
+SYCL = """
+    import numpy
+    import zeusm
+    import zeusm.memory as zm
+
+    import dpctl
+    import dpctl.memory
+
+    queue = dpctl.SyclQueue()
+    shared, host = (make(1 << 20, queue=queue) for make in (zm.MemoryUSMShared, zm.MemoryUSMHost))
+    memoryview(host)[:2] = b"ab"
+    source, target = (dpctl.memory.MemoryUSMDevice(1 << 20, queue=queue) for _ in "ab")
+    taken = dpctl.memory.as_usm_memory(shared)  # SYCL's work may use it.
+    queue.memcpy_async(target, source, 1 << 20)
+    view = zm.as_usm_memory(target)
+    for step in (
+        lambda: numpy.asarray(shared),
+        lambda: memoryview(shared),
+        lambda: shared.copy_to_host(),
+        lambda: view.copy_to_host(),
+        lambda: zm.MemoryUSMDevice(4096, queue=queue).memset(1),
+    ):
+        try:
+            print("none", step())
+        except (zeusm.LevelZeroError, zm.USMAllocationError, RuntimeError):
+            print("reported")
+    print(bytes(memoryview(host)[:2]))
+"""
+
+
+@pytest.mark.parametrize("stop", ["fault", "lost"])
+def test_sycl_work_that_loses_it(program, stop):
+    """SYCL's error comes out of each of zeusm's waits for the queue. NumPy does not turn it into an array of one object."""
+    out = program(SYCL, XE_SIM_STOP=f"{stop}:1")
+    assert out.splitlines() == ["reported"] * 5 + [repr(b"ab")]
+
+
+# A device that the kernel has given up, or that is unplugged, refuses all requests. A thread of the driver soon asks for the
+# state of a queue, and aborts the process when the request fails. The abort message names this source file.
+DIES = "drm_neo.cpp"
+
+
+@pytest.mark.parametrize("stop", ["wedged", "gone"])
+def test_the_driver_ends_the_process_on_a_device_that_refuses_all_requests(program, stop):
+    begin, step = PROGRAMS["a blocking copy"]
+    with pytest.raises(AssertionError, match=DIES):
+        program(FRAME.format(begin=begin, step=step), XE_SIM_STOP=f"{stop}:1")
