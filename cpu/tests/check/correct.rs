@@ -6,7 +6,6 @@ use super::Program;
 use super::common::{
     self, Context, Event, Kind, MIB, NONE, SECOND, bytes, copy, destroy, fill, wait,
 };
-use crate::ok;
 
 pub const PROGRAMS: &[Program] = &[
     (

@@ -7,7 +7,6 @@ use level_zero_sys as sys;
 
 use super::Program;
 use super::common::{self, Context, Kind, MIB, Memory, NONE, copy, destroy, fill};
-use crate::ze;
 
 pub const PROGRAMS: &[Program] = &[
     (

@@ -9,6 +9,7 @@
 #![allow(missing_docs)]
 
 #[path = "../common/mod.rs"]
+#[macro_use]
 mod common;
 mod correct;
 mod faulty;
@@ -16,11 +17,11 @@ mod kernels;
 #[path = "../common/process.rs"]
 mod process;
 #[path = "../kernels/programs.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod programs;
 mod races;
 #[path = "../kernels/runtime.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod runtime;
 
 use std::path::PathBuf;

@@ -9,7 +9,6 @@ use super::common::{
     self, Context, Event, Kind, List, Memory, NONE, SECOND, copy, destroy, fill, wait,
 };
 use super::faulty::{read, with, write};
-use crate::ok;
 
 pub const PROGRAMS: &[Program] = &[
     (
