@@ -47,7 +47,8 @@ impl Stack {
             .collect();
         // Of this library, only the function that the program called.
         let own = native.iter().take_while(|frame| frame.is_own).count();
-        native.drain(..own.saturating_sub(1));
+        let called = native[..own].iter().rposition(Frame::is_of_the_api);
+        native.drain(..called.unwrap_or(0));
         Resolved {
             python: python::frames(&self.python),
             native,
@@ -136,6 +137,12 @@ impl Frame {
             });
         }
         frames
+    }
+
+    /// Whether it is a function of Level Zero, such as `zeMemFree`.
+    fn is_of_the_api(&self) -> bool {
+        let rest = self.function.strip_prefix("ze");
+        rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
     }
 
     /// One line.
