@@ -27,7 +27,7 @@ use crate::opencl::quiesce;
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::virtual_memory::PhysicalMemory;
-use crate::{engine, memory, process, virtual_memory};
+use crate::{check, engine, memory, process, virtual_memory};
 
 /// The tables of all handles.
 fn tables() -> [&'static dyn AtFork; 12] {
@@ -59,6 +59,7 @@ pub fn register_handlers() {
 extern "C" fn prepare() {
     quiesce::prepare();
     memory::prepare();
+    check::prepare();
     virtual_memory::prepare();
     for table in tables() {
         table.prepare();
@@ -70,6 +71,7 @@ extern "C" fn parent() {
         table.parent();
     }
     virtual_memory::parent_or_child();
+    check::parent();
     memory::parent();
     quiesce::parent();
 }
@@ -80,6 +82,7 @@ extern "C" fn child() {
         table.child();
     }
     virtual_memory::parent_or_child();
+    check::child();
     memory::child();
     quiesce::child();
     engine::reset();

@@ -5,6 +5,7 @@
 //!
 //! - `process`: locks, and state that a fork's child does not share. `system`: the machine, as the operating system
 //!   reports it. `abi`: result codes, arguments, extensible structures. `handle`: handles, checked on every use.
+//! - `check`: the checker, off by default, which the modules below tell what happens.
 //! - `memory`: allocations, the files that share them with other processes, and what keeps one alive while it is in use.
 //! - `engine`: the order of commands and the threads that execute them, whatever they do.
 //! - `opencl`: the runtime that executes kernels. `spirv`: the interfaces of modules. `compiler`: the process that
@@ -15,6 +16,7 @@
 //! - `images`: images and samplers, and the copies of images.
 //! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
 //! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.
+//! - `exit`: the report at the end of the process.
 //! - `ddi`: the API's boundary; one table declares every function and the tables that loaders ask for. `loader`: what a
 //!   loader has beside the API, where there is none.
 //!
@@ -23,6 +25,7 @@
 #![allow(non_snake_case)]
 
 pub mod abi;
+pub mod check;
 pub mod command_list;
 pub mod compiler;
 pub mod context;
@@ -31,6 +34,7 @@ pub mod device;
 pub mod driver;
 pub mod engine;
 pub mod event;
+mod exit;
 pub mod fork;
 pub mod handle;
 pub mod images;

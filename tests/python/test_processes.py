@@ -254,7 +254,7 @@ def test_the_command_is_installed():
 
 def test_help_names_the_commands(fresh):
     text = fresh.run("-m", "zeusm", "--help").stdout
-    for name in ("run", "enable", "disable", "status"):
+    for name in ("run", "check", "enable", "disable", "status"):
         assert f"    {name} " in text
     assert fresh.run("-m", "zeusm", "--version").stdout == f"zeusm {zeusm.__version__}\n"
     assert fresh.run("-m", "zeusm", fails=True).returncode == 2

@@ -4,6 +4,7 @@ use level_zero_sys as sys;
 
 use super::CommandList;
 use crate::abi::result::{ZeResult, describe};
+use crate::check;
 use crate::device;
 use crate::engine::Operation;
 
@@ -15,6 +16,9 @@ impl CommandList {
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory that belongs to a device without peer access, and the errors of
     /// [`Operation::pin`].
     pub(super) fn check_access(&self, operation: &impl Operation) -> ZeResult {
+        if check::is_on() {
+            self.check_context(operation)?;
+        }
         if self.device.has_peer_access() {
             return Ok(());
         }
@@ -36,6 +40,21 @@ impl CommandList {
                 owner.name()
             ));
             return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        Ok(())
+    }
+
+    /// Tells the checker of memory that belongs to another context than the list.
+    fn check_context(&self, operation: &impl Operation) -> ZeResult {
+        let (own, other) = (self.context.id(), operation.uses().context);
+        for pin in operation.pin()? {
+            let owner = pin.allocation().context();
+            if let Some(watch) = pin.allocation().watched()
+                && owner != own
+                && Some(owner) != other
+            {
+                check::foreign_context(watch, own);
+            }
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ pub unsafe fn create(
     check_flags(desc.flags, FLAGS)?;
     let group = QueueGroup::of(desc.commandQueueGroupOrdinal)?;
     *list = register(Arc::new(CommandList {
-        _context: owner,
+        context: owner,
         context_handle: context as usize,
         device: on,
         group,
@@ -70,7 +70,7 @@ pub unsafe fn create_immediate(
     let (desc, list) = unsafe { (input_structure(desc)?, output(list)?) };
     let group = device::check_queue(desc)?;
     *list = register(Arc::new(CommandList {
-        _context: owner,
+        context: owner,
         context_handle: context as usize,
         device: on,
         group,

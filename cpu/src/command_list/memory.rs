@@ -51,10 +51,15 @@ pub unsafe fn append_copy_from_context(
     size: usize,
     events: Events,
 ) -> ZeResult {
-    resolve::<CommandList>(list)?;
-    resolve::<Context>(source)?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { append_copy(list, to, from, size, events) }
+    let list = resolve::<CommandList>(list)?;
+    let source = resolve::<Context>(source)?;
+    let (to, from) = (
+        Span::new(to as usize, size)?,
+        Span::new(from as usize, size)?,
+    );
+    let copy = Copy::new(to, from).from_context(source.id());
+    // SAFETY: the caller vouches for the events.
+    unsafe { events.append(&list, copy, Order::Unordered) }
 }
 
 /// `zeCommandListAppendMemoryFill`; the pattern is read before the call returns. As Intel's driver does, the runtime accepts

@@ -34,7 +34,7 @@ object!(CommandList, sys::_ze_command_list_handle_t, CommandList);
 /// A command list.
 pub struct CommandList {
     /// Kept alive for its work.
-    _context: Arc<Context>,
+    context: Arc<Context>,
     context_handle: usize,
     device: &'static Device,
     group: QueueGroup,

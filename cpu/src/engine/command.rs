@@ -14,6 +14,7 @@ use super::signal::Signal;
 use super::stream::Shared;
 use super::workers::{self, dispatch, retire_or_drop};
 use crate::abi::result::ZeResult;
+use crate::check::DeviceCode;
 use crate::process::sync::Mutex;
 use crate::system::clock;
 
@@ -167,6 +168,7 @@ impl Token {
 
 /// Runs a part; a panic becomes an error of the command.
 fn run(operation: &(impl Operation + ?Sized), part: usize) -> ZeResult {
+    let _device_code = DeviceCode::begin();
     catch_unwind(AssertUnwindSafe(|| operation.run(part)))
         .unwrap_or(Err(sys::ZE_RESULT_ERROR_UNKNOWN))
 }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::native::Enqueued;
 use crate::abi::result::ZeResult;
+use crate::check::Uses;
 use crate::memory::Pin;
 
 /// Pins of the allocations that an operation uses.
@@ -49,6 +50,11 @@ pub trait Operation: Any + Send + Sync {
         Ok(Pins::new())
     }
 
+    /// The memory that it accesses, for the checker.
+    fn uses(&self) -> Uses {
+        Uses::default()
+    }
+
     /// How many parts a long operation has; workers run the parts of one operation at the same time.
     fn parts(&self) -> usize {
         1
@@ -82,6 +88,10 @@ impl Operation for Arc<dyn Operation> {
 
     fn pin(&self) -> ZeResult<Pins> {
         (**self).pin()
+    }
+
+    fn uses(&self) -> Uses {
+        (**self).uses()
     }
 
     fn parts(&self) -> usize {

@@ -122,6 +122,11 @@ impl Signal {
         self.own.get().promised.store(true, Ordering::Relaxed);
     }
 
+    /// Whether a submitted command will set it.
+    pub fn is_promised(&self) -> bool {
+        self.own.get().promised.load(Ordering::Relaxed)
+    }
+
     /// Whether it keeps the times of the command that sets it.
     pub fn is_timed(&self) -> bool {
         self.timed

@@ -17,6 +17,7 @@ use super::signal::Signal;
 use super::wait::{WaitState, wait};
 use super::workers::{dispatch, engine, release_retired};
 use crate::abi::result::ZeResult;
+use crate::check;
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::sync::{Condvar, Mutex};
 use crate::system::clock::{self, Deadline};
@@ -283,6 +284,9 @@ impl Stream {
         signal: Option<Arc<Signal>>,
     ) {
         release_retired();
+        if check::is_on() {
+            self.tell_checker(order, &waits, signal.as_ref(), || operation.uses());
+        }
         let kind = operation.kind();
         let order = if self.is_engine {
             Order::Barrier
@@ -313,6 +317,29 @@ impl Stream {
         dispatch(ready);
     }
 
+    /// Tells the checker what is ordered before a command.
+    fn tell_checker(
+        &self,
+        order: Order,
+        waits: &[Arc<Signal>],
+        signal: Option<&Arc<Signal>>,
+        uses: impl FnOnce() -> check::Uses,
+    ) {
+        let place = check::Place {
+            stream: self.identity(),
+            follows_all: order.follows_all(),
+            holds_later: order.holds_later(),
+        };
+        let waits = waits.iter().map(|signal| Arc::as_ptr(signal) as usize);
+        let signal = signal.map(|signal| Arc::as_ptr(signal) as usize);
+        check::submit(place, waits, signal, uses);
+    }
+
+    /// Tells it from other queues and lists, also if these share an engine.
+    fn identity(&self) -> usize {
+        ptr::from_ref(self) as usize
+    }
+
     /// Runs command number `sequence`, which is ready, without making a token of it.
     fn run_now(
         &self,
@@ -333,6 +360,9 @@ impl Stream {
 
     /// Submits a barrier: all later commands follow all earlier ones.
     pub fn barrier(&self) {
+        if check::is_on() {
+            self.tell_checker(Order::Barrier, &[], None, check::Uses::default);
+        }
         // Complete commands need no barrier.
         if !self.shared.own().state.lock().commands.is_empty() {
             let (order, waits) = (Order::Barrier, SmallVec::new());
@@ -366,6 +396,9 @@ impl Stream {
         };
         if !is_done() && !wait(&stream.state, &stream.changed, deadline, look, is_done) {
             return Ok(false);
+        }
+        if check::is_on() {
+            check::waited_for_stream(self.identity());
         }
         stream.fault.take().map(|()| true)
     }

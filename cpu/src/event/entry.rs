@@ -8,8 +8,10 @@ use level_zero_sys::extensions;
 use super::{Attributes, Event, EventPool};
 use crate::abi::arguments::{check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
+use crate::check;
 use crate::context::Context;
 use crate::device;
+use crate::engine::Signal;
 use crate::handle::{getters, register, resolve, retire};
 use crate::system::clock::Deadline;
 
@@ -104,13 +106,24 @@ fn regular(event: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
 
 /// `zeEventHostSignal`.
 pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
-    regular(event)?.set();
+    let event = regular(event)?;
+    if check::is_on() {
+        check::forget_signal(identity(&event.signal()));
+    }
+    event.set();
     Ok(())
 }
 
 /// `zeEventHostReset`.
 pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
-    regular(event)?.signal().reset();
+    let signal = regular(event)?.signal();
+    if check::is_on() {
+        if signal.is_promised() {
+            check::event_in_use();
+        }
+        check::forget_signal(identity(&signal));
+    }
+    signal.reset();
     Ok(())
 }
 
@@ -125,7 +138,15 @@ pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult
     let signal = event.signal();
     // The clock is read only if there is something to wait for.
     let done = signal.is_set() || signal.wait(Deadline::after(timeout));
+    if done && check::is_on() {
+        check::waited_for_signal(identity(&signal));
+    }
     ensure(done, sys::ZE_RESULT_NOT_READY)
+}
+
+/// What the checker knows a signal by.
+fn identity(signal: &Arc<Signal>) -> usize {
+    Arc::as_ptr(signal) as usize
 }
 
 getters! { Event {

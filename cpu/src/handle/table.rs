@@ -129,6 +129,18 @@ impl<T: Send + Sync> Table<T> {
         Some(object)
     }
 
+    /// How many objects are alive.
+    pub fn len(&self) -> usize {
+        let vacancies = self.vacancies.lock();
+        let slots = (0..vacancies.used).filter_map(|number| self.slot(number));
+        slots.filter(|slot| slot.0.read().object.is_some()).count()
+    }
+
+    /// Whether no object is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     fn slot(&self, number: u32) -> Option<&Slot<T>> {
         let (segment, offset) = locate(number);
         self.segments.get(segment)?.get()?.get(offset)

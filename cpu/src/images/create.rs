@@ -94,6 +94,8 @@ impl Request {
             alignment: 0,
             kind: sys::ZE_MEMORY_TYPE_DEVICE,
             context: context.id(),
+            // OpenCL may access it on the thread of the host.
+            host_access: true,
             device: device.handle() as u64,
             share: device.share(),
             alone: false,

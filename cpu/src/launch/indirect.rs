@@ -9,6 +9,7 @@ use super::append::{Groups, dimensions};
 use super::native::enqueue;
 use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
+use crate::check::{DeviceCode, Uses};
 use crate::command_list::{CommandList, Events};
 use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
 use crate::handle::resolve;
@@ -25,6 +26,7 @@ impl Indirect {
     /// The launch with the group counts as they are now.
     fn resolve(&self) -> ZeResult<Launch> {
         let groups = self.groups.address() as *const Groups;
+        let _device_code = DeviceCode::begin();
         // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let groups = unsafe { groups.read_unaligned() };
         self.launch.with_groups(dimensions(&groups))
@@ -40,6 +42,10 @@ impl Operation for Indirect {
         let mut pins = self.launch.pin()?;
         pins.extend(self.groups.pin()?);
         Ok(pins)
+    }
+
+    fn uses(&self) -> Uses {
+        self.launch.uses()
     }
 
     fn run(&self, _part: usize) -> ZeResult {
@@ -71,14 +77,25 @@ impl Operation for MultipleIndirect {
         Ok(pins)
     }
 
+    fn uses(&self) -> Uses {
+        let launches = self.launches.iter().map(Indirect::uses);
+        Uses {
+            what: format!("a launch of up to {} kernels", self.launches.len()),
+            pointers: launches.flat_map(|it| it.pointers).collect(),
+            ..Uses::default()
+        }
+    }
+
     fn run(&self, _part: usize) -> ZeResult {
         Ok(()) // OpenCL does.
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {
         let count = self.count.address() as *const u32;
+        let device_code = DeviceCode::begin();
         // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let count = unsafe { count.read_unaligned() } as usize;
+        drop(device_code);
         enqueue(
             queue,
             self.launches.iter().take(count).map(Indirect::resolve),

@@ -8,6 +8,7 @@ use level_zero_sys as sys;
 
 use super::Launch;
 use crate::abi::result::ZeResult;
+use crate::check;
 use crate::engine::{Completion, Enqueued, NATIVE_QUEUES, NativeEvent};
 use crate::opencl::{self, Queue, Runtime};
 
@@ -52,6 +53,9 @@ pub fn enqueue<L: Borrow<Launch>>(
 ) -> Enqueued {
     let queue = &QUEUES[queue % NATIVE_QUEUES];
     let (mut last, mut large) = (None, 0);
+    if check::is_on() {
+        check::kernel_begins();
+    }
     let outcome = launches.into_iter().try_for_each(|launch| {
         let launch = launch?;
         let launch = launch.borrow();
@@ -61,6 +65,9 @@ pub fn enqueue<L: Borrow<Launch>>(
         }
         Ok(())
     });
+    if last.is_none() && check::is_on() {
+        check::kernel_ends();
+    }
     let event = last.map(|event| {
         queue.large.fetch_add(large, Ordering::Relaxed);
         Arc::new(InFlight {
@@ -82,9 +89,15 @@ impl NativeEvent for InFlight {
         let registered = self.event.on_complete(move |outcome| {
             opencl::register_worker();
             queue.large.fetch_sub(large, Ordering::Relaxed);
+            if check::is_on() {
+                check::kernel_ends();
+            }
             completion.complete(outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN));
         });
         if registered.is_err() {
+            if check::is_on() {
+                check::kernel_ends();
+            }
             queue.large.fetch_sub(large, Ordering::Relaxed);
         }
         registered.is_ok()

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::native::enqueue;
 use crate::abi::result::describe;
 use crate::abi::result::{ZeResult, ensure};
+use crate::check::Uses;
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
 use crate::memory::Span;
@@ -156,6 +157,16 @@ impl Operation for Launch {
     fn pin(&self) -> ZeResult<Pins> {
         let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
         pins.collect()
+    }
+
+    fn uses(&self) -> Uses {
+        let name = self.source.upgrade();
+        let name = name.map_or_else(|| "a kernel".to_owned(), |it| it.info().name.clone());
+        Uses {
+            what: format!("the kernel {name}"),
+            pointers: self.memory.iter().map(Span::address).collect(),
+            ..Uses::default()
+        }
     }
 
     fn run(&self, _part: usize) -> ZeResult {

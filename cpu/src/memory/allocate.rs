@@ -9,6 +9,7 @@ use level_zero_sys as sys;
 use super::allocation::Allocation;
 use super::backing::{Backing, Record};
 use super::{Share, accounting, map};
+use crate::check::Properties;
 
 /// The properties of a new allocation.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub struct Request {
     pub kind: sys::ze_memory_type_t,
     /// The id of the context that owns it.
     pub context: u64,
+    /// Whether the host can access it on a GPU with memory of its own; this only counts for the checker.
+    pub host_access: bool,
     /// The handle of the device that it is allocated for, or 0. This module does not use it.
     pub device: u64,
     /// The share of the machine's memory that it is taken from.
@@ -50,6 +53,7 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
         alignment: 0,
         kind: record.kind,
         context,
+        host_access: true,
         device: if record.kind == sys::ZE_MEMORY_TYPE_HOST {
             0
         } else {
@@ -67,8 +71,25 @@ pub fn import_file(file: &File, request: &Request) -> Option<usize> {
     Backing::external(file, request.size).map(|backing| insert(backing, request))
 }
 
-fn insert(backing: Backing, request: &Request) -> usize {
-    let allocation = Allocation::new(backing, request, next_id());
+fn insert(mut backing: Backing, request: &Request) -> usize {
+    let id = next_id();
+    if let Backing::Guarded(guarded) = &mut backing {
+        guarded.watch(|base, whole, pages| Properties {
+            id,
+            base,
+            size: request.size,
+            kind: match request.kind {
+                sys::ZE_MEMORY_TYPE_DEVICE => "device",
+                sys::ZE_MEMORY_TYPE_HOST => "host",
+                _ => "shared",
+            },
+            context: request.context,
+            whole,
+            pages,
+            host: request.host_access,
+        });
+    }
+    let allocation = Allocation::new(backing, request, id);
     let address = allocation.base();
     map::insert(Arc::new(allocation));
     address

@@ -11,6 +11,7 @@ use super::backing::{Backing, Export, Record, exports};
 use super::pins::PinCount;
 use super::share::Share;
 use crate::abi::result::ZeResult;
+use crate::check::Watch;
 
 /// An allocation. Its memory is freed with the last reference.
 #[derive(Debug)]
@@ -82,6 +83,11 @@ impl Allocation {
         self.device
     }
 
+    /// The checker's side of it, when the checker is on.
+    pub fn watched(&self) -> Option<&Arc<Watch>> {
+        self.backing.watched()
+    }
+
     /// Whether it was imported from another process.
     pub fn is_import(&self) -> bool {
         matches!(self.backing, Backing::Import { .. })
@@ -105,6 +111,9 @@ impl Allocation {
         };
         // Set before the export, so that a concurrent free looks for an export.
         self.exported.store(true, Ordering::Release);
+        if let Some(watch) = self.watched() {
+            watch.release();
+        }
         exports::export(block, &record)
     }
 
@@ -142,6 +151,9 @@ impl Pin {
     /// Pins `allocation`.
     pub fn new(allocation: Arc<Allocation>) -> Self {
         let generation = allocation.pins.pin();
+        if let Some(watch) = allocation.watched() {
+            watch.pin();
+        }
         Self {
             allocation,
             generation,
@@ -152,5 +164,8 @@ impl Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         self.allocation.pins.unpin(self.generation);
+        if let Some(watch) = self.allocation.watched() {
+            watch.unpin();
+        }
     }
 }

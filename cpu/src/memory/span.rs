@@ -1,5 +1,6 @@
 //! Ranges of memory that commands touch.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
@@ -8,6 +9,7 @@ use level_zero_sys as sys;
 use super::allocation::{Allocation, Pin};
 use super::map;
 use crate::abi::result::{ZeResult, ensure};
+use crate::check;
 
 /// A range of bytes, inside one allocation or in other memory of the process.
 #[derive(Clone, Debug)]
@@ -31,7 +33,12 @@ impl Span {
         let allocation = map::find(address);
         if let Some(allocation) = &allocation {
             let inside = end <= allocation.base() + allocation.size();
+            if !inside && check::is_on() {
+                check::is_bad_range(address, length);
+            }
             ensure(inside, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        } else if check::is_on() && check::is_bad_range(address, length) {
+            return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
         Ok(Self {
             address,
@@ -59,6 +66,11 @@ impl Span {
     /// Length in bytes.
     pub fn length(&self) -> usize {
         self.length
+    }
+
+    /// Its bytes.
+    pub fn range(&self) -> Range<usize> {
+        self.address..self.address + self.length
     }
 
     /// Whether it shares a byte with `other`.

@@ -8,6 +8,7 @@ use opencl_sys::cl_event;
 
 use super::quiesce::{self, Call};
 use super::{Error, Runtime};
+use crate::check::DeviceCode;
 
 /// When a launch began and ended, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,7 @@ impl Event {
     /// When the launch failed.
     pub fn wait(&self) -> Result<(), Error> {
         let _call = Call::begin();
+        let _device_code = DeviceCode::begin();
         // SAFETY: one event, alive.
         Error::check("clWaitForEvents", unsafe {
             (self.runtime.api.clWaitForEvents)(1, &raw const self.raw)

@@ -8,6 +8,7 @@ use opencl_sys::{cl_kernel, cl_program};
 use super::device::{LARGEST_GROUP, info, number, sizes};
 use super::quiesce::{self, Call};
 use super::{Error, Event, Image, Queue, Runtime, Sampler};
+use crate::check::DeviceCode;
 use crate::process::sync::Mutex;
 
 /// An argument's value.
@@ -185,6 +186,7 @@ impl Kernel {
     ) -> Result<Event, Error> {
         quiesce::expect_usable()?;
         let _call = Call::begin();
+        let _device_code = DeviceCode::begin();
         let kernel = self.raw.lock();
         for (index, value) in (0..).zip(values) {
             self.set(*kernel, index, *value)?;

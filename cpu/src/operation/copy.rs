@@ -2,9 +2,12 @@
 
 use std::ptr;
 
+use smallvec::smallvec;
+
 use super::bytes::stream_copy;
 use super::split::Split;
 use crate::abi::result::ZeResult;
+use crate::check::{self, Uses};
 use crate::engine::{Kind, Operation, Pins};
 use crate::memory::Span;
 
@@ -15,6 +18,8 @@ pub struct Copy {
     from: Span,
     split: Split,
     overlapping: bool,
+    /// The context of the source, if it may be another one than the list's.
+    context: Option<u64>,
 }
 
 impl Copy {
@@ -32,6 +37,16 @@ impl Copy {
             from,
             split,
             overlapping,
+            context: None,
+        }
+    }
+
+    /// The same copy, out of memory of the context with this id.
+    #[must_use]
+    pub fn from_context(self, context: u64) -> Self {
+        Self {
+            context: Some(context),
+            ..self
         }
     }
 }
@@ -48,6 +63,16 @@ impl Operation for Copy {
             .collect())
     }
 
+    fn uses(&self) -> Uses {
+        Uses {
+            what: format!("a copy of {} bytes", self.to.length()),
+            reads: smallvec![self.from.range()],
+            writes: smallvec![self.to.range()],
+            context: self.context,
+            ..Uses::default()
+        }
+    }
+
     fn parts(&self) -> usize {
         self.split.parts()
     }
@@ -56,6 +81,10 @@ impl Operation for Copy {
         let (offset, length) = self.split.part(part);
         let from = (self.from.address() + offset) as *const u8;
         let to = (self.to.address() + offset) as *mut u8;
+        if check::is_on() {
+            // SAFETY: as below.
+            unsafe { check::copying(from as usize, length, to as usize) };
+        }
         // SAFETY: the caller of the append vouches for both spans, as the specification demands; spans in an allocation
         // lie inside of it, and pins keep it alive.
         unsafe {

@@ -2,11 +2,12 @@
 
 use std::ptr;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::bytes::{repeat, stream_fill};
 use super::split::Split;
 use crate::abi::result::ZeResult;
+use crate::check::Uses;
 use crate::engine::{Kind, Operation, Pins};
 use crate::memory::Span;
 
@@ -46,6 +47,14 @@ impl Operation for Fill {
 
     fn pin(&self) -> ZeResult<Pins> {
         Ok(self.to.pin()?.into_iter().collect())
+    }
+
+    fn uses(&self) -> Uses {
+        Uses {
+            what: format!("a fill of {} bytes", self.to.length()),
+            writes: smallvec![self.to.range()],
+            ..Uses::default()
+        }
     }
 
     fn parts(&self) -> usize {

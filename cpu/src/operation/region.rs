@@ -6,6 +6,7 @@ use level_zero_sys as sys;
 
 use super::split::Split;
 use crate::abi::result::{ZeResult, ensure};
+use crate::check::{self, Uses};
 use crate::engine::{Kind, Operation, Pins};
 use crate::memory::Span;
 
@@ -202,6 +203,23 @@ impl Operation for RegionCopy {
             .collect())
     }
 
+    fn uses(&self) -> Uses {
+        let rows = |region: &Region| {
+            let row = |index| region.row(index)..region.row(index) + region.width;
+            (0..region.rows()).map(row).collect()
+        };
+        Uses {
+            what: format!(
+                "a copy of {} rows of {} bytes",
+                self.to.rows(),
+                self.to.width
+            ),
+            reads: rows(&self.from),
+            writes: rows(&self.to),
+            ..Uses::default()
+        }
+    }
+
     fn parts(&self) -> usize {
         self.to.rows().div_ceil(self.rows_in_part)
     }
@@ -210,6 +228,10 @@ impl Operation for RegionCopy {
         let first = part * self.rows_in_part;
         for row in first..(first + self.rows_in_part).min(self.to.rows()) {
             let (from, to) = (self.from.row(row), self.to.row(row));
+            if check::is_on() {
+                // SAFETY: as below.
+                unsafe { check::copying(from, self.to.width, to) };
+            }
             // SAFETY: the caller of the append vouches for both boxes, as the specification demands; boxes in an
             // allocation lie inside of it, pins keep it alive, and the boxes do not overlap.
             unsafe {

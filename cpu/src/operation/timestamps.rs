@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use smallvec::smallvec;
 
 use crate::abi::result::ZeResult;
+use crate::check::Uses;
 use crate::engine::{Operation, Pins};
 use crate::event::Event;
 use crate::memory::Span;
@@ -17,6 +19,14 @@ pub struct WriteTimestamp(pub Span);
 impl Operation for WriteTimestamp {
     fn pin(&self) -> ZeResult<Pins> {
         Ok(self.0.pin()?.into_iter().collect())
+    }
+
+    fn uses(&self) -> Uses {
+        Uses {
+            what: "a write of a timestamp".to_owned(),
+            writes: smallvec![self.0.range()],
+            ..Uses::default()
+        }
     }
 
     fn run(&self, _part: usize) -> ZeResult {

@@ -6,6 +6,7 @@ use level_zero_sys as sys;
 
 use crate::abi::arguments::structures;
 use crate::abi::result::{ZeResult, ensure};
+use crate::check;
 use crate::engine::Signal;
 use crate::handle::{object, resolve, retire};
 use crate::system::clock::Deadline;
@@ -60,10 +61,11 @@ pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
 /// `zeFenceHostSynchronize`, `timeout` in nanoseconds.
 pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult {
     let fence = resolve::<Fence>(fence)?;
-    ensure(
-        fence.signal.wait(Deadline::after(timeout)),
-        sys::ZE_RESULT_NOT_READY,
-    )
+    let done = fence.signal.wait(Deadline::after(timeout));
+    if done && check::is_on() {
+        check::waited_for_signal(Arc::as_ptr(&fence.signal) as usize);
+    }
+    ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
 /// `zeFenceQueryStatus`.

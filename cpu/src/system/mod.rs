@@ -5,3 +5,6 @@ pub mod errno;
 pub mod maps;
 pub mod memory;
 pub mod processor;
+
+/// The size of a page.
+pub const PAGE: usize = 4096;

@@ -223,6 +223,10 @@ impl Request {
             alignment: self.alignment.next_power_of_two(),
             kind,
             context: context.id(),
+            host_access: kind != sys::ZE_MEMORY_TYPE_DEVICE
+                || self
+                    .device
+                    .is_some_and(|device| device.device_type() == sys::ZE_DEVICE_TYPE_CPU),
             device: self.device.map_or(0, |device| device.handle() as u64),
             share: self.device.and_then(Device::share),
             alone: self.extras.exports,

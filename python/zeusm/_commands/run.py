@@ -32,15 +32,20 @@ def call(options: Namespace) -> int:
         runtime = zeusm.runtime()
         environment = environment_for(runtime)
     except (zeusm.LevelZeroError, ValueError) as error:
-        return failure(error, 1)
+        return failure(NAME, error, 1)
     if options.verbose:
         print(f"zeusm run: {runtime.kind}, {runtime.path}: {runtime.reason}", file=sys.stderr)
+    return execute(NAME, options, environment)
+
+
+def execute(name: str, options: Namespace, environment: dict[str, str]) -> int:
+    """Replace this process by the command of `options`; returns a status only if that fails."""
     try:
         os.execvpe(options.command, [options.command, *options.arguments], environment)
     except FileNotFoundError as error:
-        return failure(f"{options.command}: {error.strerror}", 127)  # As shells do.
+        return failure(name, f"{options.command}: {error.strerror}", 127)  # As shells do.
     except OSError as error:
-        return failure(f"{options.command}: {error.strerror}", 126)
+        return failure(name, f"{options.command}: {error.strerror}", 126)
 
 
 def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
@@ -58,6 +63,6 @@ def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
     return environment
 
 
-def failure(reason: object, status: int) -> int:
-    print(f"zeusm run: {reason}", file=sys.stderr)
+def failure(name: str, reason: object, status: int) -> int:
+    print(f"zeusm {name}: {reason}", file=sys.stderr)
     return status

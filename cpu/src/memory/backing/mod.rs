@@ -5,6 +5,7 @@ mod arena;
 mod block;
 mod error;
 pub mod exports;
+mod guarded;
 mod mapping;
 mod record;
 mod share;
@@ -12,15 +13,20 @@ mod share;
 mod tests;
 
 use std::fs::File;
+use std::sync::Arc;
 
 use arena::Suballocation;
 pub use arena::{prepare, release};
 pub use block::Block;
 pub use error::ShareError;
 pub use exports::{Export, read_record};
+pub use guarded::Guarded;
 pub use mapping::Mapping;
 pub use record::Record;
 pub use share::{is_memory_file, memory_file};
+
+use crate::check::{self, Watch};
+use crate::system;
 
 /// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
 const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
@@ -28,7 +34,7 @@ const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
 const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
 const HUGE_PAGE: usize = 2 << 20;
 /// The page size that properties report.
-pub const PAGE: usize = 4096;
+pub const PAGE: usize = system::PAGE;
 /// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
 pub const MIN_ALIGNMENT: usize = 64;
 /// The largest alignment that can be asked for.
@@ -41,6 +47,8 @@ pub enum Backing {
     Suballocation(Suballocation),
     /// A whole block.
     Block(Block),
+    /// A block with guard pages, when the checker is on.
+    Guarded(Guarded),
     /// A file that is not of this runtime.
     External(Mapping),
     /// Memory of another process.
@@ -56,7 +64,9 @@ impl Backing {
     /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`], `alone` in a block or not; `None` when
     /// there are none.
     pub fn new(size: usize, alignment: usize, alone: bool) -> Option<Self> {
-        if alone || size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
+        if check::is_on() && !alone {
+            Guarded::new(size, alignment).map(Self::Guarded)
+        } else if alone || size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
             Block::new(size, alignment).map(Self::Block)
         } else {
             Suballocation::new(size, alignment).map(Self::Suballocation)
@@ -89,6 +99,9 @@ impl Backing {
         match self {
             Self::Suballocation(suballocation) => suballocation.address(),
             Self::Block(block) => block.address(),
+            Self::Guarded(guarded) => guarded
+                .in_block()
+                .map_or(0, |(block, offset)| block.address() + offset),
             Self::External(mapping) => mapping.address(),
             Self::Import { mapping, offset } => mapping.address() + offset,
         }
@@ -102,7 +115,16 @@ impl Backing {
                 suballocation.address() - suballocation.block().address(),
             )),
             Self::Block(block) => Some((block, 0)),
+            Self::Guarded(guarded) => guarded.in_block(),
             Self::External(_) | Self::Import { .. } => None,
+        }
+    }
+
+    /// The checker's side of it, when the checker is on.
+    pub fn watched(&self) -> Option<&Arc<Watch>> {
+        match self {
+            Self::Guarded(guarded) => guarded.watched(),
+            _ => None,
         }
     }
 }

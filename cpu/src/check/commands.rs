@@ -1,0 +1,301 @@
+//! The commands that the host has submitted and not yet waited for, and what is ordered before what.
+//!
+//! A command is ordered after those that its stream, its wait list and the events of these imply. Whether it has already
+//! been executed does not count, only whether the program could know: so a finding does not depend on timing. A command
+//! leaves the table when the host has waited for it, or for a command after it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::finding::{Finding, Kind};
+use super::stack::Stack;
+use super::uses::Uses;
+use super::watch::Watch;
+use super::{report, table, threads};
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
+
+/// The most commands in the table; the oldest leave it.
+const MOST: usize = 512;
+/// The most events whose commands are known.
+const MOST_EVENTS: usize = 1 << 14;
+
+/// Numbers of commands.
+type Set = BTreeSet<u64>;
+
+/// Which commands of its stream a command follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The stream.
+    pub stream: usize,
+    /// Whether it follows all earlier commands, or the last barrier only.
+    pub follows_all: bool,
+    /// Whether all later commands follow it.
+    pub holds_later: bool,
+}
+
+#[derive(Default)]
+struct Commands {
+    next: u64,
+    pending: BTreeMap<u64, Command>,
+    streams: HashMap<usize, Stream>,
+    /// By signal: the command that sets it, and those before that.
+    events: HashMap<usize, Set>,
+    /// The allocations that the host must not access before it has waited.
+    restricted: Vec<Arc<Watch>>,
+}
+
+struct Command {
+    uses: Uses,
+    stack: Stack,
+}
+
+#[derive(Default)]
+struct Stream {
+    /// What all later commands follow.
+    barrier: Set,
+    /// All commands, and those before them.
+    all: Set,
+}
+
+static COMMANDS: PerProcess<Mutex<Commands>> = PerProcess::new();
+
+/// A command is being submitted: waits for the signals `waits`, and sets `signal`.
+pub fn submit(
+    place: Place,
+    waits: impl Iterator<Item = usize>,
+    signal: Option<usize>,
+    uses: impl FnOnce() -> Uses,
+) {
+    threads::note_host_thread();
+    let uses = uses();
+    let stack = if uses.what.is_empty() {
+        Stack::default()
+    } else {
+        Stack::capture()
+    };
+    let mut commands = COMMANDS.get().lock();
+    let before = commands.order(place, waits, signal);
+    if uses.what.is_empty() {
+        return;
+    }
+    let number = commands.next;
+    let conflict = commands
+        .pending
+        .iter()
+        .filter(|(other, _)| !before.contains(other))
+        .find_map(|(_, other)| {
+            let address = uses.conflict(&other.uses)?;
+            Some((address, other.uses.what.clone(), other.stack.clone()))
+        });
+    commands.restrict(&uses);
+    let what = uses.what.clone();
+    let command = Command {
+        uses,
+        stack: stack.clone(),
+    };
+    commands.pending.insert(number, command);
+    if commands.pending.len() > MOST {
+        commands.pending.pop_first();
+    }
+    drop(commands);
+    if let Some((address, other, elsewhere)) = conflict {
+        let message = format!("{what} and {other} access the same bytes in no order");
+        let finding = Finding::here(Kind::Race, message).about(address, table::find(address));
+        report::add(finding.with(format!("{other} was submitted at"), elsewhere));
+    }
+}
+
+/// The host has waited for a signal.
+pub fn waited_for_signal(signal: usize) {
+    let mut commands = COMMANDS.get().lock();
+    if let Some(done) = commands.events.remove(&signal) {
+        commands.complete(&done);
+    }
+}
+
+/// The host has set or reset a signal, which stands for no command any more.
+pub fn forget_signal(signal: usize) {
+    COMMANDS.get().lock().events.remove(&signal);
+}
+
+/// The host has waited for all commands of a stream.
+pub fn waited_for_stream(stream: usize) {
+    let mut commands = COMMANDS.get().lock();
+    if let Some(done) = commands.streams.remove(&stream) {
+        commands.complete(&done.all);
+    }
+}
+
+/// A command in the table that accesses the allocation: what it is and where it was submitted.
+pub fn using(watch: &Watch) -> Option<(String, Stack)> {
+    let range = watch.base..watch.base + watch.size;
+    let commands = COMMANDS.get().lock();
+    let mut pending = commands.pending.values();
+    let command = pending.find(|command| command.uses.touches(&range))?;
+    Some((command.uses.what.clone(), command.stack.clone()))
+}
+
+/// Whether a command in the table may write the byte at `address` of the allocation. A handler of a fault may call it, as
+/// no memory of the program is accessed with the table's lock.
+pub fn is_written(watch: &Watch, address: usize) -> bool {
+    let range = watch.base..watch.base + watch.size;
+    let commands = COMMANDS.get().lock();
+    let mut pending = commands.pending.values();
+    pending.any(|command| command.uses.may_write(address, &range))
+}
+
+/// The last command in the table that may write the byte at `address` of the allocation.
+pub fn writing(watch: &Watch, address: usize) -> Option<(String, Stack)> {
+    let range = watch.base..watch.base + watch.size;
+    let commands = COMMANDS.get().lock();
+    let mut pending = commands.pending.values().rev();
+    let command = pending.find(|command| command.uses.may_write(address, &range))?;
+    Some((command.uses.what.clone(), command.stack.clone()))
+}
+
+/// The kernels in the table that may have made an access beside `watch`: those with a pointer to it, else all.
+pub fn kernels(watch: &Watch) -> Vec<(String, Stack)> {
+    const NAMED: usize = 4;
+    let range = watch.base..watch.base + watch.size;
+    let commands = COMMANDS.get().lock();
+    let kernels = || {
+        commands
+            .pending
+            .values()
+            .rev()
+            .filter(|it| it.uses.is_kernel())
+    };
+    let close: Vec<_> = kernels().filter(|it| it.uses.touches(&range)).collect();
+    let chosen = if close.is_empty() {
+        kernels().collect()
+    } else {
+        close
+    };
+    let name = |it: &Command| (it.uses.what.clone(), it.stack.clone());
+    chosen.into_iter().take(NAMED).map(name).collect()
+}
+
+impl Commands {
+    /// Gives the next command its number, and returns all commands in the table before it.
+    fn order(
+        &mut self,
+        place: Place,
+        waits: impl Iterator<Item = usize>,
+        signal: Option<usize>,
+    ) -> Set {
+        self.next += 1;
+        let stream = self.streams.entry(place.stream).or_default();
+        let mut before = if place.follows_all {
+            stream.all.clone()
+        } else {
+            stream.barrier.clone()
+        };
+        for wait in waits {
+            before.extend(self.events.get(&wait).into_iter().flatten());
+        }
+        before.retain(|number| self.pending.contains_key(number));
+        let mut with_it = before.clone();
+        with_it.insert(self.next);
+        stream
+            .all
+            .retain(|number| self.pending.contains_key(number));
+        stream.all.extend(&with_it);
+        if place.holds_later {
+            stream
+                .barrier
+                .retain(|number| self.pending.contains_key(number));
+            stream.barrier.extend(&with_it);
+        }
+        if let Some(signal) = signal {
+            if self.events.len() > MOST_EVENTS {
+                self.events.clear();
+            }
+            self.events.insert(signal, with_it);
+        }
+        before
+    }
+
+    /// Keeps the host from the shared and host memory that a command may write.
+    fn restrict(&mut self, uses: &Uses) {
+        let places = uses
+            .writes
+            .iter()
+            .map(|range| range.start)
+            .chain(uses.pointers.iter().copied());
+        for watch in places.filter_map(table::find) {
+            if watch.restrict() {
+                self.restricted.push(watch);
+            }
+        }
+    }
+
+    fn complete(&mut self, done: &Set) {
+        done.iter().for_each(|number| {
+            self.pending.remove(number);
+        });
+        let pending = &self.pending;
+        self.restricted.retain(|watch| {
+            let range = watch.base..watch.base + watch.size;
+            let still = pending.values().any(|command| command.uses.touches(&range));
+            if !still {
+                watch.permit();
+            }
+            still
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(stream: usize, order: &str) -> Place {
+        Place {
+            stream,
+            follows_all: order == "barrier" || order == "after",
+            holds_later: order == "barrier",
+        }
+    }
+
+    /// Adds a command that accesses memory; returns its number and those before it.
+    fn add(
+        commands: &mut Commands,
+        place: Place,
+        waits: &[usize],
+        signal: Option<usize>,
+    ) -> (u64, Vec<u64>) {
+        let before = commands.order(place, waits.iter().copied(), signal);
+        let command = Command {
+            uses: Uses::default(),
+            stack: Stack::default(),
+        };
+        commands.pending.insert(commands.next, command);
+        (commands.next, before.into_iter().collect())
+    }
+
+    #[test]
+    fn order_follows_streams_barriers_events_and_the_host() {
+        let mut all = Commands::default();
+        let (a, before) = add(&mut all, place(1, ""), &[], Some(100));
+        assert!(before.is_empty());
+        let (b, before) = add(&mut all, place(1, ""), &[], None);
+        assert!(before.is_empty());
+        let (c, before) = add(&mut all, place(1, "barrier"), &[], Some(101));
+        assert_eq!(before, [a, b]);
+        let (d, before) = add(&mut all, place(1, ""), &[], None);
+        assert_eq!(before, [a, b, c]);
+        // Another stream, which waits for one command of the first.
+        let (e, before) = add(&mut all, place(2, ""), &[100], None);
+        assert_eq!(before, [a]);
+        let (f, before) = add(&mut all, place(2, ""), &[101], Some(102));
+        assert_eq!(before, [a, b, c]);
+        // The host waits for that, and knows of the end of what was before.
+        let done = all.events[&102].clone();
+        all.complete(&done);
+        assert_eq!(all.pending.keys().copied().collect::<Vec<_>>(), [d, e]);
+        let (_, before) = add(&mut all, place(2, "after"), &[101], None);
+        assert_eq!(before, [e]);
+        assert!(f > e);
+    }
+}

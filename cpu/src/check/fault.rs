@@ -1,0 +1,315 @@
+//! The handler of faults at watched memory.
+//!
+//! The fault is synchronous: it happens at an instruction that accesses an allocation or its guard pages, so the thread
+//! is in no function of the C library that such a handler could disturb, and holds no lock of the checker. All the same
+//! the handler allocates nothing: it opens the pages, so that the program goes on, and leaves a finding to a thread that
+//! resolves and writes it, while the faulting thread waits. Faults elsewhere are passed on to the handler that the
+//! program had before.
+
+use std::mem::{self, MaybeUninit};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use rustix::thread::futex;
+
+use super::finding::{Finding, Kind};
+use super::stack::{DEEPEST, Stack, native_frames};
+use super::watch::{Access, Watch};
+use super::{commands, python, report, table, threads};
+use crate::process::sync::Mutex;
+
+/// A fault that the reporter turns into a finding.
+struct Fault {
+    access: Access,
+    address: usize,
+    is_write: Option<bool>,
+    by_device: bool,
+    watch: Option<Arc<Watch>>,
+    native: [usize; DEEPEST],
+    depth: usize,
+    python: [u8; python::LONGEST],
+    length: usize,
+    thread: i32,
+}
+
+/// The fault that is being reported; one thread at a time has the lock.
+static FAULT: Mutex<Fault> = Mutex::new(Fault {
+    access: Access::Allowed,
+    address: 0,
+    is_write: None,
+    by_device: false,
+    watch: None,
+    native: [0; DEEPEST],
+    depth: 0,
+    python: [0; python::LONGEST],
+    length: 0,
+    thread: 0,
+});
+
+/// Serialises the threads that fault.
+static TURN: Mutex<()> = Mutex::new(());
+
+const IDLE: u32 = 0;
+const REPORTED: u32 = 1;
+
+/// Whether there is a fault to report.
+static STATE: AtomicU32 = AtomicU32::new(IDLE);
+
+/// The handlers before this one, the latest last.
+static BEFORE: Mutex<Before> = Mutex::new(Before {
+    count: 0,
+    handlers: [const { MaybeUninit::uninit() }; 8],
+    last: (0, 0),
+    passed: 0,
+});
+
+struct Before {
+    count: usize,
+    handlers: [MaybeUninit<libc::sigaction>; 8],
+    /// The thread and the address of the last fault that was passed on, and to how many handlers: one that gives up may
+    /// return, and the instruction then faults again.
+    last: (i32, usize),
+    passed: usize,
+}
+
+/// Installs the handler, and starts the thread that reports.
+pub fn install() {
+    start_reporter();
+    // The unwinder may allocate memory when it is used for the first time.
+    native_frames(&mut [0; 4]);
+    stay_installed();
+}
+
+/// Installs the handler again if another one has taken its place; the compiler of the OpenCL runtime has such a handler.
+pub fn stay_installed() {
+    let own = handle as *const () as usize;
+    let mut current = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the call writes the action; zeros are a valid one.
+    let current = unsafe {
+        libc::sigaction(libc::SIGSEGV, ptr::null(), current.as_mut_ptr());
+        current.assume_init()
+    };
+    if current.sa_sigaction == own {
+        return;
+    }
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    let mut before = BEFORE.lock();
+    if before.count < before.handlers.len() {
+        let count = before.count;
+        before.handlers[count].write(current);
+        before.count += 1;
+    }
+    // SAFETY: zeros are a valid action; the handler has the type that SA_SIGINFO demands. Without SA_ONSTACK it runs on
+    // the thread's own stack, as alternative stacks are too small to unwind.
+    unsafe {
+        let action = action.assume_init_mut();
+        action.sa_sigaction = own;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+        libc::sigaction(libc::SIGSEGV, action, ptr::null_mut());
+    }
+}
+
+/// Starts the thread that reports; the child of a fork needs one of its own.
+pub fn start_reporter() {
+    STATE.store(IDLE, Ordering::Relaxed);
+    let reporter = thread::Builder::new().name("zeusm-cpu-check".to_owned());
+    if reporter.spawn(serve).is_err() {
+        eprintln!("zeusm check: no thread can be started, so accesses are not reported");
+    }
+}
+
+unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes valid pointers.
+    let (address, code) = unsafe { ((*info).si_addr() as usize, (*info).si_code) };
+    /// `SEGV_ACCERR`: the page is mapped, but may not be accessed.
+    const NOT_PERMITTED: c_int = 2;
+    // SAFETY: the C library's errno of this thread.
+    let errno = unsafe { *libc::__errno_location() };
+    let watch = (code == NOT_PERMITTED)
+        .then(|| table::find(address))
+        .flatten();
+    match watch {
+        // SAFETY: the context is the kernel's.
+        Some(watch) => unsafe { admit(watch, address, context.cast()) },
+        // SAFETY: the arguments are those of this handler.
+        None => unsafe { pass_on(signal, info, context) },
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Opens the page, and reports the access unless it is allowed.
+///
+/// # Safety
+/// `context` is that of the fault.
+unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) {
+    let by_device = threads::executes_device_code();
+    let access = watch.access(address, by_device);
+    let is_allowed = match access {
+        Access::Allowed => true,
+        Access::Pending => !commands::is_written(&watch, address),
+        Access::Host | Access::Outside | Access::Freed => false,
+    };
+    if is_allowed {
+        return;
+    }
+    let _turn = TURN.lock();
+    let mut fault = FAULT.lock();
+    fault.access = access;
+    fault.address = address;
+    fault.by_device = by_device;
+    fault.watch = Some(watch);
+    fault.thread = threads::thread_id();
+    // SAFETY: the caller vouches for the context.
+    let (instruction, is_write) = unsafe { registers(context) };
+    fault.is_write = is_write;
+    let mut frames = [0; DEEPEST + 8];
+    let depth = native_frames(&mut frames);
+    // The frames of this handler are above that of the instruction.
+    let skipped = frames[..depth].iter().position(|it| *it == instruction);
+    let kept = &frames[skipped.unwrap_or(0)..depth];
+    fault.depth = kept.len().min(DEEPEST);
+    let depth = fault.depth;
+    fault.native[..depth].copy_from_slice(&kept[..depth]);
+    let mut text = mem::replace(&mut fault.python, [0; python::LONGEST]);
+    fault.length = python::dump(&mut text);
+    fault.python = text;
+    drop(fault);
+    STATE.store(REPORTED, Ordering::Release);
+    let _ = futex::wake(&STATE, futex::Flags::PRIVATE, u32::MAX >> 1);
+    while STATE.load(Ordering::Acquire) == REPORTED {
+        let _ = futex::wait(&STATE, futex::Flags::PRIVATE, REPORTED, None);
+    }
+}
+
+/// The address of the instruction, and whether it writes.
+///
+/// # Safety
+/// `context` is that of a fault.
+#[cfg(target_arch = "x86_64")]
+unsafe fn registers(context: *const ucontext_t) -> (usize, Option<bool>) {
+    // SAFETY: the caller vouches for the context.
+    let registers = unsafe { &(*context).uc_mcontext.gregs };
+    let error = registers[libc::REG_ERR as usize];
+    (
+        registers[libc::REG_RIP as usize] as usize,
+        Some(error & 2 != 0),
+    )
+}
+
+/// The address of the instruction is not known here.
+///
+/// # Safety
+/// None is needed.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn registers(_: *const ucontext_t) -> (usize, Option<bool>) {
+    (0, None)
+}
+
+/// Calls the handler that was there before, or lets the signal end the process.
+///
+/// # Safety
+/// The arguments are those of a signal handler.
+unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes a valid pointer.
+    let fault = (threads::thread_id(), unsafe { (*info).si_addr() } as usize);
+    let handler = BEFORE.lock().next(fault);
+    let Some(before) = handler else {
+        // SAFETY: as below.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        return;
+    };
+    match before.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: the instruction faults again when this returns, and the default action ends the process.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+            type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+            // SAFETY: the program installed it with this type.
+            unsafe { mem::transmute::<usize, Handler>(handler)(signal, info, context) };
+        }
+        handler => {
+            type Handler = unsafe extern "C" fn(c_int);
+            // SAFETY: as above.
+            unsafe { mem::transmute::<usize, Handler>(handler)(signal) };
+        }
+    }
+}
+
+impl Before {
+    /// The handler for a fault: the latest one or, if the same fault comes again, the one before that.
+    fn next(&mut self, fault: (i32, usize)) -> Option<libc::sigaction> {
+        if self.last != fault {
+            (self.last, self.passed) = (fault, 0);
+        }
+        let index = self.count.checked_sub(self.passed + 1)?;
+        self.passed += 1;
+        // SAFETY: the first `count` are initialised.
+        Some(unsafe { self.handlers[index].assume_init() })
+    }
+}
+
+/// The life of the thread that reports.
+fn serve() {
+    block_signals();
+    loop {
+        while STATE.load(Ordering::Acquire) == IDLE {
+            let _ = futex::wait(&STATE, futex::Flags::PRIVATE, IDLE, None);
+        }
+        let finding = FAULT.lock().finding();
+        report::add(finding);
+        STATE.store(IDLE, Ordering::Release);
+        let _ = futex::wake(&STATE, futex::Flags::PRIVATE, u32::MAX >> 1);
+    }
+}
+
+/// Leaves all signals to the program's threads.
+fn block_signals() {
+    let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is initialised by the first call.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
+    }
+}
+
+impl Fault {
+    fn finding(&mut self) -> Finding {
+        let who = if self.by_device {
+            "device code"
+        } else {
+            "the host"
+        };
+        let does = match self.is_write {
+            Some(true) => "writes to",
+            Some(false) => "reads",
+            None => "accesses",
+        };
+        let (kind, what) = match self.access {
+            Access::Freed => (Kind::UseAfterFree, "freed memory"),
+            Access::Outside => (Kind::OutOfBounds, "memory outside of an allocation"),
+            Access::Pending => (
+                Kind::Race,
+                "memory that a command may write, before it has waited for that command",
+            ),
+            Access::Host | Access::Allowed => (Kind::HostAccess, "device memory"),
+        };
+        let stack = Stack::new(&self.native[..self.depth], &self.python[..self.length]);
+        let related = self.watch.as_ref().map_or_else(Vec::new, |watch| {
+            if self.by_device {
+                commands::kernels(watch)
+            } else {
+                commands::writing(watch, self.address).into_iter().collect()
+            }
+        });
+        let finding = Finding::at(kind, format!("{who} {does} {what}"), stack, self.thread)
+            .about(self.address, self.watch.take());
+        related.into_iter().fold(finding, |finding, (what, stack)| {
+            finding.with(format!("in flight: {what}, submitted at"), stack)
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! Findings: what is wrong, where, and with which allocation.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::stack::{Resolved, Stack};
+use super::threads;
+use super::watch::Watch;
+
+/// The kinds of findings, by the names that reports and suppressions use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The host accesses device memory.
+    HostAccess,
+    /// An access before or behind an allocation.
+    OutOfBounds,
+    /// An access to freed memory.
+    UseAfterFree,
+    /// A free of an address that is no allocation's.
+    InvalidFree,
+    /// A free of memory that a command in flight uses.
+    FreeInUse,
+    /// Unordered accesses to the same bytes, of which one is a write.
+    Race,
+    /// A reset of an event that a command in flight will signal.
+    EventInUse,
+    /// A command of one context with memory of another.
+    ForeignContext,
+    /// A copy of bytes that were never written.
+    Uninitialised,
+    /// Memory or an object that is alive at the exit.
+    Leak,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HostAccess => "host-access",
+            Self::OutOfBounds => "out-of-bounds",
+            Self::UseAfterFree => "use-after-free",
+            Self::InvalidFree => "invalid-free",
+            Self::FreeInUse => "free-in-use",
+            Self::Race => "race",
+            Self::EventInUse => "event-in-use",
+            Self::ForeignContext => "foreign-context",
+            Self::Uninitialised => "uninitialised",
+            Self::Leak => "leak",
+        }
+    }
+}
+
+/// A finding, before its stacks are resolved.
+#[derive(Debug)]
+pub struct Finding {
+    kind: Kind,
+    message: String,
+    address: Option<usize>,
+    watch: Option<Arc<Watch>>,
+    stack: Stack,
+    related: Vec<(String, Stack)>,
+    thread: i32,
+}
+
+impl Finding {
+    /// A finding in the calling thread.
+    pub fn here(kind: Kind, message: impl Into<String>) -> Self {
+        Self::at(kind, message, Stack::capture(), threads::thread_id())
+    }
+
+    /// A finding at a stack of a thread.
+    pub fn at(kind: Kind, message: impl Into<String>, stack: Stack, thread: i32) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            address: None,
+            watch: None,
+            stack,
+            related: Vec::new(),
+            thread,
+        }
+    }
+
+    /// With the allocation that `address` is in or beside.
+    #[must_use]
+    pub fn about(mut self, address: usize, watch: Option<Arc<Watch>>) -> Self {
+        (self.address, self.watch) = (Some(address), watch);
+        self
+    }
+
+    /// With the stack of another operation that takes part.
+    #[must_use]
+    pub fn with(mut self, what: impl Into<String>, stack: Stack) -> Self {
+        self.related.push((what.into(), stack));
+        self
+    }
+
+    /// Resolves its stacks.
+    pub fn resolve(self) -> Report {
+        let allocation = self.watch.map(|watch| Allocation {
+            id: watch.id,
+            address: format!("{:#x}", watch.base),
+            size: watch.size,
+            memory: watch.kind,
+            distance: watch.distance(self.address.unwrap_or(watch.base)),
+            offset: self.address.map_or(0, |at| at as i64 - watch.base as i64),
+            allocated: watch.allocated.resolve(),
+            freed: watch.freed.get().map(Stack::resolve),
+        });
+        Report {
+            kind: self.kind,
+            message: self.message,
+            thread: self.thread,
+            address: self.address.map(|address| format!("{address:#x}")),
+            allocation,
+            stack: self.stack.resolve(),
+            related: self
+                .related
+                .into_iter()
+                .map(|(what, stack)| Related {
+                    what,
+                    stack: stack.resolve(),
+                })
+                .collect(),
+            count: 1,
+        }
+    }
+}
+
+/// A finding as it is reported.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// What is wrong.
+    pub kind: Kind,
+    /// The same in a sentence.
+    pub message: String,
+    /// The id of the thread.
+    pub thread: i32,
+    /// The address that was accessed or named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The allocation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
+    /// Where it happened.
+    pub stack: Resolved,
+    /// Other operations that take part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<Related>,
+    /// How often it happened.
+    pub count: usize,
+}
+
+/// The allocation of a finding.
+#[derive(Debug, Serialize)]
+pub struct Allocation {
+    /// Its id.
+    pub id: u64,
+    /// Its first byte.
+    pub address: String,
+    /// Its size in bytes.
+    pub size: usize,
+    /// Its kind of memory.
+    pub memory: &'static str,
+    /// Bytes from its first byte to the address.
+    pub offset: i64,
+    /// How far outside the address is: 0 inside, 1 for the first byte behind it, negative before it.
+    pub distance: i64,
+    /// Where it was allocated.
+    pub allocated: Resolved,
+    /// Where it was freed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freed: Option<Resolved>,
+}
+
+/// Another operation that takes part in a finding.
+#[derive(Debug, Serialize)]
+pub struct Related {
+    /// What it is.
+    pub what: String,
+    /// Where it was submitted.
+    pub stack: Resolved,
+}
+
+impl Report {
+    /// Whether it is the same mistake as another one.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let id = |report: &Self| report.allocation.as_ref().map(|it| it.id);
+        let place = |report: &Self| {
+            let frame = report.stack.native.first();
+            (
+                report.stack.python.first().cloned(),
+                frame.map(|it| it.line()),
+            )
+        };
+        let says_more = self.kind == Kind::Leak && self.message != other.message;
+        self.kind == other.kind
+            && id(self) == id(other)
+            && place(self) == place(other)
+            && !says_more
+    }
+
+    /// Whether a line of its stacks contains `text`.
+    pub fn mentions(&self, text: &str) -> bool {
+        let allocation = self.allocation.iter();
+        let stacks = allocation.flat_map(|it| std::iter::once(&it.allocated).chain(&it.freed));
+        let related = self.related.iter().map(|it| &it.stack);
+        std::iter::once(&self.stack)
+            .chain(stacks)
+            .chain(related)
+            .any(|stack| stack.mentions(text))
+    }
+
+    /// The lines of the report.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("{}: {}", self.kind.name(), self.message)];
+        if let Some(it) = &self.allocation {
+            let place = match it.distance {
+                0 => format!("{} bytes inside of", it.offset),
+                1.. => format!("{} bytes behind", it.distance),
+                _ => format!("{} bytes before", -it.distance),
+            };
+            lines.push(format!(
+                "  {} is {place} allocation {} ({} memory, {} bytes at {})",
+                self.address.as_deref().unwrap_or(&it.address),
+                it.id,
+                it.memory,
+                it.size,
+                it.address
+            ));
+        } else if let Some(address) = &self.address {
+            lines.push(format!("  {address} is in no allocation"));
+        }
+        add_stack(&mut lines, "at", &self.stack);
+        for related in &self.related {
+            add_stack(&mut lines, &related.what, &related.stack);
+        }
+        if let Some(it) = &self.allocation {
+            add_stack(&mut lines, "allocated at", &it.allocated);
+            if let Some(freed) = &it.freed {
+                add_stack(&mut lines, "freed at", freed);
+            }
+        }
+        lines
+    }
+}
+
+/// The most native frames of a stack that are printed; the JSON report has all.
+const PRINTED: usize = 12;
+
+fn add_stack(lines: &mut Vec<String>, what: &str, stack: &Resolved) {
+    lines.push(format!("  {what}:"));
+    lines.extend(stack.python.iter().map(|line| format!("    {line}")));
+    let native = stack.native.iter().take(PRINTED);
+    lines.extend(native.map(|frame| format!("    {}", frame.line())));
+}

@@ -1,0 +1,75 @@
+//! The checker: reports what would go wrong on a discrete GPU, instead of letting it work by accident.
+//!
+//! It is off unless `ZEUSM_CHECK` is set when the driver is initialised; then each hook costs one branch ([`is_on`]).
+//!
+//! - `watch`: an allocation with guard pages, and who may access its pages. `table`: all of them, and freed ones in
+//!   quarantine. `fault`: the handler of the accesses that the pages forbid. `threads`: which threads may access device
+//!   memory, as they execute device code.
+//! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow.
+//! - `poison`: bytes that were never written.
+//! - `stack`, `python`: where it happened. `finding`, `report`: what is told about it. `settings`: the environment.
+//! - `hooks`: what the rest of the runtime calls.
+//!
+//! No lock of the checker is held while memory of the program is accessed, or while another one than `table`'s and
+//! `watch`'s, in this order, is taken.
+
+mod commands;
+mod fault;
+mod finding;
+mod hooks;
+mod poison;
+mod python;
+mod report;
+mod settings;
+mod stack;
+mod table;
+mod threads;
+mod uses;
+mod watch;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use commands::Place;
+pub use hooks::*;
+pub use stack::Stack;
+pub use threads::DeviceCode;
+pub use uses::Uses;
+pub use watch::{Properties, Watch};
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether the checker is on.
+#[inline]
+pub fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Turns the checker on, if the environment asks for it.
+pub fn begin() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.swap(true, Ordering::AcqRel) && settings::get().on {
+        python::find();
+        fault::install();
+        ON.store(true, Ordering::Release);
+    }
+}
+
+/// Keeps the tables consistent in the child of a fork, until [`parent`] or [`child`].
+pub fn prepare() {
+    table::prepare();
+}
+
+/// Undoes [`prepare`], in the parent.
+pub fn parent() {
+    table::after_fork();
+}
+
+/// Undoes [`prepare`], in the child, which begins without commands in flight and with a report of its own.
+pub fn child() {
+    table::after_fork();
+    if is_on() {
+        threads::child();
+        table::child();
+        fault::start_reporter();
+    }
+}

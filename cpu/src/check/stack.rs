@@ -1,0 +1,201 @@
+//! Stacks: captured as addresses, which is cheap, and resolved to names when they are reported.
+
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+use serde::Serialize;
+use smallvec::SmallVec;
+
+use super::python;
+
+/// The most native frames of a stack that are kept.
+pub const DEEPEST: usize = 32;
+
+/// The stack of a thread at some moment.
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    native: SmallVec<[usize; DEEPEST]>,
+    python: Box<[u8]>,
+}
+
+impl Stack {
+    /// The calling thread's stack.
+    pub fn capture() -> Self {
+        let (mut native, mut python) = ([0; DEEPEST], [MaybeUninit::uninit(); python::LONGEST]);
+        let depth = native_frames(&mut native);
+        // SAFETY: bytes have no invalid values, and `dump` only writes them.
+        let python = unsafe { &mut *(ptr_of(&mut python)) };
+        let length = python::dump(python);
+        Self::new(&native[..depth], &python[..length])
+    }
+
+    /// A stack of these frames.
+    pub fn new(native: &[usize], python: &[u8]) -> Self {
+        Self {
+            native: SmallVec::from_slice(native),
+            python: python.into(),
+        }
+    }
+
+    /// The names of its frames.
+    pub fn resolve(&self) -> Resolved {
+        let mut native: Vec<Frame> = self
+            .native
+            .iter()
+            .flat_map(|address| Frame::at(*address))
+            .collect();
+        // Of this library, only the function that the program called.
+        let own = native.iter().take_while(|frame| frame.is_own).count();
+        let called = native[..own].iter().rposition(Frame::is_of_the_api);
+        native.drain(..called.unwrap_or(0));
+        Resolved {
+            python: python::frames(&self.python),
+            native,
+        }
+    }
+}
+
+fn ptr_of<const N: usize>(bytes: &mut [MaybeUninit<u8>; N]) -> *mut [u8; N] {
+    std::ptr::from_mut(bytes).cast()
+}
+
+/// Writes the return addresses of the calling thread into `frames`, and returns how many there are. Takes the dynamic
+/// loader's lock at most, so a handler of a synchronous fault can call it.
+pub fn native_frames(frames: &mut [usize]) -> usize {
+    let mut depth = 0;
+    // SAFETY: the unwinder that this calls is thread-safe; the lock that `trace` takes serves resolving, which this does
+    // not do.
+    unsafe {
+        backtrace::trace_unsynchronized(|frame| {
+            if let Some(place) = frames.get_mut(depth) {
+                *place = frame.ip() as usize;
+                depth += 1;
+            }
+            depth < frames.len()
+        });
+    }
+    depth
+}
+
+/// The names of a stack's frames, the innermost first.
+#[derive(Debug, Default, Serialize)]
+pub struct Resolved {
+    /// Frames of Python functions.
+    pub python: Vec<String>,
+    /// Frames of compiled functions.
+    pub native: Vec<Frame>,
+}
+
+/// A native frame.
+#[derive(Debug, Default, Serialize)]
+pub struct Frame {
+    /// The function, or its address.
+    pub function: String,
+    /// Where it is in the source, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The library or program that it is a part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
+    /// Whether that is this library.
+    #[serde(skip)]
+    is_own: bool,
+}
+
+impl Frame {
+    /// The functions at `address`, inlined ones first.
+    fn at(address: usize) -> Vec<Self> {
+        let (library, base) = library_of(address);
+        let is_own = base.is_some() && base == library_of(Self::at as *const () as usize).1;
+        let mut frames = Vec::new();
+        backtrace::resolve(address as *mut c_void, |symbol| {
+            let Some(function) = symbol.name() else {
+                return;
+            };
+            let line = symbol.lineno();
+            let source = symbol.filename().map(|file| match line {
+                Some(line) => format!("{}:{line}", file.display()),
+                None => file.display().to_string(),
+            });
+            frames.push(Self {
+                function: format!("{function:#}"),
+                source,
+                library: library.clone(),
+                is_own,
+            });
+        });
+        if frames.is_empty() {
+            frames.push(Self {
+                function: match base {
+                    Some(base) => format!("+{:#x}", address - base),
+                    None => format!("{address:#x}"),
+                },
+                source: None,
+                library,
+                is_own,
+            });
+        }
+        frames
+    }
+
+    /// Whether it is a function of Level Zero, such as `zeMemFree`.
+    fn is_of_the_api(&self) -> bool {
+        let rest = self.function.strip_prefix("ze");
+        rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+    }
+
+    /// One line.
+    pub fn line(&self) -> String {
+        let mut line = self.function.clone();
+        if let Some(source) = &self.source {
+            line += &format!(" at {source}");
+        }
+        if let Some(library) = &self.library {
+            line += &format!(" ({library})");
+        }
+        line
+    }
+}
+
+/// The name of the file that `address` is mapped from, and where that file begins.
+fn library_of(address: usize) -> (Option<String>, Option<usize>) {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the structure is written if the call succeeds, and zeros are valid for it.
+    let (found, info) = unsafe {
+        (
+            libc::dladdr(address as *const c_void, info.as_mut_ptr()),
+            info.assume_init(),
+        )
+    };
+    if found == 0 || info.dli_fname.is_null() {
+        return (None, None);
+    }
+    // SAFETY: the loader's name of a loaded library is a C string.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
+    let name = Path::new(&*path).file_name();
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    (name, Some(info.dli_fbase as usize))
+}
+
+impl Resolved {
+    /// Whether a line contains `text`.
+    pub fn mentions(&self, text: &str) -> bool {
+        self.python.iter().any(|line| line.contains(text))
+            || self.native.iter().any(|frame| frame.line().contains(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_names_its_functions() {
+        let stack = Stack::capture();
+        assert!(stack.native.len() > 2);
+        let resolved = stack.resolve();
+        assert!(resolved.mentions("a_stack_names_its_functions"));
+        assert!(resolved.python.is_empty());
+    }
+}

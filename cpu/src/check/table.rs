@@ -1,0 +1,100 @@
+//! The watched allocations by address, and the quarantine: the addresses of freed ones stay taken for a while, so that
+//! later accesses to them are noticed.
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::watch::{self, Watch};
+use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+
+/// As many freed allocations are kept; they take addresses and a few kilobytes for their stacks.
+const MOST_BURIED: usize = 4096;
+/// As many bytes of addresses of freed allocations are kept.
+const MOST_BYTES: usize = 1 << 40;
+
+#[derive(Default)]
+struct Table {
+    watches: BTreeMap<usize, Arc<Watch>>,
+    buried: VecDeque<(Arc<Watch>, Box<dyn Any + Send>)>,
+    bytes: usize,
+}
+
+/// A handler of a fault may take the lock: the fault is at an access to an allocation, which no code makes that holds it.
+static TABLE: Mutex<Table> = Mutex::new(Table {
+    watches: BTreeMap::new(),
+    buried: VecDeque::new(),
+    bytes: 0,
+});
+static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Table>> = HeldGuard::new();
+
+/// Adds an allocation.
+pub fn insert(watch: Arc<Watch>) {
+    TABLE.lock().watches.insert(watch.whole.start, watch);
+}
+
+/// The allocation, live or freed, that `address` is in or beside.
+pub fn find(address: usize) -> Option<Arc<Watch>> {
+    let table = TABLE.lock();
+    let (_, watch) = table.watches.range(..=address).next_back()?;
+    watch.whole.contains(&address).then(|| Arc::clone(watch))
+}
+
+/// All allocations that have not been freed.
+pub fn live() -> Vec<Arc<Watch>> {
+    let table = TABLE.lock();
+    let live = |watch: &&Arc<Watch>| watch.freed.get().is_none();
+    table.watches.values().filter(live).cloned().collect()
+}
+
+/// Puts a freed allocation into quarantine, with the owner of its pages. Those that have been there longest leave. Returns
+/// the address of a byte beside the allocation that was overwritten.
+pub fn bury(watch: Arc<Watch>, owner: Box<dyn Any + Send>) -> Option<usize> {
+    if watch.is_released() {
+        TABLE.lock().watches.remove(&watch.whole.start);
+        return None;
+    }
+    let damaged = watch.bury();
+    let mut gone = Vec::new();
+    let mut table = TABLE.lock();
+    table.bytes += watch.whole.len();
+    table.buried.push_back((watch, owner));
+    while (table.buried.len() > MOST_BURIED || table.bytes > MOST_BYTES)
+        && let Some((oldest, owner)) = table.buried.pop_front()
+    {
+        table.bytes -= oldest.whole.len();
+        table.watches.remove(&oldest.whole.start);
+        gone.push(owner);
+    }
+    drop(table);
+    // Unmaps the pages.
+    drop(gone);
+    damaged
+}
+
+/// Closes what kernels have opened by following pointers, as none is in flight any more.
+pub fn settle() {
+    if !watch::take_followed() {
+        return;
+    }
+    let table = TABLE.lock();
+    table.watches.values().for_each(|watch| watch.settle());
+}
+
+/// Forgets the commands of the parent, in the child of a fork.
+pub fn child() {
+    let table = TABLE.lock();
+    table.watches.values().for_each(|watch| watch.child());
+}
+
+/// Locks the table until this thread calls [`after_fork`].
+pub fn prepare() {
+    // SAFETY: the table's lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(TABLE.lock()) };
+}
+
+/// Undoes [`prepare`], in the parent and in the child.
+pub fn after_fork() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
+}

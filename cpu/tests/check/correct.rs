@@ -1,0 +1,144 @@
+//! Correct programs, without findings.
+
+use std::ptr;
+
+use super::Program;
+use super::common::{
+    self, Context, Event, Kind, MIB, NONE, SECOND, bytes, copy, destroy, fill, wait,
+};
+
+pub const PROGRAMS: &[Program] = &[
+    (
+        "copies_in_order_of_barriers",
+        &[],
+        copies_in_order_of_barriers,
+    ),
+    ("copies_in_order_of_events", &[], copies_in_order_of_events),
+    ("shared_memory_after_waits", &[], shared_memory_after_waits),
+    (
+        "many_allocations_of_all_sizes",
+        &[],
+        many_allocations_of_all_sizes,
+    ),
+    ("parts_of_one_allocation", &[], parts_of_one_allocation),
+    ("a_copy_between_contexts", &[], a_copy_between_contexts),
+];
+
+fn copies_in_order_of_barriers() {
+    let context = Context::new();
+    let (list, memory) = (context.immediate(0), context.alloc(Kind::Device, 4 * MIB));
+    let mut to = vec![0_u8; 4 * MIB];
+    fill(list, memory, &[7], 4 * MIB, NONE, &[]);
+    ok!(zeCommandListAppendBarrier(list, NONE, 0, ptr::null_mut()));
+    copy(list, to.as_mut_ptr().cast(), memory, 4 * MIB, NONE, &[]);
+    common::finish(&context, list);
+    assert!(to.iter().all(|byte| *byte == 7));
+    destroy(list);
+    context.free(memory);
+}
+
+fn copies_in_order_of_events() {
+    let context = Context::new();
+    let (pool, memory) = (context.pool(2, false), context.alloc(Kind::Device, 1000));
+    let lists = [context.immediate(0), context.immediate(0)];
+    let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
+    for _ in 0..10 {
+        fill(lists[0], memory, &[1], 1000, first, &[]);
+        fill(lists[1], memory, &[2], 1000, second, &[first]);
+        wait(second);
+        ok!(zeEventHostReset(first));
+        ok!(zeEventHostReset(second));
+    }
+    lists.into_iter().for_each(destroy);
+    context.free(memory);
+}
+
+fn shared_memory_after_waits() {
+    let context = Context::new();
+    for kind in [Kind::Shared, Kind::Host] {
+        let (queue, memory) = (context.queue(), context.alloc(kind, 1000));
+        let mut list = context.list(0);
+        fill(list, memory, &[5], 1000, NONE, &[]);
+        ok!(zeCommandListClose(list));
+        for _ in 0..3 {
+            common::bytes_mut(memory, 1000).fill(0);
+            ok!(zeCommandQueueExecuteCommandLists(
+                queue,
+                1,
+                &raw mut list,
+                ptr::null_mut()
+            ));
+            ok!(zeCommandQueueSynchronize(queue, 60 * SECOND));
+            assert_eq!(bytes(memory, 1000), [5; 1000]);
+        }
+        destroy(list);
+        ok!(zeCommandQueueDestroy(queue));
+        context.free(memory);
+    }
+}
+
+fn many_allocations_of_all_sizes() {
+    let context = Context::new();
+    let list = context.immediate(0);
+    for size in (1..300).chain([4095, 4096, 4097, MIB - 1, 5 * MIB + 3]) {
+        for alignment in [0, 1, 64, 4096, 1 << 20] {
+            let memory = context.try_alloc(Kind::Device, size, alignment).unwrap();
+            assert!((memory as usize).is_multiple_of(alignment.max(1)));
+            fill(list, memory, &[1], size, NONE, &[]);
+            common::finish(&context, list);
+            context.free(memory);
+        }
+        let memory = context.alloc(Kind::Shared, size);
+        common::bytes_mut(memory, size).fill(1);
+        context.free(memory);
+    }
+    destroy(list);
+}
+
+fn parts_of_one_allocation() {
+    let context = Context::new();
+    let (memory, lists) = (
+        context.alloc(Kind::Device, 100),
+        [context.immediate(0), context.immediate(0)],
+    );
+    for (index, list) in lists.into_iter().enumerate() {
+        fill(
+            list,
+            memory.wrapping_byte_add(50 * index),
+            &[1],
+            50,
+            NONE,
+            &[],
+        );
+    }
+    for list in lists {
+        common::finish(&context, list);
+        destroy(list);
+    }
+    context.free(memory);
+}
+
+fn a_copy_between_contexts() {
+    let contexts = [Context::new(), Context::new()];
+    let memory = contexts
+        .each_ref()
+        .map(|context| context.alloc(Kind::Shared, 100));
+    common::bytes_mut(memory[1], 100).fill(4);
+    let list = contexts[0].immediate(0);
+    ok!(zeCommandListAppendMemoryCopyFromContext(
+        list,
+        memory[0],
+        contexts[1].0,
+        memory[1],
+        100,
+        NONE,
+        0,
+        ptr::null_mut()
+    ));
+    common::finish(&contexts[0], list);
+    assert_eq!(bytes(memory[0], 100), [4; 100]);
+    destroy(list);
+    for (context, memory) in contexts.iter().zip(memory) {
+        context.free(memory);
+    }
+}

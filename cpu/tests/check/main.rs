@@ -1,0 +1,184 @@
+//! The checker on a gallery of faulty programs, each in a process of its own, and on correct ones.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::macro_metavars_in_unsafe
+)]
+#![allow(missing_docs)]
+
+#[path = "../common/mod.rs"]
+#[macro_use]
+mod common;
+mod correct;
+mod faulty;
+mod kernels;
+#[path = "../common/process.rs"]
+mod process;
+#[path = "../kernels/programs.rs"]
+#[allow(dead_code, unused_imports)]
+mod programs;
+mod races;
+#[path = "../kernels/runtime.rs"]
+#[allow(dead_code, unused_imports)]
+mod runtime;
+
+use std::path::PathBuf;
+use std::process::Output;
+
+use serde_json::Value;
+
+/// Names the program that [`child`] runs.
+const PROGRAM: &str = "ZEUSM_GALLERY";
+
+/// A program, and the kinds of findings that it must have, in order.
+pub type Program = (&'static str, &'static [&'static str], fn());
+
+fn programs() -> impl Iterator<Item = Program> {
+    let all = [
+        faulty::PROGRAMS,
+        races::PROGRAMS,
+        kernels::PROGRAMS,
+        correct::PROGRAMS,
+    ];
+    all.into_iter().flatten().copied()
+}
+
+#[test]
+#[ignore = "run by the other tests"]
+fn child() {
+    let name = std::env::var(PROGRAM).unwrap();
+    let (_, _, run) = programs().find(|it| it.0 == name).unwrap();
+    run();
+}
+
+/// Runs a program under the checker: its output, and the report.
+fn run(name: &str, environment: &[(&str, &str)]) -> (Output, Value) {
+    let report = std::env::temp_dir().join(format!("zeusm-{}-{name}.json", std::process::id()));
+    let path = report.to_str().unwrap();
+    let mut all = vec![
+        ("ZEUSM_CHECK", "all"),
+        (PROGRAM, name),
+        ("ZEUSM_CHECK_REPORT", path),
+    ];
+    all.extend(environment);
+    let output = process::run("child", &all);
+    let text = std::fs::read(&report).unwrap_or_default();
+    let _ = std::fs::remove_file(&report);
+    (output, serde_json::from_slice(&text).unwrap_or(Value::Null))
+}
+
+fn kinds(report: &Value) -> Vec<&str> {
+    let findings = report["findings"].as_array();
+    findings
+        .into_iter()
+        .flatten()
+        .map(|finding| finding["kind"].as_str().unwrap())
+        .collect()
+}
+
+/// The modes with a loader have another library in the frames, and the loader keeps objects alive.
+fn direct() -> bool {
+    common::direct()
+}
+
+#[test]
+fn each_faulty_program_is_caught_and_no_correct_one() {
+    if !direct() {
+        return;
+    }
+    let mut wrong = Vec::new();
+    for (name, expected, _) in programs() {
+        if kernels::PROGRAMS.iter().any(|it| it.0 == name) && !kernels::can_run() {
+            eprintln!("skipped, as there is no OpenCL runtime: {name}");
+            continue;
+        }
+        let (output, report) = run(name, &[]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let status = output.status.code();
+        let fits = kinds(&report) == expected
+            && status == Some(if expected.is_empty() { 0 } else { 86 })
+            && expected
+                .iter()
+                .all(|kind| errors.contains(&format!("zeusm check: {kind}: ")));
+        if !fits {
+            wrong.push(format!(
+                "{name}: {status:?}, {:?}\n{errors}",
+                kinds(&report)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_report_names_the_allocation_and_the_stacks() {
+    if !direct() {
+        return;
+    }
+    let (_, report) = run("host_reads_freed_memory", &[]);
+    let finding = &report["findings"][0];
+    let allocation = &finding["allocation"];
+    assert_eq!(allocation["memory"], "shared");
+    assert_eq!(allocation["size"], 1000);
+    assert_eq!(allocation["offset"], 30);
+    assert_eq!(allocation["distance"], 0);
+    let names = |stack: &Value, function: &str| {
+        let frames = stack["native"].as_array().unwrap();
+        frames
+            .iter()
+            .any(|frame| frame["function"].as_str().unwrap().contains(function))
+    };
+    assert!(names(&finding["stack"], "host_reads_freed_memory"));
+    assert!(names(&allocation["allocated"], "zeMemAllocShared"));
+    assert!(names(&allocation["freed"], "zeMemFree"));
+    let (_, report) = run("host_writes_far_behind", &[]);
+    let finding = &report["findings"][0];
+    assert_eq!(finding["allocation"]["distance"], 101);
+    assert!(finding["message"].as_str().unwrap().contains("writes"));
+}
+
+#[test]
+fn suppressions_and_the_exit_status_can_be_set() {
+    if !direct() {
+        return;
+    }
+    let (output, _) = run(
+        "host_reads_device_memory",
+        &[("ZEUSM_CHECK_EXIT_CODE", "3")],
+    );
+    assert_eq!(output.status.code(), Some(3));
+    let (output, _) = run(
+        "host_reads_device_memory",
+        &[("ZEUSM_CHECK_EXIT_CODE", "0")],
+    );
+    assert_eq!(output.status.code(), Some(0));
+    let file = Suppressions::new("host-access:host_reads_device_memory\n");
+    let suppressed = [("ZEUSM_CHECK_SUPPRESSIONS", file.path())];
+    let (output, report) = run("host_reads_device_memory", &suppressed);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(report["suppressed"], 1);
+    let (output, _) = run("host_writes_device_memory", &suppressed);
+    assert_eq!(output.status.code(), Some(86));
+}
+
+struct Suppressions(PathBuf);
+
+impl Suppressions {
+    fn new(text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("zeusm-{}.supp", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Suppressions {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,158 @@
+//! Programs whose commands, or host code beside them, are in no order.
+
+use std::ptr;
+
+use level_zero_sys as sys;
+
+use super::Program;
+use super::common::{
+    self, Context, Event, Kind, List, Memory, NONE, SECOND, copy, destroy, fill, wait,
+};
+use super::faulty::{read, with, write};
+
+pub const PROGRAMS: &[Program] = &[
+    (
+        "host_reads_before_it_waits",
+        &["race"],
+        host_reads_before_it_waits,
+    ),
+    (
+        "host_writes_where_a_copy_writes",
+        &["race"],
+        host_writes_where_a_copy_writes,
+    ),
+    ("fills_of_two_lists", &["race"], fills_of_two_lists),
+    ("copy_without_a_barrier", &["race"], copy_without_a_barrier),
+    (
+        "wait_for_the_wrong_event",
+        &["race"],
+        wait_for_the_wrong_event,
+    ),
+    ("lists_of_two_queues", &["race"], lists_of_two_queues),
+    (
+        "free_before_the_wait",
+        &["free-in-use"],
+        free_before_the_wait,
+    ),
+    (
+        "event_is_reset_too_early",
+        &["event-in-use"],
+        event_is_reset_too_early,
+    ),
+];
+
+fn host_reads_before_it_waits() {
+    with(Kind::Shared, |context, memory| {
+        let list = context.immediate(0);
+        fill(list, memory, &[1], 1000, NONE, &[]);
+        read(memory, 1);
+        common::finish(context, list);
+        destroy(list);
+    });
+}
+
+fn host_writes_where_a_copy_writes() {
+    with(Kind::Host, |context, memory| {
+        let (list, from) = (context.immediate(0), [0_u8; 100]);
+        copy(list, memory, from.as_ptr().cast(), 100, NONE, &[]);
+        // The rest of the memory is the host's.
+        write(memory, 200);
+        common::finish(context, list);
+        copy(list, memory, from.as_ptr().cast(), 100, NONE, &[]);
+        write(memory, 50);
+        common::finish(context, list);
+        destroy(list);
+    });
+}
+
+fn fills_of_two_lists() {
+    with(Kind::Device, |context, memory| {
+        let lists = [context.immediate(0), context.immediate(0)];
+        for list in lists {
+            fill(list, memory, &[1], 10, NONE, &[]);
+        }
+        for list in lists {
+            common::finish(context, list);
+            destroy(list);
+        }
+    });
+}
+
+fn copy_without_a_barrier() {
+    with(Kind::Device, |context, memory| {
+        let (list, mut to) = (context.immediate(0), [0_u8; 10]);
+        fill(list, memory, &[1], 1000, NONE, &[]);
+        copy(list, to.as_mut_ptr().cast(), memory, 10, NONE, &[]);
+        common::finish(context, list);
+        destroy(list);
+    });
+}
+
+fn wait_for_the_wrong_event() {
+    with(Kind::Device, |context, memory| {
+        let (pool, lists) = (
+            context.pool(3, false),
+            [context.immediate(0), context.immediate(0)],
+        );
+        let [first, second, done]: [Event; 3] = pool.events.clone().try_into().unwrap();
+        fill(lists[0], memory, &[1], 10, first, &[]);
+        fill(
+            lists[0],
+            memory.wrapping_byte_add(10),
+            &[1],
+            10,
+            second,
+            &[],
+        );
+        fill(lists[1], memory, &[1], 10, done, &[second]);
+        wait(first);
+        wait(done);
+        lists.into_iter().for_each(destroy);
+    });
+}
+
+/// Executes a closed list of one fill.
+fn execute(queue: sys::ze_command_queue_handle_t, context: &Context, memory: Memory) -> List {
+    let mut list = context.list(0);
+    fill(list, memory, &[1], 10, NONE, &[]);
+    ok!(zeCommandListClose(list));
+    ok!(zeCommandQueueExecuteCommandLists(
+        queue,
+        1,
+        &raw mut list,
+        ptr::null_mut()
+    ));
+    list
+}
+
+fn lists_of_two_queues() {
+    with(Kind::Device, |context, memory| {
+        let queues = [context.queue(), context.queue()];
+        let lists = queues.map(|queue| execute(queue, context, memory));
+        for queue in queues {
+            ok!(zeCommandQueueSynchronize(queue, 60 * SECOND));
+            ok!(zeCommandQueueDestroy(queue));
+        }
+        lists.into_iter().for_each(destroy);
+    });
+}
+
+fn free_before_the_wait() {
+    let context = Context::new();
+    let (list, memory) = (context.immediate(0), context.alloc(Kind::Device, 1000));
+    fill(list, memory, &[1], 1000, NONE, &[]);
+    context.free(memory);
+    common::finish(&context, list);
+    destroy(list);
+}
+
+fn event_is_reset_too_early() {
+    with(Kind::Device, |context, memory| {
+        let (pool, list) = (context.pool(2, false), context.immediate(0));
+        fill(list, memory, &[1], 10, pool.events[1], &pool.events[..1]);
+        ok!(zeEventHostReset(pool.events[1]));
+        ok!(zeEventHostSignal(pool.events[0]));
+        common::finish(context, list);
+        destroy(list);
+    });
+}

@@ -1,0 +1,67 @@
+"""`zeusm check`: a command on the CPU runtime with its checker on."""
+
+import os
+import sys
+from argparse import REMAINDER, ArgumentParser, Namespace
+
+import zeusm
+from zeusm._commands.run import environment_for, execute, failure
+
+NAME = "check"
+HELP = (
+    "Run a command on zeusm's CPU runtime, and report what would go wrong on a discrete GPU: accesses of the host to device "
+    "memory, accesses outside of allocations and to freed memory, races. The exit status is 86 if something was found."
+)
+
+#: Pools hand out parts of one allocation, whose neighbours the checker cannot tell from each other.
+WITHOUT_POOLS = {
+    "ZEUSM_POOL": "0",
+    "UR_L0_DISABLE_USM_ALLOCATOR": "1",
+    "SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR": "1",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--leaks", action="store_true", help="report memory and objects that are alive at the exit"
+    )
+    parser.add_argument(
+        "--uninitialised",
+        action="store_true",
+        help="report copies to the host of bytes that were never written",
+    )
+    parser.add_argument(
+        "--report", metavar="PATH", help="write the report there, as JSON; %%p is the process id"
+    )
+    parser.add_argument(
+        "--suppressions", metavar="PATH", help="a file of findings that are not reported"
+    )
+    parser.add_argument(
+        "--exit-code", metavar="N", help="the exit status if something was found; 0: the command's"
+    )
+    parser.add_argument("command", metavar="COMMAND", help="the program")
+    parser.add_argument("arguments", metavar="...", nargs=REMAINDER, help="its arguments")
+
+
+def call(options: Namespace) -> int:
+    try:
+        runtime = zeusm.runtime()
+        if runtime.kind != "cpu":
+            return failure(NAME, f"the runtime is {runtime.path}; set ZEUSM_RUNTIME=cpu", 1)
+        environment = environment_for(runtime)
+    except (zeusm.LevelZeroError, ValueError) as error:
+        return failure(NAME, error, 1)
+    for name, value in WITHOUT_POOLS.items():
+        environment.setdefault(name, value)
+    further = [name for name in ("leaks", "uninitialised") if getattr(options, name)]
+    environment["ZEUSM_CHECK"] = ",".join(["1", *further])
+    for option, variable in {
+        options.report: "ZEUSM_CHECK_REPORT",
+        options.suppressions: "ZEUSM_CHECK_SUPPRESSIONS",
+    }.items():
+        if option:
+            environment[variable] = os.path.abspath(option)
+    if options.exit_code:
+        environment["ZEUSM_CHECK_EXIT_CODE"] = options.exit_code
+    sys.stdout.flush()
+    return execute(NAME, options, environment)

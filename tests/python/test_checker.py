@@ -1,0 +1,151 @@
+"""`python -m zeusm check`: mistakes of Python programs are reported with their stacks, and correct programs have none."""
+
+import json
+import sys
+from textwrap import dedent
+
+import pytest
+import zeusm
+
+pytestmark = pytest.mark.skipif(
+    zeusm.runtime().kind != "cpu", reason="the checker is a part of the CPU runtime"
+)
+
+IMPORTS = "import ctypes\nimport zeusm\nimport zeusm.memory as zm\nimport dpctl.memory\n"
+FAULTY = {
+    "host access": (
+        "host-access",
+        """
+        memory = zm.MemoryUSMDevice(1000)
+        def read():
+            return ctypes.string_at(memory._pointer + 10, 4)
+        read()
+        """,
+        {"memory": "device", "offset": 10, "size": 1000},
+    ),
+    "host access to an array of dpnp": (
+        "host-access",
+        """
+        import dpnp
+        array = dpnp.arange(100)
+        array.sycl_queue.wait()
+        def read():
+            return ctypes.string_at(dpnp.get_usm_ndarray(array).usm_data._pointer, 4)
+        read()
+        """,
+        {"memory": "device", "offset": 0},
+    ),
+    "out of bounds": (
+        "out-of-bounds",
+        """
+        memory = zm.MemoryUSMShared(8192)
+        def read():
+            return ctypes.string_at(memory._pointer + 8192, 4)
+        read()
+        """,
+        {"memory": "shared", "distance": 1},
+    ),
+    "use after free": (
+        "use-after-free",
+        """
+        memory = zm.MemoryUSMHost(1000)
+        pointer = memory._pointer
+        def release():
+            global memory
+            del memory
+        release()
+        def read():
+            return ctypes.string_at(pointer, 4)
+        read()
+        """,
+        {"memory": "host", "offset": 0},
+    ),
+    "race": (
+        "race",
+        """
+        queue = dpctl.SyclQueue(property="in_order")
+        source = dpctl.memory.MemoryUSMDevice(1 << 20, queue=queue)
+        memory = dpctl.memory.MemoryUSMShared(1 << 20, queue=queue)
+        memory.memset(0)
+        queue.memcpy_async(memory, source, 1 << 20)
+        def read():
+            return memoryview(memory)[4096]
+        read()
+        queue.wait()
+        """,
+        {"memory": "shared", "offset": 4096},
+    ),
+}
+
+CORRECT = {
+    "zeusm": """
+        memory = zm.MemoryUSMDevice(1000)
+        memory.memset(3)
+        assert memory.tobytes() == bytes([3]) * 1000
+        shared = zm.MemoryUSMShared(1000)
+        shared.copy_from_device(memory)
+        assert bytes(memoryview(shared)) == bytes([3]) * 1000
+        array = zeusm.asarray([1.0, 2.0])
+        assert array.copy_to_host().tolist() == [1.0, 2.0]
+    """,
+    "dpnp": """
+        import dpnp
+        array = dpnp.arange(1000, dtype="f4")
+        total = float((dpnp.sin(array) ** 2 + dpnp.cos(array) ** 2).sum())
+        assert abs(total - 1000) < 1
+        assert dpnp.asnumpy(dpnp.sort(-array))[0] == -999
+    """,
+}
+
+
+@pytest.fixture
+def check(fresh, tmp_path):
+    """Runs a program under the checker; returns its standard error, and the findings."""
+
+    def run(code, *options, faulty):
+        report = tmp_path / "report.json"
+        arguments = ["-m", "zeusm", "check", "--report", report, *options, sys.executable, "-c"]
+        result = fresh.run(*arguments, IMPORTS + dedent(code), fails=faulty)
+        if faulty:
+            assert result.returncode == 86
+        return result.stderr, json.loads(report.read_text())["findings"]
+
+    return run
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_faulty_program_is_reported(check, name):
+    kind, code, allocation = FAULTY[name]
+    errors, findings = check(code, faulty=True)
+    assert [finding["kind"] for finding in findings] == [kind]
+    [finding] = findings
+    assert f"zeusm check: {kind}: " in errors
+    assert {key: finding["allocation"][key] for key in allocation} == allocation
+    frames = finding["stack"]["python"]
+    assert any(frame.endswith(" in read") for frame in frames), frames
+    assert finding["allocation"]["allocated"]["python"]
+    if kind == "use-after-free":
+        freed = finding["allocation"]["freed"]["python"]
+        assert any(frame.endswith(" in release") for frame in freed), freed
+    if kind == "race":
+        assert finding["related"][0]["stack"]["python"]
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_a_correct_program_has_no_findings(check, name):
+    errors, findings = check(CORRECT[name], faulty=False)
+    assert findings == []
+    assert "zeusm check" not in errors
+
+
+def test_a_finding_can_be_suppressed(check, tmp_path):
+    suppressions = tmp_path / "suppressions"
+    suppressions.write_text("# Known.\nhost-access: in read\n")
+    _, code, _ = FAULTY["host access"]
+    assert check(code, "--suppressions", suppressions, faulty=False)[1] == []
+
+
+def test_the_command_that_cannot_be_run_is_named(fresh):
+    result = fresh.run("-m", "zeusm", "check", "no-such-program", fails=True)
+    assert result.returncode == 127
+    assert result.stderr == "zeusm check: no-such-program: No such file or directory\n"
