@@ -186,8 +186,8 @@ test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and FUZZ_SLOW rando
 	$(OPTIMISED) PROPTEST_CASES=$(FUZZ)00 cargo test --locked --lib suai::tests::fuzz
 	$(OPTIMISED) ZEUSM_SIMULATIONS=$(FUZZ)0 cargo test --locked -p zeusm-cpu --lib simulation
 	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py tests/python/test_ipc_forged.py
-	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY) -m pytest tests/python/test_model.py
-	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py
+	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY) -m pytest tests/python/test_model.py tests/python/test_model_arrays.py
+	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py tests/python/test_model_arrays.py
 
 # The long launch takes half a minute, and runs in a separate process.
 LONG_LAUNCH := kernels::a_child_of_a_fork_during_a_long_launch_has_no_kernels
@@ -290,8 +290,9 @@ test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over 
 bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driver over a simulated GPU
 	@for machine in $(INTEL_MACHINES); do \
 		$(XE_SIM) $(INTEL_ROOT) $$machine --bind $(CURDIR) -- env -i PATH=/usr/bin:/bin HOME=/root \
-			ZEUSM_BENCH_ROUNDS=5 $(INTEL_VENV:$(INTEL_ROOT)%=%)/bin/python $(CURDIR)/benches/run.py --processes 1 \
-			--output $(TARGET)/bench-intel/$$machine memory || exit 1; \
+			ZEUSM_BENCH_ROUNDS=5 ZEUSM_BENCH_LARGEST=1048576 \
+			$(INTEL_VENV:$(INTEL_ROOT)%=%)/bin/python $(CURDIR)/benches/run.py --processes 1 \
+			--output $(TARGET)/bench-intel/$$machine memory copies || exit 1; \
 	done
 
 .PHONY: bench bench-quick

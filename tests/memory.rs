@@ -49,6 +49,19 @@ fn freed_and_foreign_pointers_are_unknown() {
 }
 
 #[test]
+fn another_context_does_not_know_the_memory() {
+    let (context, device) = setup();
+    let other = Context::new(device.driver()).unwrap();
+    for kind in [UsmKind::Host, UsmKind::Device, UsmKind::Shared] {
+        let memory = Allocation::new(&context, &device, kind, 64, 0).unwrap();
+        let pointer = memory.as_ptr().addr();
+        context.pointer_attributes(pointer).unwrap();
+        let error = other.pointer_attributes(pointer).unwrap_err();
+        assert!(matches!(error, Error::UnknownPointer { pointer: named } if named == pointer));
+    }
+}
+
+#[test]
 fn alignment_is_honoured_or_refused() {
     let (context, device) = setup();
     for kind in KINDS {

@@ -27,8 +27,9 @@ printf 'path-exclude /usr/share/doc/*\npath-exclude /usr/share/man/*\npath-exclu
 export DEBIAN_FRONTEND=noninteractive
 chroot "$root" apt-get update -q
 # The driver and the loader; the driver's compiler, without which it aborts during initialisation; the header
-# drm/xe_drm.h; Python for zeusm's tests; a C compiler for the tests of its C functions.
-chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigc2 libigdfcl2 linux-libc-dev python3-venv python3-dev g++
+# drm/xe_drm.h; Python for zeusm's tests; a C compiler and Level Zero's headers for tests with C programs.
+chroot "$root" apt-get install -y -q libze1 libze-intel-gpu1 libigc2 libigdfcl2 libze-dev linux-libc-dev python3-venv \
+	python3-dev g++
 chroot "$root" apt-get clean
 trust_as_here # The package ca-certificates has replaced the certificates.
 rm -rf "$root"/var/lib/apt/lists/*

@@ -15,7 +15,7 @@ failed=
 in_root() { # in_root <machine> <command>...
 	machine=$1
 	shift
-	XE_SIM_KERNELS=skip timeout -k 10 600 "$launcher" "$root" "$machine" --bind "$here" -- \
+	XE_SIM_KERNELS=skip timeout -k 10 1200 "$launcher" "$root" "$machine" --bind "$here" -- \
 		env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root XDG_CACHE_HOME=/run/xe-sim/cache "$@"
 }
 
@@ -36,7 +36,7 @@ pytest() { # pytest <machine> <name> <pattern of the summary line> <argument>...
 	machine=$1 name=$2 sum=$3
 	shift 3
 	run "$machine" "$name" "$sum" PYTHONPATH="$here/tests/intel" $python -m pytest -c "$here/pyproject.toml" \
-		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 120 "$@"
+		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 300 "$@"
 }
 
 python_tests() { # python_tests <machine> <file>

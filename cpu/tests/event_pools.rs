@@ -167,9 +167,13 @@ fn a_set_and_a_reset_release_the_commands_that_waited_then() {
     let waits = [both.events[1][0]];
     let early = both.events[0][1];
     common::fill(lists[0], memory, &[1], 1, early, &waits);
-    for _ in 0..50 {
+    // A change counts for commands that wait by then, and another thread may begin this command's wait late.
+    for _ in 0..500 {
         ok!(zeEventHostSignal(both.events[0][0]));
         ok!(zeEventHostReset(both.events[0][0]));
+        if ze!(zeEventHostSynchronize(early, 20_000_000)) == OK {
+            break;
+        }
     }
     let late = memory.cast::<u8>().wrapping_add(1).cast();
     common::fill(lists[1], late, &[1], 1, NONE, &waits);
@@ -255,19 +259,6 @@ fn other_pools_and_handles_are_refused() {
     ok!(zeEventPoolDestroy(gone));
     assert_eq!(open(&context, handle), Err(INVALID));
     context.free(memory);
-}
-
-#[test]
-fn event_pools_are_announced() {
-    let mut properties = sys::ze_driver_ipc_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
-        ..Default::default()
-    };
-    ok!(zeDriverGetIpcProperties(
-        common::driver(),
-        &raw mut properties
-    ));
-    assert_ne!(properties.flags & sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0, 0);
 }
 
 #[test]

@@ -467,7 +467,8 @@ fn the_driver_reports_ipc_support() {
     };
     let driver = Client::new().driver;
     assert_eq!(ze!(zeDriverGetIpcProperties(driver, &mut out)), OK);
-    assert_eq!(out.flags, sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0);
+    let all = sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0 | sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0;
+    assert_eq!(out.flags, all);
 }
 
 #[test]

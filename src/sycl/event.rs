@@ -1,7 +1,7 @@
 //! SYCL events.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
@@ -35,6 +35,9 @@ const COMPLETE: u32 = 3;
 
 /// The interval between two polls of a wait: the initial one and the maximum.
 const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+
+/// The interval between two queries of the device's status during a wait.
+const LOSS_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Class for Event {
     const NAME: &'static str = "SYCL event";
@@ -119,8 +122,20 @@ impl EventRef {
     /// dpctl's host tasks need the GIL, and a thread that holds the GIL may be submitting, which acquires that lock: a
     /// deadlock.
     pub fn wait(&self) {
-        let mut interval = POLL_INTERVALS.0;
+        self.wait_unless(|| false);
+    }
+
+    /// As [`wait`](Self::wait), but returns when `is_lost`, which is called from time to time: work on a lost device never
+    /// completes, and SYCL reports such an event as submitted.
+    pub(super) fn wait_unless(&self, is_lost: impl Fn() -> bool) {
+        let (mut interval, mut checked) = (POLL_INTERVALS.0, Instant::now());
         while matches!(self.status(), SUBMITTED | RUNNING) {
+            if checked.elapsed() > LOSS_INTERVAL {
+                if is_lost() {
+                    return;
+                }
+                checked = Instant::now();
+            }
             thread::sleep(interval);
             interval = POLL_INTERVALS.1.min(interval * 2);
         }

@@ -6,6 +6,7 @@ use super::library::Functions;
 use super::reference::sealed::{self, Calls, Comparison};
 use super::reference::{Capsule, Class, Comparable, Reference};
 use super::{ContextRef, DeviceRef, Error, EventRef};
+use crate::runtime::Runtime;
 
 /// The class `sycl::queue`.
 #[derive(Debug)]
@@ -137,7 +138,7 @@ impl QueueRef {
         if self.is_in_order()
             && let Ok(last) = self.barrier()
         {
-            last.wait();
+            last.wait_unless(|| self.is_lost());
             if last.is_complete() {
                 return Ok(());
             }
@@ -147,6 +148,19 @@ impl QueueRef {
         library.call(&library.throwing.queue_wait, |wait| unsafe {
             wait(self.as_raw());
         })
+    }
+
+    /// Whether the driver reports the queue's device as lost.
+    fn is_lost(&self) -> bool {
+        let device = self.device().and_then(|device| device.native());
+        let (Ok(device), Ok(runtime)) = (device, Runtime::get()) else {
+            return false;
+        };
+        let found = runtime.driver_of(device).and_then(|driver| {
+            // SAFETY: the handle comes from this driver.
+            unsafe { driver.device(device) }
+        });
+        found.is_ok_and(|device| device.check_alive().is_err())
     }
 
     /// Submits a barrier: an event that completes after all work submitted to the queue before.

@@ -38,6 +38,32 @@ def test_a_device_lost_in_the_middle_of_a_copy(program, stop):
     assert shared == ("lost" if MACHINE in MOVING else repr(bytes(4)))
 
 
+@pytest.mark.parametrize("order", ["in order", "out of order"])
+def test_a_device_lost_under_work_of_sycl(program, order):
+    """Host access that waits for it is an error: SYCL throws in a wait for an out-of-order queue, and never completes the
+    event of an in-order queue.
+    """
+    out = program(
+        f"""
+        import dpctl
+        import dpctl.memory as dm
+        import zeusm
+        import zeusm.memory as zm
+
+        queue = dpctl.SyclQueue(property={["in_order"] if order == "in order" else []})
+        source, target = (kind(64 << 20, queue=queue) for kind in (dm.MemoryUSMDevice, dm.MemoryUSMHost))
+        memory = zm.as_usm_memory(target)
+        event = queue.memcpy_async(target, source, 64 << 20)
+        try:
+            memoryview(memory)
+        except Exception as error:
+            print("DEVICE_LOST" in str(error))
+        """,
+        XE_SIM_STOP="hang:1",
+    )
+    assert out.split() == ["True"]
+
+
 def test_a_full_device_gives_way_again(program):
     out = program(
         """

@@ -23,6 +23,13 @@ UNCACHED = {
 # copy. The abort message names this source file.
 DIES = "cpu_page_fault_memory_manager.cpp"
 FOR_GOOD = {"DRM_IOCTL_XE_VM_BIND", "DRM_IOCTL_XE_EXEC"}
+# Where these fail permanently, the driver of Lunar Lake has no command buffer for an append either. Its command list then
+# stays unusable, and the driver may corrupt the heap.
+ONCE = (
+    set()
+    if MACHINE in MOVING
+    else {"DRM_IOCTL_XE_GEM_CREATE", "DRM_IOCTL_XE_GEM_MMAP_OFFSET", "DRM_IOCTL_XE_VM_BIND"}
+)
 UNNOTICED = pytest.mark.xfail(
     MACHINE in MOVING, reason="the driver does not check the second mapping", strict=True
 )
@@ -48,7 +55,7 @@ def test_each_request_may_fail(name):
     first, found = 0, []
     while True:
         run = subprocess.run(
-            [sys.executable, PROGRAM, name, str(first)],
+            [sys.executable, PROGRAM, name, str(first), *(["once"] if name in ONCE else [])],
             env=os.environ | UNCACHED,
             capture_output=True,
             text=True,

@@ -59,6 +59,9 @@ def test_a_command_that_cannot_be_run_is_named(zeusm_run, tmp_path):
     result = zeusm_run("no-such-program", fails=True)
     assert result.returncode == 127
     assert result.stderr == "zeusm run: no-such-program: No such file or directory\n"
+    result = zeusm_run("", fails=True)
+    assert result.returncode == 127
+    assert result.stderr == "zeusm run: the command is empty\n"
     plain = tmp_path / "plain"
     plain.write_text("no program")
     result = zeusm_run(plain, fails=True)

@@ -92,14 +92,20 @@ def test_a_consumer_may_synchronise_itself(queue):
     """With the DLPack stream -1, an export does not wait for the memory's queue."""
     memory = zm.MemoryUSMShared(SIZE, queue=queue)
     source = dpctl_memory.MemoryUSMShared(SIZE, queue=queue)
-    event, before = slowly(queue, dpctl_memory.as_usm_memory(memory), source)
     complete = dpctl.event_status_type.complete
-    for exporter in (memory, memory.view("u1")):
+
+    def returns_before_the_work(exporter):
+        event, before = slowly(queue, dpctl_memory.as_usm_memory(memory), source)
         exporter.__dlpack__(stream=-1)
-        assert event.execution_status != complete
-    memory.__dlpack__()
-    assert event.execution_status == complete
-    del before
+        is_before = event.execution_status != complete
+        memory.__dlpack__()
+        assert event.execution_status == complete
+        del before
+        return is_before
+
+    # On a loaded machine, the work may be complete before the query.
+    for exporter in (memory, memory.view("u1")):
+        assert any(returns_before_the_work(exporter) for _ in range(20))
 
 
 class TestQueues:

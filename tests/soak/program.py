@@ -1,13 +1,15 @@
 """One process of the soak: threads run random programs of dpnp, dpctl and zeusm, and compare each array with NumPy's.
 
-The integers wrap in both, so every result has one right value. Linear algebra and Fourier transforms are left out: oneMKL may
-hang with several threads (docs/cpu.md).
+The integers wrap in both, so every result has one right value. One thread at a time calls dpnp and dpctl, which hang otherwise
+(docs/cpu.md), but their work is in flight on many queues at once, and zeusm is called by all threads.
 """
 
 import argparse
 import collections
+import contextlib
 import faulthandler
 import gc
+import itertools
 import json
 import os
 import threading
@@ -28,10 +30,12 @@ CLASSES = {
     "host": zeusm.memory.MemoryUSMHost,
 }
 KINDS = list(CLASSES)
+DTYPES = [np.int32, np.int64]
 LARGEST = 1 << 16  # elements
 ARRAYS = 4  # of each thread
-# The arrays of eight threads and their temporaries are 32 MiB at most.
-MOST_GROWTH = 48 << 20
+# Arrays and temporaries of eight threads, in pools that keep what was used most.
+MOST_GROWTH = 96 << 20
+SYCL = threading.Lock()  # to call dpnp and dpctl
 
 
 class Pair:
@@ -55,30 +59,44 @@ class Program:
     def __init__(self, seed, queues):
         self.random = np.random.default_rng(seed)
         self.queues = queues
+        # Without work of dpnp, for whose end a thread must not wait without the lock.
+        self.own_queues = [dpctl.SyclQueue(queue.sycl_device) for queue in queues]
         self.history = collections.deque(maxlen=20)
         self.count = 0
         self.pairs = [self.pair() for _ in range(ARRAYS)]
 
-    def pair(self):
+    def pair(self, dtype=None, queue=None):
         size = int(2 ** self.random.uniform(0, np.log2(LARGEST)))
-        dtype = self.random.choice([np.int32, np.int64])
+        dtype = dtype or self.random.choice(DTYPES)
         model = self.random.integers(-1000, 1000, size).astype(dtype)
-        return Pair(model, self.queue(), self.random.choice(KINDS))
+        return Pair(model, queue or self.queue(), self.random.choice(KINDS))
+
+    def warm_up(self):
+        """Compile the kernels, and load packages: dpnp's first assignment hangs with two threads."""
+        for dtype, queue, step in itertools.product(DTYPES, self.queues, STEPS):
+            self.pairs[0] = self.pair(dtype, queue)
+            self.step(step, 0)
 
     def queue(self):
-        return self.queues[self.random.integers(len(self.queues))]
+        return self.random_of(self.queues)
 
-    def step(self, step=None):
-        """Run one step on one array."""
-        step = step or STEPS[self.random.integers(len(STEPS))]
-        place = self.random.integers(ARRAYS)
+    def random_of(self, queues):
+        return queues[self.random.integers(len(queues))]
+
+    def random_step(self):
+        self.step(STEPS[self.random.integers(len(STEPS))], self.random.integers(ARRAYS))
+
+    def step(self, step, place):
+        """Run a step on one array."""
         self.history.append(f"{step.__name__}({place})")
-        step(self, place)
+        with contextlib.nullcontext() if step is zeusm_copies else SYCL:
+            step(self, place)
         self.count += 1
 
     def finish(self):
-        for pair in self.pairs:
-            pair.check()
+        with SYCL:
+            for pair in self.pairs:
+                pair.check()
 
 
 def replace(program, place):
@@ -133,7 +151,9 @@ def reduce(program, place):
 
 
 def move(program, place):
+    """To another queue. A view of the same memory is not ordered behind the queue before, on any device."""
     pair = program.pairs[place]
+    pair.peer.sycl_queue.wait()
     pair.peer = pair.peer.to_device(program.queue())
 
 
@@ -154,7 +174,8 @@ def zeusm_copies(program, place):
     pair = program.pairs[place]
     size = pair.model.nbytes
     first, second = (
-        CLASSES[program.random.choice(KINDS)](size, queue=program.queue()) for _ in range(2)
+        CLASSES[program.random.choice(KINDS)](size, queue=program.random_of(program.own_queues))
+        for _ in range(2)
     )
     first.copy_from_host_async(pair.model)
     second.copy_from_device_async(first)
@@ -202,7 +223,7 @@ def run(program, deadline, failures):
     """Run steps until the deadline, or until any thread's failure."""
     try:
         while time.monotonic() < deadline and not failures:
-            program.step()
+            program.random_step()
         program.finish()
     except BaseException as error:
         failures.append(f"{error!r} after {', '.join(program.history)}")
@@ -232,9 +253,7 @@ def main():
     faulthandler.dump_traceback_later(options.seconds * 4 + 240)
     queues = [dpctl.SyclQueue(device) for device in dpctl.get_devices(backend="level_zero")]
     programs = [Program([options.seed, number], queues) for number in range(options.threads)]
-    # Kernels are compiled, and packages loaded, by one thread: dpnp's first assignment hangs with two.
-    for step in STEPS:
-        programs[0].step(step)
+    programs[0].warm_up()
     run_all(programs, options.seconds / 3)
     before = resident()
     run_all(programs, options.seconds * 2 / 3)

@@ -48,7 +48,7 @@ pub unsafe fn memory(
 /// other devices has none at all.
 ///
 /// # Safety
-/// As for [`memory`].
+/// As for [`memory()`].
 pub unsafe fn memory_access(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_memory_access_properties_t,
@@ -77,7 +77,7 @@ pub unsafe fn memory_access(
 /// `zeDeviceGetCacheProperties`: the largest cache.
 ///
 /// # Safety
-/// As for [`memory`].
+/// As for [`memory()`].
 pub unsafe fn cache(
     device: sys::ze_device_handle_t,
     count: *mut u32,
@@ -101,7 +101,7 @@ pub const EXTERNAL_MEMORY_TYPES: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_
 /// exported.
 ///
 /// # Safety
-/// As for [`memory`].
+/// As for [`memory()`].
 pub unsafe fn external_memory(
     device: sys::ze_device_handle_t,
     properties: *mut sys::ze_device_external_memory_properties_t,

@@ -26,6 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
+    if not options.command:
+        return failure("the command is empty", 127)
     try:
         runtime = zeusm.runtime()
         environment = environment_for(runtime)

@@ -1,5 +1,5 @@
-"""Runs steps on the simulated GPU while requests of one name fail: requests.py REQUEST FIRST, with the number of the first
-case.
+"""Runs steps on the simulated GPU while requests of one name fail: requests.py REQUEST FIRST [once], with the number of
+the first case; `once` leaves out the cases in which all requests fail.
 
 Each case is printed before it starts, so that a case which terminates the process can be identified.
 """
@@ -87,7 +87,7 @@ def run():
     return errors
 
 
-def cases(request):
+def cases(request, once):
     """The texts for `xe_sim_fail`."""
     assert fail(f"{request}:EIO:1000000000:1".encode()) >= 0
     assert not run()
@@ -100,13 +100,13 @@ def cases(request):
         yield from (
             f"{request}:{error}:{number}:1" for error in ERRORS[: 2 if number > 1 else None]
         )
-    if request not in NEVER_FOR_GOOD:
+    if not once and request not in NEVER_FOR_GOOD:
         yield from (f"{request}:{error}" for error in ERRORS)
 
 
-def main(request, first):
+def main(request, first, *once):
     assert not run()  # Creates the objects that are only created once per process.
-    for index, case in enumerate(cases(request)):
+    for index, case in enumerate(cases(request, once)):
         if index < int(first):
             continue
         print(f"case {index} {case}", flush=True)

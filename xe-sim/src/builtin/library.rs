@@ -25,8 +25,9 @@ const MACHINE: u16 = 205;
 const CODE: &str = ".text.";
 const TABLE: &str = ".ze_info";
 /// Possible entry points in a code section: its start, or the instruction after the loading of the local ids
-/// (`offset_to_skip_per_thread_data_load`), which the driver skips if the walker generates the ids.
-const STARTS: [usize; 2] = [0, 128];
+/// (`offset_to_skip_per_thread_data_load`), which the driver skips if the walker generates the ids. Its length depends on
+/// the kernel; instructions after it begin a cache line.
+const STARTS: [usize; 5] = [0, 64, 128, 192, 256];
 /// The number of bytes compared first. Every kernel is at least this long (two cache lines).
 const BEGIN: usize = 128;
 /// A recognised built-in kernel.

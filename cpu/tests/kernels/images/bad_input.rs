@@ -5,7 +5,8 @@ use std::ptr;
 use level_zero_sys as sys;
 use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
-use super::super::runtime::{call, must};
+use super::super::process::alone_with;
+use super::super::runtime::{Runtime, call, must};
 use super::programs;
 use super::support::{A, B, G, Image, R, Setup, TYPES, description, plain};
 
@@ -394,4 +395,46 @@ fn arguments_must_be_images_and_samplers_of_the_kernel_s_types() {
         }
         Err((code, _)) => assert_eq!(code, sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE),
     }
+}
+
+#[test]
+fn without_an_opencl_runtime_there_are_no_images() {
+    let nowhere = [("ZEUSM_OPENCL_LIBRARY", "/nowhere/libintelocl.so")];
+    alone_with("images::bad_input::no_images", &nowhere);
+}
+
+#[test]
+#[ignore = "run by without_an_opencl_runtime_there_are_no_images"]
+fn no_images() {
+    let runtime = Runtime::open();
+    let mut limits = sys::ze_device_image_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES,
+        maxImageDims1D: 9,
+        maxSamplers: 9,
+        ..Default::default()
+    };
+    must!(
+        runtime,
+        zeDeviceGetImageProperties(runtime.device, &raw mut limits)
+    );
+    assert_eq!((limits.maxImageDims1D, limits.maxSamplers), (0, 0));
+    let (context, device) = (runtime.context, runtime.device);
+    let (desc, mut image) = (plain(sys::ZE_IMAGE_TYPE_2D), ptr::null_mut());
+    let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+    let code = call!(
+        runtime,
+        zeImageCreate(context, device, &raw const desc, &raw mut image)
+    );
+    assert_eq!(code, unsupported);
+    assert!(runtime.last_error().contains("no OpenCL runtime"));
+    let desc = sys::ze_sampler_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_SAMPLER_DESC,
+        ..Default::default()
+    };
+    let mut sampler = ptr::null_mut();
+    let code = call!(
+        runtime,
+        zeSamplerCreate(context, device, &raw const desc, &raw mut sampler)
+    );
+    assert_eq!(code, unsupported);
 }

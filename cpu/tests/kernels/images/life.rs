@@ -7,6 +7,7 @@ use level_zero_sys::extensions;
 use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
 use super::super::mutable::Mutable;
+use super::super::process::{alone, in_child};
 use super::super::runtime::{call, must};
 use super::support::{A, B, G, Image, R, Setup, description, pattern, plain};
 
@@ -372,4 +373,42 @@ fn a_launch_of_a_mutable_list_gets_another_image() {
     assert_eq!(bytes_of(channels), two);
     let wrong = setup.image(&plain(sys::ZE_IMAGE_TYPE_2D)).unwrap();
     assert_eq!(mutable.argument(id, 0, &wrong.handle), GONE);
+}
+
+#[test]
+fn a_child_has_the_images_of_its_parent() {
+    alone("images::life::a_fork_with_images");
+}
+
+#[test]
+#[ignore = "run by a_child_has_the_images_of_its_parent"]
+fn a_fork_with_images() {
+    let Some(setup) = Setup::get() else { return };
+    let (image, memory) = large(setup);
+    let mut turn = |image: &Image, seed: usize| {
+        for (index, channel) in memory.iter_mut().enumerate() {
+            *channel = ((index + seed) % 253) as u32;
+        }
+        let mut bytes = vec![0; image.pixels() * 4];
+        let list = setup.runtime.immediate(true);
+        image.append_kernel(list, "write_2d_u", memory);
+        assert_eq!(image.append_read(list, &mut bytes, None), OK);
+        assert_eq!(setup.runtime.synchronize(list), OK);
+        bytes == bytes_of(memory)
+    };
+    assert!(turn(&image, 1));
+    in_child(|| {
+        let inherited = turn(&image, 2);
+        let (own, _) = large(setup);
+        inherited && turn(&own, 3)
+    });
+    // The child's writes are private.
+    let mut bytes = vec![0; image.pixels() * 4];
+    let list = setup.runtime.immediate(true);
+    assert_eq!(image.append_read(list, &mut bytes, None), OK);
+    assert_eq!(setup.runtime.synchronize(list), OK);
+    let first: Vec<u8> = (0..bytes.len())
+        .map(|index| ((index + 1) % 253) as u8)
+        .collect();
+    assert_eq!(bytes, first);
 }

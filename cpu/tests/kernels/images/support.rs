@@ -9,6 +9,7 @@ use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
 use super::super::runtime::{Runtime, call, must};
 use super::programs;
+use crate::common::newer;
 
 type CreateView = unsafe extern "C" fn(
     sys::ze_context_handle_t,
@@ -103,7 +104,7 @@ impl Setup {
         let (runtime, mut view) = (&self.runtime, ptr::null_mut());
         // SAFETY: the specification gives the function this type, and the pointers are valid.
         let code = unsafe {
-            let create: CreateView = crate::common::newer(c"zeImageViewCreateExt");
+            let create: CreateView = newer(c"zeImageViewCreateExt");
             let (context, device) = (runtime.context, runtime.device);
             create(context, device, desc, image.handle, &raw mut view)
         };
