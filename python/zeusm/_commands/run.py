@@ -26,8 +26,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    if not options.command:
-        return failure("the command is empty", 127)
     try:
         runtime = zeusm.runtime()
         environment = environment_for(runtime)
@@ -40,6 +38,8 @@ def call(options: Namespace) -> int:
 
 def execute(name: str, options: Namespace, environment: dict[str, str]) -> int:
     """Replace this process by the command of `options`; returns a status only if that fails."""
+    if not options.command:
+        return failure(name, "the command is empty", 127)
     try:
         os.execvpe(options.command, [options.command, *options.arguments], environment)
     except FileNotFoundError as error:
