@@ -12,7 +12,7 @@ use std::ptr;
 use std::thread;
 use std::time::Duration;
 
-use common::{Context, Event, IN_ORDER_QUEUE, Kind, NONE, OK, SECOND};
+use common::{Context, Event, Kind, NONE, OK, SECOND};
 use level_zero_sys as sys;
 
 type Handle = sys::ze_ipc_event_pool_handle_t;
@@ -130,7 +130,7 @@ fn a_thread_wakes_up_when_the_other_pool_s_event_is_set() {
 /// One list fills and signals, the other waits by the other pool and copies what the first has filled.
 #[test]
 fn commands_wait_for_commands_of_the_other_pool() {
-    for flags in [0, IN_ORDER_QUEUE] {
+    for &flags in common::queue_orders() {
         for [from, to] in [[0, 1], [1, 0]] {
             let both = Both::new(SHARED);
             let context = &both.context;
