@@ -12,9 +12,10 @@ use std::ptr;
 use common::{Context, Kind, MIB, NONE, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
 
-/// Runs a test of this file without the checks that the other tests expect.
+/// Runs a test of this file without the checks that the other tests expect, nor those of the loader's validation layer.
 fn tolerant(test: &str) {
-    process::alone_with(test, &[(common::STRICT, "0")]);
+    let layer = "ZE_ENABLE_VALIDATION_LAYER";
+    process::alone_with(test, &[(common::STRICT, "0"), (layer, "0")]);
 }
 
 #[test]
