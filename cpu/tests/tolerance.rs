@@ -58,25 +58,23 @@ fn child_fills_with_any_pattern() {
     context.free(memory);
 }
 
+/// Intel's driver rounds them up, but the pools of SYCL 2024 lose such memory and end the process when it is freed.
 #[test]
-fn alignments_that_are_no_power_of_two_are_rounded_up() {
-    tolerant("child_allocates_with_any_alignment");
+fn alignments_that_are_no_power_of_two_are_refused() {
+    tolerant("child_allocates_with_other_alignments");
 }
 
 #[test]
-#[ignore = "run by alignments_that_are_no_power_of_two_are_rounded_up"]
-fn child_allocates_with_any_alignment() {
+#[ignore = "run by alignments_that_are_no_power_of_two_are_refused"]
+fn child_allocates_with_other_alignments() {
     let context = Context::new();
     for kind in common::KINDS {
-        for alignment in [3_usize, 24, 100, 5000, 3 * MIB] {
-            let memory = context.try_alloc(kind, 1000, alignment).unwrap();
-            assert!((memory as usize).is_multiple_of(alignment.next_power_of_two()));
-            context.free(memory);
+        for alignment in [3_usize, 24, 48, 100, 5000, 3 * MIB, usize::MAX] {
+            assert_eq!(
+                context.try_alloc(kind, 1000, alignment),
+                Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT)
+            );
         }
-        assert_eq!(
-            context.try_alloc(kind, 1000, usize::MAX),
-            Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT)
-        );
     }
 }
 

@@ -7,9 +7,8 @@ use std::sync::OnceLock;
 const STRICT: &str = "ZEUSM_CPU_STRICT";
 
 /// Whether arguments are checked by the letter of the specification. Otherwise the runtime tolerates what Intel's driver
-/// does, since programs rely on it: structures without `stype`, kernel arguments of another size than declared,
-/// fills with any pattern, alignments that are no power of two, page sizes and
-/// mappings of nothing, and modules that are destroyed before their kernels.
+/// does, since programs rely on it: structures without `stype`, kernel arguments of another size than declared, fills with
+/// any pattern, page sizes and mappings of nothing, and modules that are destroyed before their kernels.
 pub fn is_strict() -> bool {
     static IS_STRICT: OnceLock<bool> = OnceLock::new();
     *IS_STRICT.get_or_init(|| env::var_os(STRICT).is_some_and(|value| value == "1"))

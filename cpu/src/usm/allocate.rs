@@ -7,7 +7,6 @@ use level_zero_sys as sys;
 use super::external::{self, check_external};
 use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
-use crate::abi::strictness::is_strict;
 use crate::context::Context;
 use crate::device::{self, Device};
 use crate::handle::resolve;
@@ -202,7 +201,7 @@ struct Request {
 
 impl Request {
     fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> ZeResult<*mut c_void> {
-        let aligned = self.alignment == 0 || self.alignment.is_power_of_two() || !is_strict();
+        let aligned = self.alignment == 0 || self.alignment.is_power_of_two();
         ensure(
             aligned && self.alignment <= MAX_ALIGNMENT,
             sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
@@ -219,8 +218,7 @@ impl Request {
         };
         let request = memory::Request {
             size: self.size,
-            // As Intel's driver, the runtime tolerates an alignment that is no power of two.
-            alignment: self.alignment.next_power_of_two(),
+            alignment: self.alignment,
             kind,
             context: context.id(),
             host_access: kind != sys::ZE_MEMORY_TYPE_DEVICE
