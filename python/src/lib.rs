@@ -3,7 +3,7 @@
 //! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
-//! - `interpreter`: the check that the main interpreter imports the module;
+//! - `interpreter`: the check that the main interpreter imports the module; `imports`: imports for which its exit waits;
 //! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
 //! - `resolve`: the context, the device and the SYCL queue of an argument;
@@ -24,6 +24,7 @@ mod cuda;
 mod dpctl;
 mod errors;
 mod event;
+mod imports;
 mod in_flight;
 mod interpreter;
 mod ipc;

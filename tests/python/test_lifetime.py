@@ -156,6 +156,27 @@ def test_interpreter_ends_while_threads_copy(fresh, usm):
     assert result.stderr == ""
 
 
+def test_exit_waits_for_an_import_of_dpctl(fresh):
+    """Daemon threads that import dpctl at the exit would be ended below frames of Rust, which aborts the process."""
+    for _ in range(3):
+        result = fresh("""
+            import threading
+            import time
+            import zeusm.memory
+
+            def work():
+                source = zeusm.memory.MemoryUSMShared(1 << 20)
+                target = zeusm.memory.MemoryUSMDevice(1 << 20)
+                while True:
+                    target.copy_from_device(source)
+
+            for _ in range(4):
+                threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.1)
+        """)
+        assert "FATAL" not in result.stderr
+
+
 USES = {
     "alone": "lambda x: None",
     "view": "lambda x: memoryview(x)[3:7]",

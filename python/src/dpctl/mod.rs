@@ -13,6 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::errors::{Explain, OrRaise};
+use crate::imports;
 use zeusm::Device;
 use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
@@ -36,7 +37,7 @@ impl Dpctl {
         // No lock is used: the import may release the GIL, so another thread could hold the lock at a fork.
         static DPCTL: OnceBox<Dpctl> = OnceBox::new();
         DPCTL.get_or_try_init(|| {
-            let module = py.import("dpctl").explain(py, |cause| {
+            let module = imports::import(py, "dpctl").explain(py, |cause| {
                 let error = PyImportError::new_err(format!(
                     "SYCL objects need dpctl: pip install dpctl ({})",
                     cause.value(py)
