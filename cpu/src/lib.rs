@@ -49,6 +49,7 @@ pub mod operation;
 pub mod process;
 pub mod queue;
 pub mod spirv;
+pub mod sysman;
 pub mod system;
 pub mod usm;
 pub mod virtual_memory;

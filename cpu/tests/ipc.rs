@@ -2,23 +2,25 @@
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+#[macro_use]
+mod common;
 #[path = "../../tests/support/contents.rs"]
 mod contents;
 #[path = "common/process.rs"]
 mod process;
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr;
-use std::sync::OnceLock;
 
+use common::{OK, newer};
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
-use sys::ZE_RESULT_SUCCESS as OK;
 
 type Code = sys::ze_result_t;
 type Handle = sys::ze_ipc_mem_handle_t;
 type Context = sys::ze_context_handle_t;
+type Put = unsafe extern "C" fn(Context, Handle) -> Code;
 type ToDescriptor = unsafe extern "C" fn(Context, Handle, *mut u64) -> Code;
 type FromDescriptor = unsafe extern "C" fn(Context, u64, *mut Handle) -> Code;
 
@@ -28,27 +30,6 @@ const SIZES: [usize; 5] = [1, 64, 5000, 300_000, 9 << 20];
 const HOST: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_HOST;
 const DEVICE: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_DEVICE;
 const SHARED: sys::ze_memory_type_t = sys::ZE_MEMORY_TYPE_SHARED;
-
-fn library() -> &'static sys::Library {
-    static LIBRARY: OnceLock<&sys::Library> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let path = std::env::current_exe().unwrap();
-        let library = sys::load_from(path.with_file_name("libzeusm_cpu.so")).unwrap();
-        assert_eq!(unsafe { library.zeInit.unwrap()(0) }, OK);
-        library
-    })
-}
-
-macro_rules! ze {
-    ($name:ident($($argument:expr),* $(,)?)) => {
-        unsafe { library().$name.unwrap()($($argument),*) }
-    };
-}
-
-/// An extension function, which the headers of Debian 12 do not declare.
-fn extension<F: Copy>(name: &CStr) -> F {
-    unsafe { library().symbol(name) }.unwrap()
-}
 
 struct Client {
     driver: sys::ze_driver_handle_t,
@@ -342,9 +323,9 @@ fn memory_of_a_process_that_is_gone_cannot_be_opened() {
 #[test]
 fn a_descriptor_alone_is_enough() {
     let client = Client::new();
-    let to: ToDescriptor = extension(c"zeMemGetFileDescriptorFromIpcHandleExp");
-    let from: FromDescriptor = extension(c"zeMemGetIpcHandleFromFileDescriptorExp");
-    let put = library().extensions().zeMemPutIpcHandle.unwrap();
+    let to: ToDescriptor = unsafe { newer(c"zeMemGetFileDescriptorFromIpcHandleExp") };
+    let from: FromDescriptor = unsafe { newer(c"zeMemGetIpcHandleFromFileDescriptorExp") };
+    let put: Put = unsafe { newer(c"zeMemPutIpcHandle") };
     let pointers = SIZES.map(|size| (size, client.allocate(DEVICE, size)));
     for (size, pointer) in pointers {
         bytes(pointer, size).fill(size as u8 | 1);

@@ -249,3 +249,48 @@ fn child_chooses() {
     assert_eq!(enumerate(Some(devices[0])).len(), 2);
     assert_eq!(present(3, 1), sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
 }
+
+/// The PCI address, whose parts the specification writes as domain, bus, device and function.
+fn pci(device: Device) -> [u32; 4] {
+    let mut out = sys::ze_pci_ext_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeDevicePciGetPropertiesExt(device, &raw mut out));
+    let speed = out.maxSpeed;
+    assert_eq!(
+        (speed.genVersion, speed.width, speed.maxBandwidth),
+        (-1, -1, -1)
+    );
+    let address = out.address;
+    [
+        address.domain,
+        address.bus,
+        address.device,
+        address.function,
+    ]
+}
+
+#[test]
+fn pci_addresses_ascend_and_tiles_have_their_gpu_s() {
+    for hierarchy in ["FLAT", "COMPOSITE"] {
+        let variables = [(DEVICES, "3"), (TILES, "2"), (HIERARCHY, hierarchy)];
+        process::alone_with("child_compares_pci_addresses", &variables);
+    }
+}
+
+#[test]
+#[ignore = "run by pci_addresses_ascend_and_tiles_have_their_gpu_s"]
+fn child_compares_pci_addresses() {
+    let devices = enumerate(None);
+    let addresses: Vec<_> = devices.iter().map(|device| pci(*device)).collect();
+    assert!(addresses.is_sorted(), "{addresses:?}");
+    let mut different = addresses.clone();
+    different.dedup();
+    assert_eq!(different.len(), 4, "three GPUs and the CPU: {addresses:?}");
+    for (device, address) in devices.iter().zip(&addresses) {
+        for tile in enumerate(Some(*device)) {
+            assert_eq!(pci(tile), *address);
+        }
+    }
+}

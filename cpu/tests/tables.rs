@@ -137,7 +137,7 @@ fn a_loader_is_found_here() {
 fn tables_of_tools_and_system_stay_as_they_are() {
     for getter in [
         "zetGetDeviceProcAddrTable",
-        "zesGetDriverProcAddrTable",
+        "zesGetPowerProcAddrTable",
         "zerGetGlobalProcAddrTable",
     ] {
         let fill: Getter = symbol(getter);
@@ -217,8 +217,11 @@ fn tools_and_system_return_the_errors_of_a_loader() {
     type Any = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> sys::ze_result_t;
     common::library();
     for (name, expected) in [
-        ("zesInit", sys::ZE_RESULT_ERROR_UNINITIALIZED),
-        ("zesDeviceGet", sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
+        (
+            "zesPowerGetLimits",
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+        ),
+        ("zesDeviceReset", sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
         (
             "zetMetricGroupGet",
             sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,

@@ -3,8 +3,12 @@
 //! A command is ordered after those that its stream, its wait list and the events of these imply. Whether it has already
 //! been executed does not count, only whether the program could know: so a finding does not depend on timing. A command
 //! leaves the table when the host has waited for it, or for a command after it.
+//!
+//! A command that waits for a signal that no submitted command sets is held, and so are those after it: until the host, or a
+//! command submitted later, sets that signal, it cannot run, and the host may access its memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::finding::{Finding, Kind};
@@ -22,6 +26,17 @@ const MOST_EVENTS: usize = 1 << 14;
 
 /// Numbers of commands.
 type Set = BTreeSet<u64>;
+/// Signals.
+type Signals = BTreeSet<usize>;
+
+/// A signal that a command waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// The signal.
+    pub signal: usize,
+    /// Whether it is neither set, nor will a submitted command set it.
+    pub is_open: bool,
+}
 
 /// Which commands of its stream a command follows.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +63,20 @@ struct Commands {
 struct Command {
     uses: Uses,
     stack: Stack,
+    /// What it sets.
+    signal: Option<usize>,
+    /// The open signals that it waits for, or a command before it.
+    held: Signals,
+}
+
+/// The place of a new command among the others.
+#[derive(Default)]
+struct Ordered {
+    /// Those before it.
+    before: Set,
+    /// Those before it, and itself.
+    with_it: Set,
+    held: Signals,
 }
 
 #[derive(Default)]
@@ -63,7 +92,7 @@ static COMMANDS: PerProcess<Mutex<Commands>> = PerProcess::new();
 /// A command is being submitted: waits for the signals `waits`, and sets `signal`.
 pub fn submit(
     place: Place,
-    waits: impl Iterator<Item = usize>,
+    waits: impl Iterator<Item = Wait>,
     signal: Option<usize>,
     uses: impl FnOnce() -> Uses,
 ) {
@@ -75,29 +104,25 @@ pub fn submit(
         Stack::capture()
     };
     let mut commands = COMMANDS.get().lock();
-    let before = commands.order(place, waits, signal);
-    if uses.what.is_empty() {
-        return;
-    }
-    let number = commands.next;
+    let ordered = commands.order(place, waits, signal);
+    // Those that have waited for its signal are after it.
+    let after = signal.map(|signal| commands.let_go(signal, &ordered));
+    let after = after.unwrap_or_default();
     let conflict = commands
         .pending
         .iter()
-        .filter(|(other, _)| !before.contains(other))
+        .filter(|(other, _)| !ordered.before.contains(other) && !after.contains(other))
         .find_map(|(_, other)| {
             let address = uses.conflict(&other.uses)?;
             Some((address, other.uses.what.clone(), other.stack.clone()))
         });
-    commands.restrict(&uses);
     let what = uses.what.clone();
-    let command = Command {
+    commands.add(Command {
         uses,
-        stack: stack.clone(),
-    };
-    commands.pending.insert(number, command);
-    if commands.pending.len() > MOST {
-        commands.pending.pop_first();
-    }
+        stack,
+        signal,
+        held: ordered.held,
+    });
     drop(commands);
     if let Some((address, other, elsewhere)) = conflict {
         let message = format!("{what} and {other} access the same bytes in no order");
@@ -106,17 +131,27 @@ pub fn submit(
     }
 }
 
+/// The host sets a signal.
+pub fn host_signals(signal: usize) {
+    let mut commands = COMMANDS.get().lock();
+    commands.events.remove(&signal);
+    commands.let_go(signal, &Ordered::default());
+}
+
+/// The host resets a signal, which stands for no command any more. Whether a command may still have to set it.
+pub fn host_resets(signal: usize) -> bool {
+    let mut commands = COMMANDS.get().lock();
+    commands.events.remove(&signal);
+    let mut pending = commands.pending.values();
+    pending.any(|command| command.signal == Some(signal))
+}
+
 /// The host has waited for a signal.
 pub fn waited_for_signal(signal: usize) {
     let mut commands = COMMANDS.get().lock();
     if let Some(done) = commands.events.remove(&signal) {
         commands.complete(&done);
     }
-}
-
-/// The host has set or reset a signal, which stands for no command any more.
-pub fn forget_signal(signal: usize) {
-    COMMANDS.get().lock().events.remove(&signal);
 }
 
 /// The host has waited for all commands of a stream.
@@ -142,7 +177,7 @@ pub fn is_written(watch: &Watch, address: usize) -> bool {
     let range = watch.base..watch.base + watch.size;
     let commands = COMMANDS.get().lock();
     let mut pending = commands.pending.values();
-    pending.any(|command| command.uses.may_write(address, &range))
+    pending.any(|command| command.may_write(address, &range))
 }
 
 /// The last command in the table that may write the byte at `address` of the allocation.
@@ -150,7 +185,7 @@ pub fn writing(watch: &Watch, address: usize) -> Option<(String, Stack)> {
     let range = watch.base..watch.base + watch.size;
     let commands = COMMANDS.get().lock();
     let mut pending = commands.pending.values().rev();
-    let command = pending.find(|command| command.uses.may_write(address, &range))?;
+    let command = pending.find(|command| command.may_write(address, &range))?;
     Some((command.uses.what.clone(), command.stack.clone()))
 }
 
@@ -176,14 +211,21 @@ pub fn kernels(watch: &Watch) -> Vec<(String, Stack)> {
     chosen.into_iter().take(NAMED).map(name).collect()
 }
 
+impl Command {
+    /// Whether it can run, and may write the byte at `address` of the allocation `range`.
+    fn may_write(&self, address: usize, range: &Range<usize>) -> bool {
+        self.held.is_empty() && self.uses.may_write(address, range)
+    }
+}
+
 impl Commands {
-    /// Gives the next command its number, and returns all commands in the table before it.
+    /// Gives the next command its number, and finds what is before it.
     fn order(
         &mut self,
         place: Place,
-        waits: impl Iterator<Item = usize>,
+        waits: impl Iterator<Item = Wait>,
         signal: Option<usize>,
-    ) -> Set {
+    ) -> Ordered {
         self.next += 1;
         let stream = self.streams.entry(place.stream).or_default();
         let mut before = if place.follows_all {
@@ -191,10 +233,13 @@ impl Commands {
         } else {
             stream.barrier.clone()
         };
+        let mut held = Signals::new();
         for wait in waits {
-            before.extend(self.events.get(&wait).into_iter().flatten());
+            before.extend(self.events.get(&wait.signal).into_iter().flatten());
+            held.extend(wait.is_open.then_some(wait.signal));
         }
         before.retain(|number| self.pending.contains_key(number));
+        held.extend(before.iter().flat_map(|it| &self.pending[it].held));
         let mut with_it = before.clone();
         with_it.insert(self.next);
         stream
@@ -211,9 +256,54 @@ impl Commands {
             if self.events.len() > MOST_EVENTS {
                 self.events.clear();
             }
-            self.events.insert(signal, with_it);
+            self.events.insert(signal, with_it.clone());
         }
-        before
+        Ordered {
+            before,
+            with_it,
+            held,
+        }
+    }
+
+    /// Enters the command that was ordered last, if it accesses memory or others depend on what holds it.
+    fn add(&mut self, command: Command) {
+        if command.uses.what.is_empty() && command.held.is_empty() {
+            return;
+        }
+        if command.held.is_empty() {
+            self.restrict(&command.uses);
+        }
+        self.pending.insert(self.next, command);
+        if self.pending.len() > MOST {
+            self.pending.pop_first();
+        }
+    }
+
+    /// A signal is no longer open, as the command `by` sets it. Those that it held, which are returned, are after that.
+    fn let_go(&mut self, signal: usize, by: &Ordered) -> Set {
+        let mut after = Set::new();
+        let mut free = Vec::new();
+        for (number, command) in &mut self.pending {
+            if command.held.remove(&signal) {
+                after.insert(*number);
+                command.held.extend(&by.held);
+                if command.held.is_empty() {
+                    free.push(command.uses.clone());
+                }
+            }
+        }
+        free.iter().for_each(|uses| self.restrict(uses));
+        if after.is_empty() || by.with_it.is_empty() {
+            return after;
+        }
+        let streams = self.streams.values_mut();
+        let sets = streams.flat_map(|stream| [&mut stream.barrier, &mut stream.all]);
+        for set in sets.chain(self.events.values_mut()) {
+            if !set.is_disjoint(&after) {
+                set.extend(&by.with_it);
+            }
+        }
+        after
     }
 
     /// Keeps the host from the shared and host memory that a command may write.
@@ -265,13 +355,25 @@ mod tests {
         waits: &[usize],
         signal: Option<usize>,
     ) -> (u64, Vec<u64>) {
-        let before = commands.order(place, waits.iter().copied(), signal);
-        let command = Command {
-            uses: Uses::default(),
+        let waits = waits.iter().map(|signal| Wait {
+            signal: *signal,
+            is_open: !commands.events.contains_key(signal),
+        });
+        let waits: Vec<_> = waits.collect();
+        let ordered = commands.order(place, waits.into_iter(), signal);
+        if let Some(signal) = signal {
+            commands.let_go(signal, &ordered);
+        }
+        commands.add(Command {
+            uses: Uses {
+                what: "a command".to_owned(),
+                ..Uses::default()
+            },
             stack: Stack::default(),
-        };
-        commands.pending.insert(commands.next, command);
-        (commands.next, before.into_iter().collect())
+            signal,
+            held: ordered.held,
+        });
+        (commands.next, ordered.before.into_iter().collect())
     }
 
     #[test]
@@ -297,5 +399,26 @@ mod tests {
         let (_, before) = add(&mut all, place(2, "after"), &[101], None);
         assert_eq!(before, [e]);
         assert!(f > e);
+    }
+
+    #[test]
+    fn a_command_that_waits_for_a_later_one_is_after_it() {
+        let mut all = Commands::default();
+        let held = |all: &Commands, number: u64| all.pending[&number].held.len();
+        // The first waits for 100, which the host sets, the next for 200, which the last command sets.
+        let (a, _) = add(&mut all, place(1, ""), &[100], Some(101));
+        let (b, before) = add(&mut all, place(2, ""), &[101, 200], Some(102));
+        assert_eq!(before, [a]);
+        assert_eq!((held(&all, a), held(&all, b)), (1, 2));
+        let (c, before) = add(&mut all, place(3, ""), &[], Some(200));
+        assert!(before.is_empty());
+        assert_eq!((held(&all, b), held(&all, c)), (1, 0));
+        // What waits for the second is after the last, too.
+        let (d, before) = add(&mut all, place(4, ""), &[102], None);
+        assert_eq!(before, [a, b, c]);
+        assert_eq!(held(&all, d), 1);
+        let nothing = Ordered::default();
+        assert_eq!(all.let_go(100, &nothing).len(), 3);
+        assert!([a, b, c, d].iter().all(|it| held(&all, *it) == 0));
     }
 }

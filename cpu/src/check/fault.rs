@@ -131,30 +131,34 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c
     let watch = (code == NOT_PERMITTED)
         .then(|| table::find(address))
         .flatten();
-    match watch {
-        // SAFETY: the context is the kernel's.
-        Some(watch) => unsafe { admit(watch, address, context.cast()) },
+    // SAFETY: the context is the kernel's.
+    let is_admitted = watch.is_some_and(|watch| unsafe { admit(watch, address, context.cast()) });
+    if !is_admitted {
         // SAFETY: the arguments are those of this handler.
-        None => unsafe { pass_on(signal, info, context) },
+        unsafe { pass_on(signal, info, context) };
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Opens the page, and reports the access unless it is allowed.
+/// Opens the page, and reports the access unless it is allowed. Returns whether the page is open.
 ///
 /// # Safety
 /// `context` is that of the fault.
-unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) {
+unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) -> bool {
     let by_device = threads::executes_device_code();
     let access = watch.access(address, by_device);
     let is_allowed = match access {
         Access::Allowed => true,
         Access::Pending => !commands::is_written(&watch, address),
         Access::Host | Access::Outside | Access::Freed => false,
+        Access::Refused => {
+            refuse();
+            return false;
+        }
     };
     if is_allowed {
-        return;
+        return true;
     }
     let _turn = TURN.lock();
     let mut fault = FAULT.lock();
@@ -183,6 +187,14 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) {
     while STATE.load(Ordering::Acquire) == REPORTED {
         let _ = futex::wait(&STATE, futex::Flags::PRIVATE, REPORTED, None);
     }
+    true
+}
+
+/// Says why the program cannot go on.
+fn refuse() {
+    const TEXT: &[u8] = b"zeusm check: the system opens no more pages; raise vm.max_map_count\n";
+    // SAFETY: the text is that long.
+    unsafe { libc::write(libc::STDERR_FILENO, TEXT.as_ptr().cast(), TEXT.len()) };
 }
 
 /// The address of the instruction, and whether it writes.
@@ -296,7 +308,7 @@ impl Fault {
                 Kind::Race,
                 "memory that a command may write, before it has waited for that command",
             ),
-            Access::Host | Access::Allowed => (Kind::HostAccess, "device memory"),
+            Access::Host | Access::Allowed | Access::Refused => (Kind::HostAccess, "device memory"),
         };
         let stack = Stack::new(&self.native[..self.depth], &self.python[..self.length]);
         let related = self.watch.as_ref().map_or_else(Vec::new, |watch| {

@@ -12,19 +12,16 @@ use super::{commands, fault, poison, report, settings, table, threads};
 /// The inaccessible bytes on each side of an allocation, at least.
 pub const GUARD: usize = 64 << 10;
 
-pub use super::commands::{forget_signal, submit, waited_for_signal, waited_for_stream};
+pub use super::commands::{host_signals, submit, waited_for_signal, waited_for_stream};
 
-/// Watches a new allocation, whose pages are all accessible.
-pub fn watch(properties: Properties) -> Arc<Watch> {
+/// Watches a new allocation, whose pages are all inaccessible.
+/// `None` if the system does not open them.
+pub fn watch(properties: Properties) -> Option<Arc<Watch>> {
     fault::stay_installed();
     threads::note_host_thread();
-    if poison::is_wanted() {
-        // SAFETY: the allocation is new, and at least as aligned as a word.
-        unsafe { poison::fill(properties.base, properties.size) };
-    }
-    let watch = Arc::new(Watch::new(properties));
+    let watch = Arc::new(Watch::new(properties, poison::pattern())?);
     table::insert(Arc::clone(&watch));
-    watch
+    Some(watch)
 }
 
 /// The program frees an allocation.
@@ -117,10 +114,12 @@ pub fn foreign_context(watch: &Watch, context: u64) {
     report::add(finding.about(watch.base, table::find(watch.base)));
 }
 
-/// The host resets an event that a command in flight will signal.
-pub fn event_in_use() {
-    let message = "an event is reset that a command in flight will signal";
-    report::add(Finding::here(Kind::EventInUse, message));
+/// The host resets an event; `is_promised`: which a command in flight will signal.
+pub fn host_resets(signal: usize, is_promised: bool) {
+    if commands::host_resets(signal) || is_promised {
+        let message = "an event is reset that a command signals, before the host has waited for it";
+        report::add(Finding::here(Kind::EventInUse, message));
+    }
 }
 
 /// The bytes at `from` are about to be copied to `to`.

@@ -29,7 +29,7 @@ mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use commands::Place;
+pub use commands::{Place, Wait};
 pub use hooks::*;
 pub use stack::Stack;
 pub use threads::DeviceCode;

@@ -7,22 +7,17 @@ use super::{report, settings, table};
 /// The pattern of a new allocation; a program that stores exactly this number is suspected wrongly.
 const PATTERN: u64 = 0xb5e1_93c7_2f4d_8a69;
 const WORD: usize = size_of::<u64>();
+/// As many bytes of a word suffice to recognise it.
+const LEAST: usize = 4;
 
 /// Whether the environment asks for this check.
 pub fn is_wanted() -> bool {
     settings::get().uninitialised
 }
 
-/// Fills the memory of a new allocation.
-///
-/// # Safety
-/// The caller owns `size` accessible bytes at `base`, which is aligned to 8.
-pub unsafe fn fill(base: usize, size: usize) {
-    let words = base as *mut u64;
-    for index in 0..size / WORD {
-        // SAFETY: the word is inside, and aligned.
-        unsafe { words.add(index).write(PATTERN) };
-    }
+/// What new memory is filled with, if the environment asks for it.
+pub fn pattern() -> Option<u64> {
+    is_wanted().then_some(PATTERN)
 }
 
 /// Looks at bytes that are about to be copied out of device memory.
@@ -33,15 +28,23 @@ pub unsafe fn look(from: usize, length: usize) {
     let Some(watch) = table::find(from).filter(|it| it.distance(from) == 0) else {
         return;
     };
-    let first = from.next_multiple_of(WORD);
-    let words = (from + length).saturating_sub(first) / WORD;
-    // SAFETY: the words are inside of the range, and aligned.
-    let is_unset = |index: &usize| unsafe { (first as *const u64).add(*index).read() } == PATTERN;
-    let Some(unset) = (0..words).find(is_unset) else {
+    let (bytes, end) = (PATTERN.to_ne_bytes(), from + length);
+    let part = |word: usize| word.max(from)..(word + WORD).min(end);
+    let is_unset = |word: &usize| {
+        let part = part(*word);
+        // SAFETY: the bytes are inside of the range.
+        let has_pattern = |at: usize| unsafe { *(at as *const u8) == bytes[at % WORD] };
+        part.len() >= LEAST && part.into_iter().all(has_pattern)
+    };
+    let mut words = (from / WORD * WORD..end)
+        .step_by(WORD)
+        .skip_while(|word| !is_unset(word));
+    let Some(unset) = words.next() else {
         return;
     };
-    let count = (unset..words).take_while(is_unset).count() * WORD;
-    tell(watch.as_ref(), first + unset * WORD, count);
+    let more = words.take_while(is_unset).map(|word| part(word).len());
+    let count = part(unset).len() + more.sum::<usize>();
+    tell(watch.as_ref(), part(unset).start, count);
 }
 
 fn tell(watch: &Watch, address: usize, count: usize) {

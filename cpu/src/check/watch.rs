@@ -48,6 +48,10 @@ struct State {
     released: bool,
     /// Whether it has been freed, and is in quarantine.
     buried: bool,
+    /// Whether the pages have been open at some time.
+    used: bool,
+    /// Whether a page beside its own was opened for an access that was reported.
+    breached: bool,
 }
 
 /// Whether kernels have opened allocations by pointers that no command names.
@@ -74,6 +78,8 @@ pub enum Access {
     Outside,
     /// The allocation has been freed.
     Freed,
+    /// The system does not open the page, as the process has too many mappings.
+    Refused,
 }
 
 /// The properties of a new allocation.
@@ -98,8 +104,9 @@ pub struct Properties {
 }
 
 impl Watch {
-    /// Watches an allocation, whose pages are all accessible, from now on.
-    pub fn new(properties: Properties) -> Self {
+    /// Watches an allocation, whose pages are all inaccessible, from now on. Its memory is filled with words of `pattern`.
+    /// `None` if the system does not open them, as the process has too many mappings.
+    pub fn new(properties: Properties, pattern: Option<u64>) -> Option<Self> {
         let Properties {
             id,
             base,
@@ -110,28 +117,17 @@ impl Watch {
             pages,
             host,
         } = properties;
-        close(whole.start..pages.start);
-        close(pages.end..whole.end);
-        // SAFETY: the pages are a new mapping of ours, in which the allocation lies.
-        unsafe {
-            let fill = |from: usize, to: usize, value| {
-                std::ptr::write_bytes(from as *mut u8, value, to - from);
-            };
-            fill(pages.start, base, PADDING);
-            fill(base + size, pages.end, PADDING);
-        }
-        if !host {
-            close(pages.clone());
-        }
         let state = State {
             host,
             restricted: false,
             uses: 0,
-            open: host,
+            open: false,
             released: false,
             buried: false,
+            used: false,
+            breached: false,
         };
-        Self {
+        let watch = Self {
             id,
             base,
             size,
@@ -142,7 +138,18 @@ impl Watch {
             allocated: Stack::capture(),
             freed: OnceLock::new(),
             state: Mutex::new(state),
+        };
+        // Pages of the device that need no filling stay as they are, which saves system calls.
+        if host || watch.is_padded() || pattern.is_some() {
+            let mut state = watch.state.lock();
+            state.open(&watch);
+            if !state.open {
+                return None;
+            }
+            watch.fill(pattern);
+            state.settle(&watch);
         }
+        Some(watch)
     }
 
     /// Decides about an access that found the page closed, and opens it in any case, so that the program goes on.
@@ -150,15 +157,19 @@ impl Watch {
         let mut state = self.state.lock();
         if !self.pages.contains(&address) {
             let page = address / crate::system::PAGE * crate::system::PAGE;
-            open(page..page + crate::system::PAGE);
-            return if state.buried {
+            state.breached = true;
+            return if !open(page..page + crate::system::PAGE) {
+                Access::Refused
+            } else if state.buried {
                 Access::Freed
             } else {
                 Access::Outside
             };
         }
-        open(self.pages.clone());
-        state.open = true;
+        state.open(self);
+        if !state.open {
+            return Access::Refused;
+        }
         if by_device && state.uses == 0 {
             FOLLOWED.store(true, Ordering::Release);
         }
@@ -188,8 +199,7 @@ impl Watch {
     pub fn permit(&self) {
         let mut state = self.state.lock();
         if state.restricted && !state.buried {
-            open(self.pages.clone());
-            state.open = true;
+            state.open(self);
         }
         state.restricted = false;
     }
@@ -237,13 +247,30 @@ impl Watch {
     /// address of a byte beside the allocation that was overwritten.
     pub fn bury(&self) -> Option<usize> {
         let mut state = self.state.lock();
-        open(self.pages.clone());
+        // Pages that were never open hold nothing.
+        let damaged = state.used.then(|| self.empty(&mut state)).flatten();
+        if state.breached {
+            close(self.whole.clone());
+        }
+        (state.buried, state.open) = (true, false);
+        damaged
+    }
+
+    /// Looks at the bytes beside the allocation, and gives its memory back to the system.
+    fn empty(&self, state: &mut State) -> Option<usize> {
         let end = self.base + self.size;
-        let damaged = (end..self.pages.end)
-            .chain(self.pages.start..self.base)
-            // SAFETY: the pages are accessible, and no longer in use.
-            .find(|address| unsafe { *(*address as *const u8) } != PADDING);
-        close(self.whole.clone());
+        let mut around = (end..self.pages.end).chain(self.pages.start..self.base);
+        if self.is_padded() && !state.open {
+            state.open(self);
+        }
+        if self.is_padded() && !state.open {
+            return None;
+        }
+        // SAFETY: the pages are accessible, and no longer in use.
+        let damaged = around.find(|address| unsafe { *(*address as *const u8) } != PADDING);
+        if state.open {
+            close(self.pages.clone());
+        }
         // SAFETY: the pages are a mapping of ours, whose bytes are not needed any more.
         unsafe {
             libc::madvise(
@@ -252,8 +279,30 @@ impl Watch {
                 libc::MADV_DONTNEED,
             )
         };
-        (state.buried, state.open) = (true, false);
         damaged
+    }
+
+    /// Whether its pages have bytes that are not part of it.
+    fn is_padded(&self) -> bool {
+        self.pages.len() > self.size
+    }
+
+    /// Fills the bytes around the allocation, and the allocation itself if that is wanted.
+    fn fill(&self, pattern: Option<u64>) {
+        let end = self.base + self.size;
+        // SAFETY: the pages are accessible mappings of ours, which no one has used yet; the allocation is aligned to more
+        // than a word.
+        unsafe {
+            let around = |from: usize, to: usize| {
+                std::ptr::write_bytes(from as *mut u8, PADDING, to - from);
+            };
+            around(self.pages.start, self.base);
+            around(end, self.pages.end);
+            if let Some(pattern) = pattern {
+                let words = self.base as *mut u64;
+                (0..self.size / size_of::<u64>()).for_each(|index| words.add(index).write(pattern));
+            }
+        }
     }
 
     /// How far `address` is from the allocation: negative before it, 0 inside.
@@ -270,6 +319,12 @@ impl Watch {
 }
 
 impl State {
+    /// Opens the pages, unless the system refuses.
+    fn open(&mut self, watch: &Watch) {
+        self.open = open(watch.pages.clone());
+        self.used |= self.open;
+    }
+
     fn settle(&mut self, watch: &Watch) {
         let closed = !self.host || self.restricted;
         if self.uses == 0 && self.open && closed && !self.buried {
@@ -279,16 +334,18 @@ impl State {
     }
 }
 
-fn open(range: Range<usize>) {
-    protect(range, libc::PROT_READ | libc::PROT_WRITE);
+/// Whether the pages are accessible now.
+fn open(range: Range<usize>) -> bool {
+    protect(range, libc::PROT_READ | libc::PROT_WRITE)
 }
 
+/// If this fails (too many mappings), the checker misses an access.
 fn close(range: Range<usize>) {
     protect(range, libc::PROT_NONE);
 }
 
-fn protect(range: Range<usize>, protection: i32) {
+fn protect(range: Range<usize>, protection: i32) -> bool {
     // SAFETY: callers pass pages of a watched allocation, whose owner has left their protection to the watch. A failure
-    // (too many mappings) leaves them as they are, and only makes the checker miss an access.
-    unsafe { libc::mprotect(range.start as *mut _, range.len(), protection) };
+    // leaves them as they are.
+    unsafe { libc::mprotect(range.start as *mut _, range.len(), protection) == 0 }
 }

@@ -78,7 +78,7 @@ pub unsafe fn create_immediate(
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         is_mutable: false,
         role: Role::Immediate(Immediate {
-            stream: Stream::new(),
+            stream: Stream::new(on.engine(), desc.priority.into()),
             synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
             desc: desc.into(),
         }),

@@ -111,7 +111,10 @@ ddi! {
         ) => device::global_timestamps;
         2 zeDeviceReserveCacheExt;
         2 zeDeviceSetCacheAdviceExt;
-        3 zeDevicePciGetPropertiesExt;
+        3 zeDevicePciGetPropertiesExt(
+            device: ze_device_handle_t,
+            properties: *mut ze_pci_ext_properties_t,
+        ) => device::pci;
         7 zeDeviceGetRootDevice(device: ze_device_handle_t, root: *mut ze_device_handle_t) => device::root_device;
         12 zeDeviceImportExternalSemaphoreExt;
         12 zeDeviceReleaseExternalSemaphoreExt;

@@ -86,8 +86,20 @@ ddi! {
             handle: ze_ipc_mem_handle_t,
             descriptor: *mut u64,
         ) = usm::ipc::to_descriptor(context, &handle, descriptor);
-        7 zeMemSetAtomicAccessAttributeExp;
-        7 zeMemGetAtomicAccessAttributeExp;
+        7 zeMemSetAtomicAccessAttributeExp(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            pointer: *const c_void,
+            size: usize,
+            attribute: u32,
+        ) => usm::set_atomic_access;
+        7 zeMemGetAtomicAccessAttributeExp(
+            context: ze_context_handle_t,
+            device: ze_device_handle_t,
+            pointer: *const c_void,
+            size: usize,
+            attribute: *mut u32,
+        ) => usm::atomic_access;
     }
     zeGetPhysicalMemProcAddrTable {
         0 zePhysicalMemCreate(

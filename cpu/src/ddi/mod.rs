@@ -9,6 +9,7 @@ mod extension;
 mod memory;
 mod module;
 mod submission;
+mod sysman;
 mod tools;
 
 use std::ffi::{CStr, c_char, c_void};
@@ -161,6 +162,7 @@ pub fn address(name: &str) -> Option<*const c_void> {
         control::entries(),
         submission::entries(),
         memory::entries(),
+        sysman::entries(),
         module::entries(),
     ]
     .into_iter()

@@ -102,7 +102,10 @@ ddi! {
     zeGetKernelExpProcAddrTable {
         1 zeKernelSetGlobalOffsetExp(kernel: ze_kernel_handle_t, x: u32, y: u32, z: u32)
             = kernels::set_offset(kernel, [x, y, z]);
-        2 zeKernelSchedulingHintExp;
+        2 zeKernelSchedulingHintExp(
+            kernel: ze_kernel_handle_t,
+            hint: *mut ze_scheduling_hint_exp_desc_t,
+        ) => kernels::set_scheduling_hint;
         11 zeKernelGetBinaryExp;
         14 zeKernelGetAllocationPropertiesExp;
     }

@@ -5,7 +5,8 @@ use std::ptr;
 
 use level_zero_sys::extensions::{
     ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
-    ze_group_size_t, ze_mutable_command_id_exp_desc_t, ze_mutable_commands_exp_desc_t,
+    ze_group_size_t, ze_ipc_event_counter_based_handle_t, ze_mutable_command_id_exp_desc_t,
+    ze_mutable_commands_exp_desc_t,
 };
 use level_zero_sys::*;
 
@@ -344,9 +345,16 @@ ddi! {
             desc: *const ze_event_counter_based_desc_t,
             event: *mut ze_event_handle_t,
         ) => event::create_counter_based;
-        15 zeEventCounterBasedGetIpcHandle;
-        15 zeEventCounterBasedOpenIpcHandle;
-        15 zeEventCounterBasedCloseIpcHandle;
+        15 zeEventCounterBasedGetIpcHandle(
+            event: ze_event_handle_t,
+            handle: *mut ze_ipc_event_counter_based_handle_t,
+        ) => event::ipc::counter_handle;
+        15 zeEventCounterBasedOpenIpcHandle(
+            context: ze_context_handle_t,
+            handle: ze_ipc_event_counter_based_handle_t,
+            event: *mut ze_event_handle_t,
+        ) = event::ipc::open_counter(context, &handle, event);
+        15 zeEventCounterBasedCloseIpcHandle(event: ze_event_handle_t) => event::ipc::close_counter;
         15 zeEventCounterBasedGetDeviceAddress;
         17 zeEventGetCounterBasedFlags(event: ze_event_handle_t, flags: *mut u32) => event::counter_based_flags;
     }

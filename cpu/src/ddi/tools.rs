@@ -1,5 +1,5 @@
-//! The tools, system and runtime APIs (`zet`, `zes`, `zer`), which this runtime does not implement. It leaves their
-//! tables empty, and the loader returns errors for them. In the loader's place it exports the functions and returns the
+//! The tools and runtime APIs (`zet`, `zer`) and most of system management (`zes`), which this runtime does not implement. It
+//! leaves their tables empty, and the loader returns errors for them. In the loader's place it exports the functions and returns the
 //! same errors, since a program that is linked against the loader needs every symbol (at start-up, under
 //! `LD_BIND_NOW`).
 
@@ -36,11 +36,11 @@ empty! {
     zetGetMetricQueryProcAddrTable zetGetMetricStreamerProcAddrTable
     zetGetMetricTracerExpProcAddrTable zetGetModuleProcAddrTable zetGetTracerExpProcAddrTable
 
-    zesGetDeviceExpProcAddrTable zesGetDeviceProcAddrTable zesGetDiagnosticsProcAddrTable
-    zesGetDriverExpProcAddrTable zesGetDriverProcAddrTable zesGetEngineProcAddrTable
+    zesGetDeviceExpProcAddrTable zesGetDiagnosticsProcAddrTable
+    zesGetDriverExpProcAddrTable zesGetEngineProcAddrTable
     zesGetFabricPortProcAddrTable zesGetFanProcAddrTable zesGetFirmwareExpProcAddrTable
-    zesGetFirmwareProcAddrTable zesGetFrequencyProcAddrTable zesGetGlobalProcAddrTable
-    zesGetLedProcAddrTable zesGetMemoryProcAddrTable zesGetOverclockProcAddrTable
+    zesGetFirmwareProcAddrTable zesGetFrequencyProcAddrTable
+    zesGetLedProcAddrTable zesGetOverclockProcAddrTable
     zesGetPerformanceFactorProcAddrTable zesGetPowerProcAddrTable zesGetPsuProcAddrTable
     zesGetRasExpProcAddrTable zesGetRasProcAddrTable zesGetSchedulerProcAddrTable
     zesGetStandbyProcAddrTable zesGetTemperatureProcAddrTable zesGetVFManagementExpProcAddrTable
@@ -62,25 +62,12 @@ macro_rules! absent {
     )*};
 }
 
-/// No system management: returns the same as a loader that finds no driver with it.
-#[unsafe(no_mangle)]
-pub extern "C" fn zesInit() -> sys::ze_result_t {
-    sys::ZE_RESULT_ERROR_UNINITIALIZED
-}
-
 absent! {
-    zesDeviceEccAvailable zesDeviceEccConfigurable zesDeviceEnumActiveVFExp zesDeviceEnumDiagnosticTestSuites
-    zesDeviceEnumEnabledVFExp zesDeviceEnumEngineGroups zesDeviceEnumFabricPorts zesDeviceEnumFans
-    zesDeviceEnumFirmwares zesDeviceEnumFrequencyDomains zesDeviceEnumLeds zesDeviceEnumMemoryModules
-    zesDeviceEnumOverclockDomains zesDeviceEnumPerformanceFactorDomains zesDeviceEnumPowerDomains
-    zesDeviceEnumPsus zesDeviceEnumRasErrorSets zesDeviceEnumSchedulers zesDeviceEnumStandbyDomains
-    zesDeviceEnumTemperatureSensors zesDeviceEventRegister zesDeviceGet zesDeviceGetCardPowerDomain
-    zesDeviceGetEccState zesDeviceGetOverclockControls zesDeviceGetOverclockDomains zesDeviceGetProperties
-    zesDeviceGetState zesDeviceGetSubDevicePropertiesExp zesDevicePciGetBars zesDevicePciGetProperties
-    zesDevicePciGetState zesDevicePciGetStats zesDevicePciLinkSpeedUpdateExt zesDeviceProcessesGetState
-    zesDeviceReadOverclockState zesDeviceReset zesDeviceResetExt zesDeviceResetOverclockSettings
-    zesDeviceSetEccState zesDeviceSetOverclockWaiver zesDiagnosticsGetProperties zesDiagnosticsGetTests
-    zesDiagnosticsRunTests zesDriverEventListen zesDriverEventListenEx zesDriverGet zesDriverGetDeviceByUuidExp
+    zesDeviceEnumActiveVFExp zesDeviceEnumEnabledVFExp zesDeviceEnumOverclockDomains
+    zesDeviceGetOverclockControls zesDeviceGetOverclockDomains zesDeviceGetSubDevicePropertiesExp
+    zesDevicePciLinkSpeedUpdateExt zesDeviceReadOverclockState zesDeviceResetExt zesDeviceResetOverclockSettings
+    zesDeviceSetOverclockWaiver zesDiagnosticsGetProperties zesDiagnosticsGetTests
+    zesDiagnosticsRunTests zesDriverGetDeviceByUuidExp
     zesDriverGetExtensionFunctionAddress zesDriverGetExtensionProperties zesEngineGetActivity
     zesEngineGetActivityExt zesEngineGetProperties zesFabricPortGetConfig zesFabricPortGetFabricErrorCounters
     zesFabricPortGetLinkType zesFabricPortGetMultiPortThroughput zesFabricPortGetProperties
@@ -92,8 +79,8 @@ absent! {
     zesFrequencyOcGetCapabilities zesFrequencyOcGetFrequencyTarget zesFrequencyOcGetIccMax zesFrequencyOcGetMode
     zesFrequencyOcGetTjMax zesFrequencyOcGetVoltageTarget zesFrequencyOcSetFrequencyTarget
     zesFrequencyOcSetIccMax zesFrequencyOcSetMode zesFrequencyOcSetTjMax zesFrequencyOcSetVoltageTarget
-    zesFrequencySetRange zesLedGetProperties zesLedGetState zesLedSetColor zesLedSetState zesMemoryGetBandwidth
-    zesMemoryGetProperties zesMemoryGetState zesOverclockGetControlCurrentValue
+    zesFrequencySetRange zesLedGetProperties zesLedGetState zesLedSetColor zesLedSetState
+    zesOverclockGetControlCurrentValue
     zesOverclockGetControlPendingValue zesOverclockGetControlState zesOverclockGetDomainControlProperties
     zesOverclockGetDomainProperties zesOverclockGetDomainVFProperties zesOverclockGetVFPointValues
     zesOverclockSetControlUserValue zesOverclockSetVFPointValues zesPerformanceFactorGetConfig

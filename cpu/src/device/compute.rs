@@ -14,6 +14,8 @@ structures! {
     sys::ze_device_module_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES;
     sys::ze_device_image_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES;
     sys::ze_float_atomic_ext_properties_t = sys::ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES;
+    sys::ze_scheduling_hint_exp_properties_t =
+        sys::ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES;
     extensions::ze_device_vector_width_properties_ext_t =
         extensions::ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT;
 }
@@ -102,10 +104,21 @@ pub unsafe fn module(
     properties.nativeKernelSupported.id = [0; 16];
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(properties.pNext) } {
-        if let Some(atomics) = link.output::<sys::ze_float_atomic_ext_properties_t>() {
-            // OpenCL and Level Zero have the same flags.
-            let [half, single, double] = found.float_atomics.map(|flags| flags as u32);
-            (atomics.fp16Flags, atomics.fp32Flags, atomics.fp64Flags) = (half, single, double);
+        match link.stype() {
+            sys::ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES => {
+                if let Some(atomics) = link.output::<sys::ze_float_atomic_ext_properties_t>() {
+                    // OpenCL and Level Zero have the same flags.
+                    let [half, single, double] = found.float_atomics.map(|flags| flags as u32);
+                    (atomics.fp16Flags, atomics.fp32Flags, atomics.fp64Flags) =
+                        (half, single, double);
+                }
+            }
+            sys::ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES => {
+                if let Some(hints) = link.output::<sys::ze_scheduling_hint_exp_properties_t>() {
+                    hints.schedulingHintFlags = 0;
+                }
+            }
+            _ => {}
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use level_zero_sys as sys;
 
 use super::layout::{Hierarchy, Layout, Place};
 use crate::abi::result::{ZeResult, describe};
+use crate::engine::DeviceEngine;
 use crate::handle::{self, Kind};
 use crate::memory::Share;
 use crate::process::sync::Lazy;
@@ -18,6 +19,20 @@ use crate::system::{memory, processor};
 /// The fewest execution units of a GPU. Intel's have no fewer, and libraries rely on it: oneDPL's radix sort launches a number of
 /// work-groups that is proportional to the units divided by eight, so with fewer it would launch none and sort nothing.
 const UNITS_OF_A_GPU: usize = 8;
+
+/// Which queues and immediate lists share an engine. `1`: all, those of different devices, too, and a command that waits for
+/// the host blocks it. `queue`: none. Otherwise those of a GPU do, as those of Intel's client GPUs: oneMKL relies on it.
+const ENGINES: &str = "ZEUSM_CPU_ENGINES";
+
+/// The engine of a new device.
+fn engine(is_gpu: bool) -> Option<DeviceEngine> {
+    static ONE: Lazy<DeviceEngine> = Lazy::new();
+    match env::var_os(ENGINES) {
+        Some(value) if value == "1" => Some(ONE.get_or_make(DeviceEngine::that_waits).clone()),
+        Some(value) if value == "queue" => None,
+        _ => is_gpu.then(DeviceEngine::default),
+    }
+}
 
 /// A device or a sub-device. It lives as long as the process, and a fork's child has the same ones.
 #[derive(Debug)]
@@ -44,6 +59,8 @@ pub struct Device {
     share: Option<&'static Share>,
     /// Whether it accesses the memory of other devices, and they its memory.
     peer_access: bool,
+    /// Executes its commands in the order of submission; without one, each queue and immediate list is independent.
+    engine: Option<DeviceEngine>,
 }
 
 impl Device {
@@ -74,6 +91,7 @@ impl Device {
             memory: memory::total() / u64::from(parts),
             share: None,
             peer_access: layout.peer_access,
+            engine: engine(is_gpu),
         }
     }
 
@@ -107,6 +125,11 @@ impl Device {
             *tile ^= self.tile.map_or(0, |tile| tile as u8 + 1);
         }
         uuid
+    }
+
+    /// The number of the GPU that it is or is a tile of; the CPU's is the one after the last GPU's.
+    pub fn place(&self) -> u32 {
+        self.place
     }
 
     /// The device that it is a sub-device of.
@@ -144,6 +167,11 @@ impl Device {
     /// The limit of its allocations, unless that is the machine's.
     pub fn share(&self) -> Option<&'static Share> {
         self.share
+    }
+
+    /// The engine that executes the commands of all its queues and immediate lists, if they share one.
+    pub fn engine(&self) -> Option<&DeviceEngine> {
+        self.engine.as_ref()
     }
 
     /// Whether it accesses the memory of all devices.

@@ -7,6 +7,7 @@ mod layout;
 mod list;
 mod mask;
 mod memory;
+mod pci;
 mod peers;
 mod properties;
 mod queues;
@@ -24,6 +25,7 @@ use crate::system::clock;
 pub use compute::{compute, image, module, vector_width};
 pub use list::{Device, check_environment, find, present};
 pub use memory::{EXTERNAL_MEMORY_TYPES, cache, external_memory, memory, memory_access};
+pub use pci::pci;
 pub use peers::{can_access_peer, p2p};
 pub use properties::{MUTABLE_FLAGS, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};
@@ -35,6 +37,11 @@ const DISCRETE: &str = "ZEUSM_CPU_DISCRETE";
 fn is_discrete() -> bool {
     static IS_DISCRETE: OnceLock<bool> = OnceLock::new();
     *IS_DISCRETE.get_or_init(|| env::var_os(DISCRETE).is_some_and(|value| value == "1"))
+}
+
+/// Whether the host and the devices may access one word of shared memory atomically at the same time.
+pub fn has_system_atomics() -> bool {
+    !is_discrete()
 }
 
 /// `zeDeviceGet`.

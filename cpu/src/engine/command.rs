@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::native::{Native, NativeQueue};
 use super::native_wait::Request;
 use super::operation::{Kind, Operation, Pins};
+use super::priority::Priority;
 use super::signal::Signal;
 use super::stream::Shared;
 use super::workers::{self, dispatch, retire_or_drop};
@@ -30,6 +31,8 @@ pub struct Command {
     pub waits: SmallVec<[Arc<Signal>; 4]>,
     /// The signal that its completion sets.
     pub signal: Option<Arc<Signal>>,
+    /// The stream to whose host synchronizations its error is reported.
+    pub submitter: Arc<Shared>,
 }
 
 /// A command that its stream has released. There is one token for it, and the token's owner advances the command: a
@@ -45,7 +48,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// The token of command number `sequence` of `stream`, which follows native commands in flight in `queue` only.
+    /// The token of command number `sequence` of `stream`, a stream or an engine, which follows native commands in flight in `queue` only.
     pub fn new(
         stream: Arc<Shared>,
         sequence: u64,
@@ -69,6 +72,11 @@ impl Token {
             self.queue = Some(queue);
         }
         possible
+    }
+
+    /// That of its stream.
+    pub fn priority(&self) -> Priority {
+        self.stream.priority()
     }
 
     /// Notes that the next signal of its wait list has been set.
@@ -107,7 +115,7 @@ impl Token {
 
     fn run(self) {
         let started = self.now_if_timed();
-        self.stream.note(run_all(&*self.command.operation));
+        self.note(run_all(&*self.command.operation));
         let ended = self.now_if_timed();
         dispatch(self.complete(started, ended));
     }
@@ -117,9 +125,9 @@ impl Token {
         &*self.command.operation
     }
 
-    /// Records an error for the stream's next host synchronization.
+    /// Records an error for its stream's next host synchronization.
     pub fn note(&self, outcome: ZeResult) {
-        self.stream.note(outcome);
+        self.command.submitter.note(outcome);
     }
 
     /// Whether its start and end times are needed.
@@ -184,6 +192,7 @@ pub fn run_all(operation: &(impl Operation + ?Sized)) -> ZeResult {
 /// A long command whose parts are being run.
 pub struct Work {
     operation: Arc<dyn Operation>,
+    priority: Priority,
     parts: usize,
     claimed: AtomicUsize,
     finished: AtomicUsize,
@@ -198,6 +207,7 @@ impl Work {
         let work = Arc::new(Self {
             parts: operation.parts().max(1),
             operation,
+            priority: token.priority(),
             claimed: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
             started: AtomicU64::new(0),
@@ -212,6 +222,11 @@ impl Work {
         // No command can be chained to it, so none is ready before its completion.
         debug_assert!(ready.is_empty());
         work
+    }
+
+    /// That of its command.
+    pub fn priority(&self) -> Priority {
+        self.priority
     }
 
     /// How many threads can work on it at once.

@@ -13,6 +13,11 @@
 //! 3. **Executing**: by the thread that owns the token (short operations), by workers (long ones), or natively.
 //! 4. **Done**: its memory is unpinned, then its signal is set, then the stream releases the commands that follow it.
 //!
+//! The streams of a device may share a [`DeviceEngine`], a sequence of its own in which every command is a barrier. A command
+//! enters it, in place of its stream, if it cannot be stuck there: its stream is empty, and each signal of its wait list is set,
+//! or will be set by a command in an engine. All others wait in their streams and delay no other stream. So commands in engines
+//! wait for commands that were submitted before them only, and each engine comes to its end.
+//!
 //! A regular event has one signal. If processes share the event, the signal of each refers to one [`SharedState`], and each
 //! process watches it for its own commands and threads that wait. A counter-based event has a new signal for each command that signals it, and a wait
 //! refers to the latest one at the time of the append.
@@ -33,6 +38,9 @@
 //!
 //! # Threads
 //!
+//! Of the commands that a thread or the workers have to begin, those of a [`Priority`] are begun before those of a lower one.
+//! Native commands that have been enqueued are the native runtime's.
+//!
 //! A token is owned by one thread or one lock-protected list at a time, so advancing a command needs no lock of its
 //! own. No lock is held while an operation runs, except for a queue's `enqueue_lock` while a command is enqueued. Lock
 //! order: a queue's `enqueue_lock`, its `in_flight`, the token of a long command, then one of the leaves: the locks of
@@ -46,10 +54,13 @@
 //! A fork's child starts with a new engine ([`reset`]).
 
 mod command;
+mod device_engine;
+mod fault;
 mod native;
 mod native_wait;
 mod operation;
 mod primitives;
+mod priority;
 mod signal;
 #[cfg(test)]
 mod simulation;
@@ -58,8 +69,10 @@ mod wait;
 mod workers;
 
 pub use command::Token;
+pub use device_engine::DeviceEngine;
 pub use native::{Completion, Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins};
+pub use priority::Priority;
 pub use signal::{SharedState, Signal};
 pub use stream::{Order, Stream};
 pub use workers::{NATIVE_QUEUES, dispatch, reset};

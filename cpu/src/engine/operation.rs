@@ -6,6 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::native::Enqueued;
+use super::signal::Signal;
 use crate::abi::result::ZeResult;
 use crate::check::Uses;
 use crate::memory::Pin;
@@ -55,6 +56,11 @@ pub trait Operation: Any + Send + Sync {
         Uses::default()
     }
 
+    /// The signal that it resets.
+    fn resets(&self) -> Option<Arc<Signal>> {
+        None
+    }
+
     /// How many parts a long operation has; workers run the parts of one operation at the same time.
     fn parts(&self) -> usize {
         1
@@ -92,6 +98,10 @@ impl Operation for Arc<dyn Operation> {
 
     fn uses(&self) -> Uses {
         (**self).uses()
+    }
+
+    fn resets(&self) -> Option<Arc<Signal>> {
+        (**self).resets()
     }
 
     fn parts(&self) -> usize {

@@ -42,6 +42,10 @@ struct Own {
     set: AtomicBool,
     /// Whether a submitted command will set it.
     promised: AtomicBool,
+    /// Whether a command in an engine will set it, after all submitted resets.
+    expected: AtomicBool,
+    /// Whether a submitted command will reset it.
+    doomed: AtomicBool,
     /// Held for a few instructions; no lock is taken and no native object is dropped under it.
     state: Mutex<State>,
     changed: Condvar,
@@ -127,6 +131,26 @@ impl Signal {
         self.own.get().promised.load(Ordering::Relaxed)
     }
 
+    /// Notes that a command in an engine will set it.
+    pub fn will_be_set(&self) {
+        let own = self.own.get();
+        own.doomed.store(false, Ordering::Relaxed);
+        own.expected.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a submitted command will reset it.
+    pub fn will_be_reset(&self) {
+        let own = self.own.get();
+        own.expected.store(false, Ordering::Relaxed);
+        own.doomed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a command that is submitted now, and reaches it after all that are in engines, will find it set.
+    pub fn is_expected(&self) -> bool {
+        let own = self.own.get();
+        own.expected.load(Ordering::Relaxed) || self.is_set() && !own.doomed.load(Ordering::Relaxed)
+    }
+
     /// Whether it keeps the times of the command that sets it.
     pub fn is_timed(&self) -> bool {
         self.timed
@@ -150,6 +174,7 @@ impl Signal {
         state.times = (started, ended);
         own.set.store(true, Ordering::Release);
         own.promised.store(false, Ordering::Relaxed);
+        own.expected.store(false, Ordering::Relaxed);
         if let Some(shared) = &self.shared {
             shared.set(started, ended);
             state.seen = shared.read().1;
@@ -177,6 +202,7 @@ impl Signal {
         let own = self.own.get();
         let _state = own.state.lock();
         own.set.store(false, Ordering::Release);
+        own.doomed.store(false, Ordering::Relaxed);
         if let Some(shared) = &self.shared {
             shared.reset();
         }

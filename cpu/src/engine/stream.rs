@@ -1,18 +1,19 @@
 //! Streams: the order in which the commands of one queue or immediate list are executed.
 
 use std::collections::VecDeque;
-use std::env;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::command::{Command, Executor, Token, run_all};
+use super::device_engine::DeviceEngine;
+use super::fault::Fault;
 use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
+use super::priority::Priority;
 use super::signal::Signal;
 use super::wait::{WaitState, wait};
 use super::workers::{dispatch, engine, release_retired};
@@ -49,23 +50,36 @@ impl Order {
 /// bounds the cost of a step and the number of native commands that a stream has in flight.
 pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
-/// With `1`, all queues and immediate lists share one stream and their commands are executed one after the other, as by the
-/// engine of an Intel GPU: a command that waits delays all later ones. For tests.
-const ENGINES: &str = "ZEUSM_CPU_ENGINES";
-
 /// A sequence of commands.
 #[derive(Default)]
 pub struct Stream {
     shared: Arc<Shared>,
-    /// Whether other queues and lists submit to it, too.
-    is_engine: bool,
-    /// With `is_engine`, the number of the first command after those of this queue or list.
+    engine: Option<Member>,
+}
+
+/// The commands of a stream that are in its device's engine. Unless the engine may be blocked, only those are that cannot be
+/// stuck: all signals of their wait lists are set, or will be by commands in engines. The others, which wait for the host, for
+/// another process or for a command that is not submitted yet, and those that follow them, are in the stream itself, so that
+/// they delay no other stream.
+struct Member {
+    engine: DeviceEngine,
+    /// The number of the first command after those of this stream.
     end: AtomicU64,
+}
+
+impl Member {
+    fn is_done(&self) -> bool {
+        self.engine.sequence.own().finished.load(Ordering::Acquire)
+            >= self.end.load(Ordering::Relaxed)
+    }
 }
 
 /// A stream's state, which its commands share.
 #[derive(Default)]
-pub struct Shared(ForkSafe<Own>);
+pub struct Shared {
+    own: ForkSafe<Own>,
+    priority: Priority,
+}
 
 /// The state for one process: a fork's child has an empty stream.
 #[derive(Default)]
@@ -199,7 +213,12 @@ impl State {
 
 impl Shared {
     fn own(&self) -> &Own {
-        self.0.get()
+        self.own.get()
+    }
+
+    /// That of its commands.
+    pub fn priority(&self) -> Priority {
+        self.priority
     }
 
     /// The queue for native commands that follow none in flight.
@@ -214,6 +233,33 @@ impl Shared {
         if let Err(code) = outcome {
             self.own().fault.note(code);
         }
+    }
+
+    /// Whether all commands are complete.
+    fn is_idle(&self) -> bool {
+        self.own().state.lock().commands.is_empty()
+    }
+
+    /// Waits until the commands that have been submitted, and whose numbers are less than `end`, are complete; `false` when the
+    /// deadline passes first.
+    fn wait(&self, end: u64, deadline: Deadline) -> bool {
+        let own = self.own();
+        let target = own.state.lock().end().min(end);
+        let is_done = || own.finished.load(Ordering::Acquire) >= target;
+        let look = |state: &mut State| {
+            if state.first >= target {
+                return WaitState::Done;
+            }
+            let waited =
+                usize::try_from(target - state.first).map_or(WINDOW, |all| all.min(WINDOW));
+            let mut slots = state.commands.iter().take(waited).rev();
+            let executor = slots.find_map(|slot| match &slot.stage {
+                Stage::Released(Some(executor)) => Some(executor.clone()),
+                _ => None,
+            });
+            executor.map_or(WaitState::Unknown, WaitState::Executing)
+        };
+        is_done() || wait(&own.state, &own.changed, deadline, look, is_done)
     }
 
     /// Publishes the executor of a command. Returns the commands that may be enqueued behind it.
@@ -258,17 +304,21 @@ impl Drop for Own {
 }
 
 impl Stream {
-    /// The stream of a new queue or immediate list.
+    /// The stream of a new queue or immediate list. The device's engine, if there is one, executes its commands; unless that may
+    /// be blocked, streams of high and low priority have none, as engines keep the order of submission.
     #[must_use]
-    pub fn new() -> Self {
-        static ENGINE: OnceLock<Option<Arc<Shared>>> = OnceLock::new();
-        let is_one = || env::var_os(ENGINES).is_some_and(|value| value == "1");
-        let engine = ENGINE.get_or_init(|| is_one().then(Arc::default));
-        engine.as_ref().map_or_else(Self::default, |engine| Self {
-            shared: Arc::clone(engine),
-            is_engine: true,
-            end: AtomicU64::new(0),
-        })
+    pub fn new(engine: Option<&DeviceEngine>, priority: Priority) -> Self {
+        let is_ordered = |engine: &&DeviceEngine| engine.is_blocked || priority == Priority::Normal;
+        Self {
+            shared: Arc::new(Shared {
+                priority,
+                ..Shared::default()
+            }),
+            engine: engine.filter(is_ordered).map(|engine| Member {
+                engine: engine.clone(),
+                end: AtomicU64::new(0),
+            }),
+        }
     }
 
     /// Submits an operation that follows the commands that `order` determines, then waits for `waits`, and sets
@@ -287,21 +337,57 @@ impl Stream {
         if check::is_on() {
             self.tell_checker(order, &waits, signal.as_ref(), || operation.uses());
         }
-        let kind = operation.kind();
-        let order = if self.is_engine {
-            Order::Barrier
-        } else {
-            order
+        if let Some(signal) = operation.resets() {
+            signal.will_be_reset();
+        }
+        let Some(member) = &self.engine else {
+            self.enter(&self.shared, operation, pins, order, waits, signal);
+            return;
         };
-        let mut state = self.shared.own().state.lock();
-        self.end.store(state.end() + 1, Ordering::Relaxed);
+        let engine = &member.engine.sequence;
+        let is_alone = self.shared.is_idle();
+        let is_stuck = || !waits.iter().all(|signal| signal.is_expected());
+        if member.engine.is_blocked || is_alone && !is_stuck() {
+            if let Some(signal) = &signal {
+                signal.will_be_set();
+            }
+            let order = Order::Barrier;
+            let end = self.enter(engine, operation, pins, order, waits, signal);
+            member.end.fetch_max(end, Ordering::Relaxed);
+            return;
+        }
+        if is_alone && !member.is_done() {
+            // It follows those of the stream that are in the engine.
+            let before = Arc::new(Signal::default());
+            let (order, signal) = (Order::Barrier, Some(Arc::clone(&before)));
+            self.enter(engine, Nothing, Pins::new(), order, SmallVec::new(), signal);
+            let before = SmallVec::from_iter([before]);
+            self.enter(&self.shared, Nothing, Pins::new(), order, before, None);
+        }
+        self.enter(&self.shared, operation, pins, order, waits, signal);
+    }
+
+    /// Submits an operation to a sequence of commands: this stream's, or the engine's. Returns the number of the next command.
+    fn enter<O: Operation + 'static>(
+        &self,
+        sequence: &Arc<Shared>,
+        operation: O,
+        pins: Pins,
+        order: Order,
+        waits: SmallVec<[Arc<Signal>; 4]>,
+        signal: Option<Arc<Signal>>,
+    ) -> u64 {
+        let kind = operation.kind();
+        let mut state = sequence.own().state.lock();
+        let end = state.end() + 1;
         if state.commands.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)
             && waits.iter().all(|signal| signal.is_set())
         {
-            let sequence = state.push(order, Stage::Released(None));
+            let number = state.push(order, Stage::Released(None));
             drop(state);
-            return self.run_now(sequence, &operation, pins, signal);
+            self.run_now(sequence, number, &operation, pins, signal);
+            return end;
         }
         let command = Box::new(Command {
             operation: operation.share(),
@@ -309,12 +395,14 @@ impl Stream {
             pins,
             waits,
             signal,
+            submitter: Arc::clone(&self.shared),
         });
         state.push(order, Stage::Held(command));
         let mut ready = Vec::new();
-        state.release(&self.shared, &mut ready);
+        state.release(sequence, &mut ready);
         drop(state);
         dispatch(ready);
+        end
     }
 
     /// Tells the checker what is ordered before a command.
@@ -330,20 +418,24 @@ impl Stream {
             follows_all: order.follows_all(),
             holds_later: order.holds_later(),
         };
-        let waits = waits.iter().map(|signal| Arc::as_ptr(signal) as usize);
+        let waits = waits.iter().map(|signal| check::Wait {
+            signal: Arc::as_ptr(signal) as usize,
+            is_open: !signal.is_set() && !signal.is_promised(),
+        });
         let signal = signal.map(|signal| Arc::as_ptr(signal) as usize);
         check::submit(place, waits, signal, uses);
     }
 
-    /// Tells it from other queues and lists, also if these share an engine.
+    /// Tells it from other queues and lists.
     fn identity(&self) -> usize {
         ptr::from_ref(self) as usize
     }
 
-    /// Runs command number `sequence`, which is ready, without making a token of it.
+    /// Runs command `number` of a sequence, which is ready, without making a token of it.
     fn run_now(
         &self,
-        sequence: u64,
+        sequence: &Arc<Shared>,
+        number: u64,
         operation: &impl Operation,
         pins: Pins,
         signal: Option<Arc<Signal>>,
@@ -354,7 +446,7 @@ impl Stream {
         self.shared.note(run_all(operation));
         drop(pins);
         let mut ready = signal.map_or_else(Vec::new, |signal| signal.set(started, now()));
-        self.shared.complete(sequence, &mut ready);
+        sequence.complete(number, &mut ready);
         dispatch(ready);
     }
 
@@ -363,8 +455,8 @@ impl Stream {
         if check::is_on() {
             self.tell_checker(Order::Barrier, &[], None, check::Uses::default);
         }
-        // Complete commands need no barrier.
-        if !self.shared.own().state.lock().commands.is_empty() {
+        // Complete commands need no barrier, nor do those in an engine.
+        if !self.shared.is_idle() {
             let (order, waits) = (Order::Barrier, SmallVec::new());
             self.submit(Nothing, Pins::new(), order, waits, None);
         }
@@ -375,52 +467,16 @@ impl Stream {
     /// # Errors
     /// The first error of a command since the last call that returned `true`.
     pub fn synchronize(&self, deadline: Deadline) -> ZeResult<bool> {
-        let stream = self.shared.own();
-        let mut target = stream.state.lock().end();
-        if self.is_engine {
-            target = target.min(self.end.load(Ordering::Relaxed));
-        }
-        let is_done = || stream.finished.load(Ordering::Acquire) >= target;
-        let look = |state: &mut State| {
-            if state.first >= target {
-                return WaitState::Done;
-            }
-            let waited =
-                usize::try_from(target - state.first).map_or(WINDOW, |all| all.min(WINDOW));
-            let mut slots = state.commands.iter().take(waited).rev();
-            let executor = slots.find_map(|slot| match &slot.stage {
-                Stage::Released(Some(executor)) => Some(executor.clone()),
-                _ => None,
-            });
-            executor.map_or(WaitState::Unknown, WaitState::Executing)
-        };
-        if !is_done() && !wait(&stream.state, &stream.changed, deadline, look, is_done) {
+        let in_engine = self.engine.as_ref().is_none_or(|member| {
+            let end = member.end.load(Ordering::Relaxed);
+            member.engine.sequence.wait(end, deadline)
+        });
+        if !in_engine || !self.shared.wait(u64::MAX, deadline) {
             return Ok(false);
         }
         if check::is_on() {
             check::waited_for_stream(self.identity());
         }
-        stream.fault.take().map(|()| true)
-    }
-}
-
-/// The first error of a stream's commands since the last synchronization; 0 is none.
-#[derive(Default)]
-struct Fault(AtomicU32);
-
-impl Fault {
-    /// Records an error unless there is one already.
-    fn note(&self, code: sys::ze_result_t) {
-        let _ = self
-            .0
-            .compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Relaxed);
-    }
-
-    /// Reports the error once.
-    fn take(&self) -> ZeResult {
-        match self.0.swap(0, Ordering::AcqRel) {
-            0 => Ok(()),
-            code => Err(sys::ze_result_t(code)),
-        }
+        self.shared.own().fault.take().map(|()| true)
     }
 }

@@ -2,6 +2,7 @@
 //! commands.
 
 use std::cell::{Cell, RefCell};
+#[cfg(test)]
 use std::collections::VecDeque;
 use std::mem;
 use std::ptr;
@@ -12,6 +13,7 @@ use std::thread;
 use super::command::{Token, Work};
 use super::native::NativeQueue;
 use super::native_wait::Waiter;
+use super::priority::{ByPriority, Priority};
 use crate::process::sync::{Condvar, Mutex};
 use crate::system::processor;
 
@@ -33,7 +35,7 @@ pub struct Engine {
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Job>,
+    ready: ByPriority<Job>,
     /// Threads that wait for work or are about to look for it.
     idle: usize,
     threads: usize,
@@ -48,6 +50,13 @@ pub enum Job {
 }
 
 impl Job {
+    fn priority(&self) -> Priority {
+        match self {
+            Self::Work(work) => work.priority(),
+            Self::Advance(token) => token.priority(),
+        }
+    }
+
     /// Runs the job.
     pub fn run(self) {
         match self {
@@ -64,7 +73,7 @@ static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
     /// The ready commands that this thread is dispatching.
-    static READY: RefCell<Option<VecDeque<Token>>> = const { RefCell::new(None) };
+    static READY: RefCell<Option<ByPriority<Token>>> = const { RefCell::new(None) };
     /// Whether this thread is in a callback of the native runtime.
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
@@ -145,7 +154,8 @@ impl Engine {
         }
         let mut state = self.state.lock();
         for _ in 0..helpers {
-            state.ready.push_back(job());
+            let job = job();
+            state.ready.push(job.priority(), job);
         }
         let waking = state.idle.min(helpers);
         while state.ready.len() > state.idle && state.threads < most_threads() {
@@ -157,23 +167,25 @@ impl Engine {
             state.idle += 1;
         }
         // Where the system refuses to create threads, this thread runs the jobs.
-        let alone = if state.threads == 0 {
+        let mut alone = if state.threads == 0 {
             mem::take(&mut state.ready)
         } else {
-            VecDeque::new()
+            ByPriority::default()
         };
         drop(state);
         for _ in 0..waking {
             self.work.notify_one();
         }
-        alone.into_iter().for_each(Job::run);
+        while let Some(job) = alone.pop() {
+            job.run();
+        }
     }
 
     /// The loop of a worker thread.
     fn serve(&'static self) {
         let mut state = self.state.lock();
         loop {
-            if let Some(job) = state.ready.pop_front() {
+            if let Some(job) = state.ready.pop() {
                 state.idle -= 1;
                 drop(state);
                 job.run();
@@ -230,9 +242,10 @@ pub fn dispatch(ready: Vec<Token>) {
     let outermost = READY.try_with(|queue| {
         let mut queue = queue.borrow_mut();
         let is_outermost = queue.is_none();
-        queue
-            .get_or_insert_default()
-            .extend(ready.take().into_iter().flatten());
+        let queue = queue.get_or_insert_default();
+        for token in ready.take().into_iter().flatten() {
+            queue.push(token.priority(), token);
+        }
         is_outermost
     });
     match outermost {
@@ -243,7 +256,7 @@ pub fn dispatch(ready: Vec<Token>) {
     }
     let next = || {
         READY.with_borrow_mut(|queue| {
-            let token = queue.as_mut()?.pop_front();
+            let token = queue.as_mut()?.pop();
             if token.is_none() {
                 *queue = None;
             }

@@ -26,7 +26,7 @@ const SCOPES: u32 = 0x7;
 /// `ze_event_counter_based_flags_t` up to 1.17.
 const COUNTER_BASED_FLAGS: u32 = 0x7f;
 /// The flags of a counter-based event with timestamps.
-const TIMED: u32 = extensions::ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP
+pub const TIMED: u32 = extensions::ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP
     | extensions::ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP;
 
 /// `zeEventCreate`.
@@ -61,7 +61,7 @@ pub unsafe fn create(
     Ok(())
 }
 
-/// `zeEventCounterBasedCreate`: an event without a pool. It cannot be sent to another process.
+/// `zeEventCounterBasedCreate`: an event without a pool.
 ///
 /// # Safety
 /// As for [`create`].
@@ -78,10 +78,6 @@ pub unsafe fn create_counter_based(
     check_flags(desc.flags, COUNTER_BASED_FLAGS)?;
     check_flags(desc.signal, SCOPES)?;
     check_flags(desc.wait, SCOPES)?;
-    ensure(
-        desc.flags & extensions::ZE_EVENT_COUNTER_BASED_FLAG_IPC == 0,
-        sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
-    )?;
     *event = register(Arc::new(Event::new(Attributes {
         pool: 0,
         timed: desc.flags & TIMED != 0,
@@ -108,7 +104,7 @@ fn regular(event: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
 pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
     let event = regular(event)?;
     if check::is_on() {
-        check::forget_signal(identity(&event.signal()));
+        check::host_signals(identity(&event.signal()));
     }
     event.set();
     Ok(())
@@ -118,10 +114,7 @@ pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
 pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
     let signal = regular(event)?.signal();
     if check::is_on() {
-        if signal.is_promised() {
-            check::event_in_use();
-        }
-        check::forget_signal(identity(&signal));
+        check::host_resets(identity(&signal), signal.is_promised());
     }
     signal.reset();
     Ok(())

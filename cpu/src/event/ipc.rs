@@ -1,16 +1,19 @@
-//! `zeEventPoolGetIpcHandle`, `zeEventPoolOpenIpcHandle` and their counterparts.
+//! `zeEventPoolGetIpcHandle`, `zeEventPoolOpenIpcHandle` and their counterparts, and those of counter-based events.
 //!
 //! An event of an opened pool is the event with the same index in the pool that the handle was made of. As in Intel's
 //! driver, the program may send the descriptor that a handle begins with, as with handles of memory.
 
+use std::ffi::c_char;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::ze_ipc_event_counter_based_handle_t;
 
-use super::EventPool;
 use super::board::{Board, Watcher};
+use super::rounds::Place;
+use super::{Attributes, Event, EventPool, TIMED};
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
@@ -33,17 +36,22 @@ pub unsafe fn pool_handle(
     let pool = resolve::<EventPool>(pool)?;
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { output(handle) }?;
-    let file = pool.exported()?.board().file();
+    handle.data = encode(pool.exported()?.board(), 0, Subject::EventPool)?;
+    Ok(())
+}
+
+/// The handle of a board's file, for the slot with this index.
+fn encode(board: &Board, index: u32, subject: Subject) -> ZeResult<[c_char; 64]> {
+    let file = board.file();
     let about = file.metadata().map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
-    handle.data = Handle {
+    let handle = Handle {
         descriptor: file.as_raw_fd(),
         process: std::process::id(),
         inode: about.ino(),
-        record_offset: 0,
+        record_offset: u64::from(index),
         id: 0,
-    }
-    .encode(Subject::EventPool);
-    Ok(())
+    };
+    Ok(handle.encode(subject))
 }
 
 /// `zeEventPoolOpenIpcHandle`: a new pool each time, to be closed by [`close_pool`].
@@ -91,4 +99,68 @@ pub fn put_pool(
 ) -> ZeResult {
     resolve::<Context>(context)?;
     Handle::decode(&handle.data, Subject::EventPool).map(drop)
+}
+
+/// `zeEventCounterBasedGetIpcHandle`, for an event with `ZE_EVENT_COUNTER_BASED_FLAG_IPC`: of the command that was submitted last
+/// to signal it. The descriptor in the handle stays open until the event is destroyed.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another event, and the result code for the system's error, which is described, where the
+/// system allows no memory files.
+///
+/// # Safety
+/// As for [`pool_handle`].
+pub unsafe fn counter_handle(
+    event: sys::ze_event_handle_t,
+    handle: *mut ze_ipc_event_counter_based_handle_t,
+) -> ZeResult {
+    let event = resolve::<Event>(event)?;
+    // SAFETY: the caller vouches for the pointer.
+    let handle = unsafe { output(handle) }?;
+    let place = event.exported()?;
+    handle.data = encode(place.watcher.board(), place.index, Subject::CounterEvent)?;
+    Ok(())
+}
+
+/// `zeEventCounterBasedOpenIpcHandle`: a new event each time, to be closed by [`close_counter`]. Commands that signal it leave the
+/// event that the handle was made of as it is.
+///
+/// # Errors
+/// Those of [`open_pool`].
+///
+/// # Safety
+/// As for [`pool_handle`].
+pub unsafe fn open_counter(
+    context: sys::ze_context_handle_t,
+    handle: &ze_ipc_event_counter_based_handle_t,
+    event: *mut sys::ze_event_handle_t,
+) -> ZeResult {
+    resolve::<Context>(context)?;
+    // SAFETY: the caller vouches for the pointer.
+    let event = unsafe { output(event) }?;
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    let handle = Handle::decode(&handle.data, Subject::CounterEvent)?;
+    let board = find_file(&handle).and_then(Board::open).ok_or(invalid)?;
+    let index = u32::try_from(handle.record_offset).map_err(|_| invalid)?;
+    ensure(index < board.count(), invalid)?;
+    let flags = board.flags();
+    let attributes = Attributes {
+        timed: flags & TIMED != 0,
+        counter: Some(flags),
+        ..Attributes::default()
+    };
+    let watcher = Arc::new(Watcher::new(board));
+    let opened = Event::opened(attributes, Place { watcher, index });
+    *event = register(Arc::new(opened))?;
+    Ok(())
+}
+
+/// `zeEventCounterBasedCloseIpcHandle`; commands that wait for it or will signal it are not affected.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an event that [`open_counter`] did not give.
+pub fn close_counter(event: sys::ze_event_handle_t) -> ZeResult {
+    let is_opened = resolve::<Event>(event)?.is_opened;
+    ensure(is_opened, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    retire::<Event>(event).map(drop)
 }

@@ -3,25 +3,31 @@
 //! A regular event is set by the command that signals it, until it is reset. A counter-based event is never reset: each
 //! command that signals it gets a new signal, and a wait refers to the signal that is the latest at that time.
 //!
-//! Processes may share the regular events of a pool (`ipc`). The state of such an event is in a file (`board`).
+//! Processes may share the regular events of a pool, and counter-based events (`ipc`). The state of such an event is in a file
+//! (`board`), that of a counter-based one in several (`rounds`).
 
 mod board;
 mod entry;
 pub mod ipc;
 mod pool;
+mod rounds;
 mod timestamps;
 
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
+use crate::abi::result::ZeResult;
 use crate::engine::{Signal, dispatch};
 use crate::handle::object;
+use crate::memory::ShareError;
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::sync::RwLock;
 use crate::system::clock;
 pub use entry::*;
 pub use pool::*;
+use rounds::{Place, Rounds};
 pub use timestamps::*;
 
 object!(Event, sys::_ze_event_handle_t, Event);
@@ -30,18 +36,39 @@ object!(Event, sys::_ze_event_handle_t, Event);
 pub struct Event {
     current: ForkSafe<Current>,
     attributes: Attributes,
+    /// The slots of a counter-based event that processes may share.
+    rounds: Option<Rounds>,
+    /// Whether it is that of another process.
+    is_opened: bool,
 }
 
 /// The latest signal of an event.
-struct Current(RwLock<Arc<Signal>>);
+struct Current(RwLock<Latest>);
+
+#[derive(Clone)]
+struct Latest {
+    signal: Arc<Signal>,
+    /// The slot that has its state, if processes may share it, or the reason why they cannot.
+    place: Option<Result<Place, ShareError>>,
+}
+
+impl Latest {
+    /// A signal of this process alone.
+    fn own(signal: Arc<Signal>) -> Self {
+        Self {
+            signal,
+            place: None,
+        }
+    }
+}
 
 impl Reinit for Current {
     /// Where the parent was about to replace the signal, the child gets one that is set.
     fn reinit(&self) -> Self {
-        let latest = self.0.try_read().map(|latest| Arc::clone(&latest));
-        Self(RwLock::new(
-            latest.unwrap_or_else(|| Arc::new(Signal::new(true, false))),
-        ))
+        let latest = self.0.try_read().map(|latest| latest.clone());
+        Self(RwLock::new(latest.unwrap_or_else(|| {
+            Latest::own(Arc::new(Signal::new(true, false)))
+        })))
     }
 }
 
@@ -60,24 +87,86 @@ pub struct Attributes {
     pub wait_scope: u32,
 }
 
+impl Attributes {
+    /// The flags of a counter-based event that processes may share.
+    fn shared_counter(&self) -> Option<u32> {
+        let shared = extensions::ZE_EVENT_COUNTER_BASED_FLAG_IPC;
+        // The events of a pool have flags of another type.
+        let own = self.counter.filter(|_| self.pool == 0);
+        own.filter(|flags| flags & shared != 0)
+    }
+}
+
+/// The next signal of a counter-based event that processes share; of this process alone where the system refuses.
+fn next_round(rounds: &Rounds, flags: u32, timed: bool) -> Latest {
+    let place = rounds.next(flags);
+    let signal = match &place {
+        Ok(place) => place.signal(timed),
+        Err(_) => Arc::new(Signal::new(false, timed)),
+    };
+    Latest {
+        signal,
+        place: Some(place),
+    }
+}
+
 impl Event {
     /// A new event: a regular one is not signalled, a counter-based one is, as there is nothing to wait for.
     pub fn new(attributes: Attributes) -> Self {
-        let first = Signal::new(attributes.counter.is_some(), attributes.timed);
-        Self::with_signal(attributes, Arc::new(first))
+        let is_set = attributes.counter.is_some();
+        let Some(flags) = attributes.shared_counter() else {
+            let first = Signal::new(is_set, attributes.timed);
+            return Self::with_signal(attributes, Arc::new(first));
+        };
+        let rounds = Rounds::default();
+        let latest = next_round(&rounds, flags, attributes.timed);
+        dispatch(latest.signal.set(0, 0));
+        Self::with_latest(attributes, latest, Some(rounds))
     }
 
     /// An event with this signal.
     pub fn with_signal(attributes: Attributes, signal: Arc<Signal>) -> Self {
+        Self::with_latest(attributes, Latest::own(signal), None)
+    }
+
+    /// The counter-based event of another process whose latest signal is at `place`.
+    fn opened(attributes: Attributes, place: Place) -> Self {
+        let latest = Latest {
+            signal: place.signal(attributes.timed),
+            place: Some(Ok(place)),
+        };
         Self {
-            current: ForkSafe::new(Current(RwLock::new(signal))),
+            is_opened: true,
+            ..Self::with_latest(attributes, latest, Some(Rounds::default()))
+        }
+    }
+
+    fn with_latest(attributes: Attributes, latest: Latest, rounds: Option<Rounds>) -> Self {
+        Self {
+            current: ForkSafe::new(Current(RwLock::new(latest))),
             attributes,
+            rounds,
+            is_opened: false,
         }
     }
 
     /// The latest signal.
     pub fn signal(&self) -> Arc<Signal> {
-        Arc::clone(&self.current.get().0.read())
+        Arc::clone(&self.current.get().0.read().signal)
+    }
+
+    /// The slot of the latest signal, whose file stays open as long as the event lives.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an event that was not created to be shared, else the system's, which is
+    /// described.
+    fn exported(&self) -> ZeResult<Place> {
+        let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+        let rounds = self.rounds.as_ref().ok_or(invalid)?;
+        let place = self.current.get().0.read().place.clone().ok_or(invalid)?;
+        let place = place.map_err(|error| error.report())?;
+        rounds.keep(&place);
+        Ok(place)
     }
 
     /// Whether it keeps the times of the command that signals it.
@@ -93,8 +182,12 @@ impl Event {
     /// The signal that a command being submitted must set on completion.
     pub fn signal_for_submission(&self) -> Arc<Signal> {
         let current = if self.is_counter() {
-            let current = Arc::new(Signal::new(false, self.is_timed()));
-            *self.current.get().0.write() = Arc::clone(&current);
+            let latest = match (&self.rounds, self.attributes.shared_counter()) {
+                (Some(rounds), Some(flags)) => next_round(rounds, flags, self.is_timed()),
+                _ => Latest::own(Arc::new(Signal::new(false, self.is_timed()))),
+            };
+            let current = Arc::clone(&latest.signal);
+            *self.current.get().0.write() = latest;
             current
         } else {
             self.signal()

@@ -118,7 +118,7 @@ impl Format {
     }
 }
 
-/// What a channel reads from a component: a missing colour is 0, and missing alpha 1.
+/// The component that a channel reads: a missing colour is 0, and missing alpha 1.
 fn existing(swizzle: ze_image_format_swizzle_t, components: usize) -> ze_image_format_swizzle_t {
     match swizzle {
         G if components < 2 => ZERO,

@@ -26,7 +26,7 @@ object!(Image, sys::_ze_image_handle_t, Image);
 pub struct Image {
     pub(super) layout: ImageLayout,
     pub(super) pixels: Span,
-    /// What kernels get.
+    /// The image that kernels get as their argument.
     pub(super) opencl: opencl::Image,
     /// Whether the memory is freed with the image: it is not that of a program, or of the image that this is a view of.
     pub(super) owns_memory: bool,
@@ -43,7 +43,7 @@ impl Image {
         &self.pixels
     }
 
-    /// What kernels get. A launch that uses it pins [`pixels`](Self::pixels).
+    /// The image that kernels get as their argument. A launch that uses it pins [`pixels`](Self::pixels).
     pub fn opencl(&self) -> &opencl::Image {
         &self.opencl
     }

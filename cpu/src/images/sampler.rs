@@ -22,7 +22,7 @@ object!(Sampler, sys::_ze_sampler_handle_t, Sampler);
 pub struct Sampler(opencl::Sampler);
 
 impl Sampler {
-    /// What kernels get.
+    /// The sampler that kernels get as their argument.
     pub fn opencl(&self) -> &opencl::Sampler {
         &self.0
     }

@@ -3,6 +3,7 @@
 use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::strictness::is_strict;
 use crate::opencl::{ImageKind, ImageLayout, ImageLimits};
 use crate::operation::Cuboid;
 
@@ -74,18 +75,33 @@ pub fn layout(
     })
 }
 
+/// How many dimensions an image of this kind has.
+fn dimensions(kind: ImageKind) -> usize {
+    match kind {
+        ImageKind::Line | ImageKind::Buffer => 1,
+        ImageKind::Lines | ImageKind::Plane => 2,
+        ImageKind::Planes | ImageKind::Volume => 3,
+    }
+}
+
 /// A box in an image, in bytes: all of it, or the region that the caller passed. A height or depth of 0 means 1.
+/// Dimensions that the image does not have are ignored, unless arguments are checked strictly.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_SIZE` for a region that leaves the image.
 pub fn cuboid(layout: &ImageLayout, region: Option<&sys::ze_image_region_t>) -> ZeResult<Cuboid> {
-    let (origin, size) = match region {
+    let (mut origin, mut size) = match region {
         None => ([0; 3], layout.size),
         Some(region) => (
             [region.originX, region.originY, region.originZ].map(|offset| offset as usize),
             [region.width, region.height.max(1), region.depth.max(1)].map(|extent| extent as usize),
         ),
     };
+    if !is_strict() {
+        let dimensions = dimensions(layout.kind);
+        origin[dimensions..].fill(0);
+        size[dimensions..].fill(1);
+    }
     let inside = origin
         .iter()
         .zip(size)

@@ -18,6 +18,7 @@ use crate::spirv::Argument;
 
 structures! {
     sys::ze_kernel_desc_t = sys::ZE_STRUCTURE_TYPE_KERNEL_DESC;
+    sys::ze_scheduling_hint_exp_desc_t = sys::ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_DESC;
 }
 
 /// Force and explicit residency.
@@ -26,6 +27,8 @@ const CREATE_FLAGS: u32 = 0x3;
 const INDIRECT_FLAGS: u32 = 0x7;
 /// Large local memory and large data cache.
 const CACHE_FLAGS: u32 = 0x3;
+/// Oldest first, round robin and stall-based round robin.
+const SCHEDULING_HINTS: u32 = 0x7;
 
 /// `zeKernelCreate`.
 ///
@@ -116,4 +119,19 @@ getters! { Kernel {
 pub fn set_cache_config(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
     resolve::<Kernel>(kernel)?;
     check_flags(wanted, CACHE_FLAGS)
+}
+
+/// `zeKernelSchedulingHintExp`: the OpenCL runtime schedules work-groups by itself, so the hint is only checked, and
+/// `ze_scheduling_hint_exp_properties_t` lists none.
+///
+/// # Safety
+/// `hint` must be null, misaligned or valid.
+pub unsafe fn set_scheduling_hint(
+    kernel: sys::ze_kernel_handle_t,
+    hint: *mut sys::ze_scheduling_hint_exp_desc_t,
+) -> ZeResult {
+    resolve::<Kernel>(kernel)?;
+    // SAFETY: the caller vouches for the pointer.
+    let hint = unsafe { input_structure(hint.cast_const()) }?;
+    check_flags(hint.flags, SCHEDULING_HINTS)
 }

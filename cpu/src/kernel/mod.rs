@@ -17,7 +17,9 @@ use crate::process::sync::{Mutex, MutexGuard};
 use crate::spirv;
 
 pub use arguments::{Arguments, set as set_argument};
-pub use entry::{create, destroy, indirect_access, set_cache_config, set_indirect_access};
+pub use entry::{
+    create, destroy, indirect_access, set_cache_config, set_indirect_access, set_scheduling_hint,
+};
 pub use group::{
     COOPERATIVE_GROUPS, set_group_size, set_offset, suggest_cooperative_groups, suggest_group_size,
 };

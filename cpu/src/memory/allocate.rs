@@ -41,7 +41,11 @@ pub fn allocate(request: &Request) -> Option<usize> {
         accounting::release(request.size, request.share);
         return None;
     };
-    Some(insert(backing, request))
+    let address = insert(backing, request);
+    if address.is_none() {
+        accounting::release(request.size, request.share);
+    }
+    address
 }
 
 /// Maps another process's allocation, which `record` describes and `file` holds, for the device with this handle. Returns
@@ -62,19 +66,20 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
         share: None,
         alone: false,
     };
-    Some(insert(backing, &request))
+    insert(backing, &request)
 }
 
 /// Maps the beginning of a file that is not of this runtime as the memory that `request` describes. Returns the address of
 /// its first byte, or `None` when the file is shorter or the system refuses.
 pub fn import_file(file: &File, request: &Request) -> Option<usize> {
-    Backing::external(file, request.size).map(|backing| insert(backing, request))
+    Backing::external(file, request.size).and_then(|backing| insert(backing, request))
 }
 
-fn insert(mut backing: Backing, request: &Request) -> usize {
+/// Enters the allocation; `None` when the checker cannot watch it.
+fn insert(mut backing: Backing, request: &Request) -> Option<usize> {
     let id = next_id();
     if let Backing::Guarded(guarded) = &mut backing {
-        guarded.watch(|base, whole, pages| Properties {
+        let is_watched = guarded.watch(|base, whole, pages| Properties {
             id,
             base,
             size: request.size,
@@ -88,11 +93,14 @@ fn insert(mut backing: Backing, request: &Request) -> usize {
             pages,
             host: request.host_access,
         });
+        if !is_watched {
+            return None;
+        }
     }
     let allocation = Allocation::new(backing, request, id);
     let address = allocation.base();
     map::insert(Arc::new(allocation));
-    address
+    Some(address)
 }
 
 /// An id that is unique among the process's past and present allocations.

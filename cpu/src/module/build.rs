@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::sync::atomic::AtomicUsize;
 
 use super::Module;
-use super::flags::with_generic_atomics;
+use super::flags::with_opencl_2;
 use crate::compiler::{Failure, Job, Unit, compile};
 use crate::opencl::{Program, Runtime};
 use crate::spirv;
@@ -44,8 +44,8 @@ impl Module {
                 Some((id, bytes.to_vec()))
             });
             let specialisation = specialisation.collect();
-            let options = if parsed.has_generic_atomics {
-                with_generic_atomics(&source.options)
+            let options = if parsed.needs_opencl_2 {
+                with_opencl_2(&source.options)
             } else {
                 source.options
             };

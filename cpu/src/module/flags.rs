@@ -26,7 +26,7 @@ pub fn options(flags: &str) -> String {
 
 /// The options for a module with atomic operations on generic pointers. The compiler has them in OpenCL C 2.0 and later,
 /// and takes SPIR-V for OpenCL C 1.2 unless it is told otherwise.
-pub fn with_generic_atomics(options: &str) -> String {
+pub fn with_opencl_2(options: &str) -> String {
     if options.contains("-cl-std=") {
         return options.to_owned();
     }
@@ -51,13 +51,13 @@ fn skip_quoted<'a>(words: &mut impl Iterator<Item = &'a str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{options, with_generic_atomics};
+    use super::{options, with_opencl_2};
 
     #[test]
     fn the_standard_is_chosen_unless_the_program_chooses_it() {
-        assert_eq!(with_generic_atomics(""), "-cl-std=CL2.0");
-        assert_eq!(with_generic_atomics("-g"), "-g -cl-std=CL2.0");
-        assert_eq!(with_generic_atomics("-cl-std=CL3.0"), "-cl-std=CL3.0");
+        assert_eq!(with_opencl_2(""), "-cl-std=CL2.0");
+        assert_eq!(with_opencl_2("-g"), "-g -cl-std=CL2.0");
+        assert_eq!(with_opencl_2("-cl-std=CL3.0"), "-cl-std=CL3.0");
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub enum OpenError {
     Call(#[from] Error),
     /// Nothing was found at all.
     #[error(
-        "no OpenCL runtime for the CPU is installed: `pip install intel-opencl-rt` (dpctl brings it along) or set \
+        "no OpenCL runtime for the CPU is installed: `pip install intel-opencl-rt intel-cmplr-lib-rt` (dpctl brings it along) or set \
          {variable} to the path of one; tried {tried}",
         variable = super::find::VARIABLE
     )]

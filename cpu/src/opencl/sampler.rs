@@ -7,7 +7,7 @@ use super::device::checked;
 use super::quiesce::Call;
 use super::{Error, Runtime};
 
-/// What is read outside of an image.
+/// How pixels outside of an image are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressing {
     /// Undefined values.
@@ -22,7 +22,7 @@ pub enum Addressing {
     Mirror,
 }
 
-/// What is read between pixels.
+/// How places between pixels are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// The nearest pixel.

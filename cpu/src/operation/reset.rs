@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use crate::abi::result::ZeResult;
-use crate::engine::Operation;
+use crate::engine::{Operation, Signal};
 use crate::event::Event;
 
 /// Makes an event unsignalled.
 pub struct Reset(pub Arc<Event>);
 
 impl Operation for Reset {
+    fn resets(&self) -> Option<Arc<Signal>> {
+        Some(self.0.signal())
+    }
+
     fn run(&self, _part: usize) -> ZeResult {
         self.0.signal().reset();
         Ok(())

@@ -41,12 +41,12 @@ pub unsafe fn create(
     queue: *mut sys::ze_command_queue_handle_t,
 ) -> ZeResult {
     resolve::<Context>(context)?;
-    device::find(device)?;
+    let on = device::find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let (desc, queue) = unsafe { (input_structure(desc)?, output(queue)?) };
     let group = device::check_queue(desc)?;
     *queue = register(Arc::new(Queue {
-        stream: Stream::new(),
+        stream: Stream::new(on.engine(), desc.priority.into()),
         group,
         attributes: desc.into(),
         submission: ForkSafe::default(),

@@ -1,4 +1,4 @@
-//! Whether a module has atomic operations on generic pointers.
+//! Whether a module has atomic operations that only OpenCL 2.0 has: on generic pointers, and on numbers of double precision.
 
 use std::collections::HashSet;
 
@@ -7,19 +7,26 @@ use spirv::{Op, StorageClass};
 use super::types::{Type, Types};
 use super::words::Instruction;
 
-/// The generic pointers of a module, and whether an atomic operation has one.
+/// The generic pointers of a module, and whether an atomic operation has one, or is on a double.
 #[derive(Default)]
-pub struct GenericAtomics {
+pub struct NewAtomics {
     pointers: HashSet<u32>,
+    /// The types of double precision.
+    doubles: HashSet<u32>,
     found: bool,
 }
 
-impl GenericAtomics {
+impl NewAtomics {
     /// Looks at the next instruction; `types` are those of the instructions before it.
     pub fn note(&mut self, op: Op, instruction: &Instruction, types: &Types) {
         let operand = |index: usize| instruction.operands.get(index).copied();
         if let Some(index) = pointer(op) {
             self.found |= operand(index).is_some_and(|id| self.pointers.contains(&id));
+            let kind = operand(0).filter(|_| index == 2);
+            self.found |= kind.is_some_and(|kind| self.doubles.contains(&kind));
+        }
+        if let (Op::TypeFloat, Some(kind), Some(64)) = (op, operand(0), operand(1)) {
+            self.doubles.insert(kind);
         }
         // Most instructions begin with the type of their result and its id. Where another one has the id of a type in
         // that place, no pointer is meant, and the other id is none that an atomic operation could have.

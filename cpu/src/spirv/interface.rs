@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use spirv::{Capability, Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
+use spirv::{Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
-use super::atomics::GenericAtomics;
+use super::atomics::NewAtomics;
 use super::types::{Image, Type, Types};
 use super::words::{Instruction, Words};
 
@@ -53,8 +53,8 @@ pub struct Module {
     pub kernels: Vec<Kernel>,
     /// The size in bytes of each specialisation constant, by its SpecId.
     pub specialisation: HashMap<u32, usize>,
-    /// Whether it has atomic operations on generic pointers.
-    pub has_generic_atomics: bool,
+    /// Whether it has atomic operations on generic pointers or doubles.
+    pub needs_opencl_2: bool,
 }
 
 impl Module {
@@ -68,14 +68,14 @@ impl Module {
         for instruction in words.instructions() {
             reader.read(&instruction?)?;
         }
-        let has_generic_atomics = reader.atomics.found();
+        let needs_opencl_2 = reader.atomics.found();
         let (kernels, specialisation) = reader.finish()?;
         Ok(Self {
             code: words.to_bytes(),
             version: words.version(),
             kernels,
             specialisation,
-            has_generic_atomics,
+            needs_opencl_2,
         })
     }
 }
@@ -102,8 +102,6 @@ struct Reader {
     decorations: HashMap<u32, Decorations>,
     packed: HashSet<u32>,
     memory_model: bool,
-    /// Whether it has the Linkage capability, and so needs no entry point.
-    linkable: bool,
     /// Entry points of the model Kernel, by the id of their function, in the module's order.
     entries: Vec<(u32, Kernel)>,
     /// The parameter types of every finished function.
@@ -112,7 +110,7 @@ struct Reader {
     /// Functions that are called, and where.
     calls: HashMap<u32, usize>,
     specialisation: HashMap<u32, usize>,
-    atomics: GenericAtomics,
+    atomics: NewAtomics,
 }
 
 impl Reader {
@@ -122,10 +120,6 @@ impl Reader {
         };
         self.atomics.note(op, instruction, &self.types);
         match op {
-            Op::Capability => {
-                self.linkable |= instruction.operand(0)? == Capability::Linkage as u32;
-                Ok(())
-            }
             Op::MemoryModel => self.memory_model(instruction),
             Op::EntryPoint => self.entry_point(instruction),
             Op::ExecutionMode | Op::ExecutionModeId => self.execution_mode(instruction),
@@ -311,7 +305,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Combines entry points and functions, once every instruction has been read.
+    /// Combines entry points and functions, once every instruction has been read. A module without an entry point has no
+    /// kernels; that the specification wants the Linkage capability for it is left to the compiler.
     fn finish(self) -> Result<(Vec<Kernel>, HashMap<u32, usize>), Error> {
         if self.current.is_some() {
             return Err(Error::Missing {
@@ -321,11 +316,6 @@ impl Reader {
         if !self.memory_model {
             return Err(Error::Missing {
                 part: "OpMemoryModel",
-            });
-        }
-        if self.entries.is_empty() && !self.linkable {
-            return Err(Error::Missing {
-                part: "entry point",
             });
         }
         if let Some((&id, &at)) = self

@@ -1,11 +1,13 @@
 //! The entry points of memory: `zeMemAlloc...`, `zeMemFree`, `zeMemGet...` and those of IPC.
 
 mod allocate;
+mod atomic_access;
 mod external;
 mod free;
 pub mod ipc;
 mod query;
 
 pub use allocate::{device, host, shared};
+pub use atomic_access::{atomic_access, set_atomic_access};
 pub use free::{free, free_with_policy};
 pub use query::{address_range, properties};

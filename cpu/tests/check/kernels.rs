@@ -53,18 +53,23 @@ pub fn can_run() -> bool {
 }
 
 /// A kernel that writes `x[i] = 7`, and an in-order list; destroyed at the end.
-struct Setup {
-    runtime: Runtime,
+pub struct Setup {
+    pub runtime: Runtime,
     module: sys::ze_module_handle_t,
     kernel: sys::ze_kernel_handle_t,
-    list: sys::ze_command_list_handle_t,
+    pub list: sys::ze_command_list_handle_t,
 }
 
 impl Setup {
-    fn new(in_order: bool) -> Self {
+    pub fn new(in_order: bool) -> Self {
+        Self::of(&super::programs::module(), "constant", in_order)
+    }
+
+    /// With another kernel.
+    pub fn of(code: &[u8], kernel: &str, in_order: bool) -> Self {
         let runtime = Runtime::with_compiler().unwrap();
-        let module = runtime.build(&super::programs::module(), &[]).unwrap();
-        let kernel = runtime.kernel(module, "constant").unwrap();
+        let module = runtime.build(code, &[]).unwrap();
+        let kernel = runtime.kernel(module, kernel).unwrap();
         must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
         let list = runtime.immediate(in_order);
         Self {
@@ -75,7 +80,7 @@ impl Setup {
         }
     }
 
-    fn device(&self, size: usize) -> *mut c_void {
+    pub fn device(&self, size: usize) -> *mut c_void {
         let desc = super::common::device_desc();
         let mut pointer = ptr::null_mut();
         must!(
@@ -92,18 +97,18 @@ impl Setup {
         pointer
     }
 
-    fn launch(&self, memory: *mut c_void, count: u32) {
+    pub fn launch(&self, memory: *mut c_void, count: u32) {
         let code = self.runtime.set(self.kernel, 0, memory);
         assert_eq!(code, sys::ZE_RESULT_SUCCESS);
         self.runtime
             .launch(self.list, self.kernel, count, ptr::null_mut(), &[]);
     }
 
-    fn synchronize(&self) {
+    pub fn synchronize(&self) {
         assert_eq!(self.runtime.synchronize(self.list), sys::ZE_RESULT_SUCCESS);
     }
 
-    fn free(&self, memory: *mut c_void) {
+    pub fn free(&self, memory: *mut c_void) {
         must!(self.runtime, zeMemFree(self.runtime.context, memory));
     }
 

@@ -14,6 +14,8 @@ mod common;
 mod correct;
 mod faulty;
 mod kernels;
+mod orders;
+mod pointers;
 #[path = "../common/process.rs"]
 mod process;
 #[path = "../kernels/programs.rs"]
@@ -23,6 +25,7 @@ mod races;
 #[path = "../kernels/runtime.rs"]
 #[allow(dead_code, unused_imports)]
 mod runtime;
+mod tricky;
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -39,8 +42,11 @@ fn programs() -> impl Iterator<Item = Program> {
     let all = [
         faulty::PROGRAMS,
         races::PROGRAMS,
+        orders::PROGRAMS,
         kernels::PROGRAMS,
+        pointers::PROGRAMS,
         correct::PROGRAMS,
+        tricky::PROGRAMS,
     ];
     all.into_iter().flatten().copied()
 }
@@ -90,7 +96,8 @@ fn each_faulty_program_is_caught_and_no_correct_one() {
     }
     let mut wrong = Vec::new();
     for (name, expected, _) in programs() {
-        if kernels::PROGRAMS.iter().any(|it| it.0 == name) && !kernels::can_run() {
+        let mut with_kernels = kernels::PROGRAMS.iter().chain(pointers::PROGRAMS);
+        if with_kernels.any(|it| it.0 == name) && !kernels::can_run() {
             eprintln!("skipped, as there is no OpenCL runtime: {name}");
             continue;
         }

@@ -7,6 +7,7 @@ mod common;
 mod bad_input;
 #[path = "../common/counter.rs"]
 mod counter;
+mod hints;
 mod images;
 mod launches;
 mod modules;

@@ -233,6 +233,21 @@ pub fn generic_atomics() -> Vec<u8> {
     p.bytes()
 }
 
+/// A module of nothing.
+pub fn empty() -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.set_version(1, 0);
+    builder.capability(Capability::Addresses);
+    builder.capability(Capability::Kernel);
+    builder.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
+    builder
+        .module()
+        .assemble()
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect()
+}
+
 /// Two modules that must be linked: the kernel `whole(x)` of the first calls a function of the second, which gives
 /// `value`.
 pub fn halves(value: u32) -> [Vec<u8>; 2] {

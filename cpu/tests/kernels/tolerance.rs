@@ -5,6 +5,7 @@ use std::ptr;
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
+use super::images::support as images;
 use super::launches::Setup;
 use super::process;
 use super::programs;
@@ -84,4 +85,49 @@ fn child_destroys_the_module() {
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(c, [31, 42]);
     must!(runtime, zeKernelDestroy(kernel));
+}
+
+#[test]
+fn regions_may_name_dimensions_that_the_image_lacks() {
+    process::alone_with("tolerance::child_copies_flat_regions", &[(STRICT, "0")]);
+}
+
+#[test]
+#[ignore = "run by regions_may_name_dimensions_that_the_image_lacks"]
+fn child_copies_flat_regions() {
+    let Some(setup) = images::Setup::get() else {
+        return;
+    };
+    let list = setup.runtime.immediate(true);
+    for (image_type, dimensions) in [
+        (sys::ZE_IMAGE_TYPE_1D, 1),
+        (sys::ZE_IMAGE_TYPE_BUFFER, 1),
+        (sys::ZE_IMAGE_TYPE_1DARRAY, 2),
+        (sys::ZE_IMAGE_TYPE_2D, 2),
+        (sys::ZE_IMAGE_TYPE_2DARRAY, 3),
+        (sys::ZE_IMAGE_TYPE_3D, 3),
+    ] {
+        let image = setup.image(&images::plain(image_type)).unwrap();
+        let all = images::pattern(4 * image.pixels(), 1);
+        assert_eq!(image.append_write(list, &all, None), OK);
+        // The last pixel of the dimensions that the image has, and a place far outside of the others.
+        let mut origin = [9_u32, 9, 9];
+        for (origin, size) in origin.iter_mut().zip(image.size).take(dimensions) {
+            *origin = size as u32 - 1;
+        }
+        let [origin_x, origin_y, origin_z] = origin;
+        let [height, depth] = [1, 2].map(|axis| if axis < dimensions { 1 } else { 7 });
+        let region = sys::ze_image_region_t {
+            originX: origin_x,
+            originY: origin_y,
+            originZ: origin_z,
+            width: 1,
+            height,
+            depth,
+        };
+        let mut pixel = [0; 8];
+        assert_eq!(image.append_read(list, &mut pixel, Some(&region)), OK);
+        assert_eq!(pixel[..4], all[all.len() - 4..], "{image_type:?}");
+        assert_eq!(pixel[4..], [0; 4], "nothing behind it");
+    }
 }

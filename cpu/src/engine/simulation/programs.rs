@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::world::{Behaviour, Logged, Moment, World, engine, is_idle, run_job};
 use super::{Random, simulate};
 use crate::engine::stream::WINDOW;
-use crate::engine::{Kind, Order, Pins, Signal, Stream, dispatch};
+use crate::engine::{DeviceEngine, Kind, Order, Pins, Priority, Signal, Stream, dispatch};
 use crate::system::clock::Deadline;
 
 /// A command of a program.
@@ -158,14 +158,16 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(program: &'a Program) -> Self {
+    fn new(program: &'a Program, device: Option<&DeviceEngine>) -> Self {
         engine();
         let signals = program.commands.len() + program.host.len();
         Self {
             program,
             world: World::new(),
             signals: (0..signals).map(|_| Arc::new(Signal::default())).collect(),
-            streams: (0..program.lists).map(|_| Stream::default()).collect(),
+            streams: (0..program.lists)
+                .map(|_| Stream::new(device, Priority::Normal))
+                .collect(),
             lists: vec![Vec::new(); program.lists],
         }
     }
@@ -309,7 +311,8 @@ fn any_program_runs_in_a_legal_order() {
     silence();
     simulate(|random| {
         let program = Program::random(random);
-        let mut run = Run::new(&program);
+        let device = random.percent(50).then(DeviceEngine::default);
+        let mut run = Run::new(&program, device.as_ref());
         // The calls of each virtual thread, last one first.
         let mut threads = vec![Vec::new(); 1 + random.below(3)];
         for number in (0..run.signals.len()).rev() {
@@ -338,6 +341,57 @@ fn any_program_runs_in_a_legal_order() {
         run.check_visibility();
         run.check_log();
         run.check_end();
+    });
+}
+
+#[test]
+fn a_device_executes_in_the_order_of_submission_unless_a_command_is_stuck() {
+    silence();
+    simulate(|random| {
+        let mut program = Program::random(random);
+        // A list of its own whose commands wait for the host, which delays no other list.
+        let stuck = program.lists;
+        program.lists += 1;
+        let count = program.commands.len();
+        program.host = vec![false];
+        for (number, command) in program.commands.iter_mut().enumerate() {
+            command.waits.retain(|wait| *wait < number);
+            if random.percent(10) {
+                (command.list, command.waits) = (stuck, vec![count]);
+            }
+        }
+        for number in 0..count {
+            let waits = program.commands[number].waits.clone();
+            let is_stuck = |wait: &usize| *wait == count || program.commands[*wait].list == stuck;
+            if program.commands[number].list != stuck && waits.iter().any(is_stuck) {
+                program.commands[number].waits.clear();
+            }
+        }
+        let device = DeviceEngine::default();
+        let mut run = Run::new(&program, Some(&device));
+        let mut next = 0;
+        while next < count || !is_idle(&run.world) {
+            match random.below(3) {
+                0 if next < count => {
+                    run.call(next);
+                    next += 1;
+                }
+                1 => run_job(random),
+                _ => run.world.step(random),
+            }
+        }
+        let expected = program
+            .commands
+            .iter()
+            .enumerate()
+            .filter(|(_, command)| command.list != stuck && !command.is_traceless());
+        let expected: Vec<Moment> = expected
+            .flat_map(|(number, command)| {
+                let parts = if command.kind == Kind::Long { 3 } else { 1 };
+                (0..parts).flat_map(move |_| [Moment::Begin(number), Moment::End(number)])
+            })
+            .collect();
+        assert_eq!(*run.world.log.lock(), expected);
     });
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::exports;
 use super::mapping::Mapping;
+use super::reserve;
 use super::share::can_move;
 use crate::process;
 
@@ -20,15 +21,28 @@ pub struct Block {
 impl Block {
     /// At least `length` bytes aligned to `alignment`; `None` when there are none.
     pub fn new(length: usize, alignment: usize) -> Option<Self> {
+        Some(Self::of(Mapping::anonymous(length, alignment)?))
+    }
+
+    /// The same, inaccessible.
+    pub fn closed(length: usize, alignment: usize) -> Option<Self> {
+        let block = Self::of(reserve::take(length, alignment)?);
+        if block.in_file.load(Ordering::Relaxed) {
+            block.mapping.close();
+        }
+        Some(block)
+    }
+
+    fn of(mapping: Mapping) -> Self {
         let block = Self {
-            mapping: Mapping::anonymous(length, alignment)?,
+            mapping,
             exported_in: AtomicU32::new(0),
             in_file: AtomicBool::new(false),
         };
         if can_move().is_err() {
             exports::share_when_new(&block);
         }
-        Some(block)
+        block
     }
 
     /// Excludes it from further suballocation.

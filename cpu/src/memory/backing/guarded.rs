@@ -24,7 +24,7 @@ impl Guarded {
         let before = check::GUARD.next_multiple_of(alignment.max(PAGE));
         let length = size.checked_next_multiple_of(PAGE)?;
         let whole = length.checked_add(before)?.checked_add(check::GUARD)?;
-        let block = Block::new(whole, alignment)?;
+        let block = Block::closed(whole, alignment)?;
         let pages = block.address() + before..block.address() + before + length;
         let slack = (length - size) / alignment * alignment;
         Some(Self {
@@ -35,17 +35,19 @@ impl Guarded {
         })
     }
 
-    /// Has the checker watch it from now on, as an allocation with these properties.
+    /// Has the checker watch it from now on, as an allocation with these properties. Whether its pages are those that its
+    /// kind of memory needs.
     pub fn watch(
         &mut self,
         properties: impl FnOnce(usize, Range<usize>, Range<usize>) -> Properties,
-    ) {
+    ) -> bool {
         if let Some(block) = &self.block {
             let start = block.address();
             let whole = start..start + block.mapping().length();
             let properties = properties(start + self.offset, whole, self.pages.clone());
-            self.watch = Some(check::watch(properties));
+            self.watch = check::watch(properties);
         }
+        self.watch.is_some()
     }
 
     /// The checker's side of it.

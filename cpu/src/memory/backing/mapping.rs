@@ -20,8 +20,19 @@ impl Mapping {
     pub fn anonymous(length: usize, alignment: usize) -> Option<Self> {
         let length = length.checked_next_multiple_of(PAGE)?;
         let alignment = alignment.max(best_alignment(length));
+        Self::reserve(length, alignment, READ_WRITE)
+    }
+
+    /// The same, inaccessible.
+    pub fn closed(length: usize, alignment: usize) -> Option<Self> {
+        let length = length.checked_next_multiple_of(PAGE)?;
+        Self::reserve(length, alignment.max(PAGE), libc::PROT_NONE)
+    }
+
+    /// `length` bytes, a multiple of a page, aligned to `alignment`, at least a page.
+    fn reserve(length: usize, alignment: usize, protection: i32) -> Option<Self> {
         // Enough to contain an aligned range of `length` bytes.
-        let room = Self::reserve(length.checked_add(alignment - PAGE)?)?;
+        let room = Self::map(length.checked_add(alignment - PAGE)?, protection)?;
         let address = room.address.next_multiple_of(alignment);
         room.unmap_around(address, length);
         let mapping = Self { address, length };
@@ -29,11 +40,28 @@ impl Mapping {
         Some(mapping)
     }
 
+    /// Splits off the first `length` bytes, a multiple of a page; `None` if there are fewer.
+    pub fn split(&mut self, length: usize) -> Option<Self> {
+        let rest = self.length.checked_sub(length)?;
+        let front = Self {
+            address: self.address,
+            length,
+        };
+        (self.address, self.length) = (self.address + length, rest);
+        Some(front)
+    }
+
+    /// Makes all of it inaccessible.
+    pub fn close(&self) {
+        // SAFETY: the mapping is ours, and no one uses its memory yet.
+        unsafe { libc::mprotect(self.address as *mut _, self.length, libc::PROT_NONE) };
+    }
+
     /// `length` bytes of zeros at an address of the system's choice, private to the process.
-    fn reserve(length: usize) -> Option<Self> {
+    fn map(length: usize, protection: i32) -> Option<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
-        let address = unsafe { libc::mmap(ptr::null_mut(), length, READ_WRITE, flags, -1, 0) };
+        let address = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
         (address != libc::MAP_FAILED).then_some(Self {
             address: address as usize,
             length,

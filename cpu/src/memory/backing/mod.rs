@@ -8,6 +8,7 @@ pub mod exports;
 mod guarded;
 mod mapping;
 mod record;
+mod reserve;
 mod share;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;
@@ -22,10 +22,12 @@ fn record(offset: usize, size: usize) -> Record {
 }
 
 fn words(address: usize, count: usize) -> &'static [AtomicU64] {
+    // SAFETY: the tests pass the address of so many words of a block that they keep.
     unsafe { std::slice::from_raw_parts(address as *const AtomicU64, count) }
 }
 
 fn file(export: &Export) -> File {
+    // SAFETY: the export keeps its descriptor open.
     let descriptor = unsafe { BorrowedFd::borrow_raw(export.descriptor) };
     File::from(descriptor.try_clone_to_owned().unwrap())
 }

@@ -28,6 +28,8 @@ pub enum Subject {
     Memory,
     /// An event pool.
     EventPool,
+    /// A signal of a counter-based event.
+    CounterEvent,
 }
 
 impl Subject {
@@ -36,6 +38,7 @@ impl Subject {
         u64::from_le_bytes(match self {
             Self::Memory => *b"zeusmipc",
             Self::EventPool => *b"zeusmevp",
+            Self::CounterEvent => *b"zeusmcbe",
         })
     }
 }

@@ -6,4 +6,4 @@ mod life;
 mod model;
 mod programs;
 mod samplers;
-mod support;
+pub mod support;

@@ -1,0 +1,32 @@
+//! The engine of a device, which its queues and lists share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::stream::Shared;
+
+/// The engine of a device: it executes the commands of all queues and lists of the device one after another, in the order of
+/// their submission.
+#[derive(Clone, Default)]
+pub struct DeviceEngine {
+    pub(super) sequence: Arc<Shared>,
+    /// Whether a command that waits for the host blocks it.
+    pub(super) is_blocked: bool,
+}
+
+impl DeviceEngine {
+    /// An engine that a command which waits for the host, or for a later command, blocks, as Intel's driver's.
+    #[must_use]
+    pub fn that_waits() -> Self {
+        Self {
+            is_blocked: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl fmt::Debug for DeviceEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceEngine").finish_non_exhaustive()
+    }
+}

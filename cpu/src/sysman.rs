@@ -1,0 +1,115 @@
+//! System management: how much of a device's memory is free, for all processes together. The rest of that API is not
+//! implemented.
+//!
+//! A device has one memory module, the machine's memory, whose handle is the device's own.
+
+use level_zero_sys as sys;
+
+use crate::abi::arguments::{enumerate, output_structure, structures, text};
+use crate::abi::result::{ZeResult, ensure};
+use crate::{device, init, system};
+
+/// The API counts its structures by itself, in a type of its own.
+const fn named(stype: sys::zes_structure_type_t) -> sys::ze_structure_type_t {
+    sys::ze_structure_type_t(stype.0)
+}
+const DEVICE_PROPERTIES: sys::ze_structure_type_t =
+    named(sys::ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES);
+const MEMORY_PROPERTIES: sys::ze_structure_type_t = named(sys::ZES_STRUCTURE_TYPE_MEM_PROPERTIES);
+const MEMORY_STATE: sys::ze_structure_type_t = named(sys::ZES_STRUCTURE_TYPE_MEM_STATE);
+
+structures! {
+    sys::zes_device_properties_t = DEVICE_PROPERTIES;
+    sys::zes_mem_properties_t = MEMORY_PROPERTIES;
+    sys::zes_mem_state_t = MEMORY_STATE;
+}
+
+/// What is not known of the memory bus.
+const UNKNOWN: i32 = -1;
+
+/// `zesInit`, which needs no `zeInit` before.
+pub fn init(flags: u32) -> ZeResult {
+    ensure(flags == 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
+    init::init(0)
+}
+
+/// `zesDeviceGetProperties`: those of the device itself. Serial number, board and driver version are not known.
+///
+/// # Safety
+/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+pub unsafe fn device_properties(
+    device: sys::zes_device_handle_t,
+    properties: *mut sys::zes_device_properties_t,
+) -> ZeResult {
+    let handle: sys::ze_device_handle_t = device.cast();
+    let found = device::find(handle)?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { output_structure(properties) }?;
+    // A caller may leave the inner structure without a type.
+    properties.core.stype = sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+    // SAFETY: it belongs to the structure that the caller vouches for.
+    unsafe { device::device_properties(handle, &raw mut properties.core) }?;
+    properties.numSubdevices = found.sub_devices().len() as u32;
+    // The specification's spelling of what cannot be determined.
+    let unknown = text("unkown");
+    properties.serialNumber = unknown;
+    properties.boardNumber = unknown;
+    properties.brandName = unknown;
+    properties.driverVersion = unknown;
+    properties.vendorName = unknown;
+    properties.modelName = text("zeusm CPU runtime");
+    Ok(())
+}
+
+/// `zesDeviceEnumMemoryModules`: one.
+///
+/// # Safety
+/// As for [`device_properties`].
+pub unsafe fn memory_modules(
+    device: sys::zes_device_handle_t,
+    count: *mut u32,
+    modules: *mut sys::zes_mem_handle_t,
+) -> ZeResult {
+    device::find(device.cast())?;
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { enumerate(count, modules, &[device.cast()]) }
+}
+
+/// `zesMemoryGetProperties`: system memory, of an unknown bus.
+///
+/// # Safety
+/// As for [`device_properties`].
+pub unsafe fn memory_properties(
+    module: sys::zes_mem_handle_t,
+    properties: *mut sys::zes_mem_properties_t,
+) -> ZeResult {
+    let device = device::find(module.cast())?;
+    // SAFETY: the caller vouches for the pointer.
+    let properties = unsafe { output_structure(properties) }?;
+    properties.type_ = sys::ZES_MEM_TYPE_DDR;
+    properties.onSubdevice = 0;
+    properties.subdeviceId = 0;
+    properties.location = sys::ZES_MEM_LOC_SYSTEM;
+    properties.physicalSize = device.memory();
+    properties.busWidth = UNKNOWN;
+    properties.numChannels = UNKNOWN;
+    Ok(())
+}
+
+/// `zesMemoryGetState`: what the machine has available, or the control group if that has less, swapping included, up to the
+/// device's size.
+///
+/// # Safety
+/// As for [`device_properties`].
+pub unsafe fn memory_state(
+    module: sys::zes_mem_handle_t,
+    state: *mut sys::zes_mem_state_t,
+) -> ZeResult {
+    let device = device::find(module.cast())?;
+    // SAFETY: the caller vouches for the pointer.
+    let state = unsafe { output_structure(state) }?;
+    state.health = sys::ZES_MEM_HEALTH_UNKNOWN;
+    state.size = device.memory();
+    state.free = system::memory::available().min(state.size);
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! `zeMemSetAtomicAccessAttributeExp` and `zeMemGetAtomicAccessAttributeExp`.
+//!
+//! Atomic operations of host and devices are always possible, so attributes are stored and change nothing.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use level_zero_sys as sys;
+use rangemap::RangeMap;
+
+use crate::abi::arguments::{check_flags, output};
+use crate::abi::result::{ZeResult, ensure};
+use crate::context::Context;
+use crate::device;
+use crate::handle::resolve;
+use crate::memory;
+use crate::process::fork_safe::ForkSafe;
+use crate::process::sync::Mutex;
+
+/// `ze_memory_atomic_attr_exp_flags_t`.
+const FLAGS: u32 = 0x7f;
+/// `ZE_MEMORY_ATOMIC_ATTR_EXP_FLAG_SYSTEM_ATOMICS`.
+const SYSTEM_ATOMICS: u32 = 1 << 6;
+
+/// The handle of a device, and the id of an allocation or 0 for the system's memory.
+type Key = (usize, u64);
+type Attributes = HashMap<Key, RangeMap<usize, u32>>;
+
+static ATTRIBUTES: LazyLock<ForkSafe<Mutex<Attributes>>> = LazyLock::new(ForkSafe::default);
+
+/// A range of memory, for a device.
+struct Place {
+    key: Key,
+    range: Range<usize>,
+}
+
+impl Place {
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an empty range, memory of another context, memory that is neither shared nor the
+    /// system's, and a range that leaves its allocation.
+    fn new(
+        context: sys::ze_context_handle_t,
+        device: sys::ze_device_handle_t,
+        pointer: *const c_void,
+        size: usize,
+    ) -> ZeResult<Self> {
+        let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+        let context = resolve::<Context>(context)?;
+        device::find(device)?;
+        ensure(
+            !pointer.is_null(),
+            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+        )?;
+        let start = pointer as usize;
+        let end = start.checked_add(size).ok_or(invalid)?;
+        ensure(size > 0, invalid)?;
+        let id = match memory::find(start) {
+            None => 0,
+            Some(allocation) => {
+                let is_shared = allocation.kind() == sys::ZE_MEMORY_TYPE_SHARED;
+                let is_inside = end <= allocation.base() + allocation.size();
+                let is_own = allocation.context() == context.id();
+                ensure(is_shared && is_inside && is_own, invalid)?;
+                allocation.id()
+            }
+        };
+        Ok(Self {
+            key: (device as usize, id),
+            range: start..end,
+        })
+    }
+}
+
+/// Forgets the attributes of allocations that were freed.
+fn forget_freed(attributes: &mut Attributes) {
+    attributes.retain(|(_, id), ranges| {
+        let first = ranges.first_range_value();
+        let allocation = first.and_then(|(range, _)| memory::find(range.start));
+        *id == 0 || allocation.is_some_and(|allocation| allocation.id() == *id)
+    });
+}
+
+/// `zeMemSetAtomicAccessAttributeExp`, for exactly the range.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an empty range, memory of another context, memory that is neither shared nor the
+/// system's, a range that leaves its allocation, and concurrent atomics of host and device where the device is reported not to
+/// have them (`ZEUSM_CPU_DISCRETE`).
+pub fn set_atomic_access(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    pointer: *const c_void,
+    size: usize,
+    attribute: u32,
+) -> ZeResult {
+    let place = Place::new(context, device, pointer, size)?;
+    check_flags(attribute, FLAGS)?;
+    ensure(
+        attribute & SYSTEM_ATOMICS == 0 || device::has_system_atomics(),
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    )?;
+    let mut attributes = ATTRIBUTES.get().lock();
+    forget_freed(&mut attributes);
+    let ranges = attributes.entry(place.key).or_default();
+    ranges.insert(place.range, attribute);
+    Ok(())
+}
+
+/// `zeMemGetAtomicAccessAttributeExp`: of the range's first byte, 0 if none was set.
+///
+/// # Errors
+/// Those of [`set_atomic_access`] for the range.
+///
+/// # Safety
+/// `attribute` must be null, misaligned or valid.
+pub unsafe fn atomic_access(
+    context: sys::ze_context_handle_t,
+    device: sys::ze_device_handle_t,
+    pointer: *const c_void,
+    size: usize,
+    attribute: *mut u32,
+) -> ZeResult {
+    let place = Place::new(context, device, pointer, size)?;
+    // SAFETY: the caller vouches for the pointer.
+    let attribute = unsafe { output(attribute) }?;
+    let attributes = ATTRIBUTES.get().lock();
+    let found = attributes
+        .get(&place.key)
+        .and_then(|ranges| ranges.get(&place.range.start));
+    *attribute = found.copied().unwrap_or(0);
+    Ok(())
+}

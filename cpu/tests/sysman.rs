@@ -1,0 +1,125 @@
+//! System management: the memory of a device. The calls go to this library itself, as Debian's loader is older than
+//! `zesInit`.
+
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+
+#[macro_use]
+mod common;
+#[path = "common/devices.rs"]
+mod listed;
+
+use std::ffi::CString;
+use std::ptr;
+
+use common::{OK, devices};
+use level_zero_sys as sys;
+use listed::properties;
+
+fn symbol<F: Copy>(name: &str) -> F {
+    let library = sys::load_from(common::library_path()).unwrap();
+    unsafe { library.symbol(&CString::new(name).unwrap()) }.unwrap()
+}
+
+type List<P, T> = unsafe extern "C" fn(P, *mut u32, *mut T) -> sys::ze_result_t;
+type Fill<H, T> = unsafe extern "C" fn(H, *mut T) -> sys::ze_result_t;
+
+fn all<P: Copy, T: Copy>(list: List<P, T>, parent: P, empty: T) -> Vec<T> {
+    let mut count = 0;
+    assert_eq!(unsafe { list(parent, &mut count, ptr::null_mut()) }, OK);
+    let mut items = vec![empty; count as usize];
+    assert_eq!(unsafe { list(parent, &mut count, items.as_mut_ptr()) }, OK);
+    items
+}
+
+fn managed_devices() -> Vec<sys::zes_device_handle_t> {
+    let init: unsafe extern "C" fn(u32) -> sys::ze_result_t = symbol("zesInit");
+    assert_eq!(unsafe { init(0) }, OK);
+    let drivers: unsafe extern "C" fn(*mut u32, *mut sys::zes_driver_handle_t) -> sys::ze_result_t =
+        symbol("zesDriverGet");
+    let (mut count, mut driver) = (1, ptr::null_mut());
+    assert_eq!(unsafe { drivers(&mut count, &mut driver) }, OK);
+    assert_eq!(count, 1);
+    all(symbol("zesDeviceGet"), driver, ptr::null_mut())
+}
+
+fn meminfo(field: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
+    let kibibytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
+    kibibytes.parse::<u64>().unwrap() * 1024
+}
+
+/// What processes of others may change meanwhile.
+const SLACK: u64 = 1 << 30;
+
+fn available() -> u64 {
+    meminfo("MemAvailable:") + meminfo("SwapFree:")
+}
+
+#[test]
+fn the_devices_are_those_of_the_core_api() {
+    let fill: Fill<sys::zes_device_handle_t, sys::zes_device_properties_t> =
+        symbol("zesDeviceGetProperties");
+    let uuids = managed_devices().into_iter().map(|device| {
+        let mut out = sys::zes_device_properties_t {
+            stype: sys::ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+            ..Default::default()
+        };
+        assert_eq!(unsafe { fill(device, &mut out) }, OK);
+        assert_eq!(out.numSubdevices, 0);
+        out.core.uuid.id
+    });
+    let expected = devices().map(|device| properties(device).uuid.id);
+    assert_eq!(uuids.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn free_memory_is_what_the_machine_has_available() {
+    let modules: List<sys::zes_device_handle_t, sys::zes_mem_handle_t> =
+        symbol("zesDeviceEnumMemoryModules");
+    let fill: Fill<sys::zes_mem_handle_t, sys::zes_mem_properties_t> =
+        symbol("zesMemoryGetProperties");
+    let state: Fill<sys::zes_mem_handle_t, sys::zes_mem_state_t> = symbol("zesMemoryGetState");
+    for device in managed_devices() {
+        let modules = all(modules, device, ptr::null_mut());
+        assert_eq!(modules.len(), 1);
+        let mut out = sys::zes_mem_properties_t {
+            stype: sys::ZES_STRUCTURE_TYPE_MEM_PROPERTIES,
+            ..Default::default()
+        };
+        assert_eq!(unsafe { fill(modules[0], &mut out) }, OK);
+        assert_eq!(out.location, sys::ZES_MEM_LOC_SYSTEM);
+        let mut now = sys::zes_mem_state_t {
+            stype: sys::ZES_STRUCTURE_TYPE_MEM_STATE,
+            ..Default::default()
+        };
+        let before = available();
+        assert_eq!(unsafe { state(modules[0], &mut now) }, OK);
+        let after = available();
+        assert_eq!(now.size, out.physicalSize);
+        assert!(now.size <= meminfo("MemTotal:"));
+        // Other processes allocate and free meanwhile, and a control group may have less.
+        assert!(now.free <= before.max(after) + SLACK);
+        let is_limited = now.size < meminfo("MemTotal:");
+        let least = before.min(after).min(now.size).saturating_sub(SLACK);
+        assert!(is_limited || now.free >= least, "{} of {least}", now.free);
+    }
+}
+
+#[test]
+fn other_handles_are_refused() {
+    let modules: List<sys::zes_device_handle_t, sys::zes_mem_handle_t> =
+        symbol("zesDeviceEnumMemoryModules");
+    let state: Fill<sys::zes_mem_handle_t, sys::zes_mem_state_t> = symbol("zesMemoryGetState");
+    assert!(!managed_devices().is_empty());
+    let mut count = 0;
+    assert_ne!(
+        unsafe { modules(ptr::null_mut(), &mut count, ptr::null_mut()) },
+        OK
+    );
+    let mut out = sys::zes_mem_state_t {
+        stype: sys::ZES_STRUCTURE_TYPE_MEM_STATE,
+        ..Default::default()
+    };
+    assert_ne!(unsafe { state(ptr::null_mut(), &mut out) }, OK);
+}
