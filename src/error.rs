@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
+use crate::history::Holder;
 use crate::kind::UsmKind;
 
 /// The result of every fallible call of this crate.
@@ -30,6 +31,12 @@ pub enum Error {
         tried: Vec<PathBuf>,
         /// The environment variable that can name it.
         variable: &'static str,
+    },
+    /// A part of zeusm that other systems than Linux do not have.
+    #[error("{feature} of zeusm is for Linux only")]
+    LinuxOnly {
+        /// The part.
+        feature: &'static str,
     },
     /// The choice of a runtime is not one of the possible ones.
     #[error("{variable}={value:?} is neither auto, system, cpu nor the absolute path of a library")]
@@ -174,6 +181,9 @@ pub enum Error {
         device: String,
         /// The device's largest allocation in bytes.
         limit: u64,
+        /// The stacks whose blocks have the most bytes on the device, if a [history](crate::history) is recorded. Their
+        /// numbers mean something to the caller that named them only, so the message does not contain them.
+        holders: Vec<Holder>,
         /// The error of Level Zero or of the pool.
         cause: Box<Error>,
     },
@@ -198,6 +208,14 @@ pub enum Error {
         used: usize,
         /// The system's limit.
         limit: usize,
+    },
+    /// The driver does not report how much of a device's memory is free.
+    #[error("the driver does not report the free memory of {device}: {reason}")]
+    NoMemoryState {
+        /// The device's name.
+        device: String,
+        /// What the driver answered.
+        reason: String,
     },
     /// A pool could not allocate, even after it returned its free memory to the provider.
     #[error(

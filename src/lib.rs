@@ -21,6 +21,9 @@
 //! The layers from the bottom up: [`runtime`] chooses and loads the library, [`Driver`] and [`Device`] describe the hardware,
 //! a [`Context`] owns allocations, [`usm`] allocates through a [`pool`], [`Queue`] and [`Event`] order the work, and [`ipc`]
 //! and [`sycl`] share memory with other processes and with SYCL.
+//!
+//! On Windows there are no `ipc` (which sends file descriptors) and `sycl` (which uses the names of SYCL's functions on Linux),
+//! and the system's loader, `ze_loader.dll`, is the only runtime: the CPU runtime is for Linux.
 #![deny(missing_docs)]
 
 pub use level_zero_sys as sys;
@@ -33,6 +36,8 @@ mod device;
 pub mod dlpack;
 mod error;
 mod event;
+pub mod history;
+#[cfg(target_os = "linux")]
 pub mod ipc;
 mod kind;
 pub mod pool;
@@ -41,19 +46,21 @@ mod queue;
 pub mod runtime;
 mod shared_library;
 pub mod suai;
+#[cfg(target_os = "linux")]
 pub mod sycl;
 pub mod usm;
 
 pub use context::Context;
-pub use device::{Device, Driver};
+pub use device::{Device, Driver, MemoryState};
 pub use error::{Error, Result};
 pub use event::{Event, Timing};
+#[cfg(target_os = "linux")]
 pub use ipc::IpcHandle;
 pub use queue::{Completion, Operation, Queue, RawQueue, Rows};
 pub use runtime::Runtime;
 pub use usm::{DeviceMemory, HostMemory, Memory, SharedMemory, UsmKind};
 
-/// Includes the README, so that its Rust examples are tested.
+/// Includes the page of the documentation, so that its examples are tested.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/reference/rust.md")]
+struct Page;

@@ -1,68 +1,58 @@
 //! Generates the bindings from the installed Level Zero headers.
 //!
-//! One bindgen pass over `ze_api.h` and `ze_ddi.h` generates four files: the types, the table of functions to look up at run
-//! time, the names of the result codes, and compile-time checks of the declarations in `src/extensions.rs`. The last three
-//! are derived from bindgen's output, so newer headers extend them without a change here.
+//! One bindgen pass over `ze_api.h`, `ze_ddi.h` and a part of the system management API (`zes_`) generates the types. Three
+//! more files are derived from its output, so newer headers extend them without a change here: the table of functions to
+//! look up at run time, the names of the result codes, and compile-time checks of the declarations in `src/extensions.rs`.
 
-use std::cell::RefCell;
 use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-
-use bindgen::callbacks::{EnumVariantValue, ParseCallbacks};
 
 /// Environment variable with the folder that holds `level_zero/ze_api.h` (or `ze_api.h` itself).
 const INCLUDE_VARIABLE: &str = "LEVEL_ZERO_INCLUDE_DIR";
 
+/// The part of the system management API that is generated: the memory of a device.
+const SYSMAN: &str = "zes_pfn(DeviceGetProperties|DeviceEnumMemoryModules|MemoryGetProperties|MemoryGetState)_t\
+    |zes_pfn(Init|DriverGet|DeviceGet)_t|ZES_STRUCTURE_TYPE_.*|ZES_MEM_.*\
+    |zes_driver_handle_t|zes_(memory|device)_dditable_t";
+
 /// The handwritten declarations.
 const EXTENSIONS: &str = "src/extensions.rs";
 
-/// Collects the name and value of every variant of `ze_result_t` during the bindgen pass.
-#[derive(Debug, Clone, Default)]
-struct Results(Rc<RefCell<Vec<(String, i64)>>>);
-
-impl ParseCallbacks for Results {
-    fn enum_variant_name(
-        &self,
-        enum_name: Option<&str>,
-        variant: &str,
-        value: EnumVariantValue,
-    ) -> Option<String> {
-        // FORCE_UINT32 only widens the C enum; no call returns it.
-        if enum_name.is_some_and(|name| name.ends_with("_ze_result_t"))
-            && !variant.ends_with("FORCE_UINT32")
-        {
-            let number = match value {
-                EnumVariantValue::Signed(number) => number,
-                EnumVariantValue::Unsigned(number) => number.cast_signed(),
-                EnumVariantValue::Boolean(bit) => i64::from(bit),
-            };
-            let mut seen = self.0.borrow_mut();
-            if !seen.iter().any(|(_, known)| *known == number) {
-                seen.push((variant.to_owned(), number));
-            }
-        }
-        None
-    }
-}
+/// The bindings in the published crate (`make package`), for builds without headers: documentation services have none.
+const PACKAGED: &str = "generated/bindings.rs";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={EXTENSIONS}");
     println!("cargo:rerun-if-env-changed={INCLUDE_VARIABLE}");
-    let headers = find_headers()?;
+    println!("cargo:rerun-if-env-changed=DOCS_RS");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let results = Results::default();
-    bindgen::Builder::default()
+    let bindings = if env::var_os("DOCS_RS").is_some() && Path::new(PACKAGED).exists() {
+        fs::read_to_string(PACKAGED)?
+    } else {
+        generate(&find_headers()?)?
+    };
+    fs::write(out.join("bindings.rs"), &bindings)?;
+    fs::write(out.join("functions.rs"), function_table(&bindings)?)?;
+    let checks = extension_checks(&fs::read_to_string(EXTENSIONS)?, &bindings)?;
+    fs::write(out.join("extension_checks.rs"), checks)?;
+    fs::write(out.join("results.rs"), result_names(&bindings)?)?;
+    Ok(())
+}
+
+/// Generates the types and constants of the headers in this folder.
+fn generate(headers: &Path) -> Result<String, bindgen::BindgenError> {
+    let bindings = bindgen::Builder::default()
         .header_contents(
             "level_zero_sys.h",
-            "#include <ze_api.h>\n#include <ze_ddi.h>\n",
+            "#include <ze_api.h>\n#include <ze_ddi.h>\n#include <zes_api.h>\n#include <zes_ddi.h>\n",
         )
         .clang_arg(format!("-I{}", headers.display()))
         .allowlist_item("_?[zZ][eE]_.*")
+        .allowlist_item(SYSMAN)
         .default_enum_style(bindgen::EnumVariation::NewType {
             is_bitfield: false,
             is_global: true,
@@ -73,15 +63,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         // No extern blocks: the crate links no Level Zero library, so a direct call would fail at link time.
         .with_codegen_config(bindgen::CodegenConfig::TYPES | bindgen::CodegenConfig::VARS)
         .parse_callbacks(Box::new(bindgen::CargoCallbacks::new()))
-        .parse_callbacks(Box::new(results.clone()))
-        .generate()?
-        .write_to_file(out.join("bindings.rs"))?;
-    let bindings = fs::read_to_string(out.join("bindings.rs"))?;
-    fs::write(out.join("functions.rs"), function_table(&bindings)?)?;
-    let checks = extension_checks(&fs::read_to_string(EXTENSIONS)?, &bindings)?;
-    fs::write(out.join("extension_checks.rs"), checks)?;
-    fs::write(out.join("results.rs"), result_names(&results.0.borrow())?)?;
-    Ok(())
+        .generate()?;
+    Ok(bindings.to_string())
 }
 
 /// The folder with `ze_api.h`, from the environment variable if it is set, otherwise from pkg-config or the system's include
@@ -125,15 +108,18 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
     // ze_ddi.h names the type of zeMemFree ze_pfnMemFree_t. The tracing callbacks of ze_api.h (..Cb_t) and the functions that
     // drivers export for the loader (ze_pfnGet*ProcAddrTable_t) are not part of the API for callers.
     let names = bindings.lines().filter_map(|line| {
-        let name = line
-            .trim()
-            .strip_prefix("pub type ze_pfn")?
-            .split_once("_t =")?
-            .0;
-        (!name.ends_with("Cb") && !name.ends_with("ProcAddrTable")).then_some(name)
+        let (api, name) = line.trim().strip_prefix("pub type ")?.split_once("_pfn")?;
+        let name = name.split_once("_t =")?.0;
+        let is_called = match api {
+            "ze" => !name.ends_with("Cb") && !name.ends_with("ProcAddrTable"),
+            // Not those that `src/extensions.rs` declares.
+            "zes" => !["Init", "DriverGet", "DeviceGet"].contains(&name),
+            _ => false,
+        };
+        is_called.then_some((api, name))
     });
-    for name in names {
-        let (function, pointer) = (format!("ze{name}"), format!("ze_pfn{name}_t"));
+    for (api, name) in names {
+        let (function, pointer) = (format!("{api}{name}"), format!("{api}_pfn{name}_t"));
         writeln!(
             fields,
             "    /// `{function}`; `None` if the library lacks it."
@@ -207,10 +193,21 @@ fn declaration<'a>(line: &'a str, keyword: &str, end: char) -> Option<(&'a str, 
 }
 
 /// Generates the function that returns the name of a result code.
-fn result_names(results: &[(String, i64)]) -> Result<String, Box<dyn Error>> {
-    let mut arms = String::new();
-    for (name, number) in results {
-        writeln!(arms, "            {number} => Some(\"{name}\"),")?;
+fn result_names(bindings: &str) -> Result<String, Box<dyn Error>> {
+    let (mut arms, mut known) = (String::new(), Vec::new());
+    for variant in bindings.split("pub const ZE_RESULT_").skip(1) {
+        let declared = variant.split_once(';').and_then(|(constant, _)| {
+            let (name, value) = constant.split_once(": _ze_result_t =")?;
+            Some((name, value.trim().strip_prefix("_ze_result_t(")?))
+        });
+        let (name, value) = declared.ok_or("bindgen declares ze_result_t differently")?;
+        let number = value.trim_end_matches(')');
+        // FORCE_UINT32 only widens the C enum; no call returns it. Two names may have one number.
+        if name == "FORCE_UINT32" || known.contains(&number) {
+            continue;
+        }
+        known.push(number);
+        writeln!(arms, "            {number} => Some(\"ZE_RESULT_{name}\"),")?;
     }
     Ok(format!(
         "impl ze_result_t {{\n    \

@@ -108,6 +108,26 @@ impl Driver {
         (result == sys::ZE_RESULT_SUCCESS && !root.is_null()).then_some(root)
     }
 
+    /// Whether the device is the driver's first one, or a part of it.
+    pub(crate) fn begins_with(&self, device: &Device) -> Result<bool> {
+        let first = self.devices()?.first();
+        Ok(first.is_some_and(|first| {
+            let root = self.root(device);
+            first == device || root.is_some() && root == self.root(first)
+        }))
+    }
+
+    /// The device of which `part` is a sub-device, and its number there.
+    pub(crate) fn whole_of(&self, part: sys::ze_device_handle_t) -> Result<Option<(Device, u32)>> {
+        for device in self.devices()? {
+            let parts = self.parts(device.handle())?;
+            if let Some(number) = parts.iter().position(|&handle| handle == part) {
+                return Ok(Some((device.clone(), number as u32)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether `part` is `device`, a device of this driver, or one of its sub-devices at any depth.
     pub(crate) fn is_part(
         &self,
@@ -117,7 +137,17 @@ impl Driver {
         if device == part {
             return Ok(true);
         }
-        let parts = enumerate(ptr::null_mut(), |count, handles| {
+        for below in self.parts(device)? {
+            if self.is_part(below, part)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The sub-devices of a device of this driver.
+    fn parts(&self, device: sys::ze_device_handle_t) -> Result<Vec<sys::ze_device_handle_t>> {
+        enumerate(ptr::null_mut(), |count, handles| {
             // SAFETY: the device is the driver's; `handles` is null or has room for `count`.
             unsafe {
                 call!(
@@ -125,13 +155,7 @@ impl Driver {
                     zeDeviceGetSubDevices(device, count, handles)
                 )
             }
-        })?;
-        for below in parts {
-            if self.is_part(below, part)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        })
     }
 
     /// The API version that the driver implements, as (major, minor).

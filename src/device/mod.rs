@@ -1,10 +1,13 @@
 //! Drivers and their devices, with the properties that allocations need.
 
 mod driver;
+mod known;
+mod memory_state;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::Duration;
 
 use level_zero_sys as sys;
@@ -14,9 +17,14 @@ use crate::error::{Error, Result};
 
 pub use self::driver::Driver;
 use self::driver::text;
+pub use self::memory_state::MemoryState;
 
 /// Intel's PCI vendor number.
 const VENDOR_INTEL: u32 = 0x8086;
+
+/// How often a device that may be lost is asked for its status, and the pause between two queries.
+const STATUS_QUERIES: u32 = 5;
+const BETWEEN_QUERIES: Duration = Duration::from_millis(2);
 
 /// A Level Zero device. Cheap to clone; equal when the handles are.
 ///
@@ -90,7 +98,7 @@ impl Device {
             )
         }?;
         let concurrent_shared_access = has_concurrent_shared_access(driver, handle);
-        Ok(Self(Arc::new(Inner {
+        let device = Self(Arc::new(Inner {
             driver: driver.clone(),
             handle,
             name: text(&properties.name),
@@ -102,7 +110,9 @@ impl Device {
             integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
             lost: AtomicBool::new(false),
             memory_size: OnceLock::new(),
-        })))
+        }));
+        known::register(&device);
+        Ok(device)
     }
 
     /// Whether `part` is this device itself, or one of its sub-devices at any depth.
@@ -197,18 +207,34 @@ impl Device {
     /// # Errors
     /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
     pub fn check_alive(&self) -> Result<()> {
-        // SAFETY: the device is alive.
-        let query = || unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
-        match query() {
-            Err(error) if is_loss(&error) => {
-                // Confirmed by a second query, as the flag is never reset.
-                if query().is_err_and(|error| is_loss(&error)) {
-                    self.0.lost.store(true, Ordering::Relaxed);
-                }
-                Err(error)
+        self.check_not_lost()?;
+        self.check_status().inspect_err(|_| {
+            // Confirmed by another query, as the flag is never reset.
+            if repeatedly(|| self.check_status()).is_err() {
+                self.0.lost.store(true, Ordering::Relaxed);
             }
-            _ => Ok(()),
-        }
+        })
+    }
+
+    /// As [`check_alive`](Self::check_alive), where an error may have been caused by a loss: asks several times, as Intel's
+    /// driver leaves the lost engine out of some queries.
+    ///
+    /// # Errors
+    /// As [`check_alive`](Self::check_alive).
+    pub fn check_alive_after_error(&self) -> Result<()> {
+        repeatedly(|| self.check_alive())
+    }
+
+    /// Returns no other errors than that of a lost device.
+    fn check_status(&self) -> Result<()> {
+        // SAFETY: the device is alive.
+        let answer = unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
+        answer.or_else(|error| {
+            if is_loss(&error) {
+                return Err(error);
+            }
+            Ok(())
+        })
     }
 
     /// Checks that the device is not known to be lost.
@@ -315,6 +341,15 @@ impl Device {
     pub fn handle(&self) -> sys::ze_device_handle_t {
         self.0.handle
     }
+}
+
+/// Repeats a query of the status until it fails.
+fn repeatedly(query: impl Fn() -> Result<()>) -> Result<()> {
+    for _ in 1..STATUS_QUERIES {
+        query()?;
+        thread::sleep(BETWEEN_QUERIES);
+    }
+    query()
 }
 
 fn is_loss(error: &Error) -> bool {

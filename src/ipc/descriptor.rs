@@ -79,6 +79,14 @@ fn in_this_process(handle: &IpcHandle) -> Result<Option<ExportStatus>, Error> {
     Ok(Some(ExportStatus::Live(descriptor)))
 }
 
+/// Whether this process made the handle, if it is authentic.
+pub fn is_own(handle: &IpcHandle) -> bool {
+    let table = export_table::lock();
+    table
+        .as_ref()
+        .is_some_and(|it| it.token == handle.entry.token)
+}
+
 /// Why a descriptor of another process could not be duplicated.
 enum Failure {
     /// The process has exited; its id may have been reused.

@@ -58,8 +58,14 @@ impl DriverHandle {
         Ok(Self(handle.data.map(|byte| byte as u8)))
     }
 
-    /// Releases it, if the driver has that function (since specification 1.6).
+    /// Releases it, if the driver has that function (since specification 1.6) and it is the CPU runtime. Intel's driver
+    /// releases its handles with the memory; with several GPUs, descriptors of other files were closed in programs that
+    /// called it, and in none that did not.
     pub fn put(&self, context: &Context) {
+        let devices = context.driver().devices();
+        if !devices.is_ok_and(|devices| devices.iter().all(Device::survives_forks)) {
+            return;
+        }
         if let Some(put) = context.library().extensions().zeMemPutIpcHandle {
             // A failure is ignored: the driver releases the handle with the memory.
             // SAFETY: the context is alive and made the handle.

@@ -117,6 +117,16 @@ pub enum Error {
         /// The device's name.
         device: String,
     },
+    /// This process's host memory, and another device than the driver's first one: the other devices import the memory, and
+    /// Intel's driver would close that import together with the mapping.
+    #[error(
+        "host memory of this process cannot be opened on {device}, which is not the driver's first device: the driver would \
+         lose the memory when the mapping is closed; use the memory itself, or open it in another process"
+    )]
+    OwnHostMemory {
+        /// The device's name.
+        device: String,
+    },
     /// The driver does not support IPC of memory.
     #[error("the Level Zero driver of {device} does not support memory between processes{}", in_parentheses(.description))]
     Unsupported {

@@ -56,8 +56,8 @@ impl IpcHandle {
     ///
     /// # Errors
     /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Untrusted`],
-    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], and [`Error::Refused`] with the driver's result;
-    /// [`Error::LevelZero`] for a device of another driver than the context's.
+    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], [`Error::OwnHostMemory`], and [`Error::Refused`] with the
+    /// driver's result; [`Error::LevelZero`] for a device of another driver than the context's.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
         context.check_driver_of(device)?;
         let boot = identity::boot_id()?;
@@ -72,6 +72,12 @@ impl IpcHandle {
                 theirs: format_uuid(self.device),
                 ours: format_uuid(device.uuid()),
                 name: device.name().to_owned(),
+            });
+        }
+        let is_imported = !device.survives_forks() && !device.driver().begins_with(device)?;
+        if self.kind == UsmKind::Host && is_imported && descriptor::is_own(self) {
+            return Err(Error::OwnHostMemory {
+                device: device.name().to_owned(),
             });
         }
         let mappings = mappings_of(self.allocation_key());

@@ -9,11 +9,13 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use super::provider::Chunk;
-use super::slab::Slab;
+use super::slab::{Slab, SlabKind};
+use crate::history::Place;
 use crate::process::{RwLock, held_at_fork};
 
 struct Registered {
     end: usize,
+    place: Place,
     /// The weak reference is dead while the chunk is cached.
     slab: Weak<Slab>,
 }
@@ -51,12 +53,54 @@ pub fn lookup(address: usize) -> Lookup {
         .map_or(Lookup::Free, Lookup::Allocated)
 }
 
+/// Memory that a pool holds from its provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldSlab {
+    /// Its addresses.
+    pub range: Range<usize>,
+    /// Its place, with the number of the pool.
+    pub place: Place,
+    /// The size of its blocks in bytes; 0 for a single block, and for memory that is not divided at the moment.
+    pub block_size: usize,
+    /// Bytes of the blocks in use, rounded up to the block's size.
+    pub used_bytes: usize,
+    /// The requested bytes of each block in use.
+    pub blocks: Vec<Range<usize>>,
+}
+
+/// The memory that the pools of this process hold, and what a fork's child inherited, in the order of the addresses.
+#[must_use]
+pub fn slabs() -> Vec<HeldSlab> {
+    let table = REGISTERED.read();
+    let held = table.iter().map(|(&base, registered)| {
+        let slab = registered.slab.upgrade();
+        let blocks: Vec<_> = slab
+            .iter()
+            .flat_map(|slab| slab.allocated_ranges())
+            .collect();
+        let of_class = slab
+            .as_ref()
+            .filter(|slab| slab.kind() != SlabKind::Large)
+            .map_or(0, |slab| slab.block_size());
+        HeldSlab {
+            range: base..registered.end,
+            place: registered.place,
+            block_size: of_class,
+            used_bytes: blocks.len() * slab.map_or(0, |slab| slab.block_size()),
+            blocks,
+        }
+    });
+    held.collect()
+}
+
 /// Registers the chunk of a slab.
 pub(super) fn register(slab: &Arc<Slab>) {
     let Chunk { base, size } = slab.chunk();
     let base = base.addr().get();
     let registered = Registered {
         end: base + size,
+        place: slab.place(),
         slab: Arc::downgrade(slab),
     };
     REGISTERED.write().insert(base, registered);

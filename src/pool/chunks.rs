@@ -11,6 +11,7 @@ use super::provider::{Chunk, Provider};
 use super::shard_cache::ShardCache;
 use super::slab::{MAX_PADDING, Slab, SlabKind};
 use crate::error::{Error, Result};
+use crate::history::{self, Place};
 use crate::process::Mutex;
 
 /// The provider, and the free chunks that came from it.
@@ -18,6 +19,7 @@ use crate::process::Mutex;
 pub(super) struct ChunkAllocator<P> {
     provider: Arc<P>,
     options: Options,
+    place: Place,
     /// The bytes that the provider has allocated, or that are being requested from it.
     reserved: AtomicUsize,
     limit: Arc<AtomicUsize>,
@@ -74,17 +76,28 @@ impl<P: Provider> ChunkAllocator<P> {
     pub(super) fn new(
         provider: Arc<P>,
         options: Options,
+        pool: u32,
         limit: Arc<AtomicUsize>,
         shards: usize,
     ) -> Self {
+        let place = Place {
+            pool,
+            ..provider.place()
+        };
         Self {
             provider,
             options,
+            place,
             shard_cache: ShardCache::new(shards, options.largest_cache),
             reserved: AtomicUsize::new(0),
             limit,
             cache: Mutex::default(),
         }
+    }
+
+    /// The place of the memory, with the pool's number.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
     pub(super) fn provider(&self) -> &P {
@@ -130,6 +143,7 @@ impl<P: Provider> ChunkAllocator<P> {
         match self.provider.allocate(size, alignment) {
             Ok(base) => {
                 self.cache.lock().add_outstanding(size);
+                history::reserved(base.addr().get(), size, &self.place);
                 let free = FreeChunk {
                     chunk: Chunk { base, size },
                     slab: None,
@@ -187,6 +201,7 @@ impl<P: Provider> ChunkAllocator<P> {
         for FreeChunk { chunk, .. } in evicted {
             // Unregistered before the provider can return the address again.
             address_map::unregister(chunk);
+            history::released(chunk.base.addr().get(), chunk.size, &self.place);
             // SAFETY: the chunk came from the provider; it is in neither cache, and not in use.
             unsafe { self.provider.free(chunk.base, chunk.size) };
             self.reserved.fetch_sub(chunk.size, Ordering::Relaxed);

@@ -12,6 +12,7 @@ use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
 use super::slab::{Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, Sum, total};
 use crate::error::{Error, Result};
+use crate::history;
 use crate::process::Mutex;
 
 /// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
@@ -58,6 +59,7 @@ impl<P: Provider> Inner<P> {
     ) -> Result<SlabBlock> {
         let class = self.class_of(size, alignment);
         if let Some(block) = class.and_then(|class| self.take_from_shard(shard, class, size)) {
+            self.note_allocated(&block, size, true);
             return Ok(block);
         }
         let answer = self.with_retries(size, alignment, |is_minimal| match class {
@@ -76,7 +78,9 @@ impl<P: Provider> Inner<P> {
             Err(_) => shard.counters.failed(),
         }
         drop(shard);
-        answer.map(|new| new.block)
+        let new = answer?;
+        self.note_allocated(&new.block, size, !new.is_miss);
+        Ok(new.block)
     }
 
     /// Allocates from the shard's magazines alone.
@@ -87,7 +91,15 @@ impl<P: Provider> Inner<P> {
         alignment: usize,
     ) -> Option<SlabBlock> {
         let class = self.class_of(size, alignment)?;
-        self.take_from_shard(shard, class, size)
+        let block = self.take_from_shard(shard, class, size)?;
+        self.note_allocated(&block, size, true);
+        Some(block)
+    }
+
+    /// Without a lock of the pool, as the history has one.
+    fn note_allocated(&self, block: &SlabBlock, size: usize, is_hit: bool) {
+        let place = self.chunks.place();
+        history::allocated(|| (block.address().addr().get(), size), place, Some(is_hit));
     }
 
     /// The size class for `size` bytes; `None` where the block is a chunk of its own.
@@ -107,6 +119,8 @@ impl<P: Provider> Inner<P> {
 
     pub(super) fn free(&self, shard: usize, block: SlabBlock) {
         let (block_size, requested) = (block.slab().block_size(), block.requested());
+        let place = self.chunks.place();
+        history::freed(|| (block.address().addr().get(), requested), place);
         block.mark_free();
         let surplus = {
             let mut own = self.shards[shard].0.lock();
@@ -170,7 +184,8 @@ impl<P: Provider> Inner<P> {
         };
         let alignment = sizes::natural_alignment(class);
         let acquired = self.chunks.acquire(shard, blocks * size, alignment)?;
-        let blocks = self.classes[class].grow(class, acquired.free.chunk, wanted);
+        let blocks =
+            self.classes[class].grow(class, acquired.free.chunk, wanted, *self.chunks.place());
         Ok((blocks, acquired.is_new))
     }
 
@@ -178,7 +193,12 @@ impl<P: Provider> Inner<P> {
         let acquired = self.chunks.acquire(shard, size, alignment)?;
         let FreeChunk { chunk, slab } = acquired.free;
         let slab = slab.unwrap_or_else(|| {
-            let slab = Arc::new(Slab::new(chunk, chunk.size, SlabKind::Large));
+            let slab = Arc::new(Slab::new(
+                chunk,
+                chunk.size,
+                SlabKind::Large,
+                *self.chunks.place(),
+            ));
             address_map::register(&slab);
             slab
         });
@@ -260,7 +280,9 @@ impl<P: Provider> Inner<P> {
             }
             self.chunks.trim(keep);
         }
-        before.saturating_sub(self.chunks.reserved())
+        let freed = before.saturating_sub(self.chunks.reserved());
+        history::trimmed(freed, self.chunks.place());
+        freed
     }
 
     pub(super) fn statistics(&self) -> Statistics {

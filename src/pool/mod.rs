@@ -38,9 +38,9 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
-pub use address_map::{Lookup, lookup};
+pub use address_map::{HeldSlab, Lookup, lookup, slabs};
 pub use failure::Failure;
 pub use options::{Growth, Options};
 pub use provider::Provider;
@@ -51,6 +51,7 @@ use self::chunks::ChunkAllocator;
 use self::inner::Inner;
 use self::slab::SlabBlock;
 use crate::error::{Error, Result};
+use crate::history::{self, Place};
 use crate::process::{Local, Owned};
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
@@ -65,6 +66,8 @@ pub struct Pool<P: Provider>(Arc<Shared<P>>);
 struct Shared<P: Provider> {
     provider: Arc<P>,
     options: Options,
+    /// Unique in the process, from 1 on.
+    number: u32,
     /// The maximum number of bytes that it may hold; `usize::MAX` for no limit.
     limit: Arc<AtomicUsize>,
     /// One for each shard, a power of two.
@@ -85,9 +88,11 @@ impl<P: Provider> Pool<P> {
     /// An empty pool.
     #[must_use]
     pub fn new(provider: P, options: Options) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
         Self(Arc::new(Shared {
             provider: Arc::new(provider),
             options,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             limit: Arc::new(AtomicUsize::new(options.limit.unwrap_or(usize::MAX))),
             shard_handles: Local::new(),
         }))
@@ -131,6 +136,13 @@ impl<P: Provider> Pool<P> {
     #[must_use]
     pub fn provider(&self) -> &P {
         &self.0.provider
+    }
+
+    /// The place of its memory, with its number: that of its events in the [history] and of its
+    /// [`slabs`].
+    #[must_use]
+    pub fn place(&self) -> Place {
+        *self.inner().chunks.place()
     }
 
     /// The options that the pool was made with.
@@ -217,7 +229,7 @@ impl<P: Provider> Shared<P> {
         // Twice as many shards as processors, so that few threads share one by chance.
         let shards = (2 * threads).next_power_of_two().min(MAX_SHARDS);
         let (provider, limit) = (Arc::clone(&self.provider), Arc::clone(&self.limit));
-        let chunks = ChunkAllocator::new(provider, self.options, limit, shards);
+        let chunks = ChunkAllocator::new(provider, self.options, self.number, limit, shards);
         let inner = Arc::new(Owned::new(Inner::new(chunks, shards)));
         let shard_handle = |shard| {
             Arc::new(ShardHandle {
@@ -280,6 +292,8 @@ impl<P: Provider> Drop for Block<P> {
             let ShardHandle { inner, shard } = &*self.shard_handle;
             if inner.is_inherited() {
                 // The parent's pool owns the memory; this process only records that the block is not allocated any more.
+                let place = inner.chunks.place();
+                history::freed(|| (block.address().addr().get(), block.requested()), place);
                 block.mark_free();
             } else {
                 inner.free(*shard, block);

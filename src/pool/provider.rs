@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::error::Result;
+use crate::history::Place;
 
 /// A source of memory in large chunks, which a pool divides into blocks.
 ///
@@ -31,6 +32,11 @@ pub unsafe trait Provider: Send + Sync + 'static {
     /// is an allocation of its own, which is cached when it is freed.
     fn shares_allocations(&self) -> bool {
         true
+    }
+
+    /// The place of its memory, for the [history](crate::history) and for [`slabs`](super::slabs).
+    fn place(&self) -> Place {
+        Place::default()
     }
 }
 

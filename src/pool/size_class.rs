@@ -9,6 +9,7 @@ use super::address_map;
 use super::provider::Chunk;
 use super::sizes::SIZES;
 use super::slab::{Slab, SlabBlock, SlabKind};
+use crate::history::Place;
 use crate::process::Mutex;
 
 /// All slabs of a size class, with their free blocks.
@@ -65,14 +66,20 @@ impl SizeClass {
     }
 
     /// Adds a slab over `chunk`, and allocates up to `count` of its blocks.
-    pub(super) fn grow(&self, class: usize, chunk: Chunk, count: usize) -> Vec<SlabBlock> {
+    pub(super) fn grow(
+        &self,
+        class: usize,
+        chunk: Chunk,
+        count: usize,
+        place: Place,
+    ) -> Vec<SlabBlock> {
         let mut state = self.0.lock();
         let slot = state.slabs.vacant_key();
         let kind = SlabKind::SizeClass {
             class: class as u8,
             slot: slot as u32,
         };
-        let slab = Arc::new(Slab::new(chunk, SIZES[class], kind));
+        let slab = Arc::new(Slab::new(chunk, SIZES[class], kind, place));
         // Registered before another thread can get a block of it: an address must be found from its allocation on.
         address_map::register(&slab);
         state.available.insert(slot);

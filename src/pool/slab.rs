@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::provider::Chunk;
+use crate::history::Place;
 use crate::process::atomic::{AtomicU32, Ordering};
 
 /// The kind of a slab's blocks.
@@ -24,6 +25,7 @@ pub(super) struct Slab {
     chunk: Chunk,
     block_size: usize,
     kind: SlabKind,
+    place: Place,
     /// One record for each block: 0 when the block is free, else its padding in bytes plus one.
     records: Box<[AtomicU32]>,
     /// The distance between two records, in records.
@@ -38,7 +40,7 @@ const PADDED_RECORDS_FROM: usize = 4 << 10;
 pub(super) const MAX_PADDING: usize = (u32::MAX - 1) as usize;
 
 impl Slab {
-    pub(super) fn new(chunk: Chunk, block_size: usize, kind: SlabKind) -> Self {
+    pub(super) fn new(chunk: Chunk, block_size: usize, kind: SlabKind, place: Place) -> Self {
         let stride = if block_size < PADDED_RECORDS_FROM {
             1
         } else {
@@ -49,6 +51,7 @@ impl Slab {
             chunk,
             block_size,
             kind,
+            place,
             records: (0..records).map(|_| AtomicU32::new(0)).collect(),
             stride,
         }
@@ -62,6 +65,10 @@ impl Slab {
         self.kind
     }
 
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
     pub(super) fn block_size(&self) -> usize {
         self.block_size
     }
@@ -72,9 +79,18 @@ impl Slab {
         (self.records.len() / self.stride) as u32
     }
 
+    /// The requested bytes of every block that is not free.
+    pub(super) fn allocated_ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        (0..self.count() as usize).filter_map(|index| self.range_of(index))
+    }
+
     /// The requested bytes of the block at `address`; `None` when the block is free.
     pub(super) fn allocated_range(&self, address: usize) -> Option<Range<usize>> {
         let index = address.checked_sub(self.chunk.base.addr().get())? / self.block_size;
+        self.range_of(index)
+    }
+
+    fn range_of(&self, index: usize) -> Option<Range<usize>> {
         let record = self
             .records
             .get(index * self.stride)?

@@ -5,6 +5,11 @@
 //! a value of the current process, and is empty in a new child. An [`Owned`] can be read in children, and records which
 //! process made it. Inherited values of both are leaked in the child, with their locks, threads and handles.
 
+#[cfg(target_os = "linux")]
+mod fork;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_fork.rs"]
+mod fork;
 mod local;
 mod lock;
 
@@ -12,9 +17,14 @@ mod lock;
 pub(crate) use std::sync::atomic;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+#[cfg(target_os = "linux")]
+pub(crate) use fork::at_fork;
+pub(crate) use fork::held_at_fork;
 pub use local::{Local, Owned};
+pub(crate) use lock::RwLock;
+#[cfg(target_os = "linux")]
+pub(crate) use lock::RwLockWriteGuard;
 pub use lock::{Condvar, Mutex, MutexGuard};
-pub(crate) use lock::{RwLock, RwLockWriteGuard};
 
 /// The number of forks between the process that loaded this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -40,55 +50,7 @@ pub(crate) fn has_driver() -> bool {
     allowed == ANY || allowed == generation()
 }
 
-/// Registers functions with `pthread_atfork`: before a fork, in the parent after it, in the child after it. That happens
-/// when the library is loaded, before it starts a thread, so that no fork is missed.
-macro_rules! at_fork {
-    ($before:expr, $in_parent:expr, $in_child:expr) => {
-        #[cfg(not(miri))]
-        #[used]
-        #[unsafe(link_section = ".init_array")]
-        static AT_FORK: extern "C" fn() = {
-            extern "C" fn register() {
-                // SAFETY: the functions only do what is allowed in a fork's child of a process with threads.
-                unsafe { libc::pthread_atfork($before, $in_parent, $in_child) };
-            }
-            register
-        };
-    };
-}
-pub(crate) use at_fork;
-
-/// Acquires a static [`RwLock`] before a fork and releases it after the fork, so that in the child it is unlocked and the
-/// guarded value is consistent. A thread that holds the lock must not call other modules.
-macro_rules! held_at_fork {
-    ($lock:ident: $guarded:ty) => {
-        ::std::thread_local! {
-            /// The lock, while this thread forks.
-            static HELD: ::std::cell::Cell<
-                Option<$crate::process::RwLockWriteGuard<'static, $guarded>>,
-            > = const { ::std::cell::Cell::new(None) };
-        }
-
-        extern "C" fn hold() {
-            // In a thread that is ending, the lock is not held.
-            let _ = HELD.try_with(|held| held.set(Some($lock.write())));
-        }
-
-        extern "C" fn release() {
-            let _ = HELD.try_with(::std::cell::Cell::take);
-        }
-
-        $crate::process::at_fork!(Some(hold), Some(release), Some(release));
-    };
-}
-pub(crate) use held_at_fork;
-
-extern "C" fn count() {
-    GENERATION.fetch_add(1, Ordering::Relaxed);
-}
-at_fork!(None, None, Some(count));
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 pub(crate) use tests::in_child;

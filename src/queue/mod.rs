@@ -111,8 +111,16 @@ impl RawQueue {
     }
 
     fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
-        let cause = match self.0.device.check_alive() {
-            // Intel's driver reports out-of-memory errors for a lost device.
+        let alive = match cause.result() {
+            // Intel's driver reports these errors for a lost device.
+            Some(
+                sys::ZE_RESULT_ERROR_DEVICE_LOST
+                | sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+                | sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+            ) => self.0.device.check_alive_after_error(),
+            _ => self.0.device.check_alive(),
+        };
+        let cause = match alive {
             Err(lost) if cause.result() != lost.result() => lost,
             _ => cause,
         };

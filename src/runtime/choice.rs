@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ impl FromStr for Choice {
             "" | "auto" => Ok(Self::Auto),
             "system" => Ok(Self::System),
             "cpu" => Ok(Self::Cpu),
-            path if path.starts_with('/') => Ok(Self::Path(PathBuf::from(path))),
+            path if Path::new(path).is_absolute() => Ok(Self::Path(PathBuf::from(path))),
             other => Err(Error::InvalidChoice {
                 variable: RUNTIME_VARIABLE,
                 value: other.to_owned(),

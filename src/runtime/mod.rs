@@ -3,13 +3,16 @@
 //! An Intel GPU with a working driver is preferred, through the system's loader; else the CPU runtime of this package is
 //! used. If a GPU is present but cannot be used, [`Runtime::warning`] says so. The environment variable `ZEUSM_RUNTIME`
 //! (`auto`, `system`, `cpu` or the absolute path of a library) and [`Runtime::choose`] override the selection.
+//! On Windows the system's loader is the only one.
 
 mod choice;
-mod cpu;
 mod cpu_devices;
-mod gpu;
-mod probe;
-mod probe_cache;
+#[cfg(target_os = "linux")]
+#[path = "linux/mod.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod platform;
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -19,9 +22,9 @@ use level_zero_sys as sys;
 use once_cell::race::{OnceBox, OnceRef};
 
 pub use choice::{Choice, RUNTIME_VARIABLE};
-pub use cpu::CPU_LIBRARY_VARIABLE;
 pub use cpu_devices::CpuDevices;
-pub use gpu::{GpuNode, gpu_nodes};
+#[cfg(target_os = "linux")]
+pub use platform::{CPU_LIBRARY_VARIABLE, GpuNode, gpu_nodes};
 
 use crate::call::last_error;
 use crate::device::{Device, Driver};
@@ -70,7 +73,11 @@ struct Hardware {
 }
 
 /// The name under which SYCL runtimes open the Level Zero loader.
-const LOADER: &CStr = c"libze_loader.so.1";
+const LOADER: &CStr = if cfg!(windows) {
+    c"ze_loader.dll"
+} else {
+    c"libze_loader.so.1"
+};
 
 /// The runtime of the process and its children, once it is selected.
 static SERVING: OnceRef<'static, Runtime> = OnceRef::new();
@@ -131,65 +138,15 @@ impl Runtime {
                 })
         };
         let runtime = match choice {
-            Choice::Auto => Self::automatic(),
+            Choice::Auto => platform::automatic(),
             Choice::System => chosen(sys::load().map_err(Error::from), RuntimeKind::System),
-            Choice::Cpu => chosen(cpu::load(), RuntimeKind::Cpu),
+            Choice::Cpu => chosen(platform::load_cpu_runtime(), RuntimeKind::Cpu),
             Choice::Path(path) => chosen(
                 sys::load_from(path).map_err(Error::from),
                 RuntimeKind::Custom,
             ),
         }?;
         Ok(Box::leak(Box::new(runtime)))
-    }
-
-    /// The system's GPU if it is usable, else the CPU.
-    fn automatic() -> Result<Self> {
-        let mut warning = None;
-        if shared_library::is_loaded(LOADER) {
-            // A SYCL runtime may already use this loader, and zeusm must be able to share its contexts.
-            match Self::start(sys::load()?, RuntimeKind::System, "it was already loaded") {
-                Ok(mut runtime) => {
-                    // `zeusm run` starts programs that find the CPU runtime in the loader's place.
-                    if cpu::is_packaged(&runtime.path()) {
-                        runtime.kind = RuntimeKind::Cpu;
-                    }
-                    return Ok(runtime);
-                }
-                Err(error) => {
-                    warning = Some(format!(
-                        "a Level Zero loader without a usable device was loaded before zeusm ({error}); zeusm \
-                         serves its own memory from the CPU, but a SYCL runtime of this process cannot see it: \
-                         import zeusm before dpctl"
-                    ));
-                }
-            }
-        }
-        let reason = match gpu::Machine::default().find() {
-            gpu::Finding::None => "no Intel GPU was found".to_owned(),
-            gpu::Finding::Unusable(why) => {
-                warning.get_or_insert(format!("an Intel GPU is present but cannot be used: {why}"));
-                why
-            }
-            gpu::Finding::Usable(node) => {
-                let serves = sys::load().map_err(Error::from).and_then(|library| {
-                    let reason = format!("{} is an Intel GPU", node.display());
-                    Self::start(library, RuntimeKind::System, &reason)
-                });
-                match serves {
-                    Ok(runtime) => return Ok(runtime),
-                    Err(error) => {
-                        let why = format!("{}: {error}", node.display());
-                        warning.get_or_insert(format!(
-                            "an Intel GPU is present but cannot be used: {why}"
-                        ));
-                        why
-                    }
-                }
-            }
-        };
-        let mut runtime = Self::start(cpu::load()?, RuntimeKind::Cpu, &reason)?;
-        runtime.warning = warning;
-        Ok(runtime)
     }
 
     /// Initialises a library and lists its devices, except those of the CPU runtime, which always has some.
@@ -353,7 +310,7 @@ impl Hardware {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use crate::process::in_child;

@@ -5,10 +5,11 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-use super::{LevelZeroProvider, pools_enabled};
+use super::{LevelZeroProvider, context_map, pools_enabled};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::history::{self, Failure, Place};
 use crate::kind::UsmKind;
 use crate::pool::{self, Block, Pool, Provider};
 use crate::process::{Local, Owned};
@@ -80,14 +81,17 @@ impl Allocation {
         alignment: usize,
     ) -> Result<Self> {
         pool::check_alignment(alignment)?;
-        let provider = LevelZeroProvider::new(context, device, kind);
+        let provider = LevelZeroProvider::unpooled(context, device, kind);
         let pointer = if size == 0 {
             ptr::null_mut()
         } else {
-            provider
+            let pointer = provider
                 .allocate(size, alignment)
-                .map_err(|cause| failed(&provider, size, alignment, cause))?
-                .as_ptr()
+                .map_err(|cause| failed(&provider, &provider.place(), size, alignment, cause))?;
+            let (address, place) = (pointer.addr().get(), provider.place());
+            history::reserved(address, size, &place);
+            history::allocated(|| (address, size), &place, None);
+            pointer.as_ptr()
         };
         Ok(Self {
             size,
@@ -118,7 +122,7 @@ impl Allocation {
         }
         let block = pool
             .allocate(size, alignment)
-            .map_err(|cause| failed(pool.provider(), size, alignment, cause))?;
+            .map_err(|cause| failed(pool.provider(), &pool.place(), size, alignment, cause))?;
         Ok(Self::of_block(block, size))
     }
 
@@ -215,6 +219,7 @@ impl Allocation {
 
     /// The export, made on first use and dropped before the memory is freed. `None` if it is of another type; there is only
     /// one.
+    #[cfg(target_os = "linux")] // Used by `ipc` only.
     pub(crate) fn export<X: Any + Send + Sync, E>(
         &self,
         make: impl FnOnce() -> Result<X, E>,
@@ -241,6 +246,9 @@ impl Drop for Allocation {
 impl Drop for Direct {
     fn drop(&mut self) {
         if let Some(pointer) = NonNull::new(self.pointer) {
+            let (address, place) = (pointer.addr().get(), self.provider.place());
+            history::freed(|| (address, self.size), &place);
+            history::released(address, self.size, &place);
             // SAFETY: the pointer came from this provider, this is its only owner, and work in flight on it would own a
             // reference to the allocation.
             unsafe { self.provider.free(pointer, self.size) };
@@ -248,14 +256,48 @@ impl Drop for Direct {
     }
 }
 
-fn failed(provider: &LevelZeroProvider, size: usize, alignment: usize, cause: Error) -> Error {
+/// How many stacks a failure names.
+const HOLDERS: usize = 3;
+
+fn failed(
+    provider: &LevelZeroProvider,
+    place: &Place,
+    size: usize,
+    alignment: usize,
+    cause: Error,
+) -> Error {
     let device = provider.device();
-    Error::Allocation {
+    let error = Error::Allocation {
         kind: provider.kind(),
         size,
         alignment,
         device: device.name().to_owned(),
         limit: device.largest_allocation(),
+        holders: history::holders(place, HOLDERS),
         cause: Box::new(cause),
+    };
+    if history::is_recording() {
+        let failure = failure(device, place, &error);
+        history::failed(size, place, failure);
+    }
+    error
+}
+
+/// What is known of the device's memory at a failure.
+fn failure(device: &Device, place: &Place, error: &Error) -> Failure {
+    let on_device = |other: &Place| other.device == place.device;
+    let (mut held, mut in_use) = (0, 0);
+    for slab in pool::slabs().iter().filter(|slab| on_device(&slab.place)) {
+        held += slab.range.len();
+        in_use += slab.used_bytes;
+    }
+    let unpooled = context_map::unpooled().into_iter();
+    let unpooled = unpooled.filter(|block| on_device(&block.place));
+    Failure {
+        message: error.to_string(),
+        cached: held - in_use,
+        in_use: in_use + unpooled.map(|block| block.range.len()).sum::<usize>(),
+        free: device.memory_state().ok().map(|state| state.free),
+        ..Failure::default()
     }
 }

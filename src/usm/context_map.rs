@@ -2,15 +2,18 @@
 //! the attributes of another context's allocation.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use level_zero_sys as sys;
 
+use crate::history::Place;
 use crate::process::{RwLock, held_at_fork};
 
 struct Registered {
     end: usize,
-    /// The address of the context's handle, for comparison only.
-    context: usize,
+    place: Place,
+    /// Whether it belongs to no pool.
+    is_unpooled: bool,
 }
 
 type Table = BTreeMap<usize, Registered>;
@@ -20,10 +23,11 @@ static REGISTERED: RwLock<Table> = RwLock::new(Table::new());
 held_at_fork!(REGISTERED: Table);
 
 /// Registers an allocation.
-pub(crate) fn register(base: usize, size: usize, context: sys::ze_context_handle_t) {
+pub(crate) fn register(base: usize, size: usize, place: Place, is_unpooled: bool) {
     let registered = Registered {
         end: base + size,
-        context: context.addr(),
+        place,
+        is_unpooled,
     };
     REGISTERED.write().insert(base, registered);
 }
@@ -33,29 +37,56 @@ pub(crate) fn unregister(base: usize) {
     REGISTERED.write().remove(&base);
 }
 
+/// An allocation that belongs to no pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnpooledBlock {
+    /// Its addresses.
+    pub range: Range<usize>,
+    /// Its place.
+    pub place: Place,
+}
+
+/// The allocations of this process that belong to no pool, in the order of the addresses.
+#[must_use]
+pub fn unpooled() -> Vec<UnpooledBlock> {
+    let table = REGISTERED.read();
+    let unpooled = table.iter().filter(|(_, found)| found.is_unpooled);
+    let blocks = unpooled.map(|(&base, found)| UnpooledBlock {
+        range: base..found.end,
+        place: found.place,
+    });
+    blocks.collect()
+}
+
 /// Whether `address` is in an allocation of another context than `context`.
 pub(crate) fn is_in_another_context(address: usize, context: sys::ze_context_handle_t) -> bool {
     let table = REGISTERED.read();
     table
         .range(..=address)
         .next_back()
-        .is_some_and(|(_, found)| address < found.end && found.context != context.addr())
+        .is_some_and(|(_, found)| address < found.end && found.place.context != context.addr())
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::{ptr, thread};
 
     use super::*;
+    use crate::kind::UsmKind;
     use crate::process::in_child;
+
+    fn of(context: sys::ze_context_handle_t) -> Place {
+        Place::new(UsmKind::Host, 0, context.addr())
+    }
 
     #[test]
     fn the_context_of_an_allocation_is_known_until_it_is_freed() {
         let contexts = [1, 2].map(ptr::without_provenance_mut);
         let base = 0x7000_0000_0000;
         assert!(!is_in_another_context(base, contexts[0]));
-        register(base, 4096, contexts[0]);
+        register(base, 4096, of(contexts[0]), true);
         for (address, elsewhere) in [
             (base - 1, false),
             (base, true),
@@ -67,7 +98,7 @@ mod tests {
         }
         in_child(|| {
             assert!(is_in_another_context(base, contexts[1]));
-            register(base + 4096, 4096, contexts[1]);
+            register(base + 4096, 4096, of(contexts[1]), false);
             assert!(is_in_another_context(base + 4096, contexts[0]));
             unregister(base);
             assert!(!is_in_another_context(base, contexts[1]));
@@ -84,7 +115,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for base in (0x7100_0000_0000..).step_by(4096) {
-                    register(base, 4096, context());
+                    register(base, 4096, of(context()), true);
                     unregister(base);
                     if over.load(Ordering::Relaxed) {
                         return;

@@ -92,6 +92,7 @@ impl<K: Kind> Memory<K> {
     }
 
     /// The allocation, to export it: no slice of it exists during the borrow, and none is made after the export.
+    #[cfg(target_os = "linux")] // Used by `ipc` only.
     pub(crate) fn exclusive_allocation(&mut self) -> &Allocation {
         &self.allocation
     }

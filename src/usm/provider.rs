@@ -10,6 +10,7 @@ use super::{context_map, limits};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::history::Place;
 use crate::kind::UsmKind;
 use crate::pool::Provider;
 
@@ -21,6 +22,8 @@ pub struct LevelZeroProvider {
     context: Context,
     device: Device,
     kind: UsmKind,
+    /// Whether its allocations belong to no pool.
+    is_unpooled: bool,
 }
 
 impl LevelZeroProvider {
@@ -31,6 +34,15 @@ impl LevelZeroProvider {
             context: context.clone(),
             device: device.clone(),
             kind,
+            is_unpooled: false,
+        }
+    }
+
+    /// A provider of allocations that belong to no pool.
+    pub(super) fn unpooled(context: &Context, device: &Device, kind: UsmKind) -> Self {
+        Self {
+            is_unpooled: true,
+            ..Self::new(context, device, kind)
         }
     }
 
@@ -51,6 +63,18 @@ impl LevelZeroProvider {
     pub fn kind(&self) -> UsmKind {
         self.kind
     }
+
+    /// The largest size without relaxed limits. The specification does not tell which device's limit holds for host memory;
+    /// Intel's driver takes that of its first device, whatever devices the context has.
+    fn strict_limit(&self) -> u64 {
+        let own = self.device.largest_allocation();
+        if self.kind != UsmKind::Host {
+            return own;
+        }
+        let devices = self.device.driver().devices().unwrap_or_default();
+        let all = devices.iter().map(Device::largest_allocation);
+        all.fold(own, u64::min)
+    }
 }
 
 // SAFETY: Level Zero allocates `size` bytes at the alignment, which overlap no other allocation until they are freed.
@@ -63,13 +87,13 @@ unsafe impl Provider for LevelZeroProvider {
             MAPPINGS.check()?;
         }
         let library = self.context.library();
-        // Without relaxed limits, a size above `largest_allocation` is refused even if the device has enough memory.
+        // Without relaxed limits, larger sizes are refused even if there is enough memory.
         let relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
             flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,
             ..Default::default()
         };
-        let relaxed = (size as u64 > self.device.largest_allocation()).then_some(&relaxed);
+        let relaxed = (size as u64 > self.strict_limit()).then_some(&relaxed);
         let for_device = sys::ze_device_mem_alloc_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
             pNext: sys::next::<sys::ze_device_mem_alloc_desc_t, _>(relaxed),
@@ -118,7 +142,7 @@ unsafe impl Provider for LevelZeroProvider {
             function: "zeMemAlloc",
             result: sys::ZE_RESULT_ERROR_UNKNOWN,
         })?;
-        context_map::register(pointer.addr().get(), size, in_context);
+        context_map::register(pointer.addr().get(), size, self.place(), self.is_unpooled);
         Ok(pointer)
     }
 
@@ -132,6 +156,11 @@ unsafe impl Provider for LevelZeroProvider {
                 zeMemFree(self.context.handle(), address.as_ptr())
             )
         };
+    }
+
+    fn place(&self) -> Place {
+        let (device, context) = (self.device.handle(), self.context.handle());
+        Place::new(self.kind, device.addr(), context.addr())
     }
 
     /// Blocks of shared memory share allocations only if host and device may access one allocation concurrently. Otherwise

@@ -239,6 +239,13 @@ pub struct ze_event_counter_based_desc_t {
     pub wait: u32,
 }
 
+/// An IPC handle of a counter-based event (1.15).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_ipc_event_counter_based_handle_t {
+    pub data: [c_char; 64],
+}
+
 /// Extends an event pool's descriptor so that its events are counter-based (1.9).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -337,6 +344,16 @@ pub type ze_pfnDriverGetLastErrorDescription_t =
 pub type ze_pfnDeviceGetRootDevice_t =
     Option<unsafe extern "C" fn(ze_device_handle_t, *mut ze_device_handle_t) -> ze_result_t>;
 
+/// `zesInit` (1.5).
+pub type zes_pfnInit_t = Option<unsafe extern "C" fn(u32) -> ze_result_t>;
+/// `zesDriverGet` (1.5).
+pub type zes_pfnDriverGet_t =
+    Option<unsafe extern "C" fn(*mut u32, *mut zes_driver_handle_t) -> ze_result_t>;
+/// `zesDeviceGet` (1.5).
+pub type zes_pfnDeviceGet_t = Option<
+    unsafe extern "C" fn(zes_driver_handle_t, *mut u32, *mut zes_device_handle_t) -> ze_result_t,
+>;
+
 /// The functions of newer specifications that zeusm calls; `None` for those that the library lacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtensionFunctions {
@@ -348,6 +365,12 @@ pub struct ExtensionFunctions {
     pub zeDriverGetLastErrorDescription: ze_pfnDriverGetLastErrorDescription_t,
     /// Returns the device that a sub-device is part of.
     pub zeDeviceGetRootDevice: ze_pfnDeviceGetRootDevice_t,
+    /// Initialises system management.
+    pub zesInit: zes_pfnInit_t,
+    /// Lists the drivers of system management.
+    pub zesDriverGet: zes_pfnDriverGet_t,
+    /// Lists the devices of such a driver.
+    pub zesDeviceGet: zes_pfnDeviceGet_t,
 }
 
 impl ExtensionFunctions {
@@ -362,6 +385,9 @@ impl ExtensionFunctions {
                     c"zeDriverGetLastErrorDescription",
                 ),
                 zeDeviceGetRootDevice: symbol(library, c"zeDeviceGetRootDevice"),
+                zesInit: symbol(library, c"zesInit"),
+                zesDriverGet: symbol(library, c"zesDriverGet"),
+                zesDeviceGet: symbol(library, c"zesDeviceGet"),
             }
         }
     }

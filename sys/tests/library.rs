@@ -1,7 +1,16 @@
 //! Loading of libraries, and the errors. The tests use the C library, so they do not need a Level Zero loader.
 #![allow(clippy::unwrap_used)]
 
+use std::ffi::CStr;
+
 use level_zero_sys as sys;
+
+/// The C library, and its function that returns the process's number.
+const C_LIBRARY: (&str, &CStr) = if cfg!(windows) {
+    ("msvcrt.dll", c"_getpid")
+} else {
+    ("libc.so.6", c"getpid")
+};
 
 #[test]
 fn a_missing_library_is_an_error_that_names_it() {
@@ -15,18 +24,18 @@ fn a_missing_library_is_an_error_that_names_it() {
 
 #[test]
 fn a_library_without_level_zero_has_none_of_its_functions() {
-    let library = sys::load_from("libc.so.6").unwrap();
+    let library = sys::load_from(C_LIBRARY.0).unwrap();
     assert!(library.zeInit.is_none() && library.zeMemAllocShared.is_none());
     let error = library.missing("zeInit");
     assert!(matches!(&error, sys::LoadError::Symbol { name, .. } if name == "zeInit"));
-    assert!(error.to_string().contains("libc.so.6"), "{error}");
+    assert!(error.to_string().contains(C_LIBRARY.0), "{error}");
 }
 
 #[test]
 fn functions_without_a_declaration_can_be_looked_up() {
-    let library = sys::load_from("libc.so.6").unwrap();
+    let library = sys::load_from(C_LIBRARY.0).unwrap();
     // SAFETY: this is the type of getpid.
-    let found = unsafe { library.symbol::<unsafe extern "C" fn() -> i32>(c"getpid") };
+    let found = unsafe { library.symbol::<unsafe extern "C" fn() -> i32>(C_LIBRARY.1) };
     // SAFETY: getpid has no preconditions.
     let own = unsafe { found.unwrap()() };
     assert_eq!(u32::try_from(own).unwrap(), std::process::id());

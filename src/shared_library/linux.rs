@@ -1,4 +1,4 @@
-//! The shared libraries of this process. Nothing here loads a library.
+//! The shared libraries of this process, by the dynamic linker of Linux.
 
 use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::mem::MaybeUninit;

@@ -20,7 +20,7 @@ const BUILT: &str = "libzeusm_cpu.so";
 ///
 /// Its SONAME is that of the Level Zero loader, so a SYCL runtime that starts later in this process uses it, unless the
 /// system's loader was loaded first.
-pub(super) fn load() -> Result<&'static sys::Library> {
+pub(in crate::runtime) fn load() -> Result<&'static sys::Library> {
     let tried = candidates();
     match tried.iter().find(|path| path.is_file()) {
         Some(path) => Ok(sys::load_from(path)?),

@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn a_driver_with_a_device_is_usable() {
         let (_root, mut machine) = machine(VENDOR_INTEL, true, &[]);
-        machine.drivers = crate::runtime::cpu::candidates();
+        machine.drivers = crate::runtime::platform::cpu::candidates();
         let node = machine.nodes.join("dri/renderD128");
         assert_eq!(machine.find(), Finding::Usable(node));
     }

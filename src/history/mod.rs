@@ -1,0 +1,151 @@
+//! The history of allocations: each allocation, free, trim and failure, with time, place, thread and stack.
+//!
+//! A [`Pool`](crate::pool::Pool) and [`Allocation`](crate::usm::Allocation) report to this module, which records while
+//! recording is on. While it is off, an event costs one relaxed load. The recorder knows no language's stacks: a caller names
+//! the stack of what its thread does by a number of its own, with a [`StackScope`].
+//!
+//! ```
+//! use zeusm::history::{self, Action, StackScope};
+//! use zeusm::{Context, HostMemory, Runtime};
+//!
+//! let device = Runtime::get()?.default_device()?;
+//! let context = Context::new(device.driver())?;
+//! history::start(history::Options::default());
+//! let memory = {
+//!     let _scope = StackScope::enter(7);
+//!     HostMemory::new(&context, &device, 1000)?
+//! };
+//! let recording = history::stop().expect("recording was on");
+//! let event = recording.events.iter().find(|event| event.action == Action::Allocate);
+//! assert!(event.is_some_and(|event| event.size == 1000 && event.stack == Some(7)));
+//! assert_eq!(recording.live.values().map(|block| block.size).sum::<usize>(), 1000);
+//! # drop(memory);
+//! # Ok::<(), zeusm::Error>(())
+//! ```
+//!
+//! A fork's child does not record until it starts a recording of its own. Threads may record concurrently: events are ordered
+//! by one lock, which is held for a few instructions. The free of a block is recorded before its memory can be allocated
+//! again, so that an address never has two live blocks.
+
+mod event;
+mod recorder;
+mod stack;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use event::{Action, Event, Failure, Holder, LiveBlock, Place, Thread};
+pub use recorder::{Options, Recording};
+pub use stack::StackScope;
+
+use self::recorder::Recorder;
+use crate::process::{Local, Mutex, at_fork};
+
+/// Whether events are recorded. Nothing is published through it: the recorder has a lock.
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// The recorder of this process, `None` while recording is off.
+static RECORDER: Local<Mutex<Option<Recorder>>> = Local::new();
+
+extern "C" fn switch_off() {
+    ON.store(false, Ordering::Relaxed);
+}
+at_fork!(None, None, Some(switch_off));
+
+/// Starts a recording; an earlier one is dropped.
+pub fn start(options: Options) {
+    let before = RECORDER
+        .get_or_default()
+        .lock()
+        .replace(Recorder::new(options));
+    ON.store(true, Ordering::Relaxed);
+    drop(before);
+}
+
+/// Stops recording, and returns what was recorded; `None` if recording was off.
+pub fn stop() -> Option<Recording> {
+    ON.store(false, Ordering::Relaxed);
+    let recorder = RECORDER.get()?.lock().take();
+    recorder.map(Recorder::into_recording)
+}
+
+/// Whether recording is on.
+#[must_use]
+#[inline]
+pub fn is_recording() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// A copy of what was recorded so far; `None` while recording is off.
+#[must_use]
+pub fn recording() -> Option<Recording> {
+    let recorder = RECORDER.get()?.lock();
+    recorder.as_ref().map(Recorder::recording)
+}
+
+/// The stacks whose live blocks on the device of `place` have the most bytes, at most `count` of them.
+#[must_use]
+pub fn holders(place: &Place, count: usize) -> Vec<Holder> {
+    with(|recorder| recorder.holders(place, count)).unwrap_or_default()
+}
+
+/// Records the allocation of a block, which was not freed yet. `hit`: whether the pool had the memory.
+#[inline]
+pub(crate) fn allocated(block: impl FnOnce() -> (usize, usize), place: &Place, hit: Option<bool>) {
+    if is_recording() {
+        let (address, size) = block();
+        note(Action::Allocate, address, size, place, hit);
+    }
+}
+
+/// Records the free of a block, before its memory can be allocated again.
+#[inline]
+pub(crate) fn freed(block: impl FnOnce() -> (usize, usize), place: &Place) {
+    if is_recording() {
+        let (address, size) = block();
+        note(Action::Free, address, size, place, None);
+    }
+}
+
+/// Records memory that was taken from the driver.
+pub(crate) fn reserved(address: usize, size: usize, place: &Place) {
+    if is_recording() {
+        note(Action::Reserve, address, size, place, None);
+    }
+}
+
+/// Records memory that is returned to the driver next.
+pub(crate) fn released(address: usize, size: usize, place: &Place) {
+    if is_recording() {
+        note(Action::Release, address, size, place, None);
+    }
+}
+
+/// Records a trim that returned `size` bytes.
+pub(crate) fn trimmed(size: usize, place: &Place) {
+    if is_recording() {
+        note(Action::Trim, 0, size, place, None);
+    }
+}
+
+/// Records an allocation of `size` bytes that failed.
+pub(crate) fn failed(size: usize, place: &Place, failure: Failure) {
+    let stack = stack::current();
+    with(|recorder| {
+        recorder.add(Action::Fail, 0, size, place, None, stack);
+        recorder.add_failure(failure);
+    });
+}
+
+#[cold]
+fn note(action: Action, address: usize, size: usize, place: &Place, hit: Option<bool>) {
+    let stack = stack::current();
+    with(|recorder| recorder.add(action, address, size, place, hit, stack));
+}
+
+/// Passes the recorder to `then`, unless recording was switched off meanwhile.
+fn with<T>(then: impl FnOnce(&mut Recorder) -> T) -> Option<T> {
+    RECORDER.get()?.lock().as_mut().map(then)
+}
+
+#[cfg(test)]
+mod tests;

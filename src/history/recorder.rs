@@ -1,0 +1,218 @@
+//! The recorder: a ring of events, and the live blocks.
+
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Instant, SystemTime};
+
+use super::event::{Action, Event, Failure, Holder, LiveBlock, Place, Thread};
+
+/// How to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The largest number of events that are kept; the oldest are dropped. `None` for no limit.
+    pub max_events: Option<usize>,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Recording {
+    /// The time of the start.
+    pub start: SystemTime,
+    /// The events in the order of their times.
+    pub events: Vec<Event>,
+    /// The number of events before them, which were dropped.
+    pub dropped: u64,
+    /// The blocks by address that were allocated during the recording and are not freed. Dropped events count, too.
+    pub live: HashMap<usize, LiveBlock>,
+    /// The failures whose events are kept.
+    pub failures: Vec<Failure>,
+    /// The threads of the events.
+    pub threads: Vec<Thread>,
+}
+
+/// The state of a recording.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    options: Options,
+    /// The number of this recording in the process.
+    number: u32,
+    start: (Instant, SystemTime),
+    events: VecDeque<Event>,
+    dropped: u64,
+    live: HashMap<usize, LiveBlock>,
+    /// `Failure::event` counts from the first event, dropped or not.
+    failures: VecDeque<Failure>,
+    threads: Vec<Thread>,
+}
+
+thread_local! {
+    /// The recording that this thread is known to, and its index there. Without a destructor, so that a thread can record
+    /// until its end.
+    static KNOWN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+impl Recorder {
+    pub(super) fn new(options: Options) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        Self {
+            options,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            start: (Instant::now(), SystemTime::now()),
+            events: VecDeque::new(),
+            dropped: 0,
+            live: HashMap::new(),
+            failures: VecDeque::new(),
+            threads: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        action: Action,
+        address: usize,
+        size: usize,
+        place: &Place,
+        hit: Option<bool>,
+        stack: Option<u32>,
+    ) {
+        let time = u64::try_from(self.start.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        match action {
+            Action::Allocate => {
+                let block = LiveBlock {
+                    time,
+                    size,
+                    place: *place,
+                    stack,
+                };
+                self.live.insert(address, block);
+            }
+            Action::Free => {
+                self.live.remove(&address);
+            }
+            Action::Reserve | Action::Release | Action::Trim | Action::Fail => {}
+        }
+        let thread = self.thread();
+        self.events.push_back(Event {
+            time,
+            action,
+            address,
+            size,
+            place: *place,
+            thread,
+            stack,
+            hit,
+        });
+        if let Some(most) = self.options.max_events {
+            while self.events.len() > most {
+                self.events.pop_front();
+                self.dropped += 1;
+            }
+        }
+    }
+
+    /// Adds what is known of the last event, a failure.
+    pub(super) fn add_failure(&mut self, failure: Failure) {
+        let count = self.dropped as usize + self.events.len();
+        let Some(event) = count.checked_sub(1) else {
+            return;
+        };
+        self.failures.push_back(Failure { event, ..failure });
+        while let Some(first) = self.failures.front()
+            && first.event < self.dropped as usize
+        {
+            self.failures.pop_front();
+        }
+    }
+
+    /// The index of this thread.
+    fn thread(&mut self) -> u32 {
+        let (recording, index) = KNOWN.get();
+        if recording == self.number {
+            return index;
+        }
+        let index = self.threads.len() as u32;
+        self.threads.push(this_thread());
+        KNOWN.set((self.number, index));
+        index
+    }
+
+    pub(super) fn holders(&self, place: &Place, count: usize) -> Vec<Holder> {
+        let mut sums = HashMap::<Option<u32>, Holder>::new();
+        let on_device = |block: &&LiveBlock| block.place.device == place.device;
+        for block in self.live.values().filter(on_device) {
+            let holder = sums.entry(block.stack).or_insert(Holder {
+                stack: block.stack,
+                bytes: 0,
+                blocks: 0,
+            });
+            holder.bytes += block.size;
+            holder.blocks += 1;
+        }
+        let mut holders: Vec<Holder> = sums.into_values().collect();
+        holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.stack));
+        holders.truncate(count);
+        holders
+    }
+
+    pub(super) fn recording(&self) -> Recording {
+        Recording {
+            start: self.start.1,
+            events: self.events.iter().copied().collect(),
+            dropped: self.dropped,
+            live: self.live.clone(),
+            failures: self.kept_failures(),
+            threads: self.threads.clone(),
+        }
+    }
+
+    pub(super) fn into_recording(self) -> Recording {
+        Recording {
+            failures: self.kept_failures(),
+            start: self.start.1,
+            events: self.events.into(),
+            dropped: self.dropped,
+            live: self.live,
+            threads: self.threads,
+        }
+    }
+
+    /// The failures whose events are kept, with the indices of these.
+    fn kept_failures(&self) -> Vec<Failure> {
+        let dropped = self.dropped as usize;
+        let kept = self.failures.iter().filter_map(|failure| {
+            let event = failure.event.checked_sub(dropped)?;
+            let failure = failure.clone();
+            Some(Failure { event, ..failure })
+        });
+        kept.collect()
+    }
+}
+
+/// The calling thread, by the system's number and name.
+#[cfg(target_os = "linux")]
+fn this_thread() -> Thread {
+    let mut name = [0u8; 16];
+    // SAFETY: PR_GET_NAME writes at most 16 bytes, and gettid has no arguments.
+    let id = unsafe {
+        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr());
+        libc::gettid()
+    };
+    let end = name.iter().position(|&byte| byte == 0);
+    let name = &name[..end.unwrap_or(name.len())];
+    Thread {
+        id: u64::from(id.unsigned_abs()),
+        name: String::from_utf8_lossy(name).into_owned(),
+    }
+}
+
+/// The calling thread by Rust's name; its system's number is not known.
+#[cfg(not(target_os = "linux"))]
+fn this_thread() -> Thread {
+    let thread = std::thread::current();
+    Thread {
+        id: 0,
+        name: thread.name().unwrap_or_default().to_owned(),
+    }
+}

@@ -1,0 +1,81 @@
+//! Tests of the recorder by itself; `tests/history.rs` has those with pools and memory.
+
+use super::event::{Action, Failure, Place};
+use super::recorder::{Options, Recorder};
+use super::stack::{self, StackScope};
+
+fn add(recorder: &mut Recorder, action: Action, address: usize, size: usize, stack: u32) {
+    recorder.add(action, address, size, &Place::default(), None, Some(stack));
+}
+
+#[test]
+fn scopes_of_stacks_nest() {
+    assert_eq!(stack::current(), None);
+    let outer = StackScope::enter(1);
+    {
+        let _inner = StackScope::enter(2);
+        assert_eq!(stack::current(), Some(2));
+        let _none = StackScope::enter(None);
+        assert_eq!(stack::current(), None);
+    }
+    assert_eq!(stack::current(), Some(1));
+    drop(outer);
+    assert_eq!(stack::current(), None);
+}
+
+#[test]
+fn the_oldest_events_are_dropped_and_counted_and_blocks_stay() {
+    let mut recorder = Recorder::new(Options {
+        max_events: Some(3),
+    });
+    for address in 1..=5 {
+        add(&mut recorder, Action::Allocate, address, 10, 0);
+    }
+    add(&mut recorder, Action::Free, 1, 10, 0);
+    let recording = recorder.into_recording();
+    assert_eq!(recording.dropped, 3);
+    let addresses: Vec<usize> = recording.events.iter().map(|event| event.address).collect();
+    assert_eq!(addresses, [4, 5, 1]);
+    let mut live: Vec<usize> = recording.live.into_keys().collect();
+    live.sort_unstable();
+    assert_eq!(live, [2, 3, 4, 5]);
+    assert!(recording.events.is_sorted_by_key(|event| event.time));
+    assert_eq!(recording.threads.len(), 1);
+}
+
+#[test]
+fn failures_refer_to_the_events_that_are_kept() {
+    let mut recorder = Recorder::new(Options {
+        max_events: Some(2),
+    });
+    for size in [1, 2, 3] {
+        add(&mut recorder, Action::Fail, 0, size, 0);
+        recorder.add_failure(Failure {
+            cached: size,
+            ..Failure::default()
+        });
+    }
+    let recording = recorder.recording();
+    let failures: Vec<_> = recording
+        .failures
+        .iter()
+        .map(|failure| (failure.event, failure.cached))
+        .collect();
+    assert_eq!(failures, [(0, 2), (1, 3)]);
+    assert_eq!(recording.events[1].size, 3);
+}
+
+#[test]
+fn those_who_hold_the_most_come_first() {
+    let mut recorder = Recorder::new(Options::default());
+    for (address, size, stack) in [(1, 10, 0), (2, 30, 1), (3, 5, 2), (4, 25, 0), (5, 1, 3)] {
+        add(&mut recorder, Action::Allocate, address, size, stack);
+    }
+    add(&mut recorder, Action::Free, 5, 1, 9);
+    let holders = recorder.holders(&Place::default(), 2);
+    let found: Vec<_> = holders
+        .iter()
+        .map(|holder| (holder.stack, holder.bytes, holder.blocks))
+        .collect();
+    assert_eq!(found, [(Some(0), 35, 2), (Some(1), 30, 1)]);
+}

@@ -1,0 +1,11 @@
+//! The shared libraries of this process. Nothing here loads a library.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{find, function, is_loaded, path_of};
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub(crate) use windows::{function, path_of};

@@ -1,0 +1,65 @@
+//! The shared libraries of this process, by the loader of Windows.
+
+use std::ffi::{CStr, OsString, c_void};
+use std::os::windows::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::ptr;
+
+use windows_sys::Win32::Foundation::HMODULE;
+use windows_sys::Win32::System::LibraryLoader::{
+    GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+    GetModuleFileNameW, GetModuleHandleA, GetModuleHandleExW, GetProcAddress,
+};
+
+/// The longest path that Windows has, in UTF-16 units.
+const LONGEST_PATH: usize = 32_768;
+
+/// The path of the library that contains the code at `address`.
+pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
+    let flags =
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    let mut module: HMODULE = ptr::null_mut();
+    // SAFETY: with these flags the second argument is any address, and the handle is not owned.
+    if unsafe { GetModuleHandleExW(flags, address.cast(), &raw mut module) } == 0 {
+        return None;
+    }
+    let mut name = vec![0_u16; LONGEST_PATH];
+    // SAFETY: the buffer has that many units, and the caller's library is never unloaded.
+    let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), LONGEST_PATH as u32) };
+    let name = &name[..length as usize];
+    (!name.is_empty()).then(|| PathBuf::from(OsString::from_wide(name)))
+}
+
+/// The address of a function of the library with the file name `name`, if that is loaded and has the function.
+pub(crate) fn function(name: &CStr, function: &CStr) -> Option<*const c_void> {
+    let module = module(name)?;
+    // SAFETY: the handle is that of a loaded library, and the name is a C string.
+    let found = unsafe { GetProcAddress(module, function.as_ptr().cast()) };
+    found.map(|address| address as *const c_void)
+}
+
+fn module(name: &CStr) -> Option<HMODULE> {
+    // SAFETY: the name is a C string; the handle is not owned.
+    let module = unsafe { GetModuleHandleA(name.as_ptr().cast()) };
+    (!module.is_null()).then_some(module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_of_a_function_is_found() {
+        let found = function(c"kernel32.dll", c"ExitProcess").and_then(path_of);
+        let file = found.map(|path| path.to_string_lossy().to_lowercase());
+        assert!(file.is_some_and(|path| path.ends_with("kernel32.dll")));
+        assert_eq!(path_of(ptr::null()), None);
+    }
+
+    #[test]
+    fn loaded_libraries_have_functions() {
+        assert!(function(c"kernel32.dll", c"ExitProcess").is_some());
+        assert_eq!(function(c"kernel32.dll", c"zeInit"), None);
+        assert_eq!(function(c"none.dll", c"ExitProcess"), None);
+    }
+}
