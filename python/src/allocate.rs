@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::memory::{Owner, PyMemory};
 use crate::pool::AllocationSource;
 use crate::resolve::QueueBinding;
+use crate::traced::Traced;
 use zeusm::usm::UsmKind;
 
 /// Allocates memory in the context and on the device of `binding`.
@@ -23,7 +24,7 @@ pub(crate) fn allocate(
 ) -> PyResult<PyMemory> {
     let allocation = source.allocate(py, binding.context_device(), kind, size, alignment)?;
     let pointer = allocation.as_ptr().expose_provenance();
-    let owner = Owner::Allocation(allocation);
+    let owner = Owner::Allocation(Traced::new(py, allocation));
     Ok(PyMemory {
         // The allocation has checked that the alignment is a power of two.
         alignment_bits: alignment.checked_ilog2().map_or(0, |bits| bits as u8),

@@ -8,6 +8,7 @@ use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
 use crate::pins::Closed;
+use crate::stacks;
 use zeusm::{Error, cuda, dlpack, ipc, suai, sycl};
 
 create_exception!(
@@ -125,8 +126,9 @@ impl IntoException for Error {
     fn into_exception(self) -> PyErr {
         let message = self.to_string();
         match self {
-            Error::Allocation { cause, .. } => {
-                let failure = USMAllocationError::new_err(message);
+            Error::Allocation { cause, holders, .. } => {
+                let holders = Python::attach(|py| stacks::describe(py, &holders));
+                let failure = USMAllocationError::new_err(format!("{message}{holders}"));
                 match raised(*cause) {
                     None => failure,
                     Some(raised) => Python::attach(|py| {

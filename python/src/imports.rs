@@ -11,6 +11,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::interpreter::at_exit;
 use zeusm::process::{Local, Mutex};
 
 /// The longest delay of the exit, for imports that wait for something.
@@ -55,12 +56,7 @@ impl Drop for Import {
 /// Imports a package. The exit of the interpreter waits until it is imported.
 pub(crate) fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
     static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED.get_or_try_init(py, || {
-        let wait = wrap_pyfunction!(wait_for_imports, py)?;
-        py.import("atexit")?
-            .call_method1("register", (wait,))
-            .map(drop)
-    })?;
+    REGISTERED.get_or_try_init(py, || at_exit(&wrap_pyfunction!(wait_for_imports, py)?))?;
     let _import = Import::new()?;
     py.import(name)
 }

@@ -1,8 +1,9 @@
-//! The check that the module is imported by the main interpreter.
+//! The interpreter: the check that it is the main one, and functions for its exit.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyCFunction;
 
 /// The number of the main interpreter.
 const MAIN: i64 = 0;
@@ -21,4 +22,10 @@ pub(crate) fn expect_main() -> PyResult<()> {
     Err(PyImportError::new_err(
         "zeusm supports the main interpreter only, and this is a sub-interpreter",
     ))
+}
+
+/// Has Python call a function without arguments when the interpreter exits.
+pub(crate) fn at_exit(function: &Bound<'_, PyCFunction>) -> PyResult<()> {
+    let atexit = function.py().import("atexit")?;
+    atexit.call_method1("register", (function,)).map(drop)
 }

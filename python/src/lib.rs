@@ -4,11 +4,13 @@
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
 //! - `interpreter`: the check that the main interpreter imports the module; `imports`: imports for which its exit waits;
+//! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
 //! - `resolve`: the context, the device and the SYCL queue of an argument;
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
 //! - `memory`, `pool`: the classes of memory objects and of pools;
+//! - `history`: what was allocated, by whom;
 //! - `allocate`, `adopt`: new memory, and memory of other objects;
 //! - `array`, `copies`, `construct`, `ipc`, `c_api`: arrays, copies, constructors, and memory between processes and
 //!   packages.
@@ -24,6 +26,7 @@ mod cuda;
 mod dpctl;
 mod errors;
 mod event;
+mod history;
 mod imports;
 mod in_flight;
 mod interpreter;
@@ -35,6 +38,8 @@ mod pins;
 mod pool;
 mod resolve;
 mod runtime;
+mod stacks;
+mod traced;
 mod transfer;
 
 use pyo3::prelude::*;
@@ -53,6 +58,11 @@ mod _zeusm {
     use super::construct::as_usm_memory;
     #[pymodule_export]
     use super::event::PyEvent;
+    #[pymodule_export]
+    use super::history::{
+        PyHistoryState, device_memory, history_is_recording, history_start, history_state,
+        history_stop, mem_get_info,
+    };
     #[pymodule_export]
     use super::ipc::{
         MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle, close_mem_handle,
@@ -84,6 +94,8 @@ mod _zeusm {
             "RuntimeSelectionWarning",
             py.get_type::<super::errors::RuntimeSelectionWarning>(),
         )?;
+        super::traced::find_functions(py);
+        module.add("TRACEMALLOC_DOMAIN", super::traced::TRACEMALLOC_DOMAIN)?;
         super::c_api::add(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

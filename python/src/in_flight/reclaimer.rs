@@ -9,6 +9,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::interpreter::at_exit;
 use zeusm::Queue;
 use zeusm::process::{Condvar, Local, Mutex};
 
@@ -40,12 +41,7 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 /// Registers with `atexit` to wait for the operations in flight.
 pub(crate) fn drain_at_exit(py: Python<'_>) -> PyResult<()> {
     static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED.get_or_try_init(py, || {
-        let drain = wrap_pyfunction!(drain, py)?;
-        py.import("atexit")?
-            .call_method1("register", (drain,))
-            .map(drop)
-    })?;
+    REGISTERED.get_or_try_init(py, || at_exit(&wrap_pyfunction!(drain, py)?))?;
     Ok(())
 }
 

@@ -11,8 +11,8 @@ use super::opened;
 use crate::errors::OrRaise;
 use crate::memory::{Owner, PyMemory};
 use crate::resolve::{binding_or_default, default_binding};
+use crate::traced::Traced;
 use zeusm::process::Mutex;
-use zeusm::usm::Allocation;
 use zeusm::{Context, Device, IpcHandle, ipc};
 
 /// IPCMemoryHandle(usm_memory)
@@ -58,7 +58,7 @@ pub(crate) struct PyIpcHandle {
 
 enum State {
     /// Open, with the memory if this process owns it.
-    Open(#[allow(dead_code, reason = "held, not read")] Option<Arc<Allocation>>),
+    Open(#[allow(dead_code, reason = "held, not read")] Option<Arc<Traced>>),
     Closed,
 }
 

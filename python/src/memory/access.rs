@@ -177,7 +177,7 @@ impl PyMemory {
         };
         queue.finish(py).inspect_err(|_| {
             // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
-            let _ = py.detach(|| self.context_device().device().check_alive());
+            let _ = py.detach(|| self.context_device().device().check_alive_after_error());
         })
     }
 }

@@ -1,15 +1,17 @@
 //! Sharing a part of the memory, and freeing it.
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBaseException, PyBufferError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::PySlice;
+use pyo3::types::{PySlice, PyTuple};
 
 use std::sync::Arc;
 
 use super::{Address, Owner, PyMemory, object};
+use crate::errors::OrRaise;
 use crate::pins::Close;
+use crate::stacks;
 
 #[pymethods]
 impl PyMemory {
@@ -66,7 +68,10 @@ impl PyMemory {
     /// BufferError
     ///     While the memory is in use: by a memoryview or an array, an operation in flight, another object that shares it,
     ///     or, after `__sycl_usm_array_interface__` was read, possibly by another package. To free the memory when it is no
-    ///     longer in use, drop all references to it instead.
+    ///     longer in use, drop all references to it instead. At the end of a `with` block that has raised an exception,
+    ///     the refusal is a note of that exception.
+    /// zeusm.LevelZeroError
+    ///     If the memory is in use and its device is lost.
     ///
     /// Examples
     /// --------
@@ -84,6 +89,9 @@ impl PyMemory {
             Close::Begun(closing) => closing,
             Close::Closed => return Ok(()),
             Close::Pinned(pins) => {
+                // Operations on a lost device never complete; the loss is the cause.
+                py.detach(|| self.context_device().device().check_alive_after_error())
+                    .or_raise()?;
                 return Err(PyBufferError::new_err(format!(
                     "the memory cannot be closed while {pins} memoryviews, arrays or operations use it"
                 )));
@@ -92,6 +100,7 @@ impl PyMemory {
         self.check_unshared().map_err(PyBufferError::new_err)?;
         let owner = self.owner.lock().take();
         closing.finish();
+        let _scope = stacks::scope(py);
         match owner {
             // The drop may wait for the device.
             Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
@@ -108,13 +117,20 @@ impl PyMemory {
         Ok(slf)
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        _exception: &Bound<'_, pyo3::types::PyTuple>,
-    ) -> PyResult<()> {
-        self.close(py)
+    /// Closes the memory. If the block has raised an exception, a refusal to close becomes a note of that exception, which
+    /// would be hidden otherwise: its traceback often keeps the memory in use.
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let Err(refusal) = self.close(py) else {
+            return Ok(());
+        };
+        match exception.get_item(1) {
+            Ok(raised) if raised.is_instance_of::<PyBaseException>() => {
+                let note = format!("The memory was not closed: {}", refusal.value(py));
+                raised.call_method1("add_note", (note,)).map(drop)
+            }
+            _ => Err(refusal),
+        }
     }
 
     // There is no __clear__, as the owner must be kept as long as there is a pointer to the memory. The garbage collector

@@ -17,13 +17,12 @@ use pyo3::prelude::*;
 use crate::parse::HostBuffer;
 use crate::pins::Pins;
 use crate::resolve::{ContextDevice, QueueBinding, ResolvedSyclObject};
-use zeusm::process::Mutex;
 use zeusm::usm::UsmKind;
 
 pub(crate) use access::Address;
 pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, is_exact_class, object};
 pub(crate) use export_state::ExportState;
-pub(crate) use owner::Owner;
+pub(crate) use owner::{Owner, OwnerSlot};
 pub(crate) use pickling::from_pickle;
 pub(crate) use pinned::Pinned;
 
@@ -46,8 +45,7 @@ pub(crate) struct PyMemory {
     pub(crate) binding: Arc<QueueBinding>,
     /// The requested alignment as a power of two; 0 for none.
     pub(crate) alignment_bits: u8,
-    /// `None` when the object is closed.
-    pub(crate) owner: Mutex<Option<Owner>>,
+    pub(crate) owner: OwnerSlot,
     pub(crate) pins: Pins,
     /// Before the memory is exported, no SYCL queue has work on it. A memoryview does not export it, as only the host uses
     /// one.
@@ -78,7 +76,7 @@ impl PyMemory {
                 Owner::Allocation(_) => ExportState::default(),
                 _ => ExportState::shared(),
             },
-            owner: Mutex::new(Some(owner)),
+            owner: OwnerSlot::new(Some(owner)),
             pins: Pins::default(),
         }
     }
@@ -99,7 +97,7 @@ impl PyMemory {
             read_only: self.read_only,
             binding: Arc::clone(&self.binding),
             alignment_bits: self.alignment_bits,
-            owner: Mutex::new(owner),
+            owner: OwnerSlot::new(owner),
             pins: Pins::default(),
             export_state: ExportState::shared(),
         })

@@ -118,7 +118,7 @@ impl PyMemory {
 
     /// The interface for other packages to use the memory in place.
     ///
-    /// `data` (address, read-only), `shape` in bytes, `strides` None, `offset` 0, `typestr` "|u1", `version` 1, and
+    /// `data` (address, read-only), `shape` in bytes, `strides` None, `offset` 0, `typestr` `"|u1"`, `version` 1, and
     /// `syclobj`, a new `SyclContextRef` capsule for each read.
     ///
     /// Raises

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use super::{PyPoolScope, PyPoolStatistics};
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
+use crate::stacks;
 use zeusm::Error;
 use zeusm::pool::{Growth, Options, Pool};
 use zeusm::process::Mutex;
@@ -220,6 +221,7 @@ impl PyMemoryPool {
     #[pyo3(signature = (keep=None))]
     fn trim(&self, py: Python<'_>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         let keep = number("keep", keep)?.unwrap_or(0);
+        let _scope = stacks::scope(py);
         Ok(py.detach(|| self.pool.trim(keep)))
     }
 
@@ -234,6 +236,7 @@ impl PyMemoryPool {
     /// >>> pool.free_all_blocks() > 0, pool.total_bytes()
     /// (True, 0)
     fn free_all_blocks(&self, py: Python<'_>) -> usize {
+        let _scope = stacks::scope(py);
         py.detach(|| self.pool.free_all_blocks())
     }
 
@@ -262,6 +265,7 @@ impl PyMemoryPool {
     #[pyo3(signature = (size=None))]
     fn set_limit(&self, py: Python<'_>, size: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = number("size", size)?;
+        let _scope = stacks::scope(py);
         py.detach(|| self.pool.set_limit(limit));
         Ok(())
     }

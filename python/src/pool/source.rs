@@ -9,6 +9,7 @@ use pyo3::types::PyBool;
 use super::PyMemoryPool;
 use crate::errors::OrRaise;
 use crate::resolve::{ContextDevice, QueueBinding};
+use crate::stacks;
 use zeusm::Error;
 use zeusm::pool::Pool;
 use zeusm::usm::{Allocation, LevelZeroProvider, UsmKind};
@@ -75,6 +76,7 @@ impl AllocationSource {
         alignment: usize,
     ) -> PyResult<Allocation> {
         let (context, device) = (context_device.context(), context_device.device());
+        let _scope = stacks::scope(py);
         let free = match self {
             Self::Default => Allocation::cached(context, device, kind, size, alignment),
             Self::Direct => None,

@@ -1,12 +1,15 @@
 //! A context and a device, bound to a SYCL queue of them.
 
+use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::ContextDevice;
 use crate::dpctl::SyclQueue;
+use crate::interpreter::at_exit;
 use zeusm::process::Mutex;
 
 /// A [`ContextDevice`] and its SYCL queue, if there is one. All memory of one queue shares one binding.
@@ -21,6 +24,19 @@ const MOST_REMEMBERED: usize = 4;
 /// A cache of the bindings of the queues used last, the newest first. The bindings keep their queues alive, so that no other
 /// object can have the address of one of these.
 static REMEMBERED: Mutex<Vec<Arc<QueueBinding>>> = Mutex::new(Vec::new());
+/// Set when the interpreter is about to exit, and never reset.
+static EXITING: AtomicBool = AtomicBool::new(false);
+
+/// Empties the cache when the interpreter exits. A SYCL context that is alive after that has kernels, which SYCL releases
+/// when their libraries are unloaded. Intel's driver no longer exists by then if it was loaded before SYCL, and the call
+/// crashes.
+#[pyfunction]
+fn forget() {
+    EXITING.store(true, Ordering::Relaxed);
+    let forgotten = mem::take(&mut *REMEMBERED.lock());
+    // Outside the lock, as the drop of a queue may run arbitrary code.
+    drop(forgotten);
+}
 
 impl QueueBinding {
     /// Binds a queue of the same context and device.
@@ -51,9 +67,14 @@ impl QueueBinding {
         remembered.first().cloned()
     }
 
-    /// Adds the binding to the cache.
-    pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) {
+    /// Adds the binding to the cache, unless the interpreter is exiting.
+    pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
+        REGISTERED.get_or_try_init(py, || at_exit(&wrap_pyfunction!(forget, py)?))?;
         let mut remembered = REMEMBERED.lock();
+        if EXITING.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         // Another thread may have added it.
         let is_new = |queue: &SyclQueue| {
             !remembered
@@ -61,13 +82,14 @@ impl QueueBinding {
                 .any(|binding| binding.is_of(queue.object().bind(py)))
         };
         if !self.queue(py).is_some_and(is_new) {
-            return;
+            return Ok(());
         }
         remembered.insert(0, Arc::clone(self));
         let evicted = (remembered.len() > MOST_REMEMBERED).then(|| remembered.pop());
         drop(remembered);
         // Outside the lock, as the drop of a queue may run arbitrary code.
         drop(evicted);
+        Ok(())
     }
 
     fn is_of(&self, object: &Bound<'_, PyAny>) -> bool {

@@ -177,7 +177,7 @@ impl ResolvedSyclObject {
                     && Arc::ptr_eq(&self.context_device()?, context_device);
                 let binding = QueueBinding::new(py, Arc::clone(context_device), self.queue);
                 if may_recur {
-                    binding.remember(py);
+                    binding.remember(py)?;
                 }
                 Ok(binding)
             }

@@ -12,6 +12,9 @@ use crate::resolve::ContextDevice;
 use zeusm::suai::{Layout, Region};
 use zeusm::{Completion, Error, Event, Queue, Rows};
 
+/// The number of regions that are submitted before signals are looked for again: some milliseconds of work.
+const BETWEEN_SIGNALS: usize = 4096;
+
 /// The addresses of the two sides of a strided copy, and its direction.
 #[derive(Clone, Copy)]
 pub(crate) struct StridedCopy {
@@ -65,18 +68,36 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     let touched = [range(first, extent.len()), range(sides.packed, size)];
     order(py, context_device, &touched)?;
     let mut last = None;
-    let submitted = py.detach(|| -> Result<(), Error> {
-        let queue = context_device.queue()?;
-        for region in layout.regions() {
-            // SAFETY: the caller guarantees the validity of both sides.
-            last = unsafe { append(queue, &region, sides) }?;
-        }
-        Ok(())
-    });
+    let submitted = append_all(py, context_device, layout, sides, &mut last);
     // Also after an error, the operations submitted before it must be complete before the operands are returned.
     let operands = finish(py, context_device, last, "copy", size, &touched, operands)?;
-    submitted.or_raise()?;
+    submitted?;
     Ok(operands)
+}
+
+/// Submits the copy of each region without the GIL, and looks for signals in between, as a layout may have a region for each
+/// of millions of elements. `last` becomes the event of the last region submitted, also when an error is returned.
+fn append_all(
+    py: Python<'_>,
+    context_device: &Arc<ContextDevice>,
+    layout: &Layout,
+    sides: StridedCopy,
+    last: &mut Option<Event>,
+) -> PyResult<()> {
+    let mut regions = layout.regions();
+    while regions.len() > 0 {
+        py.detach(|| -> Result<(), Error> {
+            let queue = context_device.queue()?;
+            for region in regions.by_ref().take(BETWEEN_SIGNALS) {
+                // SAFETY: the caller of `copy_strided` guarantees the validity of both sides.
+                *last = unsafe { append(queue, &region, sides) }?;
+            }
+            Ok(())
+        })
+        .or_raise()?;
+        py.check_signals()?;
+    }
+    Ok(())
 }
 
 /// # Safety

@@ -4,7 +4,7 @@ status."""
 from argparse import ArgumentParser, Namespace
 from typing import Protocol
 
-from zeusm._commands import check, disable, doctor, enable, run, status
+from zeusm._commands import bench, check, disable, doctor, enable, info, memory, run, status
 
 
 class Command(Protocol):
@@ -17,4 +17,4 @@ class Command(Protocol):
     def call(self, options: Namespace, /) -> int: ...
 
 
-COMMANDS: list[Command] = [run, check, enable, disable, status, doctor]
+COMMANDS: list[Command] = [run, check, enable, disable, status, doctor, info, memory, bench]

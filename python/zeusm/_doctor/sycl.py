@@ -95,7 +95,9 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
         return
     found, error = ask(machine, KERNEL)
     if found is None:
-        remedy = "pip install intel-opencl-rt" if "OpenCL runtime" in error else None
+        remedy = (
+            "pip install intel-opencl-rt intel-cmplr-lib-rt" if "OpenCL runtime" in error else None
+        )
         yield Finding(step, State.WRONG, error, remedy)
         return
     total, device = found

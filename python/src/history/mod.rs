@@ -1,0 +1,130 @@
+//! The history of allocations, for the class `History` of the package.
+
+mod columns;
+mod places;
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use self::columns::HistoryColumns;
+use crate::errors::OrRaise;
+use crate::parse::number;
+use crate::resolve::binding_or_default;
+use crate::stacks::{self, StackTable};
+use zeusm::Runtime;
+use zeusm::history::{self, Options, Recording};
+use zeusm::pool::{self, HeldSlab};
+use zeusm::usm::{self, UnpooledBlock};
+
+/// The memory of zeusm at one time, and what was recorded until then.
+#[pyclass(name = "_HistoryState", module = "zeusm.memory", frozen)]
+pub(crate) struct PyHistoryState {
+    slabs: Vec<HeldSlab>,
+    unpooled: Vec<UnpooledBlock>,
+    recording: Option<Recording>,
+    stacks: Option<Arc<StackTable>>,
+}
+
+impl PyHistoryState {
+    /// The blocks first, so that what is recorded of them is known.
+    fn new(recording: impl FnOnce() -> Option<Recording>) -> Self {
+        Self {
+            slabs: pool::slabs(),
+            unpooled: usm::unpooled(),
+            recording: recording(),
+            stacks: stacks::current(),
+        }
+    }
+}
+
+#[pymethods]
+impl PyHistoryState {
+    /// The lists and columns of the file format; the package adds what it knows of the process.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        HistoryColumns::new(self).to_dict(py)
+    }
+}
+
+/// Starts recording; an earlier recording is lost.
+#[pyfunction(name = "_history_start")]
+pub(crate) fn history_start(
+    record_stacks: bool,
+    max_events: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let max_events = number("max_events", max_events)?;
+    stacks::start(record_stacks);
+    history::start(Options { max_events });
+    Ok(())
+}
+
+/// Stops recording; None if recording was off.
+#[pyfunction(name = "_history_stop")]
+pub(crate) fn history_stop(py: Python<'_>) -> Option<PyHistoryState> {
+    let state = py.detach(|| PyHistoryState::new(history::stop));
+    stacks::stop();
+    state.recording.is_some().then_some(state)
+}
+
+/// What was recorded so far, and the live blocks.
+#[pyfunction(name = "_history_state")]
+pub(crate) fn history_state(py: Python<'_>) -> PyHistoryState {
+    py.detach(|| PyHistoryState::new(history::recording))
+}
+
+/// Whether a history is recorded.
+#[pyfunction(name = "_history_is_recording")]
+pub(crate) fn history_is_recording() -> bool {
+    history::is_recording()
+}
+
+/// The free and the total bytes of a device's memory, as its driver reports them, whichever process uses the memory.
+///
+/// The figures are those of `xpu-smi` and of `dpctl.utils.intel_device_info`: memory that zeusm's pools hold counts as
+/// used, whether it is in a block or not. On the CPU runtime they are those of the machine, or of the control group if that has less.
+///
+/// Parameters
+/// ----------
+/// device : optional
+///     The device, as the `queue` of `MemoryUSMShared`.
+///
+/// Returns
+/// -------
+/// free, total : int
+///     Bytes that can be allocated, and bytes that programs can use at most.
+///
+/// Raises
+/// ------
+/// LevelZeroError
+///     When the driver does not report them.
+///
+/// Examples
+/// --------
+/// >>> import zeusm.memory as zm
+/// >>> free, total = zm.mem_get_info()
+/// >>> 0 < free <= total
+/// True
+#[pyfunction]
+#[pyo3(signature = (device=None))]
+pub(crate) fn mem_get_info(
+    py: Python<'_>,
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(u64, u64)> {
+    let binding = binding_or_default(py, device, "device")?;
+    let device = binding.context_device().device();
+    let state = py.detach(|| device.memory_state()).or_raise()?;
+    Ok((state.free, state.total))
+}
+
+/// The free and the total bytes of the runtime's device with this index, in the order of `Runtime.device_names`.
+#[pyfunction(name = "_device_memory")]
+pub(crate) fn device_memory(py: Python<'_>, index: usize) -> PyResult<(u64, u64)> {
+    let devices = py.detach(Runtime::get).or_raise()?.devices();
+    let device = devices
+        .get(index)
+        .ok_or_else(|| PyIndexError::new_err(format!("there are {} devices", devices.len())))?;
+    let state = py.detach(|| device.memory_state()).or_raise()?;
+    Ok((state.free, state.total))
+}

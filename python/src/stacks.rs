@@ -1,0 +1,293 @@
+//! The Python stacks of recorded events, as numbers that the crate's history stores, and Python's names of threads.
+//!
+//! A stack is read without running Python code: no object of Python is allocated that the garbage collector could run for, and
+//! lines and names are looked up later. A stack that was seen before costs a walk over its frames and one look-up.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+use rustc_hash::FxHashMap;
+
+use zeusm::history::{self, Holder, StackScope};
+use zeusm::process::{Local, Mutex};
+
+/// The most frames of a stack; the outermost ones of a deeper stack are left out.
+const MOST_FRAMES: usize = 64;
+/// The most frames of a stack in an error's message.
+const FRAMES_IN_MESSAGE: usize = 3;
+
+/// A position in a code object, which is alive as long as the table that it is in.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Site {
+    code: usize,
+    /// The offset of the instruction in bytes.
+    offset: i32,
+}
+
+/// A line of a code object.
+pub(crate) struct Frame {
+    pub(crate) code: Py<PyAny>,
+    pub(crate) line: i32,
+}
+
+/// The stacks of one recording.
+pub(crate) struct StackTable {
+    /// The number of the recording in the process.
+    number: u32,
+    has_stacks: bool,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    numbers: FxHashMap<Box<[Site]>, u32>,
+    /// By number, the innermost frame first.
+    stacks: Vec<Box<[u32]>>,
+    frame_numbers: FxHashMap<Site, u32>,
+    frames: Vec<Frame>,
+    /// Python's names of the threads, by the system's number.
+    threads: FxHashMap<u64, String>,
+}
+
+/// The table of the current recording. No Python code runs while it is locked.
+static CURRENT: Local<Mutex<Option<Arc<StackTable>>>> = Local::new();
+
+/// Starts the table of a new recording.
+pub(crate) fn start(has_stacks: bool) {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    replace(Some(Arc::new(StackTable {
+        number: NEXT.fetch_add(1, Ordering::Relaxed),
+        has_stacks,
+        table: Mutex::default(),
+    })));
+}
+
+/// Drops the table, unless the state of the recording has it.
+pub(crate) fn stop() {
+    replace(None);
+}
+
+fn replace(table: Option<Arc<StackTable>>) {
+    let before = std::mem::replace(&mut *CURRENT.get_or_default().lock(), table);
+    // Outside the lock, as the drop of code objects may run callbacks.
+    drop(before);
+}
+
+/// The current table.
+pub(crate) fn current() -> Option<Arc<StackTable>> {
+    CURRENT.get()?.lock().clone()
+}
+
+/// Names the stack of this thread's events by the current Python stack, while a history is recorded.
+#[inline]
+pub(crate) fn scope(py: Python<'_>) -> Option<StackScope> {
+    history::is_recording().then(|| StackScope::enter(read(py)))
+}
+
+/// Functions of CPython that are not in the stable ABI; every version from 3.11 on has them.
+#[derive(Clone, Copy)]
+struct Functions {
+    back: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject,
+    offset: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> i32,
+    line: unsafe extern "C" fn(*mut ffi::PyObject, i32) -> i32,
+}
+
+/// `None` for an interpreter without them, which then has no stacks.
+fn functions() -> Option<Functions> {
+    static FUNCTIONS: Local<Option<Functions>> = Local::new();
+    *FUNCTIONS.get_or_init(|| {
+        let process = libloading::os::unix::Library::this();
+        // SAFETY: the types are those of the interpreter's headers, and the interpreter is never unloaded.
+        unsafe {
+            Some(Functions {
+                back: *process.get(c"PyFrame_GetBack").ok()?,
+                offset: *process.get(c"PyFrame_GetLasti").ok()?,
+                line: *process.get(c"PyCode_Addr2Line").ok()?,
+            })
+        }
+    })
+}
+
+/// The number of the current stack; `None` if there is no frame, or stacks are not recorded.
+#[cold]
+fn read(py: Python<'_>) -> Option<u32> {
+    let table = current()?;
+    table.note_thread(py);
+    let functions = functions().filter(|_| table.has_stacks)?;
+    let mut sites = [Site::default(); MOST_FRAMES];
+    let count = walk(py, functions, &mut sites);
+    (count > 0).then(|| table.number(py, functions, &sites[..count]))
+}
+
+/// The system's number and Python's name of this thread, if Python started it.
+///
+/// No Python code runs, as the interpreter may be exiting, or the thread be deallocating an object: `threading.enumerate` would
+/// run some.
+fn this_thread(py: Python<'_>) -> Option<(u64, String)> {
+    static FUNCTIONS: PyOnceLock<(Py<PyDict>, Py<PyAny>)> = PyOnceLock::new();
+    let found = FUNCTIONS.get_or_try_init(py, || {
+        let threading = py.import("threading")?;
+        let active = threading.getattr("_active")?.cast_into::<PyDict>()?;
+        PyResult::Ok((active.unbind(), threading.getattr("get_ident")?.unbind()))
+    });
+    let (active, get_ident) = found.ok()?;
+    let thread = active.bind(py).get_item(get_ident.call0(py).ok()?).ok()??;
+    let id = thread.getattr("_native_id").ok()?.extract().ok()?;
+    Some((id, thread.getattr("_name").ok()?.to_string()))
+}
+
+/// Fills in the frames of this thread from the innermost on, and returns their number.
+fn walk(_py: Python<'_>, functions: Functions, sites: &mut [Site]) -> usize {
+    let mut count = 0;
+    // SAFETY: the thread is attached. The functions return new references, which are released; the code objects stay alive, as
+    // their frames are being executed. Frame objects may be allocated, for which Python 3.11 would run the garbage collector.
+    unsafe {
+        let collects = ffi::PyGC_Disable();
+        let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
+        while !frame.is_null() && count < sites.len() {
+            let code = ffi::PyFrame_GetCode(frame);
+            sites[count] = Site {
+                code: code.addr(),
+                offset: (functions.offset)(frame),
+            };
+            count += 1;
+            let next = (functions.back)(frame);
+            ffi::Py_DecRef(code.cast());
+            ffi::Py_DecRef(frame.cast());
+            frame = next;
+        }
+        ffi::Py_DecRef(frame.cast());
+        if collects == 1 {
+            ffi::PyGC_Enable();
+        }
+    }
+    count
+}
+
+impl StackTable {
+    /// Adds the name of this thread at its first event.
+    fn note_thread(&self, py: Python<'_>) {
+        thread_local! {
+            /// The number of the recording that knows this thread.
+            static KNOWN: Cell<u32> = const { Cell::new(0) };
+        }
+        // During a deallocation an exception may be pending, which failing calls would clear.
+        if KNOWN.get() == self.number || PyErr::occurred(py) {
+            return;
+        }
+        KNOWN.set(self.number);
+        if let Some((id, name)) = this_thread(py) {
+            self.table.lock().threads.insert(id, name);
+        }
+    }
+
+    /// Python's name of a thread, by the system's number.
+    pub(crate) fn thread_name(&self, id: u64) -> Option<String> {
+        self.table.lock().threads.get(&id).cloned()
+    }
+
+    /// The number of a stack whose frames are being executed.
+    fn number(&self, py: Python<'_>, functions: Functions, sites: &[Site]) -> u32 {
+        let mut table = self.table.lock();
+        if let Some(&number) = table.numbers.get(sites) {
+            return number;
+        }
+        let frames = sites.iter().map(|&site| table.frame(py, functions, site));
+        let frames: Box<[u32]> = frames.collect();
+        let number = table.stacks.len() as u32;
+        table.stacks.push(frames);
+        table.numbers.insert(sites.into(), number);
+        number
+    }
+
+    /// The frames, and the stacks as lists of frames, the innermost first.
+    pub(crate) fn contents(&self, py: Python<'_>) -> (Vec<Frame>, Vec<Box<[u32]>>) {
+        let table = self.table.lock();
+        let frames = table.frames.iter().map(|frame| Frame {
+            code: frame.code.clone_ref(py),
+            line: frame.line,
+        });
+        (frames.collect(), table.stacks.clone())
+    }
+
+    /// The innermost frames of a stack.
+    fn innermost(&self, py: Python<'_>, stack: u32) -> Vec<Frame> {
+        let table = self.table.lock();
+        let frames = table.stacks.get(stack as usize).into_iter().flatten();
+        let frames = frames.take(FRAMES_IN_MESSAGE).map(|&frame| {
+            let frame = &table.frames[frame as usize];
+            Frame {
+                code: frame.code.clone_ref(py),
+                line: frame.line,
+            }
+        });
+        frames.collect()
+    }
+}
+
+impl Table {
+    fn frame(&mut self, py: Python<'_>, functions: Functions, site: Site) -> u32 {
+        let frames = &mut self.frames;
+        *self.frame_numbers.entry(site).or_insert_with(|| {
+            let code = std::ptr::with_exposed_provenance_mut(site.code);
+            // SAFETY: the code object is being executed, so it is alive; a code object has lines without running Python code.
+            let (code, line) = unsafe {
+                let line = (functions.line)(code, site.offset);
+                (Bound::from_borrowed_ptr(py, code).unbind(), line)
+            };
+            frames.push(Frame { code, line });
+            frames.len() as u32 - 1
+        })
+    }
+}
+
+impl Frame {
+    /// The file and the qualified name of the function.
+    pub(crate) fn names(&self, py: Python<'_>) -> (String, String) {
+        let name = |attribute| {
+            let name = self.code.bind(py).getattr(attribute);
+            name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
+        };
+        (name("co_filename"), name("co_qualname"))
+    }
+}
+
+/// The end of an error's message, with the stacks that hold the most memory; empty without any.
+pub(crate) fn describe(py: Python<'_>, holders: &[Holder]) -> String {
+    let mut text = String::new();
+    let table = current();
+    for holder in holders {
+        let lead = if text.is_empty() {
+            "; most of the device's memory that was allocated since the history began is held by"
+        } else {
+            ";"
+        };
+        let frames = match (&table, holder.stack) {
+            (Some(table), Some(stack)) => table.innermost(py, stack),
+            _ => Vec::new(),
+        };
+        let frames: Vec<String> = frames.iter().map(|frame| frame.describe(py)).collect();
+        let place = if frames.is_empty() {
+            "an unknown stack".to_owned()
+        } else {
+            frames.join(" < ")
+        };
+        let Holder { bytes, blocks, .. } = holder;
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{lead} {place}: {bytes} bytes in {blocks} blocks");
+    }
+    text
+}
+
+impl Frame {
+    fn describe(&self, py: Python<'_>) -> String {
+        let (file, function) = self.names(py);
+        format!("{function} ({file}:{})", self.line)
+    }
+}

@@ -1,0 +1,124 @@
+"""`zeusm info`: versions, the runtime, devices, memory and pools."""
+
+import importlib.metadata
+import json
+import platform
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import zeusm
+import zeusm.memory as zm
+from zeusm import _zeusm
+from zeusm._progress import progress
+
+NAME = "info"
+HELP = "Print the versions, the runtime that serves and why, the devices, their memory, and the default pools."
+
+#: Packages whose versions matter, if they are installed.
+PACKAGES = ("dpctl", "dpnp", "numba-dpex", "numpy", "numba", "dask", "torch")
+KINDS = ("device", "shared", "host")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs and issues")
+
+
+def call(options: Namespace) -> int:
+    try:
+        found = gather()
+    except zeusm.LevelZeroError as error:
+        print(f"zeusm info: {error}", file=sys.stderr)
+        return 1
+    if options.json:
+        json.dump(found, sys.stdout, indent=2)
+        print()
+    else:
+        report(found)
+    return 0
+
+
+def gather() -> dict[str, Any]:
+    """Return what is known, as numbers, strings and lists."""
+    runtime = zeusm.runtime()
+    return {
+        "zeusm": zeusm.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "packages": {name: version for name in PACKAGES if (version := installed(name))},
+        "runtime": {
+            "kind": runtime.kind,
+            "path": str(runtime.path),
+            "reason": runtime.reason,
+        },
+        "devices": [
+            device(index, name)
+            for index, name in progress(
+                list(enumerate(runtime.device_names)), "asking the devices for their memory"
+            )
+        ],
+        "pools": [pool(kind) for kind in KINDS],
+    }
+
+
+def installed(name: str) -> str | None:
+    """Return a package's version; the package is not imported."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def device(index: int, name: str) -> dict[str, Any]:
+    """Return a device's name and memory, or why its driver does not report that."""
+    try:
+        free, total = _zeusm._device_memory(index)
+    except zeusm.LevelZeroError as error:
+        return {"index": index, "name": name, "free": None, "total": None, "reason": str(error)}
+    return {"index": index, "name": name, "free": free, "total": total}
+
+
+def pool(kind: str) -> dict[str, Any]:
+    """Return the figures of the default pool of a kind, which this process has just made."""
+    statistics = zm.get_pool(kind).statistics()
+    return {
+        "kind": kind,
+        "used_bytes": statistics.used_bytes,
+        "total_bytes": statistics.total_bytes,
+        "limit": statistics.limit,
+    }
+
+
+def report(found: dict[str, Any]) -> None:
+    """Print what was gathered, a line each."""
+    packages = ", ".join(f"{name} {version}" for name, version in found["packages"].items())
+    line("zeusm", found["zeusm"])
+    line("python", f"{found['python']}, {found['system']}")
+    line("packages", packages or "none that zeusm works with")
+    runtime = found["runtime"]
+    line("runtime", f"{runtime['kind']}: {runtime['path']}")
+    line("", runtime["reason"])
+    for entry in found["devices"]:
+        line(f"device {entry['index']}", entry["name"])
+        if entry["free"] is None:
+            line("", entry["reason"])
+        else:
+            line("", f"{size(entry['free'])} free of {size(entry['total'])}")
+    for entry in found["pools"]:
+        limit = "no limit" if entry["limit"] is None else f"at most {size(entry['limit'])}"
+        held = f"{size(entry['used_bytes'])} in use of {size(entry['total_bytes'])} held, {limit}"
+        line(f"pool: {entry['kind']}", held)
+
+
+def line(title: str, text: str) -> None:
+    print(f"{title:14} {text}")
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in the largest unit that it fills."""
+    value, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{count} bytes" if unit == "bytes" else f"{value:.1f} {unit}"

@@ -1,0 +1,92 @@
+"""`zeusm memory`: pictures of an allocation history, and other formats of it."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from zeusm._pictures.file import HistoryError, load
+from zeusm._pictures.replay import replay
+from zeusm._progress import progress
+
+NAME = "memory"
+HELP = "Show an allocation history, as saved by zeusm.memory.record_history()."
+FORMATS = {"perfetto": ".trace.json", "pytorch": ".pickle", "flamegraph": ".svg"}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    about = "Write one HTML page, which loads nothing: memory over time, blocks, slabs, the peak, failures."
+    report = actions.add_parser("report", help=about, description=about)
+    report.set_defaults(action=write_report)
+    about = (
+        "Write the history for another viewer: Perfetto's (ui.perfetto.dev), PyTorch's (pytorch.org/memory_viz), or a flame graph "
+        "of the live bytes, as SVG, or as folded stacks if FILE ends with .txt."
+    )
+    export = actions.add_parser("export", help=about, description=about)
+    export.add_argument("--to", required=True, choices=FORMATS, help="the viewer")
+    export.add_argument(
+        "--at",
+        choices=("end", "peak"),
+        default="end",
+        help="the moment of a flame graph; by default the end",
+    )
+    export.set_defaults(action=write_export)
+    for action in (report, export):
+        action.add_argument("history", metavar="HISTORY", type=Path, help="the file of the history")
+        action.add_argument(
+            "-o", "--output", metavar="FILE", type=Path, help="by default beside the history"
+        )
+
+
+def call(options: Namespace) -> int:
+    options.output = options.output or beside(options)
+    try:
+        for step in progress((read, follow, options.action), f"zeusm {NAME}"):
+            step(options)
+    except HistoryError as error:
+        return failure(f"{options.history}: {error}")
+    except OSError as error:
+        return failure(f"{error.filename or options.history}: {error.strerror or error}")
+    print(f"wrote {options.output}")
+    return 0
+
+
+def read(options: Namespace) -> None:
+    options.tree = load(options.history)
+
+
+def follow(options: Namespace) -> None:
+    options.found = replay(options.tree)
+
+
+def write_report(options: Namespace) -> None:
+    from zeusm._pictures.page import page
+
+    options.output.write_text(page(options.found), encoding="utf-8")
+
+
+def write_export(options: Namespace) -> None:
+    if options.to == "perfetto":
+        from zeusm._pictures import perfetto
+
+        perfetto.write(options.found, options.output)
+    elif options.to == "pytorch":
+        from zeusm._pictures import pytorch
+
+        pytorch.write(options.found, options.output)
+    else:
+        from zeusm._pictures import flamegraph
+
+        flamegraph.write(options.found, options.output, at_peak=options.at == "peak")
+
+
+def beside(options: Namespace) -> Path:
+    """The name of the history's file with the output's suffix in place of its own."""
+    path: Path = options.history
+    stem = path.name.removesuffix(".gz").removesuffix(".json")
+    return path.with_name(stem + (FORMATS[options.to] if "to" in options else ".html"))
+
+
+def failure(reason: str) -> int:
+    print(f"zeusm {NAME}: {reason}", file=sys.stderr)
+    return 2

@@ -1,0 +1,229 @@
+"""The history of allocations: who allocated what, when, and what is live."""
+
+import gzip
+import json
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Literal, Self, overload
+
+from zeusm import _zeusm
+
+FORMAT = "zeusm-memory-history"
+VERSION = 1
+
+
+class History:
+    """A recording of allocations, which :func:`record_history` starts.
+
+    As a context manager it stops recording at the end of the block. What was recorded stays in the object.
+
+    Examples
+    --------
+    >>> import zeusm.memory as zm
+    >>> with zm.record_history() as history:
+    ...     memory = zm.MemoryUSMShared(1000)
+    >>> history.recording
+    False
+    >>> history.snapshot()["blocks"]["size"].count(1000) >= 1
+    True
+    """
+
+    def __init__(self) -> None:
+        self._state: _zeusm._HistoryState | None = None
+
+    @property
+    def recording(self) -> bool:
+        """Whether events are being recorded.
+
+        Examples
+        --------
+        >>> import zeusm.memory as zm
+        >>> with zm.record_history() as history:
+        ...     history.recording
+        True
+        """
+        return self is _current and _zeusm._history_is_recording()
+
+    def stop(self) -> None:
+        """Stop recording; of a history that is not recording, do nothing.
+
+        Examples
+        --------
+        >>> import zeusm.memory as zm
+        >>> history = zm.record_history()
+        >>> history.stop()
+        >>> history.recording
+        False
+        """
+        with _lock:
+            self._stop()
+
+    def _stop(self) -> None:
+        global _current
+        if self is _current:
+            self._state = _zeusm._history_stop()
+            _current = None
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the events and the live blocks, now or, of a history that was stopped, at its end.
+
+        Returns
+        -------
+        dict
+            Numbers, strings and lists, as :meth:`save` writes them.
+
+        Examples
+        --------
+        >>> import zeusm.memory as zm
+        >>> with zm.record_history() as history:
+        ...     zm.MemoryUSMHost(100).close()
+        >>> snapshot = history.snapshot()
+        >>> events = snapshot["events"]
+        >>> actions = [snapshot["actions"][action] for action in events["action"]]
+        >>> [action for action in actions if action in ("allocate", "free")]
+        ['allocate', 'free']
+        """
+        return _described(self._state or _zeusm._history_state())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the snapshot as JSON, for `python -m zeusm memory`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; compressed by gzip if the name ends in `.gz`.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile
+        >>> import zeusm.memory as zm
+        >>> with zm.record_history() as history:
+        ...     memory = zm.MemoryUSMShared(1000)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "history.json")
+        ...     history.save(path)
+        ...     json.loads(path.read_text())["format"]
+        'zeusm-memory-history'
+        """
+        _write(self.snapshot(), os.fspath(path))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<zeusm history, {'recording' if self.recording else 'stopped'}>"
+
+
+_current: History | None = None
+_lock = threading.Lock()
+
+
+def _forget() -> None:
+    """In a fork's child, which records nothing: the parent's history stays the parent's."""
+    global _current, _lock
+    _current = None
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+@overload
+def record_history(
+    enabled: Literal[True] = True, *, stacks: bool = True, max_events: int | None = None
+) -> History: ...
+@overload
+def record_history(
+    enabled: bool, *, stacks: bool = True, max_events: int | None = None
+) -> History | None: ...
+def record_history(
+    enabled: bool = True, *, stacks: bool = True, max_events: int | None = None
+) -> History | None:
+    """Start or stop recording each allocation, free, trim and failure of zeusm.
+
+    Each event has its time, size, kind, device, pool, thread and Python stack, of which the 64 innermost frames are
+    kept. A process has one recording: a new one stops the one before. A fork's child does not record until it calls this
+    function itself.
+
+    Parameters
+    ----------
+    enabled : bool
+        Whether to record from now on, or to stop.
+    stacks : bool
+        Whether to record the Python stacks.
+    max_events : int, optional
+        The largest number of events to keep. The oldest are dropped and counted; live blocks keep their stacks.
+
+    Returns
+    -------
+    History or None
+        The new recording, a context manager; or the one that was stopped, None if there was none.
+
+    Examples
+    --------
+    >>> import zeusm.memory as zm
+    >>> with zm.record_history(max_events=100_000) as history:
+    ...     memory = zm.MemoryUSMDevice(4096)
+    >>> history = zm.record_history()
+    >>> more = zm.MemoryUSMDevice(4096)
+    >>> zm.record_history(False) is history
+    True
+    """
+    global _current
+    with _lock:
+        before = _current
+        if before is not None:
+            before._stop()
+        if not enabled:
+            return before
+        _zeusm._history_start(stacks, max_events)
+        _current = History()
+        return _current
+
+
+def snapshot() -> dict[str, Any]:
+    """Return the live blocks and slabs of zeusm, and the events of the history that is being recorded.
+
+    Returns
+    -------
+    dict
+        Numbers, strings and lists; docs/history.md describes them. Without a recording there are no events, and the
+        blocks have no stacks.
+
+    Examples
+    --------
+    >>> import zeusm.memory as zm
+    >>> memory = zm.MemoryUSMShared(12345)
+    >>> 12345 in zm.snapshot()["blocks"]["size"]
+    True
+    """
+    return _described(_zeusm._history_state())
+
+
+def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
+    """Return the state with the description of this process."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "zeusm": _zeusm.__version__,
+        "process": {
+            "pid": os.getpid(),
+            "argv": list(sys.argv),
+            "python": platform.python_version(),
+            "host": platform.node(),
+        },
+        **state.columns(),
+    }
+
+
+def _write(described: dict[str, Any], path: str) -> None:
+    opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        json.dump(described, file)

@@ -1,0 +1,197 @@
+"""The pickle that PyTorch's memory viewer reads (pytorch.org/memory_viz, torch/cuda/_memory_viz.py).
+
+The viewer has devices and no kinds, so each place, a kind of memory of a device, is a device of its own; `allocator_settings`
+names them. It requires each block to be in a segment when it is allocated and freed, and the blocks of a segment, with the
+holes as inactive blocks, to follow each other without gaps. Its numbers are JavaScript's.
+"""
+
+import pickle
+from bisect import bisect_right
+from dataclasses import fields
+from pathlib import Path
+
+from zeusm._pictures.replay import Intervals, Replay
+from zeusm._pictures.text import frames
+
+Tree = dict[str, object]
+#: The newest protocol that the viewer reads.
+PROTOCOL = 4
+#: Integers are exact in JavaScript up to this one.
+EXACT = 2**53
+#: Segments up to this size are "small", as PyTorch's are.
+SMALL = 2 << 20
+
+
+def write(replay: Replay, path: Path) -> None:
+    path.write_bytes(pickle.dumps(snapshot(replay), protocol=PROTOCOL))
+
+
+def snapshot(replay: Replay) -> Tree:
+    """The tree that the viewer reads."""
+    stacks = Stacks(replay)
+    segments, within = enclose(replay)
+    names = {f"device {place}": replay.place_name(place) for place in range(len(replay.places))}
+    return {
+        "segments": at_the_end(replay, segments, within, stacks),
+        "device_traces": traces(replay, segments, stacks),
+        "allocator_settings": {"zeusm": replay.history.zeusm, **names},
+    }
+
+
+class Stacks:
+    """The frames of each stack, made once: the pickle then has them once."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay = replay
+        self.known: dict[int, list[Tree]] = {}
+
+    def __getitem__(self, stack: int) -> list[Tree]:
+        if stack not in self.known:
+            self.known[stack] = [
+                {"filename": file, "line": line, "name": function}
+                for file, line, function in frames(self.replay.history, stack)
+            ]
+        return self.known[stack]
+
+
+def shown(address: int) -> int:
+    """The address that the viewer is given. A device's addresses in the upper half keep the 48 bits that tell them apart."""
+    return address if address < EXACT else address & (1 << 48) - 1
+
+
+def enclose(replay: Replay) -> tuple[Intervals, list[int]]:
+    """The segments, and that of each block: its region, or one of its own. A segment lasts as long as its blocks."""
+    blocks, regions = replay.blocks, replay.regions
+    columns = [field.name for field in fields(Intervals)]
+    found = Intervals(**{name: list(getattr(regions, name)) for name in columns})
+    within = list(replay.region_of)
+    for number, region in enumerate(within):
+        if region >= 0:
+            found.last[region] = max(found.last[region], blocks.last[number])
+            continue
+        within[number] = len(found)
+        for name in columns:
+            getattr(found, name).append(getattr(blocks, name)[number])
+    return found, within
+
+
+def traces(replay: Replay, segments: Intervals, stacks: Stacks) -> list[list[Tree]]:
+    """The events of each place. Within a row, blocks end before their segments, and segments begin before their blocks."""
+    steps: list[tuple[int, int, int]] = []
+    for intervals, end, begin in ((replay.blocks, 0, 3), (segments, 1, 2)):
+        for number, (first, last) in enumerate(zip(intervals.first, intervals.last, strict=True)):
+            if first >= 0:
+                steps.append((first, begin, number))
+            if last < replay.rows:
+                steps.append((last, end, number))
+    steps += [(failure.event, 4, number) for number, failure in enumerate(replay.history.failures)]
+    found: list[list[Tree]] = [[] for _ in replay.places]
+    for row, phase, number in sorted(steps):
+        if row < 0:
+            continue  # A failure whose event was dropped.
+        if phase == 4:
+            events, failure = replay.history.events, replay.history.failures[number]
+            place = replay.places.index((events.kind[row], events.device[row]))
+            tree = {"action": "oom", "size": events.size[row], "device_free": max(failure.free, 0)}
+            found[place].append(tree | common(replay, row, stacks[events.stack[row]]))
+            continue
+        intervals = replay.blocks if phase in (0, 3) else segments
+        stack = stacks[intervals.stack[number] if phase >= 2 else replay.history.events.stack[row]]
+        # The viewer joins a request and the completion behind it to one free.
+        for action in (
+            ("free_requested", "free_completed"),
+            ("segment_free",),
+            ("segment_alloc",),
+            ("alloc",),
+        )[phase]:
+            tree = {
+                "action": action,
+                "addr": shown(intervals.address[number]),
+                "size": intervals.size[number],
+            }
+            found[intervals.place[number]].append(tree | common(replay, row, stack))
+    return found
+
+
+def common(replay: Replay, row: int, stack: list[Tree]) -> Tree:
+    time = (replay.history.start + replay.time[row]) // 1000
+    return {"stream": 0, "time_us": time, "frames": stack}
+
+
+def at_the_end(
+    replay: Replay, segments: Intervals, within: list[int], stacks: Stacks
+) -> list[Tree]:
+    """The segments that are there at the end, with their blocks and holes."""
+    members: dict[int, list[int]] = {number: [] for number in segments.live_at(replay.end)}
+    for number in replay.blocks.live_at(replay.end):
+        members[within[number]].append(number)
+    slots = Slots(replay)
+    return [segment(replay, segments, each, members[each], slots, stacks) for each in members]
+
+
+class Slots:
+    """The bytes that a block occupies: the size class of its slab."""
+
+    def __init__(self, replay: Replay) -> None:
+        slabs = replay.history.slabs
+        rows = sorted(zip(slabs.address, slabs.size, slabs.block, strict=True))
+        self.starts = [address for address, _, _ in rows]
+        self.rows = rows
+
+    def of(self, address: int, size: int) -> int:
+        below = bisect_right(self.starts, address) - 1
+        if below < 0:
+            return size
+        start, length, slot = self.rows[below]
+        if address >= start + length:
+            return size
+        return max(slot or length, size)
+
+
+def segment(
+    replay: Replay,
+    segments: Intervals,
+    number: int,
+    members: list[int],
+    slots: Slots,
+    stacks: Stacks,
+) -> Tree:
+    blocks = replay.blocks
+    start, total = segments.address[number], segments.size[number]
+    found: list[Tree] = []
+    at = start
+
+    def add(state: str, size: int, requested: int, frames_of: list[Tree]) -> None:
+        nonlocal at
+        tree: Tree = {"address": shown(at), "size": size, "requested_size": requested}
+        found.append({**tree, "state": state, "frames": frames_of})
+        at += size
+
+    ordered = sorted(members, key=lambda each: blocks.address[each])
+    for index, each in enumerate(ordered, 1):
+        address, size = blocks.address[each], blocks.size[each]
+        end = blocks.address[ordered[index]] if index < len(ordered) else start + total
+        if not at <= address < end:
+            continue  # Blocks of a damaged file may overlap.
+        if address > at:
+            add("inactive", address - at, 0, [])
+        occupied = min(slots.of(address, size), end - address)
+        add("active_allocated", occupied, min(size, occupied), stacks[blocks.stack[each]])
+    if at < start + total:
+        add("inactive", start + total - at, 0, [])
+    active = [tree for tree in found if tree["state"] == "active_allocated"]
+    allocated = sum(int(str(tree["size"])) for tree in active)
+    return {
+        "device": segments.place[number],
+        "address": shown(start),
+        "total_size": total,
+        "allocated_size": allocated,
+        "active_size": allocated,
+        "requested_size": sum(int(str(tree["requested_size"])) for tree in active),
+        "stream": 0,
+        "segment_type": "small" if total <= SMALL else "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": stacks[segments.stack[number]],
+        "blocks": found,
+    }
