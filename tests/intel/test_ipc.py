@@ -85,3 +85,32 @@ def test_shared_memory_is_opened_as_device_memory(program):
         """
     )
     assert out.splitlines() == ["MemoryIPCDevice device shared", "True", "True"]
+
+
+@pytest.mark.skipif(MACHINE != "bmg2", reason="there is only one device")
+def test_own_host_memory_is_not_opened_on_another_device_than_the_first(program):
+    """The driver would close the buffer by which that device has the memory. The kernel may then give its number to another
+    buffer, which the device would access instead.
+    """
+    out = program(
+        """
+        import dpctl
+        import zeusm.memory as zm
+
+        first, last = dpctl.get_devices(backend="level_zero")
+        for device in first, last:
+            queue = dpctl.SyclQueue(device)
+            memory = zm.MemoryUSMHost(4096, queue=queue, pool=False)
+            handle = bytes(memory.ipc_handle())
+            try:
+                zm.IPCMemoryHandle.open(handle, device).close()
+                print("opened")
+            except zm.IPCError as error:
+                print("the driver's first device" in str(error))
+            copy = zm.MemoryUSMDevice(4096, queue=queue)
+            memory.memset(3)
+            copy.copy_from_device(memory)
+            assert copy.tobytes() == bytes([3]) * 4096
+        """
+    )
+    assert out.splitlines() == ["opened", "True"]

@@ -56,6 +56,31 @@ def test_every_way_to_wait_reports_it(program, name, stop):
     assert out.splitlines() == ["lost"] * 3
 
 
+BLOCK = """
+    import time
+    import zeusm
+    import zeusm.memory as zm
+
+    device = zm.MemoryUSMDevice(1 << 20)
+    source = zm.MemoryUSMHost(1 << 20)
+    try:
+        with {make} as memory:
+            event = memory.copy_from_device_async(source)
+            {step}
+    except zeusm.LevelZeroError as error:
+        print("lost" if "DEVICE_LOST" in str(error) else error)
+"""
+
+
+@pytest.mark.parametrize("stop", ["fault", "lost"])
+@pytest.mark.parametrize("make", ["zm.IPCMemoryHandle.open(device.ipc_handle())", "device"])
+@pytest.mark.parametrize("step", ["event.wait()", "memory.copy_to_host()", "time.sleep(1)"])
+def test_a_block_that_loses_it(program, make, step, stop):
+    """The loss is not hidden by the error that the memory cannot be closed."""
+    out = program(BLOCK.format(make=make, step=step), XE_SIM_STOP=f"{stop}:1")
+    assert out == "lost\n"
+
+
 SYCL = """
     import numpy
     import zeusm

@@ -1,6 +1,5 @@
 //! Finds built-in kernels in the driver's library, which embeds an ELF file ("zebin") per module and GPU model.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -17,6 +16,7 @@ use super::info::Info;
 use super::kernels::{self, Operation};
 use super::programs;
 use crate::memory::AddressSpace;
+use crate::report::not_simulated;
 
 /// Prefix of the library's file name.
 const DRIVER: &str = "libze_intel_gpu.so";
@@ -30,14 +30,19 @@ const TABLE: &str = ".ze_info";
 const STARTS: [usize; 5] = [0, 64, 128, 192, 256];
 /// The number of bytes compared first. Every kernel is at least this long (two cache lines).
 const BEGIN: usize = 128;
+
 /// A recognised built-in kernel.
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) name: String,
     pub(super) operation: Operation,
     pub(super) info: Info,
-    /// The machine code from the entry point.
+}
+
+/// The machine code of a kernel from its entry point, and the built-in kernel or the name of the user kernel.
+struct Known {
     code: Vec<u8>,
+    kernel: Result<Arc<Kernel>, String>,
 }
 
 /// Machine code in GPU memory, starting at an address.
@@ -59,34 +64,43 @@ impl Code<'_> {
     }
 }
 
-/// The built-in kernel whose code is at this address. Results are cached.
+/// The built-in kernel whose code is at this address. Results are cached, because both searches are slow.
 pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, KernelError> {
-    static KNOWN: Mutex<Vec<Arc<Kernel>>> = Mutex::new(Vec::new());
+    static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
     let mut begin = [0; BEGIN];
     space.read(at, &mut begin)?;
     let code = Code { space, at, begin };
     let mut known = KNOWN.lock();
-    if let Some(kernel) = known.iter().find(|kernel| code.is(&kernel.code)) {
-        return Ok(Arc::clone(kernel));
-    }
-    // Misses are cached as well, because both searches are slow.
-    static FOREIGN: Mutex<BTreeMap<[u8; BEGIN], String>> = Mutex::new(BTreeMap::new());
-    let mut foreign = FOREIGN.lock();
-    let unknown = |name: &String| {
-        let name = name.clone();
-        KernelError::Unknown { at, name }
+    let index = match known.iter().position(|known| code.is(&known.code)) {
+        Some(index) => index,
+        None => {
+            let new = identify(&code)?;
+            known.push(new);
+            known.len() - 1
+        }
     };
-    if let Some(name) = foreign.get(&begin) {
-        return Err(unknown(name));
+    known[index]
+        .kernel
+        .clone()
+        .map_err(|name| KernelError::User { at, name })
+}
+
+/// Searches the driver's library and then the user modules. A kernel that neither contains could be a built-in kernel that
+/// is not recognised, which must not be mistaken for a user kernel.
+fn identify(code: &Code<'_>) -> Result<Known, KernelError> {
+    if let Some(found) = find(&driver()?, code) {
+        return found;
     }
-    let library = driver()?;
-    let Some(found) = find(&library, &code) else {
-        let name = programs::name(&code).unwrap_or_else(|| "of no name".to_owned());
-        return Err(unknown(foreign.entry(begin).or_insert(name)));
+    let Some((name, code)) = programs::named(code) else {
+        not_simulated(format_args!(
+            "the kernel at {:#x}, whose code begins with {:02x?}: neither the driver's library nor a module in memory has it",
+            code.at, code.begin
+        ))
     };
-    let kernel = Arc::new(found?);
-    known.push(Arc::clone(&kernel));
-    Ok(kernel)
+    Ok(Known {
+        code,
+        kernel: Err(name),
+    })
 }
 
 /// Reads the file of the driver's library that is loaded in this process.
@@ -105,7 +119,7 @@ fn driver() -> io::Result<Vec<u8>> {
 }
 
 /// Searches the library's modules for this code.
-fn find(library: &[u8], code: &Code<'_>) -> Option<Result<Kernel, KernelError>> {
+fn find(library: &[u8], code: &Code<'_>) -> Option<Result<Known, KernelError>> {
     modules(library).find_map(|module| {
         let found = find_in_module(module, code).ok().flatten()?;
         let table = String::from_utf8_lossy(found.table);
@@ -122,7 +136,7 @@ pub(super) fn modules(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub(super) struct Found<'a> {
     pub(super) name: String,
     /// The machine code from the entry point.
-    code: &'a [u8],
+    pub(super) code: &'a [u8],
     table: &'a [u8],
 }
 
@@ -160,16 +174,19 @@ pub(super) fn find_in_module<'a>(
     Ok(None)
 }
 
-fn describe(name: &str, code: &[u8], table: &str) -> Result<Kernel, KernelError> {
+fn describe(name: &str, code: &[u8], table: &str) -> Result<Known, KernelError> {
     let unknown = || KernelError::NotSimulated(name.to_owned());
     let not_understood = |why| KernelError::Table {
         name: name.to_owned(),
         why,
     };
-    Ok(Kernel {
+    let kernel = Kernel {
         name: name.to_owned(),
         operation: kernels::named(name).ok_or_else(unknown)?,
         info: Info::of(name, table).map_err(not_understood)?,
+    };
+    Ok(Known {
         code: code.to_vec(),
+        kernel: Ok(Arc::new(kernel)),
     })
 }

@@ -20,10 +20,8 @@ use crate::memory::PageFault;
 pub(crate) enum KernelError {
     #[error(transparent)]
     Fault(#[from] PageFault),
-    #[error(
-        "the kernel {name} at {at:#x} is none of the driver's own: no execution unit is simulated"
-    )]
-    Unknown { at: u64, name: String },
+    #[error("the kernel {name} at {at:#x} is a user kernel: no execution unit is simulated")]
+    User { at: u64, name: String },
     #[error("the driver's own kernel {0} is not simulated")]
     NotSimulated(String),
     #[error("the driver's library cannot be read: {0}")]

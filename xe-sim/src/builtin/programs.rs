@@ -9,8 +9,8 @@ use crate::memory::read_user;
 /// Larger mappings are not searched, because they hold data and not modules.
 const LARGEST: u64 = 256 << 20;
 
-/// The name of the kernel with this code, if its module is in the process's memory.
-pub(super) fn name(code: &Code<'_>) -> Option<String> {
+/// The name and the whole code of this kernel, if its module is in the process's memory.
+pub(super) fn named(code: &Code<'_>) -> Option<(String, Vec<u8>)> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines()
         .filter_map(private)
@@ -20,7 +20,10 @@ pub(super) fn name(code: &Code<'_>) -> Option<String> {
             if !read_user(start, &mut bytes) {
                 return None;
             }
-            modules(&bytes).find_map(|module| Some(find_in_module(module, code).ok()??.name))
+            modules(&bytes).find_map(|module| {
+                let found = find_in_module(module, code).ok()??;
+                Some((found.name, found.code.to_vec()))
+            })
         })
 }
 

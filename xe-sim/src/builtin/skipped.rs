@@ -1,12 +1,10 @@
 //! With `XE_SIM_KERNELS=skip`, user kernels are skipped and do not ban their exec queue. Each skipped kernel is appended to
 //! a file, from which a test run identifies the tests that cannot pass.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::process;
 use std::sync::OnceLock;
 
-use crate::report::{not_simulated, say};
+use crate::report::{append, not_simulated, say};
 use crate::settings;
 
 const VARIABLE: &str = "XE_SIM_KERNELS";
@@ -23,9 +21,7 @@ pub(super) fn skips() -> bool {
 
 pub(super) fn note(at: u64, name: &str) {
     say(format_args!("the kernel {name} at {at:#x} is skipped"));
-    let file = OpenOptions::new().append(true).create(true).open(FILE);
-    let noted = file.and_then(|mut file| writeln!(file, "{} {at:#x} {name}", process::id()));
-    if let Err(error) = noted {
+    if let Err(error) = append(FILE, format_args!("{} {at:#x} {name}", process::id())) {
         not_simulated(format_args!("a note in {FILE}: {error}"));
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Resul
     // The interface descriptor starts at dword 19; its first field is the offset of the code.
     let code_at = bases.instruction + u64::from(dwords[19] & !63);
     let kernel = match library::kernel(space, code_at) {
-        Err(KernelError::Unknown { at, name }) if skipped::skips() => {
+        Err(KernelError::User { at, name }) if skipped::skips() => {
             skipped::note(at, &name);
             return Ok(());
         }

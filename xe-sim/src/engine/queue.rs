@@ -161,6 +161,6 @@ fn halt(shared: &Shared, end: Result<(), Halt>) {
             let _ = shared.lost.set(how); // The first loss is final.
         }
         Err(Halt::Fault(fault)) => ban(&fault),
-        Err(Halt::UnknownKernel(error)) => ban(&error),
+        Err(Halt::UserKernel(error)) => ban(&error),
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Halt {
     Hung,
     Lost(Loss),
     Fault(PageFault),
-    UnknownKernel(KernelError),
+    UserKernel(KernelError),
 }
 
 impl From<PageFault> for Halt {
@@ -41,7 +41,8 @@ impl From<KernelError> for Halt {
     fn from(error: KernelError) -> Self {
         match error {
             KernelError::Fault(fault) => Self::Fault(fault),
-            error => Self::UnknownKernel(error),
+            error @ KernelError::User { .. } => Self::UserKernel(error),
+            error => not_simulated(format_args!("{error}")),
         }
     }
 }

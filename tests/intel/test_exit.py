@@ -1,0 +1,45 @@
+"""The exit of the process, in which SYCL releases its kernels through the driver."""
+
+import pytest
+
+# The driver is loaded before SYCL, and a SYCL context with a kernel in it is alive at the exit.
+LOADED_FIRST = """
+    import ctypes
+    {load}
+    import dpctl
+    import dpnp.tensor as tensor
+
+    device = dpctl.SyclDevice("level_zero:gpu")
+    queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    tensor.ones(3, dtype="f4", sycl_queue=queue)
+    queue.wait()
+    {keep}
+"""
+KEEP = "ctypes.pythonapi.Py_IncRef(ctypes.py_object(queue))"
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_kernels_on_a_queue_that_zeusm_was_given(program, usm_type):
+    program(
+        f"""
+        import zeusm
+        import dpctl
+        import dpnp.tensor as tensor
+
+        device = dpctl.SyclDevice("level_zero:gpu")
+        queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+        array = zeusm.asarray([1, 2, 3], dtype="f4", usm_type={usm_type!r}, queue=queue)
+        ones = tensor.ones(3, dtype="f4", sycl_queue=queue)
+        tensor.add(ones, ones, out=tensor.asarray(array))
+        array.copy_to_host()
+        """
+    )
+
+
+def test_without_zeusm(program):
+    """The defect that zeusm has to keep away from: not zeusm, but SYCL and the driver crash."""
+    program(LOADED_FIRST.format(load="", keep=KEEP))
+    load = 'ctypes.CDLL("libze_intel_gpu.so.1")'
+    program(LOADED_FIRST.format(load=load, keep=""))
+    with pytest.raises(AssertionError, match="exit -11"):
+        program(LOADED_FIRST.format(load=load, keep=KEEP))
