@@ -2,7 +2,7 @@
 
     python benches/figure.py [DIRECTORY]
 
-Reads results.json in the directory, and writes comparison.svg and comparison.png to it.
+Reads the newest results in the directory, and writes comparison.svg and comparison.png to it.
 """
 
 import json
@@ -78,7 +78,8 @@ def caption(result):
 
 def main():
     directory = pathlib.Path(sys.argv[1]) if sys.argv[1:] else HERE / "results"
-    result = json.loads((directory / "results.json").read_text())
+    results = [json.loads(path.read_text()) for path in directory.glob("*.json")]
+    result = max(results, key=lambda result: result["machine"]["date"])
     figure = draw(result)
     figure.savefig(directory / "comparison.svg", metadata={"Date": None})
     figure.savefig(directory / "comparison.png", dpi=150)

@@ -61,10 +61,16 @@ def judge(figures):
             }
 
 
-def table(verdicts):
-    for verdict in verdicts:
-        group, bound, peer, sense, best, worst, name, reached = verdict.values()
-        yield (
-            f"{group:<34}{best:.2f} to {worst:.2f}{f' of {peer}' if peer else ''}"
-            f"{f' ({name})' if name else ''}; {sense} {bound}: {'reached' if reached else 'NOT reached'}"
-        )
+def table(results):
+    """A line for each verdict on each make of processor."""
+    verdicts = [(verdict, make) for make, result in results.items() for verdict in result["goals"]]
+    for group, goal in GOALS.items():
+        if not any(verdict["group"] == group for verdict, _ in verdicts):
+            continue
+        to = f" of {goal.peer}" if goal.peer else ""
+        yield f"{group}: {goal.sense} {goal.bound}{to}"
+        for verdict, make in verdicts:
+            if verdict["group"] == group:
+                reached = "reached" if verdict["reached"] else "NOT reached"
+                worst = f" ({verdict['worst figure']})" if verdict["worst figure"] else ""
+                yield f"    {make:<6}{verdict['best']:.2f} to {verdict['worst']:.2f}{worst}: {reached}"

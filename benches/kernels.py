@@ -1,10 +1,9 @@
 """The time of kernels on zeusm's CPU runtime, compared with OpenCL's CPU device in the same process."""
 
-import struct
-
 import opencl  # noqa: F401 (before SYCL)
 import zeusm  # noqa: F401 (before SYCL)
 from compare import compare
+from zeusm._bench.spirv import empty_module
 
 # isort: split
 import dpctl
@@ -12,28 +11,6 @@ import dpctl.program
 import dpnp
 
 N = 10_000_000
-
-
-def empty_module():
-    """The SPIR-V of `kernel void empty() {}`."""
-    name = b"empty\0\0\0"
-    words = [0x07230203, 0x00010000, 0, 5, 0]  # Magic, version 1.0, generator, bound, schema.
-
-    def instruction(code, *operands):
-        words.append((len(operands) + 1) << 16 | code)
-        words.extend(operands)
-
-    instruction(17, 4)  # OpCapability Addresses
-    instruction(17, 6)  # OpCapability Kernel
-    instruction(14, 2, 2)  # OpMemoryModel Physical64 OpenCL
-    instruction(15, 6, 3, *struct.unpack("<2I", name))  # OpEntryPoint Kernel %3 "empty"
-    instruction(19, 1)  # %1 = OpTypeVoid
-    instruction(33, 2, 1)  # %2 = OpTypeFunction %1
-    instruction(54, 1, 3, 0, 2)  # %3 = OpFunction %1 None %2
-    instruction(248, 4)  # %4 = OpLabel
-    instruction(253)  # OpReturn
-    instruction(56)  # OpFunctionEnd
-    return struct.pack(f"<{len(words)}I", *words)
 
 
 def launches(queue):

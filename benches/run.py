@@ -1,6 +1,8 @@
 """Runs each benchmark in several processes; prints medians, ratios and their spread, and writes them to a file.
 
-python benches/run.py [--processes N] [--output DIRECTORY] [program ...]
+python benches/run.py [--processes N] [--output DIRECTORY | --write] [program ...]
+
+The file is named after the processor's make, because a goal can be reached on one make and missed on another.
 """
 
 import argparse
@@ -19,6 +21,8 @@ import compare
 import goals
 
 HERE = pathlib.Path(__file__).parent
+COMMITTED = HERE / "results"
+MAKES = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
 PROGRAMS = {
     **{
         name: [sys.executable, HERE / f"{name}.py"]
@@ -32,10 +36,12 @@ PACKAGES = ("zeusm", "dpctl", "dpnp", "numpy", "umf")
 def machine():
     """The machine, the versions and the time of the run."""
     with open("/proc/cpuinfo") as file:
-        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+        fields = [line.split(":") for line in file if ":" in line]
+    processor = {name.strip(): value.strip() for name, value in fields}
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
-        "processor": names[0] if names else platform.machine(),
+        "make": MAKES.get(processor.get("vendor_id"), "other"),
+        "processor": processor.get("model name", platform.machine()),
         "processors": os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") / 2**30),
         "system": f"{platform.system()} {platform.release()}",
@@ -109,7 +115,9 @@ def main():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--processes", type=int, default=5)
-    parser.add_argument("--output", type=pathlib.Path, default=HERE / "results")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--output", type=pathlib.Path, help="the folder of the results")
+    where.add_argument("--write", action="store_true", help="replace the committed results")
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="program")
     arguments = parser.parse_args()
     result = {
@@ -120,10 +128,17 @@ def main():
     result["figures"] = gather(arguments.programs or PROGRAMS, arguments.processes)
     result["goals"] = list(goals.judge(result["figures"]))
     print(json.dumps(result["machine"], ensure_ascii=False, indent=1))
-    print(*table(result["figures"]), "", *goals.table(result["goals"]), sep="\n")
-    arguments.output.mkdir(parents=True, exist_ok=True)
+    results = {**committed(), result["machine"]["make"]: result}
+    print(*table(result["figures"]), "", *goals.table(results), sep="\n")
+    folder = COMMITTED if arguments.write else arguments.output
+    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result, ensure_ascii=False, indent=1)
-    (arguments.output / "results.json").write_text(text + "\n")
+    (folder / f"{result['machine']['make']}.json").write_text(text + "\n")
+
+
+def committed():
+    """The committed results, by the make of the processor."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(COMMITTED.glob("*.json"))}
 
 
 if __name__ == "__main__":
