@@ -22,11 +22,13 @@ export CARGO_INCREMENTAL ?= 0
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
-# The two test environments with their Python commands; the third one draws figures. The RPATH in dpctl 0.17's wheel does not
-# contain the folder of the SYCL runtime, so the library path is set.
+# The two test environments with their Python commands; the third one draws figures, the fourth builds the pages, the fifth
+# releases. The RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
 VENV := .venv
 VENV_NUMBA_DPEX := .venv-numba-dpex
 VENV_FIGURE := .venv-figure
+VENV_DOCS := .venv-docs
+VENV_DIST := .venv-dist
 PY := $(VENV)/bin/python
 ifeq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info[:2] == (3, 11))' 2>/dev/null),True)
 NUMBA_DPEX := $(VENV_NUMBA_DPEX)/.zeusm
@@ -61,6 +63,8 @@ build: | setup ## The crates, for development
 # by links.
 $(VENV)/.requirements: requirements/venv.txt
 $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
+$(VENV_DOCS)/.requirements: requirements/venv-docs.txt
+$(VENV_DIST)/.requirements: requirements/venv-dist.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 %/.requirements: | setup
 	$(PYTHON) -m venv $*
@@ -69,7 +73,7 @@ $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 	@touch $@
 
 dist/.built: $(SOURCES) $(VENV)/.requirements
-	@rm -rf dist
+	@rm -f dist/*.whl
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pip wheel --no-deps --no-build-isolation -w dist .
 	$(PY) tools/check_wheel.py dist/*.whl
 	@touch $@
@@ -94,7 +98,7 @@ demo: venvs ## Runs the examples in both environments
 	$(PY_NUMBA_DPEX) examples/demo.py
 
 .PHONY: test
-test: lint test-rust test-sycl test-valgrind test-python test-peers ## Everything that CI runs
+test: lint test-rust test-sycl test-valgrind test-python test-peers test-instructions ## Everything that CI runs
 
 .PHONY: lint
 lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
@@ -161,6 +165,16 @@ test-python-numba-dpex: $(NUMBA_DPEX)
 .PHONY: test-peers
 test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
 	$(PY) -m pytest -p no:cacheprovider tests/peers
+
+.PHONY: test-instructions
+test-instructions: $(VENV)/.zeusm ## Instructions of the shortest calls, at most 5 % more than tests/instructions/counts.json has
+	$(PY) tests/instructions
+
+# Chromium has 160 MB to download and 560 MB on the disk, so `test-python` skips its tests where it is missing.
+.PHONY: test-browser
+test-browser: $(VENV)/.zeusm ## The pictures of `zeusm memory report` in a headless Chromium, which is installed (apt) if missing
+	tools/setup.sh browser
+	ZEUSM_TEST_BROWSER_REQUIRED=1 $(PY) -m pytest -p no:cacheprovider tests/python/test_memory_browser.py
 
 # --- tests that take too long for CI -------------------------------------------------------------
 
@@ -258,6 +272,10 @@ mutants: build ## Mutation tests of src/; takes hours
 INTEL_ROOT := $(CURDIR)/.cache/intel-root
 INTEL_VENV := $(INTEL_ROOT)/opt/venv
 INTEL_MACHINES ?= lnl bmg bmg2
+# With INTEL_RESUME=1 a run of the tests leaves out the files that passed in the last one; INTEL_ONLY selects files by a part
+# of their names.
+INTEL_RESUME ?=
+INTEL_ONLY ?=
 XE_SIM := $(TARGET)/debug/xe-sim
 IN_INTEL_ROOT := $(XE_SIM) $(INTEL_ROOT) lnl --bind $(CURDIR) -- env -i PATH=/usr/bin:/bin HOME=/root \
 	PIP_CERT=/etc/ssl/certs/ca-certificates.crt
@@ -284,7 +302,7 @@ $(INTEL_VENV)/.zeusm: $(INTEL_VENV)/.requirements dist/.built
 
 .PHONY: test-intel
 test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over a simulated GPU (root; not in `test`)
-	tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
+	RESUME=$(INTEL_RESUME) ONLY=$(INTEL_ONLY) tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
 
 .PHONY: bench-intel
 bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driver over a simulated GPU
@@ -295,14 +313,68 @@ bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driv
 			--output $(TARGET)/bench-intel/$$machine memory copies || exit 1; \
 	done
 
-.PHONY: bench bench-quick
-bench bench-quick: venvs $(VENV_FIGURE)/.requirements
-bench bench-quick: export ZEUSM_UMF_LIBRARY := $(CURDIR)/$(VENV)/lib/libumf.so.1
+# --- what is published; docs/install.md says what was tested -------------------------------------
 
-bench: ## Benchmarks against the peers; writes benches/results
+# The wheel is built from the source distribution, in a folder of its own: zig prints relative paths of its headers if it is
+# below the current folder, and bindgen runs in another one.
+RELEASE := dist/release
+GLIBC := manylinux_2_28
+.PHONY: dist
+dist: export PATH := $(CURDIR)/$(VENV_DIST)/bin:$(PATH)
+dist: $(VENV_DIST)/.requirements ## A source distribution and a wheel for old C libraries, in dist/release
+	rm -rf $(RELEASE)
+	$(VENV_DIST)/bin/python -m build --no-isolation --sdist -o $(RELEASE) .
+	CARGO_TARGET_DIR=$(TARGET) $(VENV_DIST)/bin/pip wheel -q --no-deps --no-build-isolation \
+		-C build-args="--zig --compatibility $(GLIBC)" -w $(RELEASE) $(RELEASE)/*.tar.gz
+	$(VENV_DIST)/bin/twine check --strict $(RELEASE)/*
+	$(VENV_DIST)/bin/auditwheel show $(RELEASE)/*.whl | grep 'platform tag: "$(GLIBC)_x86_64"'
+	$(VENV_DIST)/bin/python tools/check_wheel.py $(RELEASE)/*.whl
+
+.PHONY: test-dist
+test-dist: dist ## The wheel and each of its extras in new environments, and a build of the source distribution in an empty one
+	tools/test_dist.sh $(PYTHON) $(TARGET)/dist $(RELEASE)
+
+# PYTHONS are commands of Python; MATRIX_TESTS selects tests.
+PYTHONS := $(PYTHON)
+MATRIX_TESTS := tests/python
+.PHONY: test-matrix
+test-matrix: ## The Python tests with the wheel of `make dist`, on each of PYTHONS="python3.12 python3.13 python3.14"
+	@for python in $(PYTHONS); do tools/test_matrix.sh $$python $(TARGET)/matrix $(RELEASE)/*.whl $(MATRIX_TESTS) || exit 1; done
+
+# `cargo install --locked cargo-deny` first. Advisories come from a database on the network: add "advisories" where there is one.
+AUDIT := bans licenses sources
+.PHONY: audit
+audit: ## The licences and sources of what is linked
+	cargo deny --locked check $(AUDIT)
+
+# The crates that are published, in order. The bindings go with level-zero-sys, for documentation services without headers.
+CRATES := level-zero-sys zeusm zeusm-cpu
+.PHONY: package
+package: ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
+	tools/package.sh $(CRATES)
+
+# `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. WINE runs the
+# tests of the bindings, if it is version 9 or later (older ones lack bcryptprimitives.dll).
+WINDOWS := x86_64-pc-windows-gnu
+WINE := wine
+ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$(WINE)" cargo +nightly
+.PHONY: test-windows
+test-windows: ## The crates for Windows: compiles both, and runs the tests of the bindings in wine
+	$(ON_WINDOWS) check -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys -p zeusm
+	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys --lib --test library
+
+.PHONY: bench bench-write bench-quick
+bench bench-write bench-quick: venvs $(VENV_FIGURE)/.requirements
+bench bench-write bench-quick: export ZEUSM_UMF_LIBRARY := $(CURDIR)/$(VENV)/lib/libumf.so.1
+
+bench: ## Benchmarks against the peers, in ten minutes; writes target/bench
+	$(PY) benches/run.py --processes 3 --output $(TARGET)/bench
+	$(VENV_FIGURE)/bin/python benches/figure.py $(TARGET)/bench
+
+bench-write: ## The same, with the pool beside UMF and copies beside memcpy; writes benches/results
 	cargo bench --locked --bench pool
 	cargo bench --locked -p zeusm-cpu --bench ratios
-	$(PY) benches/run.py
+	$(PY) benches/run.py --processes 3 --write
 	$(VENV_FIGURE)/bin/python benches/figure.py
 
 bench-quick: export ZEUSM_BENCH_ROUNDS := 3
@@ -310,8 +382,19 @@ bench-quick: ## Short benchmarks for development; writes target/bench
 	$(PY) benches/run.py --processes 1 --output $(TARGET)/bench
 	$(VENV_FIGURE)/bin/python benches/figure.py $(TARGET)/bench
 
+# The pages describe the installed wheel. Warnings and links that lead nowhere are errors.
+SITE := $(TARGET)/site
+.PHONY: docs
+docs: $(VENV_DOCS)/.zeusm ## The documentation as a site, in target/site
+	RUSTDOCFLAGS="-D warnings" cargo doc -p zeusm -p level-zero-sys -p zeusm-cpu --no-deps --locked
+	rm -rf $(SITE) $(TARGET)/site-cache docs/reference/generated
+	PATH="$(CURDIR)/$(VENV_DOCS)/bin:$$PATH" $(VENV_DOCS)/bin/python -m sphinx -q -W --keep-going \
+		-d $(TARGET)/site-cache docs $(SITE)
+	cp -r $(TARGET)/doc $(SITE)/rust
+	$(VENV_DOCS)/bin/python tools/check_site.py $(SITE)
+
 .PHONY: clean
 clean: ## Removes all build results; keeps the download cache
 	cargo clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) dist python/zeusm/lib
-	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) dist python/zeusm/lib
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference/generated

@@ -2,9 +2,14 @@
 
 A wheel contains two libraries. maturin builds the extension module. The other one is the Level Zero
 runtime on the CPU (crate zeusm-cpu). Its file has the name of the Level Zero loader, which it replaces.
+
+With the build arguments `--zig --compatibility manylinux_X_Y` (`make dist`), both are linked by zig with
+version X.Y of the C library.
 """
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,12 +38,12 @@ IN_PACKAGE = ROOT / "python" / "zeusm" / "lib" / "libze_loader.so.1"
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    place_cpu_runtime()
+    place_cpu_runtime(config_settings)
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    place_cpu_runtime()
+    place_cpu_runtime(config_settings)
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
@@ -46,15 +51,29 @@ prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
 prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable
 
 
-def place_cpu_runtime():
+def place_cpu_runtime(config_settings):
     """Builds zeusm-cpu and copies its shared library into the package."""
     IN_PACKAGE.parent.mkdir(exist_ok=True)
-    shutil.copyfile(build_cpu_runtime(), IN_PACKAGE)
+    shutil.copyfile(build_cpu_runtime(build_command(config_settings)), IN_PACKAGE)
 
 
-def build_cpu_runtime():
+def build_command(config_settings):
+    """The cargo command that builds for the C library that maturin builds for."""
+    arguments = (config_settings or {}).get("build-args", [])
+    if isinstance(arguments, str):
+        arguments = shlex.split(arguments)
+    if "--zig" not in arguments:
+        return ["cargo", "build"]
+    glibc = re.search(r"manylinux_(\d+)_(\d+)", " ".join(arguments))
+    if glibc is None:
+        raise ValueError("--zig needs --compatibility manylinux_X_Y")
+    target = f"x86_64-unknown-linux-gnu.{glibc[1]}.{glibc[2]}"
+    return ["cargo", "zigbuild", "--target", target]
+
+
+def build_cpu_runtime(command):
     """The path of the shared library that cargo has built."""
-    command = ["cargo", "build", "--release", "--locked", "--package", "zeusm-cpu"]
+    command += ["--release", "--locked", "--package", "zeusm-cpu"]
     command.append("--message-format=json-render-diagnostics")
     output = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     for line in output.splitlines():

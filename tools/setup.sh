@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs missing dependencies of the build; changes nothing if none is missing.
+# Installs missing dependencies of the build, and a browser with the argument `browser`; changes nothing if none is missing.
 set -eu
 
 packages=
@@ -22,6 +22,7 @@ python=${PYTHON:-$(tools/python.sh)}
 python_headers() { # For the C extension that the tests compile.
     exists "$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 }
+browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 python() { "$python" -c 'import ensurepip, venv'; }
 
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
@@ -40,6 +41,7 @@ need valgrind valgrind --version
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || version=3.11
 need "python$version-venv" python
 need "python$version-dev" python_headers
+[ "${1:-}" != browser ] || need chromium browser
 [ -z "$packages" ] && exit 0
 
 echo "Missing on this machine:$packages"
