@@ -474,10 +474,10 @@ fn threads_chain_queues() {
 }
 
 /// Runs the other tests of this file in a new process.
-fn all_of_these_pass_with(variable: &str) {
+fn all_of_these_pass_with(variable: &str, value: &str) {
     let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--skip", "all_of_these_pass_with"])
-        .env(variable, "1")
+        .env(variable, value)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -486,11 +486,15 @@ fn all_of_these_pass_with(variable: &str) {
 
 #[test]
 fn all_of_these_pass_with_one_engine() {
-    // The CPU runtime then executes all lists one after the other, as Intel's driver does.
-    all_of_these_pass_with("ZEUSM_CPU_ENGINES");
+    all_of_these_pass_with("ZEUSM_CPU_ENGINES", "1");
+}
+
+#[test]
+fn all_of_these_pass_with_independent_lists() {
+    all_of_these_pass_with("ZEUSM_CPU_ENGINES", "queue");
 }
 
 #[test]
 fn all_of_these_pass_with_a_discrete_device() {
-    all_of_these_pass_with("ZEUSM_CPU_DISCRETE");
+    all_of_these_pass_with("ZEUSM_CPU_DISCRETE", "1");
 }

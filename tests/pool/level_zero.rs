@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zeusm::pool::{Options, Pool};
 use zeusm::usm::{Allocation, LevelZeroProvider};
-use zeusm::{Completion, Context, Device, Error, IpcHandle, Queue, Runtime, UsmKind};
+use zeusm::{Completion, Context, Device, Error, IpcHandle, Queue, Runtime, UsmKind, ipc};
 
 const KINDS: [UsmKind; 3] = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
 
@@ -144,8 +144,17 @@ fn a_block_is_not_reused_while_work_on_it_is_in_flight() {
 
 #[test]
 fn blocks_of_one_slab_are_exported_separately() {
+    exports_blocks_separately(UsmKind::Device);
+}
+
+#[test]
+fn blocks_of_a_slab_of_shared_memory_are_exported_separately() {
+    exports_blocks_separately(UsmKind::Shared);
+}
+
+fn exports_blocks_separately(kind: UsmKind) {
     let (context, device) = setup();
-    let pool = context.pool(&device, UsmKind::Shared).unwrap();
+    let pool = context.pool(&device, kind).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     let blocks = [1u8, 2, 3].map(|value| {
         let block = Allocation::in_pool(&pool, 256, 0).unwrap();
@@ -153,6 +162,11 @@ fn blocks_of_one_slab_are_exported_separately() {
         queue.finish(&event, "fill", 256).unwrap();
         block
     });
+    if let Err(refusal @ ipc::Error::Migrates { .. }) = IpcHandle::new(&blocks[0], 0..256) {
+        // Shared memory that migrates has neither slabs nor handles.
+        assert_eq!(kind, UsmKind::Shared, "{refusal}");
+        return;
+    }
     let handles = blocks
         .each_ref()
         .map(|block| IpcHandle::new(block, 0..256).unwrap());

@@ -5,6 +5,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# The blocks of the tutorial: a file with its name, a session of the interpreter, commands of the shell.
+FILE = re.compile(
+    r"^```\{code-block\} python\n:caption: (.+?)\n\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMANDS = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Packages that only the environment of tests/peers has.
 PEERS = re.compile(
     r"^\s*(?:import|from) (?:dask|distributed|mpi4py|ray|zeusm_dask)\b", re.MULTILINE
@@ -13,12 +19,26 @@ PEERS = re.compile(
 
 def snippets(of_peers):
     """Each fenced Python block and its name, document and line, of those that need a peer, or of the others."""
-    for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for document in documents():
         text = document.read_text()
         for match in FENCE.finditer(text):
             line = text.count("\n", 0, match.start(1)) + 1
             if bool(PEERS.search(match[1])) == of_peers:
-                yield match[1], f"{document.name}:{line}"
+                yield match[1], f"{document.relative_to(ROOT)}:{line}"
+
+
+def documents():
+    """The README and the pages of the site, without what the site's build generates."""
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    return [ROOT / "README.md", *(page for page in pages if "generated" not in page.parts)]
+
+
+def commands(text):
+    """Each command of the shell in a page, and its expected output."""
+    for block in COMMANDS.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output
 
 
 def examples(of_peers):

@@ -187,7 +187,7 @@ OF_PEERS = {"mpi4py", "Dask", "Ray", "PyTorch"}
 
 def table():
     """The cells of the table: the text by row and column."""
-    text = DOCUMENT.read_text().split("### What each peer takes", 1)[1].split("\n#", 1)[0]
+    text = DOCUMENT.read_text().split("## What each peer takes", 1)[1].split("\n#", 1)[0]
     lines = [line for line in text.splitlines() if line.startswith("|")]
     split = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     columns = split[0][1:]

@@ -127,6 +127,22 @@ def test_released_views_do_not_disturb_the_rest(host_class):
     assert bytes(x)[0] == 5
 
 
+def test_an_error_of_a_block_is_not_hidden_by_the_refusal_to_close(host_class):
+    x = host_class(N)
+    view = memoryview(x)
+    with pytest.raises(BufferError, match="memoryviews"), x:
+        pass
+    with pytest.raises(KeyError, match="mine") as raised, x:
+        raise KeyError("mine")
+    assert "memoryviews" in raised.value.__notes__[0]
+    assert not x.closed
+    view.release()
+    with pytest.raises(KeyError) as raised, x:
+        raise KeyError("mine")
+    assert not hasattr(raised.value, "__notes__")
+    assert x.closed
+
+
 def test_device_memory_refuses():
     x = zeusm.memory.MemoryUSMDevice(N)
     with pytest.raises((BufferError, TypeError, ValueError), match=r"(?i)device"):

@@ -1,7 +1,11 @@
 """`python -m zeusm check`: mistakes of Python programs are reported with their stacks, and correct programs have none."""
 
 import json
+import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -149,3 +153,81 @@ def test_the_command_that_cannot_be_run_is_named(fresh):
     result = fresh.run("-m", "zeusm", "check", "no-such-program", fails=True)
     assert result.returncode == 127
     assert result.stderr == "zeusm check: no-such-program: No such file or directory\n"
+
+
+#: A faulty program that needs no package, so that any interpreter runs it. It prints its own stack at the fault.
+ALONE = r"""
+import ctypes, sys, traceback
+from ctypes import byref, c_int, c_size_t, c_uint, c_void_p
+
+ze = ctypes.CDLL(sys.argv[1])
+
+class Description(ctypes.Structure):
+    _fields_ = [("stype", c_int), ("next", c_void_p), ("flags", c_uint), ("ordinal", c_uint)]
+
+def must(code):
+    assert code == 0, hex(code)
+
+def allocate():
+    one, driver, device, context, memory = c_uint(1), c_void_p(), c_void_p(), c_void_p(), c_void_p()
+    must(ze.zeInit(0))
+    must(ze.zeDriverGet(byref(one), byref(driver)))
+    must(ze.zeDeviceGet(driver, byref(one), byref(device)))
+    must(ze.zeContextCreate(driver, byref(Description(0xD)), byref(context)))
+    description = Description(0x15)
+    must(
+        ze.zeMemAllocDevice(
+            context, byref(description), c_size_t(64), c_size_t(0), device, byref(memory)
+        )
+    )
+    return memory.value
+
+def généré(pointer):
+    yield traceback.extract_stack(), ctypes.string_at(pointer, 4)
+
+class Reader:
+    def read(self, pointer):
+        def inner(depth):
+            # A call over several lines.
+            return inner(depth - 1) if depth else next(
+                généré(
+                    pointer
+                )
+            )
+        return inner(3)
+
+[(stack, _)] = [(lambda: Reader().read(allocate()))()]
+for frame in reversed(stack):
+    print(f'File "{frame.filename}", line {frame.lineno} in {frame.name}')
+"""
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_the_frames_of_each_version_of_python_are_read(tmp_path, version):
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version}")
+    program, report = tmp_path / "prögram.py", tmp_path / "report.json"
+    program.write_text(ALONE, encoding="utf-8")
+    environment = dict(os.environ, ZEUSM_CHECK="1", ZEUSM_CHECK_REPORT=str(report), PYTHONUTF8="1")
+    command = [python, program, zeusm.runtime().path]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 86, result.stderr
+    [finding] = json.loads(report.read_text())["findings"]
+    reader, *frames = finding["stack"]["python"]
+    assert reader.endswith(" in string_at")
+    assert frames == result.stdout.splitlines()
+    allocated = finding["allocation"]["allocated"]["python"]
+    assert allocated[0].endswith(" in allocate")
+
+
+def interpreter(version):
+    """The path of an interpreter of this version, if there is one that runs."""
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return sys.executable
+    installed = Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python3")
+    for found in filter(None, [*installed, shutil.which(f"python{version}")]):
+        # A shim of pyenv is found, and may have nothing to run.
+        if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return found
+    return None

@@ -3,13 +3,15 @@
 import doctest
 import importlib.util
 import inspect
+import os
 import re
+import subprocess
 import sys
 
 import pytest
 import zeusm.memory
 from conftest import ROOT
-from documents import examples, snippets
+from documents import FILE, SESSION, commands, examples, snippets
 
 sys.path.insert(0, str(ROOT / "tools"))
 import layers
@@ -50,12 +52,80 @@ def test_snippet(fresh, code):
     fresh.run("-W", "error", "-c", code)
 
 
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text()
+# The tutorial's output is that of a machine without a GPU.
+WITHOUT_GPU = pytest.mark.skipif(
+    zeusm.runtime().kind != "cpu", reason="the tutorial shows the output of the CPU runtime"
+)
+
+# Doctest in a new interpreter: the session begins with the import of zeusm, before dpctl.
+RUN_SESSION = """
+import doctest, sys
+session = doctest.DocTestParser().get_doctest(sys.stdin.read(), {}, "tutorial", None, None)
+runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+result = runner.run(session)
+print(result.attempted)
+sys.exit(result.failed > 0)
+"""
+
+
+def plain():
+    """The environment without variables of zeusm: what a reader has."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ZEUSM_")}
+
+
+@WITHOUT_GPU
+def test_the_session_of_the_tutorial():
+    session = "\n".join(SESSION.findall(TUTORIAL))
+    assert session.count(">>> ") > 30
+    result = subprocess.run(
+        [sys.executable, "-c", RUN_SESSION],
+        input=session,
+        env=plain(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert int(result.stdout) == session.count(">>> ")
+
+
+def shell():
+    """The commands of the tutorial. The checker shows Python's frames up to CPython 3.12."""
+    for command, output in commands(TUTORIAL):
+        needs_frames = pytest.mark.skipif(
+            'File "' in output and sys.version_info >= (3, 13), reason="shows frames of Python"
+        )
+        yield pytest.param(command, output, id=command, marks=needs_frames)
+
+
+@WITHOUT_GPU
+@pytest.mark.parametrize(("command", "output"), list(shell()))
+def test_the_commands_of_the_tutorial(tmp_path, command, output):
+    for name, text in FILE.findall(TUTORIAL):
+        (tmp_path / name).write_text(text)
+    folder = os.path.dirname(sys.executable)
+    result = subprocess.run(
+        command,
+        shell=True,
+        cwd=tmp_path,
+        env=plain() | {"PATH": f"{folder}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert doctest.OutputChecker().check_output(output, result.stdout, doctest.ELLIPSIS), (
+        result.stdout
+    )
+
+
 def public():
     """The public names of `zeusm` and `zeusm.memory`, and the members of their classes. The version and the capsule of the
     C API are omitted: they are values of built-in types, which have no docstrings."""
     for module in (zeusm, zeusm.memory):
         for name in module.__all__:
-            if name in ("__version__", "_C_API"):
+            if name in ("__version__", "_C_API", "TRACEMALLOC_DOMAIN"):
                 continue
             thing = getattr(module, name)
             yield pytest.param(thing.__doc__, id=f"{module.__name__}.{name}")

@@ -157,6 +157,28 @@ except KeyboardInterrupt:
         assert child.wait(timeout=120) == 0
 
 
+def test_control_c_ends_the_submission_of_many_regions():
+    """An element of a reversed array is a region of its own."""
+    program = """
+import signal
+import sys
+import numpy as np
+import zeusm
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+source = zeusm.empty(1 << 22, "u1", usm_type="device")
+target = zeusm.empty(1 << 22, "u1", usm_type="device")
+source.base.memset(1)
+target.base.memset(0)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+try:
+    target[::-1] = source
+except KeyboardInterrupt:
+    print("interrupted", target.copy_to_host().all())
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout == "interrupted False\n", run
+
+
 # --- leaks -------------------------------------------------------------------------------------------
 
 

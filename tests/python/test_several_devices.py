@@ -290,6 +290,67 @@ def test_memory_is_limited_by_the_share_of_a_device(several):
     assert several(program, FOUR).stdout == "done\n"
 
 
+# As Intel's driver: the limit of the first device holds for host memory, whatever device it is for.
+FIRST_DEVICES_LIMIT = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct properties { uint32_t type; void *next; uint32_t others[6]; uint64_t largest; };
+struct descriptor { uint32_t type; void *next; };
+
+static void *first;
+static const uint64_t limit = 1 << 20;
+int refused;
+
+int zeDeviceGet(void *driver, uint32_t *count, void **devices)
+{
+    int (*real)(void *, uint32_t *, void **) = dlsym(RTLD_NEXT, "zeDeviceGet");
+    int result = real(driver, count, devices);
+    if (devices && *count)
+        first = devices[0];
+    return result;
+}
+
+int zeDeviceGetProperties(void *device, struct properties *found)
+{
+    int (*real)(void *, struct properties *) = dlsym(RTLD_NEXT, "zeDeviceGetProperties");
+    int result = real(device, found);
+    if (device == first)
+        found->largest = limit;
+    return result;
+}
+
+int zeMemAllocHost(void *context, const struct descriptor *asked, size_t size, size_t alignment, void **pointer)
+{
+    int (*real)(void *, const struct descriptor *, size_t, size_t, void **) = dlsym(RTLD_NEXT, "zeMemAllocHost");
+    if (size > limit && !asked->next) {
+        refused++;
+        return 0x78000008; /* ZE_RESULT_ERROR_UNSUPPORTED_SIZE */
+    }
+    return real(context, asked, size, alignment, pointer);
+}
+"""
+
+
+def test_host_memory_above_the_limit_of_another_device(fresh, stand_in):
+    """Relaxed limits are requested for it: the driver may apply the limit of any of its devices."""
+    program = """
+        import ctypes, os, zeusm.memory as zm
+        import dpctl
+
+        library = ctypes.CDLL(os.environ["ZEUSM_RUNTIME"])
+        for name in ("level_zero:gpu:0", "level_zero:gpu:1"):
+            for pool in (None, False):
+                memory = zm.MemoryUSMHost(4 << 20, queue=name, pool=pool)
+                memory[:1] = 7
+                assert memory.tobytes()[0] == 7
+        assert ctypes.c_int.in_dll(library, "refused").value == 0
+    """
+    fresh(program, env=TWO | {"ZEUSM_RUNTIME": str(stand_in(FIRST_DEVICES_LIMIT))})
+
+
 def test_handles_pass_between_processes_that_see_different_devices(several, tmp_path):
     """As in a program of several ranks, each of which sees one device."""
     program = f"""

@@ -31,14 +31,19 @@ def soak(seconds, each, first_seed):
         threads = random.Random(seed).randint(1, MOST_THREADS)
         variables = {"SYCL_UR_USE_LEVEL_ZERO_V2": adapter, "ZEUSM_CPU_DEVICES": devices}
         options = ["--seed", str(seed), "--threads", str(threads), "--seconds", str(each)]
-        found = subprocess.run(
-            [sys.executable, PROGRAM, *options],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            timeout=each * 4 + 300,  # after the program has printed where its threads are
-        )
         shown = " ".join(f"{name}={value}" for name, value in variables.items())
+        try:
+            found = subprocess.run(
+                [sys.executable, PROGRAM, *options],
+                env={**os.environ, **variables},
+                capture_output=True,
+                text=True,
+                timeout=each * 4 + 300,  # after the program has printed where its threads are
+            )
+        except subprocess.TimeoutExpired as expired:
+            raise SystemExit(
+                f"{shown} {options} hangs\n{(expired.stderr or b'').decode()}"
+            ) from None
         print(shown, *options, found.stdout.strip(), flush=True)
         if found.returncode:
             raise SystemExit(f"{found.stderr}\nexit code {found.returncode}")

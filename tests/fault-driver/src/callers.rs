@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 /// The module of the library under test.
 #[allow(dead_code, reason = "the fault driver uses a part of the module")]
-#[path = "../../../src/shared_library.rs"]
+#[path = "../../../src/shared_library/linux.rs"]
 pub(crate) mod shared_library;
 
 /// The prefixes of the file names of SYCL's runtime and of its Level Zero adapters.

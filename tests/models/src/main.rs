@@ -20,6 +20,7 @@ use loom::model::Builder;
 mod engine;
 mod error;
 mod fork_safe;
+mod history;
 mod local;
 mod pins;
 mod pool;

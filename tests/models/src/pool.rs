@@ -112,7 +112,7 @@ impl World {
         };
         let provider = Arc::<Addresses>::default();
         let limit = Arc::new(AtomicUsize::new(limit.unwrap_or(usize::MAX)));
-        let chunks = ChunkAllocator::new(Arc::clone(&provider), options, limit, shards);
+        let chunks = ChunkAllocator::new(Arc::clone(&provider), options, 1, limit, shards);
         Arc::new(Self {
             inner: Inner::new(chunks, shards),
             provider,

@@ -1,0 +1,337 @@
+"""The history of allocations: snapshots against a model, stacks, threads, forks, the exit, and failures."""
+
+import gzip
+import inspect
+import json
+import sys
+
+import pytest
+import snapshots
+import zeusm.memory as zm
+from snapshots import events, frames, rows
+
+PROGRAM = inspect.getsource(snapshots)
+
+
+@pytest.fixture
+def run(fresh):
+    def run(program, *arguments, **options):
+        return fresh(PROGRAM + program, *arguments, **options)
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("stacks", [True, False])
+def test_random_programs_against_a_model(run, seed, stacks):
+    """The live blocks are those of a dictionary, and sums are the statistics of the pools."""
+    run(
+        """
+seed, stacks = int(sys.argv[1]), sys.argv[2] == "True"
+generator = random.Random(seed)
+history = zm.record_history(stacks=stacks)
+pools = [zm.MemoryPool(kind) for kind in CLASSES] + [zm.get_pool(kind) for kind in CLASSES]
+marks = [pool.malloc(77) for pool in pools]
+model = {mark._pointer: (77, pool.usm_type) for pool, mark in zip(pools, marks)}
+owned = []
+
+def allocate():
+    kind, size = generator.choice(list(CLASSES)), generator.choice(SIZES)
+    own = pools[list(CLASSES).index(kind)]
+    memory = CLASSES[kind](size, pool=generator.choice([None, None, False, own]))
+    if generator.random() < 0.2:
+        memory = memory[: size // 2 + 1]  # A part keeps the whole block.
+        model[memory._pointer] = (size, kind)
+    model[memory._pointer] = (size, kind)
+    owned.append(memory)
+
+def free():
+    memory = owned.pop(generator.randrange(len(owned)))
+    del model[memory._pointer]
+    memory.close() if generator.random() < 0.5 else None
+
+for step in range(600):
+    allocate() if generator.random() < 0.55 or not owned else free()
+    if generator.random() < 0.02:
+        generator.choice(pools).trim(generator.choice([0, 1 << 20]))
+    if step % 100 == 99:
+        snapshot = zm.snapshot()
+        assert live(snapshot) == model
+        assert replayed(snapshot) == {address: size for address, (size, _) in model.items()}
+        check_figures(snapshot, zip(pools, marks))
+        recorded = rows(snapshot, "blocks")
+        assert all((block["stack"] >= 0) == stacks and block["time"] >= 0 for block in recorded)
+        assert all((event["stack"] >= 0) == stacks for event in rows(snapshot, "events"))
+        hits = [event["hit"] for event in events(snapshot, "allocate")]
+        assert hits.count(1) == sum(pool.statistics().hits for pool in pools)
+        assert hits.count(0) == sum(pool.statistics().misses for pool in pools)
+history.stop()
+assert live(history.snapshot()) == live(zm.snapshot()) == model
+owned.clear()
+assert len(live(zm.snapshot())) == len(marks) and live(history.snapshot()) == model
+    """,
+        str(seed),
+        str(stacks),
+    )
+
+
+def test_threads(run):
+    run("""
+def work(seed, kept):
+    generator = random.Random(seed)
+    owned = []
+    for _ in range(400):
+        if generator.random() < 0.55 or not owned:
+            owned.append(generator.choice(list(CLASSES.values()))(generator.choice(SIZES)))
+        else:
+            kept.append(owned.pop(0)) if generator.random() < 0.2 else owned.pop()
+    kept.extend(owned)
+
+with zm.record_history() as history:
+    kept = [[] for _ in range(6)]
+    threads = [threading.Thread(target=work, args=(i, k), name=f"worker {i}") for i, k in enumerate(kept)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        for block in rows(zm.snapshot(), "blocks"):
+            assert block["size"] in SIZES
+    for thread in threads:
+        thread.join()
+    # Blocks of one thread are freed by another.
+    del kept[::2]
+    snapshot = history.snapshot()
+model = {memory._pointer: memory.nbytes for memories in kept for memory in memories}
+assert {address: size for address, (size, _) in live(snapshot).items()} == model == replayed(snapshot)
+times = snapshot["events"]["time"]
+assert times == sorted(times)
+names = [thread["name"] for thread in snapshot["threads"]]
+assert sorted(name for name in names if name.startswith("worker")) == [f"worker {i}" for i in range(6)], names
+assert {event["thread"] for event in rows(snapshot, "events")} == set(range(len(names)))
+assert all(any(name == "work" for name, _ in frames(snapshot, e["stack"])) for e in events(snapshot, "allocate"))
+    """)
+
+
+def test_a_forks_child_records_by_itself(run):
+    run("""
+inherited = zm.MemoryUSMHost(123)
+with zm.record_history() as history:
+    before = zm.MemoryUSMHost(456)
+    child = os.fork()
+    if child == 0:
+        try:
+            assert not history.recording and not history.snapshot()["events"]["time"]
+            new = zm.MemoryUSMHost(789)
+            snapshot = zm.snapshot()
+            assert not snapshot["events"]["time"]
+            sizes = snapshot["blocks"]["size"]
+            assert {123, 456, 789} <= set(sizes), sizes
+            with zm.record_history() as own:
+                more = zm.MemoryUSMHost(1000)
+                del before
+            snapshot = own.snapshot()
+            found = [(e["action"], e["size"]) for e in events(snapshot, "allocate", "free")]
+            assert found == [("allocate", 1000), ("free", 456)], found
+            assert 456 not in snapshot["blocks"]["size"]
+            os._exit(0)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert history.recording
+    after = zm.MemoryUSMHost(999)
+sizes = [event["size"] for event in events(history.snapshot(), "allocate")]
+assert sizes == [456, 999], sizes
+    """)
+
+
+def test_forks_beside_threads_that_record(run):
+    run("""
+# The first allocation imports dpctl. A child of a fork during an import waits for ever for the module's lock.
+zm.MemoryUSMHost(64)
+over = threading.Event()
+def work():
+    while not over.is_set():
+        zm.MemoryUSMShared(5000)
+threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+with zm.record_history(max_events=1000):
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        child = os.fork()
+        if child == 0:
+            import signal
+            signal.alarm(60)
+            with zm.record_history() as own:
+                memory = zm.MemoryUSMHost(64)
+            os._exit(0 if own.snapshot()["events"]["size"].count(64) == 1 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    over.set()
+    for thread in threads:
+        thread.join()
+    """)
+
+
+def test_the_exit_with_daemon_threads_and_memory_in_cycles(run, tmp_path):
+    path = tmp_path / "history.json.gz"
+    run(
+        """
+import atexit
+history = zm.record_history(max_events=5000)
+atexit.register(lambda: history.save(sys.argv[1]))
+
+class Node:
+    def __init__(self):
+        self.memory = zm.MemoryUSMShared(1000)
+        self.itself = self
+    def __del__(self):
+        self.memory = None
+
+def work():
+    # From the pool's cache: before Python 3.14 the exit aborts where a daemon thread waits for the GIL in zeusm.
+    while True:
+        zm.MemoryUSMShared(1000)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+kept = [Node() for _ in range(100)]
+sys.kept = kept  # Freed by the interpreter itself.
+    """,
+        str(path),
+    )
+    snapshot = json.loads(gzip.decompress(path.read_bytes()))
+    assert len(snapshot["events"]["time"]) > 100
+
+
+def test_collections_and_finalizers_may_use_the_history(run):
+    """A free during garbage collection runs no Python code, and finalizers may allocate while events are recorded."""
+    run("""
+class Node:
+    def __init__(self):
+        self.memory, self.itself = zm.MemoryUSMHost(640), self
+    def __del__(self):
+        deleted.append(zm.MemoryUSMHost(320).nbytes)
+
+deleted = []
+gc.set_threshold(1, 1, 1)
+with zm.record_history() as history:
+    for _ in range(300):
+        Node()
+    gc.collect()
+    # A failure callback allocates and frees inside of an allocation.
+    pool = zm.MemoryPool("host", limit=1 << 20)
+    hoard = [pool.malloc(1 << 20)]
+    def callback(nbytes):
+        zm.MemoryUSMHost(321)
+        zm.snapshot()
+        return bool(hoard) and hoard.pop() is not None
+    pool.set_failure_callback(callback)
+    last = pool.malloc(1 << 20)
+gc.set_threshold(700, 10, 10)
+assert gc.isenabled()
+assert len(deleted) == 300
+snapshot = history.snapshot()
+assert live(snapshot) == {last._pointer: (1 << 20, "host")}
+assert replayed(snapshot) == {last._pointer: 1 << 20}
+inner = [event for event in events(snapshot, "allocate", "free") if event["size"] == 321]
+assert [frames(snapshot, event["stack"])[0][0] for event in inner] == ["callback"] * 2
+    """)
+
+
+def test_a_stack_is_read_with_collection_off_and_leaves_it_so(run):
+    run("""
+gc.disable()
+with zm.record_history():
+    zm.MemoryUSMHost(64)
+assert not gc.isenabled()
+    """)
+
+
+def line():
+    return sys._getframe(1).f_lineno
+
+
+def test_stacks_have_functions_and_lines(memory_class):
+    def allocate():
+        return memory_class(1000), line()
+
+    def middle():
+        return allocate(), line()
+
+    with zm.record_history() as history:
+        (memory, inner), outer = middle()
+        del memory
+        freed = line() - 1
+    snapshot = history.snapshot()
+    first, last = (event for event in events(snapshot, "allocate", "free") if event["size"] == 1000)
+    name = "test_stacks_have_functions_and_lines"
+    assert frames(snapshot, first["stack"])[:2] == [
+        (f"{name}.<locals>.allocate", inner),
+        (f"{name}.<locals>.middle", outer),
+    ]
+    assert frames(snapshot, last["stack"])[0] == (name, freed)
+    assert __file__ in snapshot["files"]
+
+
+def test_deep_stacks_keep_the_innermost_frames():
+    def deep(depth):
+        return deep(depth - 1) if depth else zm.MemoryUSMHost(100)
+
+    with zm.record_history() as history:
+        deep(200)
+    snapshot = history.snapshot()
+    (event,) = (event for event in events(snapshot, "allocate") if event["size"] == 100)
+    found = frames(snapshot, event["stack"])
+    assert len(found) == 64
+    assert {name.rpartition(".")[2] for name, _ in found} == {"deep"}
+
+
+def test_the_oldest_events_are_dropped():
+    with zm.record_history(max_events=10) as history:
+        kept = [zm.MemoryUSMHost(1000 + index) for index in range(50)]
+    snapshot = history.snapshot()
+    assert len(snapshot["events"]["time"]) == 10
+    assert snapshot["dropped"] >= 40
+    sizes = [event["size"] for event in events(snapshot, "allocate")]
+    assert sizes == [1000 + index for index in range(50 - len(sizes), 50)]
+    # Live blocks keep what is known of them.
+    mine = {memory._pointer for memory in kept}
+    blocks = [block for block in rows(snapshot, "blocks") if block["address"] in mine]
+    assert len(blocks) == 50
+    assert all(block["time"] >= 0 and block["stack"] >= 0 for block in blocks)
+    with zm.record_history(max_events=0) as history:
+        zm.MemoryUSMHost(64)
+    assert not history.snapshot()["events"]["time"]
+    assert history.snapshot()["dropped"] >= 2
+
+
+def test_a_new_recording_stops_the_one_before(tmp_path):
+    first = zm.record_history()
+    zm.MemoryUSMHost(111)
+    second = zm.record_history(stacks=False)
+    zm.MemoryUSMHost(222)
+    assert not first.recording
+    assert second.recording
+    assert "recording" in repr(second)
+    first.stop()  # It is stopped already, and does not stop the second.
+    assert zm.record_history(False) is second
+    assert zm.record_history(enabled=False) is None
+    assert "stopped" in repr(second)
+    for history, size in [(first, 111), (second, 222)]:
+        snapshot = history.snapshot()
+        assert {event["size"] for event in events(snapshot, "allocate")} == {size}
+        for name in ("h.json", "h.json.gz"):
+            history.save(tmp_path / name)
+            data = (tmp_path / name).read_bytes()
+            data = gzip.decompress(data) if name.endswith("gz") else data
+            assert json.loads(data) == snapshot
+    assert first.snapshot()["stacks"]
+    assert not second.snapshot()["stacks"]
+    assert not zm.snapshot()["events"]["time"]
+
+
+@pytest.mark.parametrize(("value", "error"), [(-1, ValueError), (1.5, TypeError), ("1", TypeError)])
+def test_bad_numbers_of_events(value, error):
+    with pytest.raises(error):
+        zm.record_history(max_events=value)
+    assert zm.record_history(False) is None

@@ -1,0 +1,92 @@
+"""`zeusm info`, and the progress bars of the commands."""
+
+import io
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+import zeusm
+import zeusm.memory as zm
+from zeusm._commands.info import size
+from zeusm._progress import progress
+
+
+def info(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "zeusm", "info", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_json_has_what_the_package_says():
+    found = json.loads(info("--json").stdout)
+    assert found["zeusm"] == zeusm.__version__
+    assert found["runtime"]["kind"] == zeusm.runtime().kind
+    assert found["runtime"]["reason"]
+    assert [device["name"] for device in found["devices"]] == zeusm.runtime().device_names
+    for device in found["devices"]:
+        assert 0 < device["free"] <= device["total"]
+    # Intel's driver reports the machine's available memory as the total of an integrated GPU, and it changes.
+    changes = 0 if zeusm.runtime().kind == "cpu" else 0.2
+    assert found["devices"][0]["total"] == pytest.approx(zm.mem_get_info()[1], rel=changes)
+    assert [pool["kind"] for pool in found["pools"]] == ["device", "shared", "host"]
+    assert "numpy" in found["packages"]
+
+
+def test_the_text_has_a_line_for_each():
+    run = info()
+    for title in ("zeusm", "python", "packages", "runtime", "device 0", "pool: host"):
+        assert any(line.startswith(f"{title} ") for line in run.stdout.splitlines()), title
+    assert "free of" in run.stdout
+    assert run.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (3 << 40, "3.0 TiB")],
+)
+def test_sizes(count, text):
+    assert size(count) == text
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_bar_is_shown_after_a_second_and_cleared(monkeypatch, clock):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for item in progress(range(10), "working"):
+        assert ("working" in terminal.getvalue()) == (item >= 2)
+        clock[0] += 0.5
+    assert f"[{'#' * 15}{' ' * 15}]  50 %" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_items_without_a_length_are_counted(monkeypatch, clock):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for _ in progress(iter(range(5)), "reading"):
+        clock[0] += 2
+    assert "reading: 4" in terminal.getvalue()
+
+
+def test_fast_work_and_other_files_have_no_bar(monkeypatch, clock):
+    for file, step in [(Terminal(), 0.01), (io.StringIO(), 5)]:
+        monkeypatch.setattr(sys, "stderr", file)
+        for _ in progress([1, 2, 3], "working"):
+            clock[0] += step
+        assert file.getvalue() == ""

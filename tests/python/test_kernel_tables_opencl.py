@@ -1,0 +1,17 @@
+"""The tables of kernels on OpenCL's own device: the answers are those of the CPU runtime."""
+
+import sys
+from pathlib import Path
+
+
+def test_opencl_gives_the_same_answers(fresh):
+    fresh(
+        """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import kernel_tables
+        kernel_tables.everything("opencl:cpu")
+        """,
+        Path(__file__).parent,
+        env={"OCL_ICD_FILENAMES": str(Path(sys.prefix, "lib", "libintelocl.so"))},
+    )

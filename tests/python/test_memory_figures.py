@@ -1,0 +1,155 @@
+"""Failures while a history is recorded, free memory of devices, and `tracemalloc`."""
+
+import inspect
+import sys
+
+import pytest
+import snapshots
+import zeusm.memory as zm
+from conftest import CLASSES
+from snapshots import rows
+
+MIB = 1 << 20
+PROGRAM = inspect.getsource(snapshots)
+
+
+@pytest.fixture
+def run(fresh):
+    def run(program, *arguments, **options):
+        return fresh(PROGRAM + program, *arguments, **options)
+
+    return run
+
+
+def test_a_failure_names_those_who_hold_the_most(usm_type):
+    memory_class = CLASSES[usm_type]
+
+    def hoarder():
+        return [memory_class(MIB) for _ in range(5)]
+
+    def second():
+        return memory_class(2 * MIB)
+
+    with pytest.raises(zm.USMAllocationError) as without:
+        memory_class(1 << 60)
+    assert "held by" not in str(without.value)
+    pool = zm.get_pool(usm_type)
+    with zm.record_history() as history:
+        kept = hoarder(), second(), [memory_class(10), memory_class(20), memory_class(30)]
+        with pytest.raises(zm.USMAllocationError) as failure:
+            memory_class(1 << 60)
+        in_use = pool.used_bytes()
+    message = str(failure.value)
+    hoard = f"hoarder.<locals>.<listcomp> ({__file__}:" if sys.version_info < (3, 12) else "hoarder"
+    assert "is held by" in message
+    text = message[message.index("is held by") :]
+    assert hoard in text
+    assert f": {5 * MIB} bytes in 5 blocks; " in text
+    assert "second" in text
+    assert f": {2 * MIB} bytes in 1 blocks; " in text
+    assert text.count("blocks") == 3
+    snapshot = history.snapshot()
+    (recorded,) = snapshot["failures"]
+    event = rows(snapshot, "events")[recorded["event"]]
+    assert snapshot["actions"][event["action"]] == "fail"
+    assert event["size"] == 1 << 60
+    assert snapshot["kinds"][event["kind"]] == usm_type
+    assert event["pool"] >= 0
+    assert str(1 << 60) in recorded["message"]
+    assert recorded["in_use"] >= in_use
+    assert recorded["cached"] >= 0
+    assert recorded["free"] > 0
+    del kept
+
+
+def test_tracemalloc_sees_memory_of_the_host(run):
+    run("""
+import tracemalloc
+
+def traced():
+    domain = tracemalloc.DomainFilter(True, zm.TRACEMALLOC_DOMAIN)
+    snapshot = tracemalloc.take_snapshot().filter_traces([domain])
+    return {trace.size: trace.traceback[0].lineno for trace in snapshot.traces}
+
+before = zm.MemoryUSMHost(1001)
+tracemalloc.start()
+line = sys._getframe().f_lineno + 1
+host = zm.MemoryUSMHost(2001)
+shared, device = zm.MemoryUSMShared(3001), zm.MemoryUSMDevice(4001)
+direct = zm.MemoryUSMHost(5001, pool=False)
+empty = zm.MemoryUSMHost(0)
+assert traced() == {2001: line, 3001: line + 1, 5001: line + 2}, traced()
+part = host[:10]
+del host, before
+assert 2001 in traced()
+del part
+shared.close()
+assert list(traced()) == [5001]
+# Memory that is freed after the end of the tracing, or in another thread, or was traced before.
+thread = threading.Thread(target=direct.close)
+thread.start()
+thread.join()
+assert traced() == {}
+late = zm.MemoryUSMHost(6001)
+tracemalloc.stop()
+del late
+tracemalloc.start()
+assert traced() == {}
+    """)
+
+
+def test_free_and_total_bytes():
+    free, total = zm.mem_get_info()
+    assert 0 < free <= total
+    assert total <= zm.snapshot()["devices"][0]["total"]
+    assert zm.mem_get_info("level_zero:gpu:0")[1] == total
+    with pytest.raises(TypeError):
+        zm.mem_get_info(object())
+    with pytest.raises(ValueError, match="device"):
+        zm.mem_get_info("level_zero:gpu:9")
+
+
+def test_dpctl_agrees_on_the_free_memory():
+    dpctl = pytest.importorskip("dpctl")
+    utilities = pytest.importorskip("dpctl.utils")
+    found = utilities.intel_device_info(dpctl.SyclDevice("level_zero:gpu:0"))
+    if "free_memory" not in found:
+        pytest.skip("this SYCL runtime does not report free memory")
+    free, total = zm.mem_get_info()
+    assert abs(found["free_memory"] - free) < total / 4
+
+
+def test_tiles_have_the_memory_of_their_device(run):
+    run(
+        """
+import zeusm
+zeusm.set_cpu_devices(2, tiles=2)
+import dpctl
+device = dpctl.SyclDevice("level_zero:gpu:1")
+tile = device.create_sub_devices(partition="next_partitionable")[1]
+assert zm.mem_get_info(tile)[1] == zm.mem_get_info(device)[1] > 0
+    """,
+        env={"ZEUSM_RUNTIME": "cpu"},
+    )
+
+
+def test_a_driver_that_reports_nothing_is_a_typed_error(run, stand_in):
+    library = stand_in("""
+#include <stdint.h>
+int zesDeviceEnumMemoryModules(void *device, uint32_t *count, void **modules) {
+    *count = 0;
+    return 0;
+}
+""")
+    run(
+        """
+import zeusm
+try:
+    zm.mem_get_info()
+except zeusm.LevelZeroError as error:
+    assert "does not report the free memory" in str(error) and "no memory module" in str(error), error
+else:
+    raise AssertionError("no error")
+    """,
+        env={"ZEUSM_RUNTIME": str(library)},
+    )
