@@ -4,10 +4,10 @@ It needs no package besides zeusm, so it tests that the extra `cpu` brings a com
 """
 
 import ctypes
-import struct
 import sys
 
 import zeusm
+from zeusm._bench.spirv import empty_module
 
 
 class ContextDesc(ctypes.Structure):
@@ -26,24 +26,6 @@ class ModuleDesc(ctypes.Structure):
     ]
 
 
-def instruction(opcode: int, *operands: int) -> list[int]:
-    return [(1 + len(operands)) << 16 | opcode, *operands]
-
-
-def empty_kernel() -> bytes:
-    """SPIR-V of a kernel `nop` without parameters, for OpenCL with 64-bit addresses."""
-    void, function_type, function, label = 1, 2, 3, 4
-    (name,) = struct.unpack("<I", b"nop\0")
-    words = [0x0723_0203, 0x0001_0000, 0, 5, 0]
-    words += instruction(17, 4) + instruction(17, 6)  # OpCapability Addresses, Kernel
-    words += instruction(14, 2, 2)  # OpMemoryModel Physical64 OpenCL
-    words += instruction(15, 6, function, name)  # OpEntryPoint Kernel
-    words += instruction(19, void) + instruction(33, function_type, void)
-    words += instruction(54, void, function, 0, function_type)  # OpFunction
-    words += instruction(248, label) + instruction(253) + instruction(56)
-    return struct.pack(f"<{len(words)}I", *words)
-
-
 def main() -> int:
     library = ctypes.CDLL(str(zeusm.runtime().path))
     one = ctypes.c_uint(1)
@@ -59,7 +41,7 @@ def main() -> int:
     call("zeDeviceGet", driver, ctypes.byref(one), ctypes.byref(device))
     context_desc = ContextDesc(0xD)
     call("zeContextCreate", driver, ctypes.byref(context_desc), ctypes.byref(context))
-    code = empty_kernel()
+    code = empty_module()
     description = ModuleDesc(0x1B, None, 0, len(code), code, None, None)
     places = (ctypes.byref(description), ctypes.byref(module), ctypes.byref(log))
     result = library.zeModuleCreate(context, device, *places)

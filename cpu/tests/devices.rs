@@ -187,14 +187,7 @@ fn list(context: &Context, device: sys::ze_device_handle_t) -> common::List {
         mode: sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
         ..common::queue_desc(0)
     };
-    let mut list = ptr::null_mut();
-    ok!(zeCommandListCreateImmediate(
-        context.0,
-        device,
-        &raw const desc,
-        &raw mut list
-    ));
-    list
+    context.immediate_on(device, &desc)
 }
 
 #[test]

@@ -7,8 +7,6 @@ mod common;
 #[path = "common/process.rs"]
 mod process;
 
-use std::ptr;
-
 use common::{Context, Event, Kind, List, MIB, NONE, bytes, copy, destroy, fill, is_set, wait};
 use level_zero_sys as sys;
 
@@ -20,14 +18,7 @@ fn immediate(context: &Context, device: sys::ze_device_handle_t, ordinal: u32) -
         ordinal,
         ..common::queue_desc(0)
     };
-    let mut list = ptr::null_mut();
-    ok!(zeCommandListCreateImmediate(
-        context.0,
-        device,
-        &raw const desc,
-        &raw mut list
-    ));
-    list
+    context.immediate_on(device, &desc)
 }
 
 /// Fills memory in one list, reads it in another without waiting, and counts the rounds in which this read old bytes.

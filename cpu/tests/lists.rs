@@ -217,13 +217,7 @@ fn a_synchronous_list_returns_when_the_work_is_done() {
     let context = Context::new();
     let mut desc = common::queue_desc(0);
     desc.mode = sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
-    let mut list = ptr::null_mut();
-    ok!(zeCommandListCreateImmediate(
-        context.0,
-        common::device(),
-        &raw const desc,
-        &raw mut list,
-    ));
+    let list = context.immediate_on(common::device(), &desc);
     let memory = context.alloc(Kind::Shared, 32 * MIB);
     for round in 1..6 {
         common::fill(list, memory, &[round], 32 * MIB, NONE, &[]);

@@ -127,17 +127,6 @@ fn memory_of_a_peer_is_accessible_or_refused_when_a_command_is_appended() {
     }
 }
 
-fn immediate(context: &Context, device: Device) -> common::List {
-    let (desc, mut list) = (common::queue_desc(0), ptr::null_mut());
-    ok!(zeCommandListCreateImmediate(
-        context.0,
-        device,
-        &raw const desc,
-        &raw mut list
-    ));
-    list
-}
-
 fn regular(context: &Context, device: Device) -> common::List {
     let desc = sys::ze_command_list_desc_t {
         stype: sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
@@ -238,7 +227,7 @@ fn child_uses_memory_of_a_peer() {
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT
     };
     for (list, is_immediate) in [
-        (immediate(&context, first), true),
+        (context.immediate_on(first, &common::queue_desc(0)), true),
         (regular(&context, first), false),
     ] {
         for shared in [false, true] {

@@ -5,11 +5,10 @@
 #[macro_use]
 mod common;
 
-use common::{Context, Event, Kind, OK, Result, device, direct};
+use common::{Context, Event, Kind, OK, Queue, Result, device, direct};
 use level_zero_sys as sys;
 
 type Priority = sys::ze_command_queue_priority_t;
-type Queue = sys::ze_command_queue_handle_t;
 
 const PRIORITIES: [Priority; 3] = [
     sys::ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
@@ -22,28 +21,6 @@ fn desc(priority: Priority) -> sys::ze_command_queue_desc_t {
         priority,
         ..common::queue_desc(0)
     }
-}
-
-fn queue(context: &Context, priority: Priority) -> Queue {
-    let (desc, mut queue) = (desc(priority), std::ptr::null_mut());
-    ok!(zeCommandQueueCreate(
-        context.0,
-        device(),
-        &raw const desc,
-        &raw mut queue
-    ));
-    queue
-}
-
-fn immediate(context: &Context, priority: Priority) -> common::List {
-    let (desc, mut list) = (desc(priority), std::ptr::null_mut());
-    ok!(zeCommandListCreateImmediate(
-        context.0,
-        device(),
-        &raw const desc,
-        &raw mut list
-    ));
-    list
 }
 
 /// When the command that set the event ended.
@@ -70,11 +47,11 @@ fn of_the_commands_that_an_event_releases_those_of_high_priority_are_first() {
             let list = if of_queue {
                 context.list(0)
             } else {
-                immediate(&context, priority)
+                context.immediate_on(device(), &desc(priority))
             };
             common::fill(list, memory, &[1], 64, *signal, &gate.events);
             if of_queue {
-                let queue = queue(&context, priority);
+                let queue = context.queue_of(&desc(priority));
                 let mut closed = list;
                 ok!(zeCommandListClose(list));
                 ok!(zeCommandQueueExecuteCommandLists(
@@ -110,7 +87,8 @@ fn a_queue_and_a_list_tell_their_priority() {
     type Of = unsafe extern "C" fn(Queue, *mut Priority) -> Result;
     let context = Context::new();
     for priority in PRIORITIES {
-        let (queue, list) = (queue(&context, priority), immediate(&context, priority));
+        let queue = context.queue_of(&desc(priority));
+        let list = context.immediate_on(device(), &desc(priority));
         for (name, handle) in [
             (c"zeCommandQueueGetPriority", queue),
             (c"zeCommandListImmediateGetPriority", list.cast()),

@@ -56,18 +56,6 @@ fn regular_list(context: &Context, ordinal: u32) -> sys::ze_command_list_handle_
     list
 }
 
-fn queue(context: &Context, ordinal: u32) -> sys::ze_command_queue_handle_t {
-    let desc = queue_desc(ordinal, 0);
-    let mut queue = ptr::null_mut();
-    ok!(zeCommandQueueCreate(
-        context.0,
-        device(),
-        &raw const desc,
-        &raw mut queue
-    ));
-    queue
-}
-
 #[test]
 fn the_first_group_computes_and_the_second_only_copies() {
     assert_eq!(groups(0).len(), 2);
@@ -116,14 +104,7 @@ fn both_groups_copy_and_fill_with_any_pattern() {
         context.alloc(Kind::Device, MIB),
     );
     for ordinal in 0..2 {
-        let desc = queue_desc(ordinal, 0);
-        let mut list = ptr::null_mut();
-        ok!(zeCommandListCreateImmediate(
-            context.0,
-            device(),
-            &raw const desc,
-            &raw mut list
-        ));
+        let list = context.immediate_on(device(), &queue_desc(ordinal, 0));
         for length in [1, 2, 16, 128] {
             let pattern: Vec<u8> = (0..length).map(|at| at as u8 ^ 0x5a).collect();
             let done = context.pool(2, false);
@@ -147,7 +128,7 @@ fn a_list_executes_on_queues_of_its_group() {
         let mut list = regular_list(&context, ordinal);
         common::fill(list, memory, &[ordinal as u8 + 1], 64, NONE, &[]);
         ok!(zeCommandListClose(list));
-        let (own, other) = (queue(&context, ordinal), queue(&context, 1 - ordinal));
+        let [own, other] = [ordinal, 1 - ordinal].map(|it| context.queue_of(&queue_desc(it, 0)));
         let execute = |queue, list| {
             ze!(zeCommandQueueExecuteCommandLists(
                 queue,

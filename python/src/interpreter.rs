@@ -1,4 +1,6 @@
-//! The interpreter: the check that it is the main one, and functions for its exit.
+//! The interpreter: the check that it is the main one, its functions outside of the stable ABI, and functions for its exit.
+
+use std::ffi::CStr;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -22,6 +24,16 @@ pub(crate) fn expect_main() -> PyResult<()> {
     Err(PyImportError::new_err(
         "zeusm supports the main interpreter only, and this is a sub-interpreter",
     ))
+}
+
+/// A function of CPython that is not in the stable ABI; `None` for an interpreter without it.
+///
+/// # Safety
+/// `F` must be the type that the interpreter's headers give the function.
+pub(crate) unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    let process = libloading::os::unix::Library::this();
+    // SAFETY: the caller guarantees the type, and the interpreter is never unloaded.
+    unsafe { process.get(name) }.ok().map(|found| *found)
 }
 
 /// Has Python call a function without arguments when the interpreter exits.

@@ -14,6 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use rustc_hash::FxHashMap;
 
+use crate::interpreter::function;
 use zeusm::history::{self, Holder, StackScope};
 use zeusm::process::{Local, Mutex};
 
@@ -102,13 +103,12 @@ struct Functions {
 fn functions() -> Option<Functions> {
     static FUNCTIONS: Local<Option<Functions>> = Local::new();
     *FUNCTIONS.get_or_init(|| {
-        let process = libloading::os::unix::Library::this();
-        // SAFETY: the types are those of the interpreter's headers, and the interpreter is never unloaded.
+        // SAFETY: the types are those of the interpreter's headers.
         unsafe {
             Some(Functions {
-                back: *process.get(c"PyFrame_GetBack").ok()?,
-                offset: *process.get(c"PyFrame_GetLasti").ok()?,
-                line: *process.get(c"PyCode_Addr2Line").ok()?,
+                back: function(c"PyFrame_GetBack")?,
+                offset: function(c"PyFrame_GetLasti")?,
+                line: function(c"PyCode_Addr2Line")?,
             })
         }
     })
@@ -209,10 +209,7 @@ impl StackTable {
     /// The frames, and the stacks as lists of frames, the innermost first.
     pub(crate) fn contents(&self, py: Python<'_>) -> (Vec<Frame>, Vec<Box<[u32]>>) {
         let table = self.table.lock();
-        let frames = table.frames.iter().map(|frame| Frame {
-            code: frame.code.clone_ref(py),
-            line: frame.line,
-        });
+        let frames = table.frames.iter().map(|frame| frame.clone_ref(py));
         (frames.collect(), table.stacks.clone())
     }
 
@@ -220,14 +217,10 @@ impl StackTable {
     fn innermost(&self, py: Python<'_>, stack: u32) -> Vec<Frame> {
         let table = self.table.lock();
         let frames = table.stacks.get(stack as usize).into_iter().flatten();
-        let frames = frames.take(FRAMES_IN_MESSAGE).map(|&frame| {
-            let frame = &table.frames[frame as usize];
-            Frame {
-                code: frame.code.clone_ref(py),
-                line: frame.line,
-            }
-        });
-        frames.collect()
+        frames
+            .take(FRAMES_IN_MESSAGE)
+            .map(|&frame| table.frames[frame as usize].clone_ref(py))
+            .collect()
     }
 }
 
@@ -256,6 +249,18 @@ impl Frame {
         };
         (name("co_filename"), name("co_qualname"))
     }
+
+    fn describe(&self, py: Python<'_>) -> String {
+        let (file, function) = self.names(py);
+        format!("{function} ({file}:{})", self.line)
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self {
+            code: self.code.clone_ref(py),
+            line: self.line,
+        }
+    }
 }
 
 /// The end of an error's message, with the stacks that hold the most memory; empty without any.
@@ -283,11 +288,4 @@ pub(crate) fn describe(py: Python<'_>, holders: &[Holder]) -> String {
         let _ = write!(text, "{lead} {place}: {bytes} bytes in {blocks} blocks");
     }
     text
-}
-
-impl Frame {
-    fn describe(&self, py: Python<'_>) -> String {
-        let (file, function) = self.names(py);
-        format!("{function} ({file}:{})", self.line)
-    }
 }

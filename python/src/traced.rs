@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
+use crate::interpreter::function;
 use zeusm::usm::{Allocation, UsmKind};
 
 /// The domain of zeusm's memory in `tracemalloc`: the letters "ze".
@@ -30,19 +31,15 @@ static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
 
 /// Finds the functions of the interpreter.
 pub(crate) fn find_functions(_py: Python<'_>) {
-    let process = libloading::os::unix::Library::this();
-    // SAFETY: the types are those of the interpreter's headers, and the interpreter is never unloaded.
+    // SAFETY: the types are those of the interpreter's headers.
     let found = unsafe {
         (
-            process.get(c"PyTraceMalloc_Track"),
-            process.get(c"PyTraceMalloc_Untrack"),
+            function(c"PyTraceMalloc_Track"),
+            function(c"PyTraceMalloc_Untrack"),
         )
     };
-    if let (Ok(track), Ok(untrack)) = found {
-        FUNCTIONS.get_or_init(|| Functions {
-            track: *track,
-            untrack: *untrack,
-        });
+    if let (Some(track), Some(untrack)) = found {
+        FUNCTIONS.get_or_init(|| Functions { track, untrack });
     }
 }
 

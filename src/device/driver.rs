@@ -69,6 +69,13 @@ impl Driver {
         Ok(self.0.devices.get_or_init(|| devices))
     }
 
+    /// Whether it is zeusm's CPU runtime, which its devices' names identify.
+    pub(crate) fn is_cpu_runtime(&self) -> bool {
+        let is_one = |device: &Device| device.name().starts_with("zeusm CPU runtime");
+        self.devices()
+            .is_ok_and(|devices| devices.iter().all(is_one))
+    }
+
     /// The device of this driver with a foreign handle, which may be a sub-device.
     ///
     /// # Errors

@@ -275,11 +275,6 @@ impl Device {
         !self.0.integrated && !self.0.concurrent_shared_access
     }
 
-    /// Whether its driver also works in a fork's child. Only zeusm's CPU runtime does, which its devices' names identify.
-    pub(crate) fn survives_forks(&self) -> bool {
-        self.name().starts_with("zeusm CPU runtime")
-    }
-
     /// Whether it is a GPU or a CPU.
     fn is_usable(&self) -> bool {
         self.is_gpu() || self.0.kind == sys::ZE_DEVICE_TYPE_CPU

@@ -62,8 +62,7 @@ impl DriverHandle {
     /// releases its handles with the memory; with several GPUs, descriptors of other files were closed in programs that
     /// called it, and in none that did not.
     pub fn put(&self, context: &Context) {
-        let devices = context.driver().devices();
-        if !devices.is_ok_and(|devices| devices.iter().all(Device::survives_forks)) {
+        if !context.driver().is_cpu_runtime() {
             return;
         }
         if let Some(put) = context.library().extensions().zeMemPutIpcHandle {

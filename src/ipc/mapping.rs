@@ -74,7 +74,8 @@ impl IpcHandle {
                 name: device.name().to_owned(),
             });
         }
-        let is_imported = !device.survives_forks() && !device.driver().begins_with(device)?;
+        let driver = device.driver();
+        let is_imported = !driver.is_cpu_runtime() && !driver.begins_with(device)?;
         if self.kind == UsmKind::Host && is_imported && descriptor::is_own(self) {
             return Err(Error::OwnHostMemory {
                 device: device.name().to_owned(),
@@ -111,9 +112,7 @@ impl IpcHandle {
             mapped,
         })
     }
-}
 
-impl IpcHandle {
     fn allocation_key(&self) -> AllocationKey {
         let place = self.driver_handle.without_descriptor();
         (self.entry.token, self.allocation_id, place)

@@ -94,13 +94,13 @@ pub fn slabs() -> Vec<HeldSlab> {
     held.collect()
 }
 
-/// Registers the chunk of a slab.
-pub(super) fn register(slab: &Arc<Slab>) {
+/// Registers the chunk of a slab, which is memory of `place`.
+pub(super) fn register(slab: &Arc<Slab>, place: Place) {
     let Chunk { base, size } = slab.chunk();
     let base = base.addr().get();
     let registered = Registered {
         end: base + size,
-        place: slab.place(),
+        place,
         slab: Arc::downgrade(slab),
     };
     REGISTERED.write().insert(base, registered);

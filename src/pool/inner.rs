@@ -193,13 +193,8 @@ impl<P: Provider> Inner<P> {
         let acquired = self.chunks.acquire(shard, size, alignment)?;
         let FreeChunk { chunk, slab } = acquired.free;
         let slab = slab.unwrap_or_else(|| {
-            let slab = Arc::new(Slab::new(
-                chunk,
-                chunk.size,
-                SlabKind::Large,
-                *self.chunks.place(),
-            ));
-            address_map::register(&slab);
+            let slab = Arc::new(Slab::new(chunk, chunk.size, SlabKind::Large));
+            address_map::register(&slab, *self.chunks.place());
             slab
         });
         Ok(NewBlock {

@@ -79,9 +79,9 @@ impl SizeClass {
             class: class as u8,
             slot: slot as u32,
         };
-        let slab = Arc::new(Slab::new(chunk, SIZES[class], kind, place));
+        let slab = Arc::new(Slab::new(chunk, SIZES[class], kind));
         // Registered before another thread can get a block of it: an address must be found from its allocation on.
-        address_map::register(&slab);
+        address_map::register(&slab, place);
         state.available.insert(slot);
         state.bytes += chunk.size;
         state.slabs.insert(Entry {

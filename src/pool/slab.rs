@@ -7,7 +7,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::provider::Chunk;
-use crate::history::Place;
 use crate::process::atomic::{AtomicU32, Ordering};
 
 /// The kind of a slab's blocks.
@@ -25,7 +24,6 @@ pub(super) struct Slab {
     chunk: Chunk,
     block_size: usize,
     kind: SlabKind,
-    place: Place,
     /// One record for each block: 0 when the block is free, else its padding in bytes plus one.
     records: Box<[AtomicU32]>,
     /// The distance between two records, in records.
@@ -40,7 +38,7 @@ const PADDED_RECORDS_FROM: usize = 4 << 10;
 pub(super) const MAX_PADDING: usize = (u32::MAX - 1) as usize;
 
 impl Slab {
-    pub(super) fn new(chunk: Chunk, block_size: usize, kind: SlabKind, place: Place) -> Self {
+    pub(super) fn new(chunk: Chunk, block_size: usize, kind: SlabKind) -> Self {
         let stride = if block_size < PADDED_RECORDS_FROM {
             1
         } else {
@@ -51,7 +49,6 @@ impl Slab {
             chunk,
             block_size,
             kind,
-            place,
             records: (0..records).map(|_| AtomicU32::new(0)).collect(),
             stride,
         }
@@ -63,10 +60,6 @@ impl Slab {
 
     pub(super) fn kind(&self) -> SlabKind {
         self.kind
-    }
-
-    pub(super) fn place(&self) -> Place {
-        self.place
     }
 
     pub(super) fn block_size(&self) -> usize {

@@ -303,7 +303,8 @@ impl Hardware {
                 drivers.len()
             )));
         }
-        if !devices.iter().all(Device::survives_forks) {
+        // Of all drivers, only the CPU runtime works in a fork's child.
+        if !drivers.iter().all(Driver::is_cpu_runtime) {
             process::confine_driver();
         }
         Ok(Self { drivers, devices })

@@ -1,6 +1,7 @@
 """Shared fixtures of the Python tests: the three classes, and new interpreters that run programs."""
 
 import gc
+import inspect
 import os
 import shlex
 import subprocess
@@ -9,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import snapshots
 
 # zeusm is imported before dpctl, as in a user's program: on a machine without a GPU it loads the runtime
 # that dpctl uses.
@@ -80,6 +82,16 @@ class Fresh:
 def fresh():
     """Runs programs on this machine as it is."""
     return Fresh()
+
+
+@pytest.fixture
+def run_recorded(fresh):
+    """Runs a program in a new interpreter, with the functions of `snapshots` before it."""
+
+    def run(program, *arguments, **options):
+        return fresh(inspect.getsource(snapshots) + program, *arguments, **options)
+
+    return run
 
 
 @pytest.fixture(scope="session")

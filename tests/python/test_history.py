@@ -1,31 +1,19 @@
 """The history of allocations: snapshots against a model, stacks, threads, forks, the exit, and failures."""
 
 import gzip
-import inspect
 import json
 import sys
 
 import pytest
-import snapshots
 import zeusm.memory as zm
 from snapshots import events, frames, rows
-
-PROGRAM = inspect.getsource(snapshots)
-
-
-@pytest.fixture
-def run(fresh):
-    def run(program, *arguments, **options):
-        return fresh(PROGRAM + program, *arguments, **options)
-
-    return run
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("stacks", [True, False])
-def test_random_programs_against_a_model(run, seed, stacks):
+def test_random_programs_against_a_model(run_recorded, seed, stacks):
     """The live blocks are those of a dictionary, and sums are the statistics of the pools."""
-    run(
+    run_recorded(
         """
 seed, stacks = int(sys.argv[1]), sys.argv[2] == "True"
 generator = random.Random(seed)
@@ -75,8 +63,8 @@ assert len(live(zm.snapshot())) == len(marks) and live(history.snapshot()) == mo
     )
 
 
-def test_threads(run):
-    run("""
+def test_threads(run_recorded):
+    run_recorded("""
 def work(seed, kept):
     generator = random.Random(seed)
     owned = []
@@ -111,8 +99,8 @@ assert all(any(name == "work" for name, _ in frames(snapshot, e["stack"])) for e
     """)
 
 
-def test_a_forks_child_records_by_itself(run):
-    run("""
+def test_a_forks_child_records_by_itself(run_recorded):
+    run_recorded("""
 inherited = zm.MemoryUSMHost(123)
 with zm.record_history() as history:
     before = zm.MemoryUSMHost(456)
@@ -145,8 +133,8 @@ assert sizes == [456, 999], sizes
     """)
 
 
-def test_forks_beside_threads_that_record(run):
-    run("""
+def test_forks_beside_threads_that_record(run_recorded):
+    run_recorded("""
 # The first allocation imports dpctl. A child of a fork during an import waits for ever for the module's lock.
 zm.MemoryUSMHost(64)
 over = threading.Event()
@@ -172,9 +160,9 @@ with zm.record_history(max_events=1000):
     """)
 
 
-def test_the_exit_with_daemon_threads_and_memory_in_cycles(run, tmp_path):
+def test_the_exit_with_daemon_threads_and_memory_in_cycles(run_recorded, tmp_path):
     path = tmp_path / "history.json.gz"
-    run(
+    run_recorded(
         """
 import atexit
 history = zm.record_history(max_events=5000)
@@ -203,9 +191,9 @@ sys.kept = kept  # Freed by the interpreter itself.
     assert len(snapshot["events"]["time"]) > 100
 
 
-def test_collections_and_finalizers_may_use_the_history(run):
+def test_collections_and_finalizers_may_use_the_history(run_recorded):
     """A free during garbage collection runs no Python code, and finalizers may allocate while events are recorded."""
-    run("""
+    run_recorded("""
 class Node:
     def __init__(self):
         self.memory, self.itself = zm.MemoryUSMHost(640), self
@@ -238,8 +226,8 @@ assert [frames(snapshot, event["stack"])[0][0] for event in inner] == ["callback
     """)
 
 
-def test_a_stack_is_read_with_collection_off_and_leaves_it_so(run):
-    run("""
+def test_a_stack_is_read_with_collection_off_and_leaves_it_so(run_recorded):
+    run_recorded("""
 gc.disable()
 with zm.record_history():
     zm.MemoryUSMHost(64)

@@ -1,24 +1,13 @@
 """Failures while a history is recorded, free memory of devices, and `tracemalloc`."""
 
-import inspect
 import sys
 
 import pytest
-import snapshots
 import zeusm.memory as zm
 from conftest import CLASSES
 from snapshots import rows
 
 MIB = 1 << 20
-PROGRAM = inspect.getsource(snapshots)
-
-
-@pytest.fixture
-def run(fresh):
-    def run(program, *arguments, **options):
-        return fresh(PROGRAM + program, *arguments, **options)
-
-    return run
 
 
 def test_a_failure_names_those_who_hold_the_most(usm_type):
@@ -62,8 +51,8 @@ def test_a_failure_names_those_who_hold_the_most(usm_type):
     del kept
 
 
-def test_tracemalloc_sees_memory_of_the_host(run):
-    run("""
+def test_tracemalloc_sees_memory_of_the_host(run_recorded):
+    run_recorded("""
 import tracemalloc
 
 def traced():
@@ -119,8 +108,8 @@ def test_dpctl_agrees_on_the_free_memory():
     assert abs(found["free_memory"] - free) < total / 4
 
 
-def test_tiles_have_the_memory_of_their_device(run):
-    run(
+def test_tiles_have_the_memory_of_their_device(run_recorded):
+    run_recorded(
         """
 import zeusm
 zeusm.set_cpu_devices(2, tiles=2)
@@ -133,7 +122,7 @@ assert zm.mem_get_info(tile)[1] == zm.mem_get_info(device)[1] > 0
     )
 
 
-def test_a_driver_that_reports_nothing_is_a_typed_error(run, stand_in):
+def test_a_driver_that_reports_nothing_is_a_typed_error(run_recorded, stand_in):
     library = stand_in("""
 #include <stdint.h>
 int zesDeviceEnumMemoryModules(void *device, uint32_t *count, void **modules) {
@@ -141,7 +130,7 @@ int zesDeviceEnumMemoryModules(void *device, uint32_t *count, void **modules) {
     return 0;
 }
 """)
-    run(
+    run_recorded(
         """
 import zeusm
 try:

@@ -17,6 +17,7 @@ pub use sys::ZE_RESULT_SUCCESS as OK;
 pub type Result = sys::ze_result_t;
 pub type Memory = *mut c_void;
 pub type List = sys::ze_command_list_handle_t;
+pub type Queue = sys::ze_command_queue_handle_t;
 pub type Event = sys::ze_event_handle_t;
 /// The tests expect the specification's errors, unless they set the variable otherwise.
 pub const STRICT: &str = "ZEUSM_CPU_STRICT";
@@ -237,12 +238,19 @@ impl Context {
     }
 
     pub fn immediate(&self, flags: u32) -> List {
-        let desc = queue_desc(flags);
+        self.immediate_on(device(), &queue_desc(flags))
+    }
+
+    pub fn immediate_on(
+        &self,
+        device: sys::ze_device_handle_t,
+        desc: &sys::ze_command_queue_desc_t,
+    ) -> List {
         let mut list = ptr::null_mut();
         ok!(zeCommandListCreateImmediate(
             self.0,
-            device(),
-            &raw const desc,
+            device,
+            desc,
             &raw mut list
         ));
         list
@@ -264,15 +272,13 @@ impl Context {
         list
     }
 
-    pub fn queue(&self) -> sys::ze_command_queue_handle_t {
-        let desc = queue_desc(0);
+    pub fn queue(&self) -> Queue {
+        self.queue_of(&queue_desc(0))
+    }
+
+    pub fn queue_of(&self, desc: &sys::ze_command_queue_desc_t) -> Queue {
         let mut queue = ptr::null_mut();
-        ok!(zeCommandQueueCreate(
-            self.0,
-            device(),
-            &raw const desc,
-            &raw mut queue
-        ));
+        ok!(zeCommandQueueCreate(self.0, device(), desc, &raw mut queue));
         queue
     }
 

@@ -14,10 +14,10 @@ use crate::errors::OrRaise;
 use crate::parse::number;
 use crate::resolve::binding_or_default;
 use crate::stacks::{self, StackTable};
-use zeusm::Runtime;
 use zeusm::history::{self, Options, Recording};
 use zeusm::pool::{self, HeldSlab};
 use zeusm::usm::{self, UnpooledBlock};
+use zeusm::{Device, Runtime};
 
 /// The memory of zeusm at one time, and what was recorded until then.
 #[pyclass(name = "_HistoryState", module = "zeusm.memory", frozen)]
@@ -113,9 +113,7 @@ pub(crate) fn mem_get_info(
     device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(u64, u64)> {
     let binding = binding_or_default(py, device, "device")?;
-    let device = binding.context_device().device();
-    let state = py.detach(|| device.memory_state()).or_raise()?;
-    Ok((state.free, state.total))
+    memory_of(py, binding.context_device().device())
 }
 
 /// The free and the total bytes of the runtime's device with this index, in the order of `Runtime.device_names`.
@@ -125,6 +123,11 @@ pub(crate) fn device_memory(py: Python<'_>, index: usize) -> PyResult<(u64, u64)
     let device = devices
         .get(index)
         .ok_or_else(|| PyIndexError::new_err(format!("there are {} devices", devices.len())))?;
+    memory_of(py, device)
+}
+
+/// The free and the total bytes of a device's memory.
+fn memory_of(py: Python<'_>, device: &Device) -> PyResult<(u64, u64)> {
     let state = py.detach(|| device.memory_state()).or_raise()?;
     Ok((state.free, state.total))
 }
