@@ -199,7 +199,8 @@ test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and FUZZ_SLOW rando
 		cargo test --locked -p zeusm-cpu --test kernels changed_byte
 	$(OPTIMISED) PROPTEST_CASES=$(FUZZ)00 cargo test --locked --lib suai::tests::fuzz
 	$(OPTIMISED) ZEUSM_SIMULATIONS=$(FUZZ)0 cargo test --locked -p zeusm-cpu --lib simulation
-	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py tests/python/test_ipc_forged.py
+	ZEUSM_FUZZ=$(FUZZ) $(PY) -m pytest tests/python/test_pickles.py tests/python/test_ipc_forged.py \
+		tests/python/test_random_calls.py
 	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY) -m pytest tests/python/test_model.py tests/python/test_model_arrays.py
 	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY_NUMBA_DPEX) -m pytest tests/python/test_model.py tests/python/test_model_arrays.py
 

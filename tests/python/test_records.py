@@ -343,6 +343,9 @@ class TestBadDescriptions:
             [("x", "M8[s]")],
             [("x", ">i4")],
             [("x", "V4")],
+            [],
+            [("x", "f4", (0,))],
+            [("x", "f4"), ("y", [])],
             {"names": ["x", "y"], "formats": ["f4", "f4"], "offsets": [0, 2]},
             {"names": ["x", "y"], "formats": ["f4", "f4"], "offsets": [4, 0]},
         ],
@@ -350,6 +353,8 @@ class TestBadDescriptions:
     def test_types_that_are_no_records_here(self, dtype):
         with pytest.raises(TypeError, match="not supported"):
             zeusm.empty(3, dtype=dtype)
+        with pytest.raises(TypeError, match="not supported"):
+            zeusm.memory.MemoryUSMShared(64).view(dtype)
         with pytest.raises(TypeError, match="not supported"):
             zeusm.asarray(np.zeros(3, dtype))
 

@@ -9,10 +9,10 @@ use pyo3::types::{PyList, PyString};
 
 use super::record;
 use crate::errors::Explain;
-use zeusm::suai::{ElementType, ItemType, Kind, Record};
+use zeusm::suai::{ElementType, ItemType, Kind, Record, RecordField};
 
 const SUPPORTED: &str = "bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and complex128 in this \
-                         machine's byte order, and records of these";
+                         machine's byte order, and records of these with at least one byte";
 
 /// Reads any object that NumPy accepts as a dtype; names like "float32" do not need NumPy.
 ///
@@ -61,10 +61,12 @@ pub(crate) fn is_supported(element: &ElementType) -> bool {
             };
             computes && item.order().is_native()
         }
-        ElementType::Record(record) => record
-            .fields()
-            .iter()
-            .all(|field| field.is_padding() || is_supported(&field.element)),
+        // Elements without bytes cannot be counted from the size of the memory.
+        ElementType::Record(record) => {
+            let is_usable =
+                |field: &RecordField| field.is_padding() || is_supported(&field.element);
+            record.size() > 0 && record.fields().iter().all(is_usable)
+        }
     }
 }
 

@@ -1,0 +1,20 @@
+"""Random calls with random arguments: programs/random_calls.py says what must hold.
+
+ZEUSM_FUZZ is the number of calls of each program.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "programs" / "random_calls.py"
+CALLS = os.environ.get("ZEUSM_FUZZ", "15000")
+
+
+@pytest.mark.parametrize(
+    "variables", [{}, {"ZEUSM_POOL": "0"}, {"ZEUSM_CPU_DEVICES": "2"}], ids=str
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_answer_is_a_result_or_an_exception(fresh, seed, variables):
+    fresh.run("-W", "ignore", PROGRAM, str(seed), CALLS, env=variables)
