@@ -4,8 +4,8 @@ Import it before dpctl: on a machine without a usable Intel GPU it loads a Level
 runtime then lists as ``level_zero:gpu:0`` and ``level_zero:cpu:0``.
 """
 
-import sys
-from pathlib import Path
+import os as _os
+import sys as _sys
 
 from zeusm._zeusm import (
     _C_API,
@@ -60,11 +60,11 @@ def get_include() -> str:
     >>> os.listdir(zeusm.get_include())
     ['zeusm.h']
     """
-    return str(Path(__file__).parent / "include")
+    return _os.path.join(_os.path.dirname(__file__), "include")
 
 
 _start()
-if "numba" in sys.modules:  # Otherwise Numba calls zeusm_numba at its start.
+if "numba" in _sys.modules:  # Otherwise Numba calls zeusm_numba at its start.
     from zeusm._numba import register
 
     register()
