@@ -150,7 +150,7 @@ VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
 .PHONY: test-valgrind
 test-valgrind: build ## The Rust tests of memory and queues under valgrind
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
-		cargo test --locked --test memory --test queue --test asynchronous
+		cargo test --locked --test memory --test queue --test asynchronous --test operands
 
 .PHONY: test-python test-python-dpctl test-python-numba-dpex
 test-python: venvs ## The Python tests, in both environments at once; the output of each follows its end
@@ -243,7 +243,7 @@ HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 test-sanitized: build ## The Rust tests of memory, queues and the pool with AddressSanitizer
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
 		CARGO_TARGET_DIR=$(TARGET)/sanitized ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --target $(HOST) \
-		--lib --test memory --test queue --test asynchronous --test pool -- --skip a_million --skip mixes_fragment
+		--lib --test memory --test queue --test asynchronous --test operands --test pool -- --skip a_million --skip mixes_fragment
 
 # The standard library has to be instrumented, too: `rustup component add rust-src --toolchain nightly`. Tests on the CPU
 # runtime, which is not instrumented, are skipped, as they give false reports.
@@ -257,8 +257,8 @@ test-threads: ## The pool's tests with ThreadSanitizer
 # select them (-C) go to the build, too.
 MUTANTS := pool suai dlpack event queue ipc usm
 MUTANT_TESTS_pool := pool
-MUTANT_TESTS_event := queue asynchronous capabilities faults
-MUTANT_TESTS_queue := queue asynchronous peer_copy capabilities faults
+MUTANT_TESTS_event := queue asynchronous operands capabilities faults
+MUTANT_TESTS_queue := queue asynchronous operands peer_copy capabilities faults
 MUTANT_TESTS_ipc := ipc
 MUTANT_TESTS_usm := memory capabilities pool
 mutants: build ## Mutation tests of src/; takes hours

@@ -1,15 +1,13 @@
 //! Order between queues, host tasks, hints and timing.
 #![allow(clippy::unwrap_used)]
 
-use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use zeusm::{
-    Completion, Context, Device, DeviceMemory, Error, Event, Queue, RawQueue, Runtime,
-    SharedMemory, UsmKind, sys,
+    Completion, Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, UsmKind,
+    sys,
 };
 
 /// Large enough to be still in flight when the call returns.
@@ -185,49 +183,6 @@ fn a_host_task_may_use_the_same_device() {
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 2));
 }
 
-/// Blocks where it is dropped, after a message.
-struct BlocksInDrop(mpsc::Sender<()>, mpsc::Receiver<()>);
-
-impl Drop for BlocksInDrop {
-    fn drop(&mut self) {
-        let _ = self.0.send(());
-        let _ = self.1.recv();
-    }
-}
-
-#[test]
-fn a_host_task_may_wait_for_every_operation_that_was_submitted_before() {
-    // A thread that submits also drops operands of complete operations, which may take long: in Python it acquires the GIL.
-    let (context, device, queue) = setup();
-    let other = Queue::new(&context, &device).unwrap();
-    let memory = [(); 2].map(|()| SharedMemory::new(&context, &device, 64).unwrap());
-    let (dropping, drops) = mpsc::channel();
-    let (end_of_drop, released) = mpsc::channel();
-    let (complete, task) = blocked();
-    let retained = other.host_task(task).unwrap();
-    queue.retain(&retained, BlocksInDrop(dropping, released));
-    let (release, task) = blocked();
-    let event = queue.host_task(task).unwrap();
-    queue.barrier(&[event]).unwrap();
-    drop(complete);
-    wait(&retained);
-    thread::scope(|scope| {
-        scope.spawn(|| fill(&queue, &memory[0], 1));
-        drops.recv().unwrap();
-        let last = fill(&queue, &memory[1], 2);
-        let (answer, answers) = mpsc::channel();
-        let task = move || {
-            let answered = last.wait(Some(Duration::from_secs(10)));
-            answer.send(answered.unwrap()).unwrap();
-        };
-        queue.host_task(task).unwrap();
-        drop(release);
-        let in_time = answers.recv().unwrap();
-        drop(end_of_drop);
-        assert!(in_time);
-    });
-}
-
 #[test]
 fn a_failure_after_a_host_task_is_reported_by_the_event() {
     let (context, device, queue) = setup();
@@ -398,59 +353,6 @@ fn the_host_waits_before_an_append_that_may_block() {
         assert!(before.is_complete().unwrap() && read.is_complete().unwrap());
         break;
     }
-}
-
-/// The timeout of the wait for another thread that is dropping operands.
-const RECLAIM_TIMEOUT: Duration = Duration::from_millis(100);
-
-/// An operand with a slow drop, which reclaims, too.
-struct SlowDrop {
-    queue: RawQueue,
-    begun: mpsc::Sender<()>,
-    reclaimed_in: Arc<Mutex<Option<Duration>>>,
-}
-
-impl Drop for SlowDrop {
-    fn drop(&mut self) {
-        self.begun.send(()).unwrap();
-        let before = Instant::now();
-        self.queue.reclaim();
-        let elapsed = before.elapsed();
-        std::thread::sleep(Duration::from_millis(10));
-        *self.reclaimed_in.lock().unwrap() = Some(elapsed);
-    }
-}
-
-#[test]
-fn reclaiming_waits_for_drops_on_other_threads_and_not_for_its_own() {
-    // In most rounds, no thread is delayed for longer than the timeout.
-    let prompt = (0..5).any(|_| {
-        let (_context, _device, queue) = setup();
-        let (begun, dropping) = mpsc::channel();
-        let reclaimed_in = Arc::new(Mutex::new(None));
-        let (release, task) = blocked();
-        let event = queue.host_task(task).unwrap();
-        let operand = SlowDrop {
-            queue: queue.deref().clone(),
-            begun,
-            reclaimed_in: Arc::clone(&reclaimed_in),
-        };
-        queue.retain(&event, operand);
-        drop(release);
-        wait(&event);
-        std::thread::scope(|scope| {
-            scope.spawn(|| queue.reclaim());
-            dropping.recv().unwrap();
-            let before = Instant::now();
-            queue.reclaim();
-            let is_dropped = reclaimed_in.lock().unwrap().is_some();
-            assert!(is_dropped || before.elapsed() >= RECLAIM_TIMEOUT);
-        });
-        assert!(queue.is_reclaimed());
-        let elapsed = reclaimed_in.lock().unwrap().unwrap();
-        elapsed < RECLAIM_TIMEOUT
-    });
-    assert!(prompt);
 }
 
 #[test]

@@ -83,7 +83,7 @@ rust_tests() { # rust_tests <machine> <program>
 # The tests with the widest API coverage also run without the loader, and with its validation layer.
 driver=/usr/lib/x86_64-linux-gnu/libze_intel_gpu.so.1
 rust_modes() { # rust_modes <machine> <program>
-	case $2 in */memory-* | */queue-* | */asynchronous-* | */peer_copy-*) ;; *) return ;; esac
+	case $2 in */memory-* | */queue-* | */asynchronous-* | */operands-* | */peer_copy-*) ;; *) return ;; esac
 	run "$1" "direct-$(basename "$2")" '^test result' ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=$driver "$2"
 	run "$1" "validated-$(basename "$2")" '^test result' ZEUSM_TEST_MODE=validated ZEUSM_RUNTIME=system \
 		ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 "$2"
@@ -96,7 +96,7 @@ sums() { # sums <machine>: adds up the summary lines of pytest and cargo
 			count["failed"] + count["error"] + count["errors"], count["xfailed"], count["skipped"] + count["ignored"] }'
 }
 
-programs=$(cargo test --locked --no-run --test asynchronous --test ipc --test memory --test peer_copy --test pool \
+programs=$(cargo test --locked --no-run --test asynchronous --test ipc --test memory --test operands --test peer_copy --test pool \
 	--test queue --test runtime --message-format short 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
 [ -n "$programs" ] || { echo "the Rust tests do not build" >&2; exit 1; }
 programs=$(for program in $programs; do case $program in /*) echo "$program" ;; *) echo "$here/$program" ;; esac; done)

@@ -2,6 +2,7 @@
 
 mod pool;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,6 +56,8 @@ struct Inner {
     /// Set once the device has the operation that signals the event, the host has signalled it, or the submission has
     /// failed.
     submitted: OnceLock<Result<(), Arc<Error>>>,
+    /// The number of its operation in the order of the pool's command list; 0 for a host task, and before the submission.
+    number: AtomicU64,
 }
 
 // SAFETY: events may be queried, waited for and signalled from any thread; the pool destroys the handle after `Inner`.
@@ -157,6 +160,18 @@ impl Event {
         if failed {
             self.signal_with_retries();
         }
+    }
+
+    /// Sets the number of its operation in the order of the pool's command list, from 1 on.
+    pub(crate) fn set_number(&self, number: u64) {
+        self.0.number.store(number, Ordering::Relaxed);
+    }
+
+    /// The number of its operation in the order of the list whose events `pool` has; `None` for a host task, and for an
+    /// operation of another list.
+    pub(crate) fn number_in(&self, pool: &Arc<EventPool>) -> Option<u64> {
+        let number = self.0.number.load(Ordering::Relaxed);
+        (number > 0 && Arc::ptr_eq(&self.0.pool, pool)).then_some(number)
     }
 
     fn check_submission(&self) -> Result<()> {

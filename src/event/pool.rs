@@ -1,6 +1,7 @@
 //! The pools that events come from.
 
 use std::ptr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use level_zero_sys as sys;
@@ -67,6 +68,7 @@ impl EventPool {
             handle,
             pool: Arc::clone(self),
             submitted: OnceLock::new(),
+            number: AtomicU64::new(0),
         })));
         // SAFETY: the event has no other owner.
         unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;

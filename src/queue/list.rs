@@ -1,24 +1,18 @@
 //! The immediate command list of a queue, with its events and the operations in flight.
 
-use std::any::Any;
-use std::collections::VecDeque;
 use std::ptr;
-use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use super::host_task::Worker;
+use super::retained::Retained;
 use crate::call::{check, enumerate};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::Result;
 use crate::event::{Event, EventPool};
 use crate::process::{Condvar, Mutex};
-
-/// The timeout of the wait for another thread that is reclaiming: on a busy machine, threads that compete for Python's GIL
-/// need more than a tenth of a second.
-const RECLAIM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A command list and its operations.
 pub(super) struct List {
@@ -32,9 +26,8 @@ pub(super) struct List {
     /// The lock also orders appends, as the specification forbids concurrent ones. No thread waits for the device while it
     /// holds the lock.
     pub(super) state: Mutex<State>,
-    /// The thread that is dropping the operands of complete operations.
-    reclaimer: Mutex<Option<ThreadId>>,
-    reclaimed: Condvar,
+    /// Wakes the threads that wait for the end of a drop of operands.
+    pub(super) dropped: Condvar,
 }
 
 #[derive(Default)]
@@ -45,8 +38,9 @@ pub(super) struct State {
     pub(super) unsignalled: Option<u64>,
     /// The number of operations so far that signal no event.
     unsignalled_count: u64,
-    /// The retained operands of operations in flight, oldest first.
-    pub(super) in_flight: VecDeque<(Event, Box<dyn Any + Send>)>,
+    /// The number of operations so far that signal an event.
+    numbered: u64,
+    pub(super) retained: Retained,
 }
 
 // SAFETY: the handles may be used from any thread, and appends are ordered by the mutex.
@@ -81,8 +75,7 @@ impl List {
             synchronize: context.library().extensions().zeCommandListHostSynchronize,
             worker: Worker::default(),
             state: Mutex::default(),
-            reclaimer: Mutex::default(),
-            reclaimed: Condvar::default(),
+            dropped: Condvar::default(),
             context: context.clone(),
         })
     }
@@ -106,8 +99,12 @@ impl List {
     pub(super) fn finish(&self) {
         let events: Vec<Event> = {
             let state = self.state.lock();
-            let in_flight = state.in_flight.iter().map(|(event, _)| event);
-            in_flight.chain(&state.last).cloned().collect()
+            state
+                .retained
+                .events()
+                .chain(&state.last)
+                .cloned()
+                .collect()
         };
         let _ = events
             .iter()
@@ -146,44 +143,8 @@ impl List {
         }?;
         event.set_submitted(Ok(()));
         state.unsignalled = None;
-        state.last = Some(event);
+        state.set_last(&event);
         Ok(())
-    }
-
-    /// Whether no operands are retained or being dropped.
-    pub(super) fn is_reclaimed(&self) -> bool {
-        // The order of the checks matters: a thread becomes the reclaimer before it takes operands out of the list.
-        self.state.lock().in_flight.is_empty() && self.reclaimer.lock().is_none()
-    }
-
-    /// Drops the operands of complete operations. If another thread is dropping operands, this waits for it, with a timeout.
-    pub(super) fn reclaim(&self) {
-        let here = thread::current().id();
-        // The wait has a timeout, as a drop may run arbitrary code, which may call this function.
-        let mut reclaimer = self.reclaimer.lock();
-        if *reclaimer != Some(here) {
-            reclaimer = self
-                .reclaimed
-                .wait_while(reclaimer, RECLAIM_TIMEOUT, |reclaimer| reclaimer.is_some());
-        }
-        let reclaiming = reclaimer.is_none().then(|| {
-            *reclaimer = Some(here);
-            Reclaiming(self)
-        });
-        drop(reclaimer);
-        let complete = self.state.lock().take_complete();
-        drop(complete);
-        drop(reclaiming);
-    }
-}
-
-/// Resets the reclaimer when dropped, also during a panic.
-struct Reclaiming<'a>(&'a List);
-
-impl Drop for Reclaiming<'_> {
-    fn drop(&mut self) {
-        *self.0.reclaimer.lock() = None;
-        self.0.reclaimed.notify_all();
     }
 }
 
@@ -203,15 +164,11 @@ impl State {
         self.unsignalled_count
     }
 
-    /// Takes the operands of complete operations, which the caller drops outside the lock: a drop may run arbitrary code.
-    pub(super) fn take_complete(&mut self) -> Vec<(Event, Box<dyn Any + Send>)> {
-        let mut complete = Vec::new();
-        while let Some((event, _)) = self.in_flight.front()
-            && event.is_over()
-        {
-            complete.extend(self.in_flight.pop_front());
-        }
-        complete
+    /// Records the newest operation; returns the event of the one before, which the caller drops outside the lock.
+    pub(super) fn set_last(&mut self, event: &Event) -> Option<Event> {
+        self.numbered += 1;
+        event.set_number(self.numbered);
+        self.last.replace(event.clone())
     }
 }
 

@@ -18,6 +18,7 @@ mod host_task;
 mod list;
 mod operation;
 mod peer;
+mod retained;
 mod submission;
 
 use std::fmt;

@@ -229,16 +229,15 @@ impl RawQueue {
             // The operands are leaked, as there is no list to retain them and the device may access them.
             return mem::forget(operands);
         };
+        list.drop_complete();
+        let number = event.number_in(&list.events);
+        let operands = Box::new(operands);
         let mut state = list.state.lock();
-        let complete = state.take_complete();
-        state
-            .in_flight
-            .push_back((event.clone(), Box::new(operands)));
-        drop(state);
-        drop(complete);
+        state.retained.insert(number, event.clone(), operands);
     }
 
-    /// Drops the operands of complete operations. If another thread is dropping operands, this waits for it, with a timeout.
+    /// Drops the operands of complete operations. If other threads are dropping operands, this waits for them, with a timeout
+    /// of ten seconds. In a drop of operands it does not wait.
     pub fn reclaim(&self) {
         self.0
             .list
@@ -257,7 +256,8 @@ impl RawQueue {
     /// Whether no operands are retained or being dropped.
     #[must_use]
     pub fn is_reclaimed(&self) -> bool {
-        self.0.list.get().is_none_or(|list| list.is_reclaimed())
+        let is_reclaimed = |list: &Arc<List>| list.state.lock().retained.is_empty();
+        self.0.list.get().is_none_or(is_reclaimed)
     }
 
     /// Waits for all operations submitted so far.
@@ -313,9 +313,20 @@ impl Next<'_> {
 
     /// Makes it the newest operation and unlocks the list.
     fn enter(mut self) -> Event {
-        let dropped = self.state.enter(&self.event, self.awaited);
+        let before = self.state.set_last(&self.event);
+        // Events of the wait list must not be reused before this operation is complete.
+        if !self.awaited.is_empty() {
+            let number = self.event.number_in(&self.list.events);
+            let awaited = Box::new(self.awaited);
+            let retained = &mut self.state.retained;
+            retained.insert(number, self.event.clone(), awaited);
+        }
+        let has_complete = self.state.retained.has_complete();
         drop(self.state);
-        drop(dropped);
+        drop(before);
+        if has_complete {
+            self.list.drop_complete();
+        }
         self.event
     }
 }
@@ -366,14 +377,5 @@ impl State {
     fn awaited(&self, wait_list: &[Event]) -> Vec<Event> {
         let all = self.last.iter().chain(wait_list);
         all.filter(|event| !event.is_over()).cloned().collect()
-    }
-
-    /// Enters the newest operation. Returns what the caller drops outside the lock.
-    fn enter(&mut self, event: &Event, awaited: Vec<Event>) -> impl Sized + use<> {
-        // Events of the wait list must not be reused before this operation is complete.
-        if !awaited.is_empty() {
-            self.in_flight.push_back((event.clone(), Box::new(awaited)));
-        }
-        (self.last.replace(event.clone()), self.take_complete())
     }
 }

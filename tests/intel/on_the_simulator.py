@@ -107,7 +107,6 @@ SOMETIMES = {
     "test_more_than_there_is_to_copy": DPCTL,
     "test_copies_between_contexts": SIMULATED,
     "test_bad_tensors_stay_their_producers[device-strides-touches0]": "a device pointer near 2**64 produces another message",
-    "test_buffers_are_released_by_threads_too": "a wait can return while another thread still holds the operands",
     "test_import_after_dpctl_has_looked_warns": "a GPU is present, so the warning names its driver first",
 }
 

@@ -197,15 +197,17 @@ def test_dropped_in_every_order(busy):
             gc.collect(0)
 
 
-def test_buffers_are_released_by_threads_too():
+@pytest.mark.parametrize("size, count", [(N, 100), (64 * N, 20)], ids=["small", "large"])
+def test_buffers_are_released_by_threads_too(size, count):
+    # Large copies are in flight when the calls return, and other threads drop their operands.
     def work(value):
-        x = CLASSES["device"](N)
-        for _ in range(100):
-            buffer = bytearray(N)
+        x = CLASSES["device"](size)
+        for _ in range(count):
+            buffer = bytearray(size)
             x.memset_async(value)
             event = x.copy_to_host_async(buffer)
             assert event.wait()
-            assert buffer == bytes([value]) * N
+            assert buffer == bytes([value]) * size
             buffer.append(1)
         done.append(value)
 

@@ -35,6 +35,9 @@ LARGEST = 1 << 16  # elements
 ARRAYS = 4  # of each thread
 # Arrays and temporaries of eight threads, in pools that keep what was used most.
 MOST_GROWTH = 96 << 20
+# SYCL's cache of kernels grows with each launch in a context of several devices, by about 100 bytes, and dpctl leaks 240 bytes
+# when an array moves to another queue.
+GROWTH_OF_A_STEP = 160
 SYCL = threading.Lock()  # to call dpnp and dpctl
 
 
@@ -140,6 +143,8 @@ def reverse(program, place):
 def assign(program, place):
     pair = program.pairs[place]
     start, end = sorted(program.random.integers(0, pair.model.size + 1, 2).tolist())
+    # SYCL's first adapter may hang if the queue is busy (docs/limits.md).
+    pair.peer.sycl_queue.wait()
     pair.peer[start:end:3] = 7
     pair.model[start:end:3] = 7
 
@@ -219,6 +224,10 @@ def resident():
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def steps_of(programs):
+    return sum(program.count for program in programs)
+
+
 def run(program, deadline, failures):
     """Run steps until the deadline, or until any thread's failure."""
     try:
@@ -255,11 +264,11 @@ def main():
     programs = [Program([options.seed, number], queues) for number in range(options.threads)]
     programs[0].warm_up()
     run_all(programs, options.seconds / 3)
-    before = resident()
+    before, steps_before = resident(), steps_of(programs)
     run_all(programs, options.seconds * 2 / 3)
-    growth = resident() - before
-    assert growth < MOST_GROWTH, f"{growth >> 20} MiB more are resident than after a third"
-    steps = sum(program.count for program in programs)
+    growth, steps = resident() - before, steps_of(programs)
+    most = MOST_GROWTH + GROWTH_OF_A_STEP * (steps - steps_before)
+    assert growth < most, f"{growth >> 20} MiB more are resident than after a third"
     print(json.dumps({"steps": steps, "devices": len(queues), "growth": growth}))
 
 

@@ -18,4 +18,5 @@ mod order;
 mod process;
 mod programs;
 mod runtime;
+mod timing;
 mod tolerance;

@@ -38,7 +38,8 @@ fn a_module_names_its_kernels() {
             "shared_memory",
             "constant",
             "eights",
-            "work"
+            "work",
+            "meet"
         ]
     );
     let mut properties = sys::ze_module_properties_t {

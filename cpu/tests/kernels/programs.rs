@@ -4,7 +4,7 @@ use rspirv::binary::Assemble as _;
 use rspirv::dr::{Builder, Operand};
 use spirv::{
     AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel,
-    FunctionControl, MemoryModel, StorageClass, Word,
+    FunctionControl, MemoryAccess, MemoryModel, StorageClass, Word,
 };
 
 /// A builder with the common parts of all kernels.
@@ -109,6 +109,7 @@ pub const CONSTANT: u32 = 42;
 /// - `constant(x)`: `x[i]` = the specialisation constant, 7 unless it is set
 /// - `eights(x)`: `x[i] = i`, in groups of 8 only
 /// - `work(x, rounds)`: `x[i]` is changed `rounds` times, so that it takes a while
+/// - `meet(x)`: sets `x[0]`, and ends when the host has set `x[1]`
 pub fn module() -> Vec<u8> {
     let mut p = Program::new();
     let (int, long, global) = (p.int, p.long, p.global);
@@ -175,7 +176,26 @@ pub fn module() -> Vec<u8> {
     p.b.execution_mode(kernel, ExecutionMode::LocalSize, [8, 1, 1]);
 
     work(&mut p, int, long, global);
+    meet(&mut p, int, long, global);
     p.bytes()
+}
+
+fn meet(p: &mut Program, int: Word, long: Word, global: Word) {
+    let boolean = p.b.type_bool();
+    let (unset, set) = (p.b.constant_bit32(int, 0), p.b.constant_bit32(int, 1));
+    let (first, second) = (p.b.constant_bit64(long, 0), p.b.constant_bit64(long, 1));
+    let (_, arguments) = p.kernel("meet", &[global]);
+    let (head, end) = (p.b.id(), p.b.id());
+    let (ours, theirs) = (p.at(arguments[0], first), p.at(arguments[0], second));
+    let volatile = Some(MemoryAccess::VOLATILE);
+    p.b.store(ours, set, volatile, []).unwrap();
+    p.b.branch(head).unwrap();
+    p.b.begin_block(Some(head)).unwrap();
+    let found = p.b.load(int, None, theirs, volatile, []).unwrap();
+    let again = p.b.i_equal(boolean, None, found, unset).unwrap();
+    p.b.branch_conditional(again, head, end, []).unwrap();
+    p.b.begin_block(Some(end)).unwrap();
+    p.end();
 }
 
 /// `work`: a loop that a compiler cannot optimise away, as each round depends on memory.

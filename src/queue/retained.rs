@@ -1,0 +1,131 @@
+//! The operands that a queue retains for its operations in flight, and their drop once these are complete.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use super::list::List;
+use crate::event::Event;
+
+/// The timeout of the wait for drops on other threads. Such a thread may wait for Python's GIL, on a busy machine for seconds.
+/// It may also run code which waits for a lock that the caller has, and then only the timeout ends the wait.
+const DROP_TIMEOUT: Duration = Duration::from_secs(10);
+
+type Operands = Box<dyn Any + Send>;
+
+/// The operands of operations in flight, and the drops of those of complete operations.
+#[derive(Default)]
+pub(super) struct Retained {
+    /// Of the list's own operations, by their number, which is the order in which they complete.
+    own: VecDeque<(u64, Event, Operands)>,
+    /// Of host tasks and of other queues' operations, which complete in any order.
+    others: Vec<(Event, Operands)>,
+    /// The drops that threads have begun and not ended.
+    drops: Vec<Drops>,
+    /// The number of drops begun so far.
+    begun: u64,
+}
+
+/// A drop on a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Drops {
+    number: u64,
+    thread: ThreadId,
+}
+
+impl Retained {
+    /// Retains operands until the event is complete: that of the list's own operation with this number, or any other.
+    pub(super) fn insert(&mut self, number: Option<u64>, event: Event, operands: Operands) {
+        let Some(number) = number else {
+            self.others.push((event, operands));
+            return;
+        };
+        // Threads that submit one after the other may come here in another order.
+        let later = self.own.iter().rev();
+        let later = later.take_while(|(it, ..)| *it > number).count();
+        let place = self.own.len() - later;
+        self.own.insert(place, (number, event, operands));
+    }
+
+    /// Whether no operands are retained or being dropped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.others.is_empty() && self.drops.is_empty()
+    }
+
+    /// The events of the operations in flight.
+    pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
+        let own = self.own.iter().map(|(_, event, _)| event);
+        own.chain(self.others.iter().map(|(event, _)| event))
+    }
+
+    /// Whether operands can be dropped.
+    pub(super) fn has_complete(&self) -> bool {
+        self.own
+            .front()
+            .is_some_and(|(_, event, _)| event.is_over())
+            || self.others.iter().any(|(event, _)| event.is_over())
+    }
+
+    /// Takes the operands of one complete operation, and records that this thread is dropping them.
+    fn begin_drop(&mut self) -> Option<(Operands, Drops)> {
+        let operands = match self.own.front() {
+            Some((_, event, _)) if event.is_over() => self.own.pop_front()?.2,
+            _ => {
+                let complete = self.others.iter().position(|(event, _)| event.is_over())?;
+                self.others.swap_remove(complete).1
+            }
+        };
+        self.begun += 1;
+        let begun = Drops {
+            number: self.begun,
+            thread: thread::current().id(),
+        };
+        self.drops.push(begun);
+        Some((operands, begun))
+    }
+}
+
+impl List {
+    /// Drops the operands of complete operations outside the lock, as a drop may run arbitrary code. One after the other: a
+    /// thread whose drop is delayed delays no other operands.
+    pub(super) fn drop_complete(&self) {
+        loop {
+            let begun = self.state.lock().retained.begin_drop();
+            let Some((operands, begun)) = begun else {
+                return;
+            };
+            let dropping = Dropping(self, begun);
+            drop(operands);
+            drop(dropping);
+        }
+    }
+
+    /// Drops the operands of complete operations, and waits until those that other threads have begun to drop are dropped,
+    /// with a timeout.
+    pub(super) fn reclaim(&self) {
+        self.drop_complete();
+        let here = thread::current().id();
+        let state = self.state.lock();
+        let Retained { drops, begun, .. } = &state.retained;
+        // A drop that calls this would wait for itself, or for another such drop.
+        if drops.iter().any(|it| it.thread == here) {
+            return;
+        }
+        let last = *begun;
+        drop(self.dropped.wait_while(state, DROP_TIMEOUT, |state| {
+            state.retained.drops.iter().any(|it| it.number <= last)
+        }));
+    }
+}
+
+/// Records the end of a drop when dropped, also during a panic.
+struct Dropping<'a>(&'a List, Drops);
+
+impl Drop for Dropping<'_> {
+    fn drop(&mut self) {
+        let ended = self.1;
+        self.0.state.lock().retained.drops.retain(|it| *it != ended);
+        self.0.dropped.notify_all();
+    }
+}
