@@ -1,4 +1,4 @@
-//! Tests of the recorder by itself; `tests/history.rs` has those with pools and memory.
+//! Tests of the recorder by itself; `tests/python/test_history.py` has those with pools and memory.
 
 use super::event::{Action, Failure, Place};
 use super::recorder::{Options, Recorder};
