@@ -8,6 +8,7 @@ version X.Y of the C library.
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -67,8 +68,27 @@ def build_command(config_settings):
     glibc = re.search(r"manylinux_(\d+)_(\d+)", " ".join(arguments))
     if glibc is None:
         raise ValueError("--zig needs --compatibility manylinux_X_Y")
+    link_unwinder_of_the_process()
     target = f"x86_64-unknown-linux-gnu.{glibc[1]}.{glibc[2]}"
     return ["cargo", "zigbuild", "--target", target]
+
+
+def link_unwinder_of_the_process():
+    """Has zig link libgcc_s, as other linkers do, and not its own static unwinder.
+
+    Before Python 3.14 daemon threads that want the GIL at the exit end by `pthread_exit`, with which libgcc_s unwinds their
+    frames. Rust's part of that calls the unwinder back with a structure of libgcc_s, so another unwinder crashes.
+    """
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    command = [*compiler, "-print-file-name=libgcc_s.so.1"]
+    library = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    flag = f"-C link-arg={library}"
+    # cargo ignores the flags of the target where RUSTFLAGS is set.
+    of_target = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS"
+    name = "RUSTFLAGS" if "RUSTFLAGS" in os.environ else of_target
+    flags = os.environ.get(name, "")
+    if flag not in flags:
+        os.environ[name] = f"{flags} {flag}".strip()
 
 
 def build_cpu_runtime(command):

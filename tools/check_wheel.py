@@ -13,10 +13,13 @@ SUFFIXES = {".py", ".pyi", ".typed", ".h", ".html", ".css", ".js"}
 PYTHON = [path for path in SOURCES.glob("zeusm*/**/*") if path.suffix in SUFFIXES]
 WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), EXTENSION, RUNTIME]
 LICENSES = ["LICENSE-MIT", "LICENSE-APACHE"]
+UNWINDER = "libgcc_s.so.1"
+# Tags of the dynamic section.
+NEEDED, SONAME = 1, 14
 
 
-def soname(library: bytes) -> str | None:
-    """DT_SONAME of a 64-bit little-endian ELF file, read through its program headers."""
+def names(library: bytes, tag: int) -> list[str]:
+    """The names of a tag in the dynamic section of a 64-bit little-endian ELF file, read through its program headers."""
     (table,) = struct.unpack_from("<Q", library, 0x20)
     size, count = struct.unpack_from("<HH", library, 0x36)
     headers = [struct.unpack_from("<IIQQQQQQ", library, table + i * size) for i in range(count)]
@@ -28,23 +31,27 @@ def soname(library: bytes) -> str | None:
         raise ValueError(f"no segment holds address {address:#x}")
 
     offset, length = next((h[2], h[5]) for h in headers if h[0] == 2)  # PT_DYNAMIC
-    dynamic = dict(struct.iter_unpack("<qQ", library[offset : offset + length]))
-    if 14 not in dynamic:  # DT_SONAME
-        return None
-    begin = file_offset(dynamic[5]) + dynamic[14]  # DT_STRTAB
-    return library[begin : library.index(b"\0", begin)].decode()
+    dynamic = list(struct.iter_unpack("<qQ", library[offset : offset + length]))
+    strings = file_offset(dict(dynamic)[5])  # DT_STRTAB
+    begins = [strings + value for each, value in dynamic if each == tag]
+    return [library[begin : library.index(b"\0", begin)].decode() for begin in begins]
 
 
 def faults(wheel: Path) -> list[str]:
     found = []
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        found += [f"{name} is missing" for name in WANTED if name not in names]
-        found += [f"no {text}" for text in LICENSES if text not in str(names)]
-        if RUNTIME in names:
-            name = soname(archive.read(RUNTIME))
-            if name != "libze_loader.so.1":
-                found.append(f"{RUNTIME} has SONAME {name}, so SYCL would not find it")
+        listed = archive.namelist()
+        found += [f"{name} is missing" for name in WANTED if name not in listed]
+        found += [f"no {text}" for text in LICENSES if text not in str(listed)]
+        if RUNTIME in listed:
+            soname = names(archive.read(RUNTIME), SONAME)
+            if soname != ["libze_loader.so.1"]:
+                found.append(f"{RUNTIME} has SONAME {soname}, so SYCL would not find it")
+        found += [
+            f"{library} has an unwinder of its own, with which threads that end at the exit crash"
+            for library in (EXTENSION, RUNTIME)
+            if library in listed and UNWINDER not in names(archive.read(library), NEEDED)
+        ]
         if wheel.name.split("-")[2:4] != ["cp311", "abi3"]:
             found.append(f"{wheel.name} is not built for abi3 from Python 3.11")
     return found

@@ -269,7 +269,7 @@ pub(crate) fn describe(py: Python<'_>, holders: &[Holder]) -> String {
     let table = current();
     for holder in holders {
         let lead = if text.is_empty() {
-            "; most of the device's memory that was allocated since the history began is held by"
+            "; most of the memory that was allocated there since the history began is held by"
         } else {
             ";"
         };

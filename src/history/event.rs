@@ -100,12 +100,12 @@ pub struct Failure {
     pub event: usize,
     /// The error.
     pub message: String,
-    /// Bytes that pools held for the device in no block: a trim of all pools could have returned them, except for parts of
-    /// slabs with blocks in use.
+    /// Bytes that pools held in no block, in the memory that was short: the device's, or, on a discrete device, the host's.
+    /// A trim of all pools could have returned them, except for parts of slabs with blocks in use.
     pub cached: usize,
-    /// Bytes in blocks on the device, rounded up to the blocks' sizes.
+    /// Bytes in blocks there, rounded up to the blocks' sizes.
     pub in_use: usize,
-    /// Free bytes of the device, if the driver reports them.
+    /// Free bytes of the device's memory, if that is the one and the driver reports them.
     pub free: Option<u64>,
 }
 

@@ -82,10 +82,10 @@ pub fn recording() -> Option<Recording> {
     recorder.as_ref().map(Recorder::recording)
 }
 
-/// The stacks whose live blocks on the device of `place` have the most bytes, at most `count` of them.
+/// The stacks whose live blocks have the most bytes, of those blocks whose place counts; at most `count` of them.
 #[must_use]
-pub fn holders(place: &Place, count: usize) -> Vec<Holder> {
-    with(|recorder| recorder.holders(place, count)).unwrap_or_default()
+pub fn holders(counts: impl Fn(&Place) -> bool, count: usize) -> Vec<Holder> {
+    with(|recorder| recorder.holders(counts, count)).unwrap_or_default()
 }
 
 /// Records the allocation of a block, which was not freed yet. `hit`: whether the pool had the memory.

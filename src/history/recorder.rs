@@ -138,10 +138,9 @@ impl Recorder {
         index
     }
 
-    pub(super) fn holders(&self, place: &Place, count: usize) -> Vec<Holder> {
+    pub(super) fn holders(&self, counts: impl Fn(&Place) -> bool, count: usize) -> Vec<Holder> {
         let mut sums = HashMap::<Option<u32>, Holder>::new();
-        let on_device = |block: &&LiveBlock| block.place.device == place.device;
-        for block in self.live.values().filter(on_device) {
+        for block in self.live.values().filter(|block| counts(&block.place)) {
             let holder = sums.entry(block.stack).or_insert(Holder {
                 stack: block.stack,
                 bytes: 0,

@@ -1,4 +1,4 @@
-//! Tests of the recorder by itself; `tests/history.rs` has those with pools and memory.
+//! Tests of the recorder by itself; `tests/python/test_history.py` has those with pools and memory.
 
 use super::event::{Action, Failure, Place};
 use super::recorder::{Options, Recorder};
@@ -72,7 +72,7 @@ fn those_who_hold_the_most_come_first() {
         add(&mut recorder, Action::Allocate, address, size, stack);
     }
     add(&mut recorder, Action::Free, 5, 1, 9);
-    let holders = recorder.holders(&Place::default(), 2);
+    let holders = recorder.holders(|_| true, 2);
     let found: Vec<_> = holders
         .iter()
         .map(|holder| (holder.stack, holder.bytes, holder.blocks))

@@ -273,7 +273,7 @@ fn failed(
         alignment,
         device: device.name().to_owned(),
         limit: device.largest_allocation(),
-        holders: history::holders(place, HOLDERS),
+        holders: history::holders(in_memory_of(device, place), HOLDERS),
         cause: Box::new(cause),
     };
     if history::is_recording() {
@@ -283,21 +283,35 @@ fn failed(
     error
 }
 
-/// What is known of the device's memory at a failure.
+/// Whether memory is in the device's memory, which is the host's, too, unless the device is discrete.
+fn is_in_device_memory(device: &Device, place: &Place) -> bool {
+    device.is_integrated() || place.kind != Some(UsmKind::Host)
+}
+
+/// Whether memory is in the same memory as that of `place`, so that a free of one makes room for the other.
+fn in_memory_of(device: &Device, place: &Place) -> impl Fn(&Place) -> bool {
+    let in_device = is_in_device_memory(device, place);
+    move |other| other.device == place.device && is_in_device_memory(device, other) == in_device
+}
+
+/// What is known of the memory at a failure.
 fn failure(device: &Device, place: &Place, error: &Error) -> Failure {
-    let on_device = |other: &Place| other.device == place.device;
+    let counts = in_memory_of(device, place);
     let (mut held, mut in_use) = (0, 0);
-    for slab in pool::slabs().iter().filter(|slab| on_device(&slab.place)) {
+    for slab in pool::slabs().iter().filter(|slab| counts(&slab.place)) {
         held += slab.range.len();
         in_use += slab.used_bytes;
     }
     let unpooled = context_map::unpooled().into_iter();
-    let unpooled = unpooled.filter(|block| on_device(&block.place));
+    let unpooled = unpooled.filter(|block| counts(&block.place));
     Failure {
         message: error.to_string(),
         cached: held - in_use,
         in_use: in_use + unpooled.map(|block| block.range.len()).sum::<usize>(),
-        free: device.memory_state().ok().map(|state| state.free),
+        free: is_in_device_memory(device, place)
+            .then(|| device.memory_state().ok())
+            .flatten()
+            .map(|state| state.free),
         ..Failure::default()
     }
 }

@@ -58,13 +58,13 @@ class Fresh:
         program = textwrap.dedent(code)
         return self.run("-c", program, *arguments, env=env, fails=fails, crashes=crashes)
 
-    def run(self, *arguments, env=None, fails=False, crashes=False):
+    def run(self, *arguments, env=None, cwd="/", fails=False, crashes=False):
         # dpctl 0.17 cannot be imported without this variable.
         needed = {name: os.environ[name] for name in ["LD_LIBRARY_PATH"] if name in os.environ}
         result = subprocess.run(
             [*map(str, self.prefix), *map(str, arguments)],
             env=needed | (env or {}),
-            cwd="/",  # Relative paths must not find files of the source tree.
+            cwd=cwd,  # Not the source tree: relative paths must not find its files.
             capture_output=True,
             text=True,
             timeout=600,

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 from zeusm._doctor import Machine, State, gpu, libraries, limits, sycl, variables
@@ -196,3 +197,26 @@ def test_a_runtime_that_cannot_be_used_is_wrong():
     found = last(sycl.find_runtime(broken))
     assert found.state is State.WRONG
     assert "/nowhere/libze_loader.so.1" in found.text
+
+
+class OldDistribution(Machine):
+    """A machine whose C++ library is older than the one that dpctl's wheels were built with."""
+
+    def run(self, program):
+        error = (
+            "ImportError: libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by dpctl.so)"
+        )
+        return subprocess.CompletedProcess([], 1, "", f"Traceback:\n{error}\n")
+
+
+@pytest.mark.skipif(find_spec("dpnp") is None, reason="the steps look for dpctl and dpnp first")
+def test_a_distribution_that_is_too_old_for_dpctl():
+    """Installing dpctl again would change nothing."""
+    old = OldDistribution()
+    (found,) = sycl.find_dpctl(old)
+    assert found.state is State.WRONG
+    assert "GLIBCXX_3.4.29" in found.text
+    assert "newer distribution" in found.text
+    assert found.remedy is None
+    (found,) = sycl.find_kernels(old)
+    assert found.state is State.ABSENT

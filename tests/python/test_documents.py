@@ -48,8 +48,8 @@ def test_example(fresh, path):
 
 
 @pytest.mark.parametrize("code", SNIPPETS)
-def test_snippet(fresh, code):
-    fresh.run("-W", "error", "-c", code)
+def test_snippet(fresh, code, tmp_path):
+    fresh.run("-W", "error", "-c", code, cwd=tmp_path)  # Some write files.
 
 
 TUTORIAL = (ROOT / "docs/tutorial.md").read_text()

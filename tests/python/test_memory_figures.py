@@ -47,8 +47,38 @@ def test_a_failure_names_those_who_hold_the_most(usm_type):
     assert str(1 << 60) in recorded["message"]
     assert recorded["in_use"] >= in_use
     assert recorded["cached"] >= 0
-    assert recorded["free"] > 0
+    # On a discrete device, host memory is not the device's.
+    assert recorded["free"] > 0 or usm_type == "host"
     del kept
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_a_failure_counts_the_memory_that_was_short(run_recorded, discrete):
+    """A discrete device has memory of its own, beside the host's."""
+    run_recorded(
+        """
+def in_device(): return zm.MemoryUSMDevice(4 << 20, pool=False)
+def in_shared(): return zm.MemoryUSMShared(2 << 20, pool=False)
+def in_host(): return zm.MemoryUSMHost(8 << 20, pool=False)
+
+in_one_memory = sys.argv[1] == "False"
+held = {"in_device": 4 << 20, "in_shared": 2 << 20, "in_host": 8 << 20}
+history = zm.record_history()
+kept = in_device(), in_shared(), in_host()
+for kind, named in [("device", {"in_device", "in_shared"}), ("host", {"in_host"})]:
+    try:
+        CLASSES[kind](1 << 60, pool=False)
+    except zm.USMAllocationError as error:
+        message = str(error)
+    wanted = set(held) if in_one_memory else named
+    assert {name for name in held if f"{name} (" in message} == wanted, message
+    failure = history.snapshot()["failures"][-1]
+    assert failure["in_use"] == sum(held[name] for name in wanted), failure
+    assert (failure["free"] >= 0) == (in_one_memory or kind == "device"), failure
+""",
+        discrete,
+        env={"ZEUSM_CPU_DISCRETE": str(int(discrete))},
+    )
 
 
 def test_tracemalloc_sees_memory_of_the_host(run_recorded):

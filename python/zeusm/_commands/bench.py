@@ -18,7 +18,7 @@ from zeusm._progress import progress
 
 NAME = "bench"
 HELP = (
-    "Measure in half a minute what allocations, exchange, copies and launches cost on this machine, beside dpctl's: medians of "
+    "Measure in about ten seconds what allocations, exchange, copies and launches cost on this machine, beside dpctl's: medians of "
     "alternating rounds, and their ratios."
 )
 ROUNDS = 9

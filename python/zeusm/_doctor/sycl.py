@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,10 @@ import json, zeusm.memory, dpnp
 numbers = dpnp.arange(1000)
 print(json.dumps([int(numbers.sum()), numbers.sycl_device.name]))
 """
+
+
+#: What the dynamic linker says of a C++ library that is too old.
+OLD_LIBRARY = re.compile(r"version `(?:GLIBCXX|CXXABI)_[\d.]+' not found")
 
 
 def ask(machine: Machine, program: str) -> tuple[Any, str]:
@@ -75,6 +80,13 @@ def find_dpctl(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.ABSENT, "dpctl is not installed", "pip install dpctl")
         return
     found, error = ask(machine, DEVICES)
+    if found is None and OLD_LIBRARY.search(error):
+        text = (
+            "the wheels of dpctl and dpnp need libstdc++ of GCC 11 or later, so they need a newer distribution; zeusm "
+            "works without them"
+        )
+        yield Finding(step, State.WRONG, f"{error}; {text}")
+        return
     if found is None:
         yield Finding(step, State.WRONG, error, "pip install --force-reinstall dpctl")
         return
@@ -94,6 +106,9 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.ABSENT, "dpnp is not installed", "pip install dpnp")
         return
     found, error = ask(machine, KERNEL)
+    if found is None and OLD_LIBRARY.search(error):
+        yield Finding(step, State.ABSENT, "dpnp needs a newer libstdc++, as dpctl does")
+        return
     if found is None:
         remedy = (
             "pip install intel-opencl-rt intel-cmplr-lib-rt" if "OpenCL runtime" in error else None
