@@ -35,6 +35,11 @@ impl From<io::Error> for Errno {
 
 type IoctlResult = Result<(), Errno>;
 
+/// `DRM_IOCTL_I915_GETPARAM` of `drm/i915_drm.h`. Intel's driver tries the interface of i915 on a device whose version it
+/// cannot query. The xe driver has `DRM_IOCTL_XE_EXEC_QUEUE_CREATE` at this number, and DRM extends the shorter structure
+/// by zeroes, so the request names no address for its engines and fails.
+const REQUEST_DRM_IOCTL_I915_GETPARAM: u32 = 0xc010_6446;
+
 /// The simulated machine, if one is configured.
 pub(crate) fn machine() -> Option<&'static Machine> {
     static MACHINE: OnceLock<Option<&'static Machine>> = OnceLock::new();
@@ -116,7 +121,13 @@ pub(crate) unsafe fn request(
         REQUEST_DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY(drm_xe_exec_queue_get_property) => exec::property,
         REQUEST_DRM_IOCTL_XE_EXEC(drm_xe_exec) => exec::exec,
         REQUEST_DRM_IOCTL_XE_WAIT_USER_FENCE(drm_xe_wait_user_fence) => fence::wait,
+        REQUEST_DRM_IOCTL_I915_GETPARAM(u8) => refused,
     }
+}
+
+/// A request that the xe driver cannot carry out.
+fn refused(_: &Device, _: &mut u8) -> IoctlResult {
+    Err(Errno(libc::EINVAL))
 }
 
 fn named<T: Debug>(
