@@ -12,6 +12,7 @@ mod vm;
 use std::ffi::{c_int, c_long, c_void};
 use std::fmt::Debug;
 use std::io;
+use std::ops::RangeInclusive;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -35,10 +36,12 @@ impl From<io::Error> for Errno {
 
 type IoctlResult = Result<(), Errno>;
 
-/// `DRM_IOCTL_I915_GETPARAM` of `drm/i915_drm.h`. Intel's driver tries the interface of i915 on a device whose version it
-/// cannot query. The xe driver has `DRM_IOCTL_XE_EXEC_QUEUE_CREATE` at this number, and DRM extends the shorter structure
-/// by zeroes, so the request names no address for its engines and fails.
+// Intel's driver tries the interface of i915 (`drm/i915_drm.h`) on a device whose version it cannot query, and the kernel
+// refuses it. At the number of `DRM_IOCTL_I915_GETPARAM` the xe driver has `DRM_IOCTL_XE_EXEC_QUEUE_CREATE`; DRM extends the
+// shorter structure by zeroes, so it names no address for its engines. The xe driver has none of the other numbers.
 const REQUEST_DRM_IOCTL_I915_GETPARAM: u32 = 0xc010_6446;
+/// From `DRM_I915_GEM_INIT` to `DRM_I915_GEM_CREATE_EXT`.
+const OF_I915: RangeInclusive<u32> = 0x53..=0x7c;
 
 /// The simulated machine, if one is configured.
 pub(crate) fn machine() -> Option<&'static Machine> {
@@ -101,6 +104,9 @@ pub(crate) unsafe fn request(
                     let argument = unsafe { &mut *argument.cast::<$structure>() };
                     named(device, &stringify!($request)["REQUEST_".len()..], || $function(device, argument))
                 })*
+                _ if OF_I915.contains(&(request & 0xff)) => {
+                    named(device, "a request of i915", || Err::<(), _>(Errno(libc::EINVAL)))
+                }
                 _ => not_simulated(format_args!("ioctl {:#04x} ({request:#x})", request & 0xff)),
             }
         };
@@ -125,7 +131,7 @@ pub(crate) unsafe fn request(
     }
 }
 
-/// A request that the xe driver cannot carry out.
+/// A request with a structure of another driver.
 fn refused(_: &Device, _: &mut u8) -> IoctlResult {
     Err(Errno(libc::EINVAL))
 }
