@@ -25,7 +25,11 @@ FRAME = """
 """
 PROGRAMS = {
     "a blocking copy": ("", "device.copy_from_device(keep)"),
-    "a copy of plain memory": ("", "device.copy_from_host(bytes(SIZE))"),
+    # The driver copies smaller plain memory to a context of two GPUs by the processor.
+    "a copy of plain memory": (
+        "device = zm.MemoryUSMDevice(8 * SIZE)",
+        "device.copy_from_host(bytes(8 * SIZE))",
+    ),
     "a fill": ("", "device.memset(1)"),
     "an event": ("event = device.copy_from_device_async(keep)", "event.wait()"),
     "events that wait for it": (
