@@ -83,3 +83,24 @@ impl Drop for ImportedFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::Runtime;
+
+    #[test]
+    fn a_dropped_mapping_is_used_again_in_its_context_only() {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let contexts = [(); 2].map(|()| Context::new(device.driver()).unwrap());
+        let [memory, other] = [1, 2].map(|id| ([0xa5; 16], id, [0; 60]));
+        let file = ImportedFile::default();
+        file.close(memory, &contexts[0], 4096);
+        assert_eq!(file.take(&memory, &contexts[1]), None);
+        assert_eq!(file.take(&other, &contexts[0]), None);
+        assert_eq!(file.take(&memory, &contexts[0]), Some(4096));
+        assert_eq!(file.take(&memory, &contexts[0]), None);
+    }
+}
