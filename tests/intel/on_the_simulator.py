@@ -213,7 +213,8 @@ def pytest_runtest_makereport(item):
         report.outcome = "skipped"
         path, line, _ = item.location
         report.longrepr = (path, line, "a user kernel was launched")
-    elif report.failed and MACHINE not in ONE_GPU and OWN_MEMORY in report.longreprtext:
+    output = (report.longreprtext, report.capstdout) if report.failed else ()
+    if MACHINE not in ONE_GPU and any(OWN_MEMORY in text for text in output):
         path, line, _ = item.location
         report.outcome, report.longrepr = "skipped", (path, line, "with several GPUs")
     return report
