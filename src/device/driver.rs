@@ -115,13 +115,14 @@ impl Driver {
         (result == sys::ZE_RESULT_SUCCESS && !root.is_null()).then_some(root)
     }
 
-    /// Whether the device is the driver's first one, or a part of it.
-    pub(crate) fn begins_with(&self, device: &Device) -> Result<bool> {
-        let first = self.devices()?.first();
-        Ok(first.is_some_and(|first| {
-            let root = self.root(device);
-            first == device || root.is_some() && root == self.root(first)
-        }))
+    /// Whether the driver has more than one card. The tiles of a card count as one.
+    pub(crate) fn has_several_cards(&self) -> Result<bool> {
+        let Some((first, others)) = self.devices()?.split_first() else {
+            return Ok(false);
+        };
+        let root = self.root(first);
+        let is_another = |device: &Device| root.is_none() || self.root(device) != root;
+        Ok(others.iter().any(is_another))
     }
 
     /// The device of which `part` is a sub-device, and its number there.

@@ -117,13 +117,13 @@ pub enum Error {
         /// The device's name.
         device: String,
     },
-    /// This process's host memory, and another device than the driver's first one: the other devices import the memory, and
-    /// Intel's driver would close that import together with the mapping.
+    /// This process's memory on a machine with several GPUs: Intel's driver then does not recognise the buffer as its own,
+    /// and closes it together with the mapping.
     #[error(
-        "host memory of this process cannot be opened on {device}, which is not the driver's first device: the driver would \
-         lose the memory when the mapping is closed; use the memory itself, or open it in another process"
+        "memory of this process cannot be opened on {device}: on a machine with several GPUs, Intel's driver would lose the \
+         memory's buffer when the mapping is closed; use the memory itself, or open it in another process"
     )]
-    OwnHostMemory {
+    OwnMemory {
         /// The device's name.
         device: String,
     },

@@ -30,6 +30,11 @@ pub struct IpcHandle {
     pub(super) tag: Tag,
 }
 
+/// Identifies an allocation of another process: that process's token, the driver's id of the allocation there, and the
+/// driver's handle without its descriptor. Allocations in a pool of Intel's driver share an id and a file; their handles have
+/// different offsets.
+pub(super) type AllocationKey = ([u8; 16], u64, [u8; 60]);
+
 const MAGIC: [u8; 8] = *b"zeusmIPC";
 const VERSION: u32 = 2;
 /// The length of the tag and the checksum, with which a handle ends.
@@ -84,6 +89,11 @@ impl IpcHandle {
         let check = crc32fast::hash(&writer.0);
         writer.put(check.to_le_bytes());
         writer.0
+    }
+
+    pub(super) fn allocation_key(&self) -> AllocationKey {
+        let place = self.driver_handle.without_descriptor();
+        (self.entry.token, self.allocation_id, place)
     }
 
     /// The handle with its authentication tag.

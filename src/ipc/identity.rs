@@ -36,7 +36,7 @@ pub fn format_uuid(bytes: [u8; 16]) -> String {
 }
 
 /// Identifies a file on this machine. A descriptor's number does not, as it may have been reused for another file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId {
     pub device: u64,
     pub inode: u64,

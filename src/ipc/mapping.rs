@@ -8,8 +8,9 @@ use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
 
-use super::handle::IpcHandle;
+use super::handle::{AllocationKey, IpcHandle};
 use super::identity::{self, format_uuid};
+use super::imported_file::{self, ImportedFile};
 use super::{Error, descriptor, driver};
 use crate::context::Context;
 use crate::device::Device;
@@ -31,17 +32,14 @@ pub struct Mapping {
 /// The driver's mapping of a whole allocation.
 #[derive(Debug)]
 struct DriverMapping {
+    memory: AllocationKey,
     context: Context,
     device: Device,
     pointer: usize,
     size: usize,
     kind: UsmKind,
+    file: Arc<ImportedFile>,
 }
-
-/// Identifies an allocation of another process: that process's token, the driver's id of the allocation there, and the
-/// driver's handle without its descriptor. Allocations in a pool of Intel's driver share an id and a file; their handles have
-/// different offsets.
-type AllocationKey = ([u8; 16], u64, [u8; 60]);
 
 /// The current mappings of one allocation, in any context. The lock is held while the owner is queried and the driver maps
 /// the memory, so that two threads neither map it twice in one context nor pass a descriptor of it to the driver
@@ -56,7 +54,7 @@ impl IpcHandle {
     ///
     /// # Errors
     /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Untrusted`],
-    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], [`Error::OwnHostMemory`], and [`Error::Refused`] with the
+    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], [`Error::OwnMemory`], and [`Error::Refused`] with the
     /// driver's result; [`Error::LevelZero`] for a device of another driver than the context's.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
         context.check_driver_of(device)?;
@@ -74,17 +72,15 @@ impl IpcHandle {
                 name: device.name().to_owned(),
             });
         }
-        let driver = device.driver();
-        let is_imported = !driver.is_cpu_runtime() && !driver.begins_with(device)?;
-        if self.kind == UsmKind::Host && is_imported && descriptor::is_own(self) {
-            return Err(Error::OwnHostMemory {
-                device: device.name().to_owned(),
-            });
-        }
         let mappings = mappings_of(self.allocation_key());
         let mut mappings = mappings.lock();
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let descriptor = descriptor::receive(self)?;
+        if descriptor::is_own(self) && !imported_file::is_recognised(device.driver())? {
+            return Err(Error::OwnMemory {
+                device: device.name().to_owned(),
+            });
+        }
         let is_same =
             |it: &Arc<Owned<DriverMapping>>| it.context == *context && it.device == *device;
         let mapped = match mappings.iter().filter_map(Weak::upgrade).find(is_same) {
@@ -111,11 +107,6 @@ impl IpcHandle {
             exported_kind: self.kind,
             mapped,
         })
-    }
-
-    fn allocation_key(&self) -> AllocationKey {
-        let place = self.driver_handle.without_descriptor();
-        (self.entry.token, self.allocation_id, place)
     }
 }
 
@@ -177,10 +168,40 @@ impl DriverMapping {
         device: &Device,
         descriptor: Option<OwnedFd>,
     ) -> Result<Self, Error> {
+        let memory = handle.allocation_key();
+        let file = ImportedFile::of(handle, device)?;
+        let pointer = match file.take(&memory, context) {
+            Some(pointer) => pointer,
+            None => Self::open(handle, context, device, descriptor)?,
+        };
+        let mut mapped = Self {
+            memory,
+            context: context.clone(),
+            device: device.clone(),
+            pointer,
+            size: 0,
+            kind: handle.kind,
+            file,
+        };
+        // An error drops the mapping, which closes it.
+        let found = context.driver_attributes(pointer)?;
+        // The driver may have mapped it into a larger allocation of its own.
+        let before = pointer.saturating_sub(found.base);
+        (mapped.size, mapped.kind) = (found.size.saturating_sub(before), found.kind);
+        Ok(mapped)
+    }
+
+    /// The address at which the driver maps the whole allocation.
+    fn open(
+        handle: &IpcHandle,
+        context: &Context,
+        device: &Device,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<usize, Error> {
         // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
         // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
         let opened = unsafe { handle.driver_handle.open(context, device, descriptor) };
-        let pointer = opened.map_err(|error| match error {
+        opened.map_err(|error| match error {
             // The CPU runtime's result for memory that its owner has freed.
             Error::LevelZero(cause)
                 if cause.result() == Some(sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND) =>
@@ -191,26 +212,13 @@ impl DriverMapping {
             }
             Error::LevelZero(cause) => driver::explain(device, 0, cause),
             error => error,
-        })?;
-        let mut mapped = Self {
-            context: context.clone(),
-            device: device.clone(),
-            pointer,
-            size: 0,
-            kind: handle.kind,
-        };
-        // An error drops the mapping, which closes it.
-        let found = context.driver_attributes(pointer)?;
-        // The driver may have mapped it into a larger allocation of its own.
-        let before = pointer.saturating_sub(found.base);
-        (mapped.size, mapped.kind) = (found.size.saturating_sub(before), found.kind);
-        Ok(mapped)
+        })
     }
 }
 
 impl Drop for DriverMapping {
     fn drop(&mut self) {
-        driver::close(&self.context, self.pointer);
+        self.file.close(self.memory, &self.context, self.pointer);
     }
 }
 

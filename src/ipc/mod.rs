@@ -35,6 +35,7 @@ mod export;
 mod export_table;
 mod handle;
 mod identity;
+mod imported_file;
 mod mapping;
 mod server;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 """Memory that is opened from a handle, where Intel's driver leaves the behaviour to its callers."""
 
 import subprocess
+import textwrap
 
 import pytest
 from on_the_simulator import MACHINE, MOVING
@@ -38,19 +39,43 @@ def counted(tmp_path_factory):
     return library
 
 
+# `exporter(source)` starts another process, which sends the handles in its list `handles` and keeps their memory.
+EXPORTER = """
+import subprocess
+import sys
+
+import dpctl
+import zeusm.memory as zm
+
+def exporter(source):
+    source += "\\nprint(*(bytes(handle).hex() for handle in handles), flush=True)\\nsys.stdin.read()"
+    source = "import sys, dpctl, zeusm.memory as zm\\n" + source
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", source], **pipes)
+    return process, [bytes.fromhex(text) for text in process.stdout.readline().split()]
+"""
+
+
+@pytest.fixture
+def importer(program):
+    """Runs a program that can start an exporter."""
+    return lambda code, **variables: program(EXPORTER + textwrap.dedent(code), **variables)
+
+
 @pytest.mark.parametrize("kind", ["Device", "Host"])
-def test_a_descriptor_is_closed_once(program, counted, kind):
+def test_a_descriptor_is_closed_once(importer, counted, kind):
     """The driver closes the descriptor of host memory itself."""
-    out = program(
+    out = importer(
         f"""
         import ctypes
         import os
-        import zeusm.memory as zm
 
         counter = ctypes.c_int.in_dll(ctypes.CDLL(None), "closed_twice")
-        memory = zm.MemoryUSM{kind}(1 << 20, pool=False)
-        memory.memset(3)
-        handle = memory.ipc_handle()
+        process, (handle,) = exporter(
+            "memory = zm.MemoryUSM{kind}(1 << 20, pool=False)\\n"
+            "memory.memset(3)\\n"
+            "handles = [memory.ipc_handle()]"
+        )
 
         def round():
             with zm.IPCMemoryHandle.open(handle) as opened:
@@ -60,6 +85,8 @@ def test_a_descriptor_is_closed_once(program, counted, kind):
         before = round()
         counter.value = 0
         print(all(round() == before for _ in range(3)), counter.value)
+        process.stdin.close()
+        assert process.wait() == 0
         """,
         LD_PRELOAD=str(counted),
     )
@@ -88,29 +115,61 @@ def test_shared_memory_is_opened_as_device_memory(program):
 
 
 @pytest.mark.skipif(MACHINE != "bmg2", reason="there is only one device")
-def test_own_host_memory_is_not_opened_on_another_device_than_the_first(program):
-    """The driver would close the buffer by which that device has the memory. The kernel may then give its number to another
-    buffer, which the device would access instead.
+@pytest.mark.parametrize("kind", ["Device", "Host"])
+def test_memory_of_the_same_process_is_not_opened_with_several_gpus(program, kind):
+    """The driver would close the buffer of the memory together with the mapping: a later export of it fails, or is one of
+    another buffer that got the number.
     """
     out = program(
-        """
+        f"""
         import dpctl
         import zeusm.memory as zm
 
-        first, last = dpctl.get_devices(backend="level_zero")
-        for device in first, last:
+        kept = []
+        for number in range(16):
+            device = dpctl.get_devices(backend="level_zero")[number % 2]
             queue = dpctl.SyclQueue(device)
-            memory = zm.MemoryUSMHost(4096, queue=queue, pool=False)
-            handle = bytes(memory.ipc_handle())
+            memory = zm.MemoryUSM{kind}(4096, queue=queue, pool=False)
+            memory.memset(number)
+            kept.append(memory)
             try:
-                zm.IPCMemoryHandle.open(handle, device).close()
+                zm.IPCMemoryHandle.open(bytes(memory.ipc_handle()), device).close()
                 print("opened")
             except zm.IPCError as error:
-                print("the driver's first device" in str(error))
+                assert "memory of this process" in str(error), error
             copy = zm.MemoryUSMDevice(4096, queue=queue)
-            memory.memset(3)
             copy.copy_from_device(memory)
-            assert copy.tobytes() == bytes([3]) * 4096
+            assert copy.tobytes() == bytes([number]) * 4096
         """
     )
-    assert out.splitlines() == ["opened", "True"]
+    assert out == ""
+
+
+def test_one_of_several_mappings_of_memory_is_closed(importer):
+    """The others stay usable. With several GPUs, the driver would close the buffer under them."""
+    importer(
+        """
+        SIZE = 1 << 16
+        process, handles = exporter(
+            "devices = dpctl.get_devices(backend='level_zero')\\n"
+            "queues = [dpctl.SyclQueue(devices[number % len(devices)]) for number in range(16)]\\n"
+            "kept = [zm.MemoryUSMDevice(1 << 16, queue=queue, pool=False) for queue in queues]\\n"
+            "for number, memory in enumerate(kept): memory.memset(number)\\n"
+            "handles = [memory.ipc_handle() for memory in kept]"
+        )
+        devices = dpctl.get_devices(backend="level_zero")
+        contexts = [dpctl.SyclContext([device]) for device in devices]
+        opened = []
+        for number, handle in enumerate(handles):
+            device = devices[number % len(devices)]
+            opened.append(zm.IPCMemoryHandle.open(handle, dpctl.SyclQueue(device)))
+        for number, (handle, first) in enumerate(zip(handles, opened)):
+            context = contexts[number % len(devices)]
+            queue = dpctl.SyclQueue(context, context.get_devices()[0])
+            for _ in range(3):
+                zm.IPCMemoryHandle.open(handle, queue).close()
+            assert first.tobytes() == bytes([number]) * SIZE
+        process.stdin.close()
+        assert process.wait() == 0
+        """
+    )

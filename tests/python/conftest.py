@@ -137,18 +137,29 @@ def large():
     return zeusm.memory.MemoryUSMDevice(256 << 20)
 
 
+# How many times as many fills are submitted where other programs delay this one so long that they are complete.
+FACTORS = 1, 4, 16
+
+
 @pytest.fixture
 def busy(large):
-    """Submits long fills to the default queue, and returns the event of the last one."""
+    """Submits long fills to the default queue, and returns the event of the last one, which is in flight."""
 
-    def submit():
-        for value in range(5):
-            end = large.memset_async(value)
-        assert not end.is_complete
-        return end
+    def submit(turns=5):
+        for factor in FACTORS:
+            for value in range(factor * turns):
+                end = large.memset_async(value % 5)
+            if not end.is_complete:
+                return end
+        raise AssertionError("the fills are complete, however many they are")
 
     yield submit
     large.memset_async().wait()
+
+
+def in_time(attempt):
+    """Calls `attempt` with more and more fills to submit, until it returns true: that they were in flight all the time."""
+    assert any(attempt(5 * factor) for factor in FACTORS)
 
 
 @pytest.fixture

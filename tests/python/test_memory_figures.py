@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+import zeusm
 import zeusm.memory as zm
 from conftest import CLASSES
 from snapshots import rows
@@ -90,6 +91,15 @@ def traced():
     snapshot = tracemalloc.take_snapshot().filter_traces([domain])
     return {trace.size: trace.traceback[0].lineno for trace in snapshot.traces}
 
+def lies_on_host(memory):
+    # The driver migrates shared memory to a device with memory of its own, and such memory is not exported.
+    try:
+        memory.ipc_handle()
+    except zm.IPCError as error:
+        assert "migrates" in str(error), error
+        return False
+    return True
+
 before = zm.MemoryUSMHost(1001)
 tracemalloc.start()
 line = sys._getframe().f_lineno + 1
@@ -97,7 +107,8 @@ host = zm.MemoryUSMHost(2001)
 shared, device = zm.MemoryUSMShared(3001), zm.MemoryUSMDevice(4001)
 direct = zm.MemoryUSMHost(5001, pool=False)
 empty = zm.MemoryUSMHost(0)
-assert traced() == {2001: line, 3001: line + 1, 5001: line + 2}, traced()
+of_shared = {3001: line + 1} if lies_on_host(shared) else {}
+assert traced() == {2001: line, **of_shared, 5001: line + 2}, traced()
 part = host[:10]
 del host, before
 assert 2001 in traced()
@@ -120,7 +131,11 @@ assert traced() == {}
 def test_free_and_total_bytes():
     free, total = zm.mem_get_info()
     assert 0 < free <= total
-    assert total <= zm.snapshot()["devices"][0]["total"]
+    for_allocations = zm.snapshot()["devices"][0]["total"]
+    if zeusm.runtime().kind == "cpu":
+        assert total <= for_allocations
+    else:  # Intel's driver offers 95 % of a discrete GPU's memory for allocations.
+        assert for_allocations <= total
     assert zm.mem_get_info("level_zero:gpu:0")[1] == total
     with pytest.raises(TypeError):
         zm.mem_get_info(object())

@@ -234,7 +234,7 @@ class Arrays(RuleBasedStateMachine):
             handle = pair.array.base.ipc_handle()
             opened = zm.IPCMemoryHandle.open(bytes(handle), pair.array.sycl_device)
         except (ValueError, zm.IPCError) as error:
-            expect(error, "does not own", "migrates", "no bytes", "the driver's first device")
+            expect(error, "does not own", "migrates", "no bytes", "memory of this process")
             return
         Pair(opened.view(pair.model.dtype, pair.model.shape, *where), pair.model)
 

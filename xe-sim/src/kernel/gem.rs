@@ -6,6 +6,7 @@ use std::os::fd::RawFd;
 use super::device::Device;
 use super::{Errno, IoctlResult};
 use crate::memory::Buffer;
+use crate::report::log;
 use crate::uapi::*;
 
 /// The bit of system memory, region 0, in a placement mask.
@@ -30,11 +31,13 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Ioctl
         return Err(Errno(libc::EINVAL));
     }
     argument.handle = device.buffers.add(Buffer::new(argument.size, vram)?);
+    log(format_args!("buffer {}: created", argument.handle));
     Ok(())
 }
 
 /// Closes the handle. Address spaces in which the buffer is bound keep it alive.
 pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> IoctlResult {
+    log(format_args!("buffer {}: closed", argument.handle));
     device
         .buffers
         .remove(argument.handle)
@@ -86,8 +89,13 @@ pub(super) fn map_target(
 }
 
 pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> IoctlResult {
+    log(format_args!("buffer {}: to be exported", argument.handle));
     let buffer = device.buffers.get(argument.handle)?;
     argument.fd = buffer.export(argument.flags & libc::O_CLOEXEC as u32 != 0)?;
+    log(format_args!(
+        "buffer {}: is descriptor {}",
+        argument.handle, argument.fd
+    ));
     Ok(())
 }
 
@@ -100,6 +108,10 @@ pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> IoctlR
         Some(handle) => handle,
         None => device.buffers.add(buffer),
     };
+    log(format_args!(
+        "buffer {}: imported from descriptor {}",
+        argument.handle, argument.fd
+    ));
     Ok(())
 }
 

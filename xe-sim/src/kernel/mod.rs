@@ -12,6 +12,7 @@ mod vm;
 use std::ffi::{c_int, c_long, c_void};
 use std::fmt::Debug;
 use std::io;
+use std::ops::RangeInclusive;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -34,6 +35,13 @@ impl From<io::Error> for Errno {
 }
 
 type IoctlResult = Result<(), Errno>;
+
+// Intel's driver tries the interface of i915 (`drm/i915_drm.h`) on a device whose version it cannot query, and the kernel
+// refuses it. At the number of `DRM_IOCTL_I915_GETPARAM` the xe driver has `DRM_IOCTL_XE_EXEC_QUEUE_CREATE`; DRM extends the
+// shorter structure by zeroes, so it names no address for its engines. The xe driver has none of the other numbers.
+const REQUEST_DRM_IOCTL_I915_GETPARAM: u32 = 0xc010_6446;
+/// From `DRM_I915_GEM_INIT` to `DRM_I915_GEM_CREATE_EXT`.
+const OF_I915: RangeInclusive<u32> = 0x53..=0x7c;
 
 /// The simulated machine, if one is configured.
 pub(crate) fn machine() -> Option<&'static Machine> {
@@ -96,6 +104,9 @@ pub(crate) unsafe fn request(
                     let argument = unsafe { &mut *argument.cast::<$structure>() };
                     named(device, &stringify!($request)["REQUEST_".len()..], || $function(device, argument))
                 })*
+                _ if OF_I915.contains(&(request & 0xff)) => {
+                    named(device, "a request of i915", || Err::<(), _>(Errno(libc::EINVAL)))
+                }
                 _ => not_simulated(format_args!("ioctl {:#04x} ({request:#x})", request & 0xff)),
             }
         };
@@ -116,7 +127,13 @@ pub(crate) unsafe fn request(
         REQUEST_DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY(drm_xe_exec_queue_get_property) => exec::property,
         REQUEST_DRM_IOCTL_XE_EXEC(drm_xe_exec) => exec::exec,
         REQUEST_DRM_IOCTL_XE_WAIT_USER_FENCE(drm_xe_wait_user_fence) => fence::wait,
+        REQUEST_DRM_IOCTL_I915_GETPARAM(u8) => refused,
     }
+}
+
+/// A request with a structure of another driver.
+fn refused(_: &Device, _: &mut u8) -> IoctlResult {
+    Err(Errno(libc::EINVAL))
 }
 
 fn named<T: Debug>(
