@@ -208,7 +208,7 @@ def test_dropped_in_every_order(busy):
             gc.collect(0)
 
 
-@pytest.mark.parametrize("size, count", [(N, 100), (64 * N, 20)], ids=["small", "large"])
+@pytest.mark.parametrize(("size", "count"), [(N, 100), (64 * N, 20)], ids=["small", "large"])
 def test_buffers_are_released_by_threads_too(size, count):
     # Large copies are in flight when the calls return, and other threads drop their operands.
     def work(value):
