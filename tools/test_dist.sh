@@ -16,11 +16,11 @@ fresh "$wheel"
 "$bin/zeusm" doctor
 "$bin/python" -c 'import zeusm.memory as m; assert bytes(m.MemoryUSMShared(64)) == bytes(64)'
 # Without an OpenCL runtime no kernel is built, and the log says so. A machine may have one of its own.
-if "$bin/python" tools/build_kernel.py; then echo "(this machine has an OpenCL runtime)"; fi
+if "$bin/python" -m zeusm._doctor.build_kernel; then echo "(this machine has an OpenCL runtime)"; fi
 
 echo "== zeusm[cpu]"
 fresh "$wheel[cpu]"
-"$bin/python" tools/build_kernel.py
+"$bin/python" -m zeusm._doctor.build_kernel
 
 echo "== zeusm[dpctl]"
 fresh "$wheel[dpctl]"

@@ -29,7 +29,7 @@ def test_this_machine():
     assert run.returncode == 0, run.stdout + run.stderr
     findings = json.loads(run.stdout)
     states = {finding["step"]: finding["state"] for finding in findings}
-    for step in ("zeusm's runtime", "device", "SYCL", "kernels"):
+    for step in ("zeusm's runtime", "device", "kernel compiler", "SYCL", "kernels"):
         assert states[step] == "ok", findings
     kernel = next(finding for finding in findings if finding["step"] == "kernels")
     assert kernel["text"].endswith(": 499500")
@@ -210,6 +210,15 @@ class OldDistribution(Machine):
 
 
 @pytest.mark.skipif(find_spec("dpnp") is None, reason="the steps look for dpctl and dpnp first")
+def test_a_missing_opencl_runtime_is_named_with_its_remedy():
+    run = doctor("--json", ZEUSM_OPENCL_LIBRARY="/absent/libOpenCL.so")
+    findings = {finding["step"]: finding for finding in json.loads(run.stdout)}
+    found = findings["kernel compiler"]
+    assert found["state"] == "absent", findings
+    assert "OpenCL runtime" in found["text"]
+    assert found["remedy"] == "pip install intel-opencl-rt intel-cmplr-lib-rt"
+
+
 def test_a_distribution_that_is_too_old_for_dpctl():
     """Installing dpctl again would change nothing."""
     old = OldDistribution()

@@ -18,6 +18,7 @@ STEPS: list[Step] = [
     limits.find,
     sycl.find_runtime,
     sycl.find_ipc,
+    sycl.find_compiler,
     sycl.find_dpctl,
     sycl.find_kernels,
 ]

@@ -1,4 +1,4 @@
-"""zeusm's runtime, SYCL's view of its devices, and a kernel. Each is tried in a new process."""
+"""zeusm's runtime, its compiler of kernels, SYCL's view of its devices, and a kernel. Each is tried in a new process."""
 
 import importlib.util
 import json
@@ -29,13 +29,19 @@ import json, zeusm.memory, dpctl
 devices = [device.filter_string for device in dpctl.get_devices()]
 print(json.dumps({"version": dpctl.__version__, "devices": devices}))
 """
+COMPILER = """
+import json, zeusm
+from zeusm._doctor.build_kernel import build
+print(json.dumps([zeusm.runtime().kind, build()]))
+"""
 KERNEL = """
 import json, zeusm.memory, dpnp
 numbers = dpnp.arange(1000)
 print(json.dumps([int(numbers.sum()), numbers.sycl_device.name]))
 """
 
-
+#: The packages with the OpenCL runtime that builds kernels on the CPU runtime.
+OPENCL = "pip install intel-opencl-rt intel-cmplr-lib-rt"
 #: What the dynamic linker says of a C++ library that is too old.
 OLD_LIBRARY = re.compile(r"version `(?:GLIBCXX|CXXABI)_[\d.]+' not found")
 
@@ -71,6 +77,20 @@ def find_ipc(machine: Machine) -> Iterator[Finding]:
     else:
         text = error or "the driver does not support it, or the system forbids it"
         yield Finding("IPC", State.NOTE, f"memory cannot be exported to other processes: {text}")
+
+
+def find_compiler(machine: Machine) -> Iterator[Finding]:
+    """Build an empty kernel, which on the CPU runtime needs an OpenCL runtime."""
+    step = "kernel compiler"
+    found, error = ask(machine, COMPILER)
+    if found is None:
+        is_missing = "OpenCL runtime" in error
+        state = State.ABSENT if is_missing else State.WRONG
+        yield Finding(step, state, error, OPENCL if is_missing else None)
+        return
+    kind, library = found
+    text = f"the OpenCL runtime {library}" if kind == "cpu" else library
+    yield Finding(step, State.OK, text)
 
 
 def find_dpctl(machine: Machine) -> Iterator[Finding]:
@@ -110,9 +130,7 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.ABSENT, "dpnp needs a newer libstdc++, as dpctl does")
         return
     if found is None:
-        remedy = (
-            "pip install intel-opencl-rt intel-cmplr-lib-rt" if "OpenCL runtime" in error else None
-        )
+        remedy = OPENCL if "OpenCL runtime" in error else None
         yield Finding(step, State.WRONG, error, remedy)
         return
     total, device = found

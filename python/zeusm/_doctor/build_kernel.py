@@ -1,20 +1,29 @@
-"""Builds an empty kernel on zeusm's runtime, by Level Zero alone; prints the build log if that fails.
+"""Builds an empty kernel on zeusm's runtime, by Level Zero alone: `python -m zeusm._doctor.build_kernel`.
 
-It needs no package besides zeusm, so it tests that the extra `cpu` brings a compiler of kernels.
+It needs no package besides zeusm. It prints the library that built the kernel, or the build log and fails.
 """
 
 import ctypes
+import re
 import sys
+from pathlib import Path
 
 import zeusm
 from zeusm._bench.spirv import empty_module
 
+#: The OpenCL runtimes that zeusm's runtime opens, as files that the process has mapped.
+OPENCL = re.compile(r"/\S*/lib(?:intelocl|OpenCL)\.so\S*")
+
 
 class ContextDesc(ctypes.Structure):
+    """`ze_context_desc_t`."""
+
     _fields_ = [("stype", ctypes.c_uint), ("next", ctypes.c_void_p), ("flags", ctypes.c_uint)]
 
 
 class ModuleDesc(ctypes.Structure):
+    """`ze_module_desc_t`."""
+
     _fields_ = [
         ("stype", ctypes.c_uint),
         ("next", ctypes.c_void_p),
@@ -26,7 +35,8 @@ class ModuleDesc(ctypes.Structure):
     ]
 
 
-def main() -> int:
+def build() -> str:
+    """Build it, and return the name of the library."""
     library = ctypes.CDLL(str(zeusm.runtime().path))
     one = ctypes.c_uint(1)
     driver, device, context, module, log = (ctypes.c_void_p() for _ in range(5))
@@ -45,16 +55,15 @@ def main() -> int:
     description = ModuleDesc(0x1B, None, 0, len(code), code, None, None)
     places = (ctypes.byref(description), ctypes.byref(module), ctypes.byref(log))
     result = library.zeModuleCreate(context, device, *places)
-    if result == 0:
-        print("a kernel was built")
-        return 0
-    size = ctypes.c_size_t()
-    library.zeModuleBuildLogGetString(log, ctypes.byref(size), None)
-    text = ctypes.create_string_buffer(size.value)
-    library.zeModuleBuildLogGetString(log, ctypes.byref(size), text)
-    print(f"zeModuleCreate: {result:#x}: {text.value.decode()}", file=sys.stderr)
-    return 1
+    if result:
+        size = ctypes.c_size_t()
+        call("zeModuleBuildLogGetString", log, ctypes.byref(size), None)
+        text = ctypes.create_string_buffer(size.value)
+        call("zeModuleBuildLogGetString", log, ctypes.byref(size), text)
+        raise SystemExit(f"zeModuleCreate: {result:#x}: {text.value.decode()}")
+    found = OPENCL.search(Path("/proc/self/maps").read_text())
+    return found[0] if found else str(zeusm.runtime().path)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.stdout.write(f"{build()}\n")
