@@ -304,7 +304,7 @@ fn hints_are_executed_in_order_and_change_nothing() {
     assert!(filled.is_complete().unwrap());
     wait(&advised);
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 4));
-    // SAFETY: Level Zero refuses a null pointer.
+    // SAFETY: a null pointer is refused.
     let refused = unsafe { queue.prefetch_raw(std::ptr::null(), 64) };
     assert!(matches!(
         refused,
