@@ -45,11 +45,21 @@ pub(crate) struct StackTable {
     table: Mutex<Table>,
 }
 
+/// A stack of a table.
+#[derive(Clone)]
+pub(crate) struct Stack {
+    /// Unique in the process: an event that a thread began in one recording may be recorded in the next one, whose table must
+    /// not know its stack.
+    number: u32,
+    /// The indices of its frames, the innermost first.
+    pub(crate) frames: Box<[u32]>,
+}
+
 #[derive(Default)]
 struct Table {
     numbers: FxHashMap<Box<[Site]>, u32>,
-    /// By number, the innermost frame first.
-    stacks: Vec<Box<[u32]>>,
+    /// In the order of their numbers.
+    stacks: Vec<Stack>,
     frame_numbers: FxHashMap<Site, u32>,
     frames: Vec<Frame>,
     /// Python's names of the threads, by the system's number.
@@ -200,14 +210,15 @@ impl StackTable {
         }
         let frames = sites.iter().map(|&site| table.frame(py, functions, site));
         let frames: Box<[u32]> = frames.collect();
-        let number = table.stacks.len() as u32;
-        table.stacks.push(frames);
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        table.stacks.push(Stack { number, frames });
         table.numbers.insert(sites.into(), number);
         number
     }
 
-    /// The frames, and the stacks as lists of frames, the innermost first.
-    pub(crate) fn contents(&self, py: Python<'_>) -> (Vec<Frame>, Vec<Box<[u32]>>) {
+    /// The frames, and the stacks in the order of their numbers.
+    pub(crate) fn contents(&self, py: Python<'_>) -> (Vec<Frame>, Vec<Stack>) {
         let table = self.table.lock();
         let frames = table.frames.iter().map(|frame| frame.clone_ref(py));
         (frames.collect(), table.stacks.clone())
@@ -216,12 +227,20 @@ impl StackTable {
     /// The innermost frames of a stack.
     fn innermost(&self, py: Python<'_>, stack: u32) -> Vec<Frame> {
         let table = self.table.lock();
-        let frames = table.stacks.get(stack as usize).into_iter().flatten();
+        let stack = index_of(&table.stacks, stack).map(|index| &table.stacks[index]);
+        let frames = stack.into_iter().flat_map(|stack| &stack.frames);
         frames
             .take(FRAMES_IN_MESSAGE)
             .map(|&frame| table.frames[frame as usize].clone_ref(py))
             .collect()
     }
+}
+
+/// The index of the stack with a number, if the stacks have it.
+pub(crate) fn index_of(stacks: &[Stack], number: u32) -> Option<usize> {
+    stacks
+        .binary_search_by_key(&number, |stack| stack.number)
+        .ok()
 }
 
 impl Table {

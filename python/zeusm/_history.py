@@ -105,7 +105,7 @@ class History:
         ...     json.loads(path.read_text())["format"]
         'zeusm-memory-history'
         """
-        _write(self.snapshot(), os.fspath(path))
+        _write(self.snapshot(), os.fsdecode(path))
 
     def __enter__(self) -> Self:
         return self

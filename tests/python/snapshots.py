@@ -5,10 +5,11 @@ import os
 import random
 import sys
 import threading
+import time
 
 import zeusm.memory as zm
 
-__all__ = ["gc", "os", "random", "sys", "threading", "zm"]
+__all__ = ["gc", "os", "random", "sys", "threading", "time", "zm"]
 
 
 def rows(snapshot, table):

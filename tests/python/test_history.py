@@ -99,6 +99,33 @@ assert all(any(name == "work" for name, _ in frames(snapshot, e["stack"])) for e
     """)
 
 
+def test_events_begun_in_an_earlier_recording_have_no_stack_of_the_next(run_recorded):
+    run_recorded("""
+def one(): zm.MemoryUSMShared(1 << 20, pool=False)
+def two(): zm.MemoryUSMShared(2 << 20, pool=False)
+def three(): zm.MemoryUSMShared(3 << 20, pool=False)
+
+is_over = False
+def work():
+    while not is_over:
+        one(); two(); three()
+
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+functions = {1 << 20: "one", 2 << 20: "two", 3 << 20: "three"}
+for round in range(200):
+    with zm.record_history(stacks=round % 3 > 0) as history:
+        time.sleep(0.002)
+    snapshot = history.snapshot()
+    for event in events(snapshot, "allocate", "reserve"):
+        assert event["stack"] < len(snapshot["stacks"]), (round, event)
+        names = [name for name, _ in frames(snapshot, event["stack"])]
+        assert not names or functions[event["size"]] in names, (round, names, event)
+is_over = True
+thread.join()
+    """)
+
+
 def test_a_forks_child_records_by_itself(run_recorded):
     run_recorded("""
 inherited = zm.MemoryUSMHost(123)

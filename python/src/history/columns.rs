@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::PyHistoryState;
 use super::places::{NONE, Places};
-use crate::stacks::Frame;
+use crate::stacks::{self, Frame, Stack};
 use zeusm::history::{Action, Event, Failure, Place, Thread};
 
 /// The names of the actions; an action is its index.
@@ -25,6 +25,8 @@ const ACTIONS: [(&str, Action); 6] = [
 pub(super) struct HistoryColumns<'a> {
     state: &'a PyHistoryState,
     places: Places,
+    frames: Vec<Frame>,
+    stacks: Vec<Stack>,
 }
 
 /// A live block.
@@ -52,12 +54,25 @@ impl Names {
 }
 
 impl<'a> HistoryColumns<'a> {
-    pub(super) fn new(state: &'a PyHistoryState) -> Self {
+    pub(super) fn new(py: Python<'_>, state: &'a PyHistoryState) -> Self {
         let events = state.events().iter().map(|event| &event.place);
         let slabs = state.slabs.iter().map(|slab| &slab.place);
         let unpooled = state.unpooled.iter().map(|block| &block.place);
         let places = Places::new(events.chain(slabs).chain(unpooled));
-        Self { state, places }
+        let table = state.stacks.as_ref();
+        let (frames, stacks) = table.map_or_else(Default::default, |table| table.contents(py));
+        Self {
+            state,
+            places,
+            frames,
+            stacks,
+        }
+    }
+
+    /// The index of a recorded stack; that of an event which began in an earlier recording is unknown.
+    fn stack(&self, number: Option<u32>) -> i64 {
+        let index = number.and_then(|number| stacks::index_of(&self.stacks, number));
+        index.map_or(NONE, |index| index as i64)
     }
 
     pub(super) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -101,15 +116,13 @@ impl<'a> HistoryColumns<'a> {
 
     fn add_stacks(&self, dict: &Bound<'_, PyDict>) -> PyResult<()> {
         let py = dict.py();
-        let table = self.state.stacks.as_ref();
-        let (frames, stacks) = table.map_or_else(Default::default, |table| table.contents(py));
         let (mut files, mut functions) = (Names::default(), Names::default());
-        let names = frames.iter().map(|frame: &Frame| {
+        let names = self.frames.iter().map(|frame| {
             let (file, function) = frame.names(py);
             (files.index(file), functions.index(function))
         });
         let (file, function): (Vec<usize>, Vec<usize>) = names.unzip();
-        let line: Vec<i32> = frames.iter().map(|frame| frame.line).collect();
+        let line: Vec<i32> = self.frames.iter().map(|frame| frame.line).collect();
         dict.set_item("files", files.names)?;
         dict.set_item("functions", functions.names)?;
         let columns = PyDict::new(py);
@@ -118,8 +131,8 @@ impl<'a> HistoryColumns<'a> {
         columns.set_item("function", function)?;
         dict.set_item("frames", columns)?;
         let lists = PyList::empty(py);
-        for stack in stacks {
-            lists.append(stack.into_vec())?;
+        for stack in &self.stacks {
+            lists.append(&*stack.frames)?;
         }
         dict.set_item("stacks", lists)
     }
@@ -144,7 +157,7 @@ impl<'a> HistoryColumns<'a> {
         add("device", &|event| self.places.device(&event.place))?;
         add("pool", &|event| self.places.pool(&event.place))?;
         add("thread", &|event| i64::from(event.thread))?;
-        add("stack", &|event| event.stack.map_or(NONE, i64::from))?;
+        add("stack", &|event| self.stack(event.stack))?;
         add("hit", &|event| event.hit.map_or(NONE, i64::from))?;
         // An address may have its highest bit set.
         let addresses: Vec<usize> = events.iter().map(|event| event.address).collect();
@@ -205,8 +218,7 @@ impl<'a> HistoryColumns<'a> {
         add("device", &|block| self.places.device(block.place))?;
         add("pool", &|block| self.places.pool(block.place))?;
         add("stack", &|block| {
-            let stack = recorded(block).and_then(|live| live.stack);
-            stack.map_or(NONE, i64::from)
+            self.stack(recorded(block).and_then(|live| live.stack))
         })?;
         add("time", &|block| {
             recorded(block).map_or(NONE, |live| live.time as i64)

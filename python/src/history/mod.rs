@@ -44,7 +44,7 @@ impl PyHistoryState {
 impl PyHistoryState {
     /// The lists and columns of the file format; the package adds what it knows of the process.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        HistoryColumns::new(self).to_dict(py)
+        HistoryColumns::new(py, self).to_dict(py)
     }
 }
 
