@@ -141,6 +141,15 @@ def test_memory_is_not_closed_under_an_operation(memory_class, busy):
         x.memset_async(1)
 
 
+def test_memory_is_closed_after_a_call_that_has_waited(memory_class):
+    """The operation is complete then, and its operands may still be retained."""
+    for _ in range(100):
+        x = memory_class(3 << 20)
+        x[1:].memset_async(3)
+        assert x.tobytes()[-1] == 3
+        x.close()
+
+
 SMALL = {
     "out": lambda small, same: bytes(small.copy_to_host()),
     "bytes": lambda small, same: small.tobytes(),

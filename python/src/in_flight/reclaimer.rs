@@ -67,6 +67,16 @@ pub(crate) fn reclaim_later(queue: &Queue) {
     let _ = queue.wait();
 }
 
+/// Drops the operands of all complete operations now.
+pub(crate) fn reclaim(py: Python<'_>) {
+    py.detach(|| {
+        let queues = RECLAIMER
+            .get()
+            .map_or_else(Vec::new, |it| it.state.lock().queues.clone());
+        queues.iter().for_each(|queue| queue.reclaim());
+    });
+}
+
 /// Waits for all operations in flight, and drops their operands.
 #[pyfunction]
 fn drain(py: Python<'_>) {

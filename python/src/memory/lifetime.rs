@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::{Address, Owner, PyMemory, object};
 use crate::errors::OrRaise;
+use crate::in_flight;
 use crate::pins::Close;
 use crate::stacks;
 
@@ -85,31 +86,14 @@ impl PyMemory {
     /// >>> view.release()
     /// >>> memory.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let closing = match self.pins.close() {
-            Close::Begun(closing) => closing,
-            Close::Closed => return Ok(()),
-            Close::Pinned(pins) => {
-                // Operations on a lost device never complete; the loss is the cause.
-                py.detach(|| self.context_device().device().check_alive_after_error())
-                    .or_raise()?;
-                return Err(PyBufferError::new_err(format!(
-                    "the memory cannot be closed while {pins} memoryviews, arrays or operations use it"
-                )));
+        match self.try_close(py) {
+            // Operations that are complete may have had their operands.
+            Err(error) if error.is_instance_of::<PyBufferError>(py) => {
+                in_flight::reclaim(py);
+                self.try_close(py)
             }
-        };
-        self.check_unshared().map_err(PyBufferError::new_err)?;
-        let owner = self.owner.lock().take();
-        closing.finish();
-        let _scope = stacks::scope(py);
-        match owner {
-            // The drop may wait for the device.
-            Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
-            Some(Owner::Shared(allocation)) => py.detach(|| drop(allocation)),
-            Some(Owner::Object(object)) => drop(object),
-            Some(Owner::Mapping(mapping)) => py.detach(|| drop(mapping)),
-            None => {}
+            result => result,
         }
-        Ok(())
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -144,6 +128,34 @@ impl PyMemory {
 }
 
 impl PyMemory {
+    fn try_close(&self, py: Python<'_>) -> PyResult<()> {
+        let closing = match self.pins.close() {
+            Close::Begun(closing) => closing,
+            Close::Closed => return Ok(()),
+            Close::Pinned(pins) => {
+                // Operations on a lost device never complete; the loss is the cause.
+                py.detach(|| self.context_device().device().check_alive_after_error())
+                    .or_raise()?;
+                return Err(PyBufferError::new_err(format!(
+                    "the memory cannot be closed while {pins} memoryviews, arrays or operations use it"
+                )));
+            }
+        };
+        self.check_unshared().map_err(PyBufferError::new_err)?;
+        let owner = self.owner.lock().take();
+        closing.finish();
+        let _scope = stacks::scope(py);
+        match owner {
+            // The drop may wait for the device.
+            Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
+            Some(Owner::Shared(allocation)) => py.detach(|| drop(allocation)),
+            Some(Owner::Object(object)) => drop(object),
+            Some(Owner::Mapping(mapping)) => py.detach(|| drop(mapping)),
+            None => {}
+        }
+        Ok(())
+    }
+
     /// Checks that no other object or package uses the memory, as far as zeusm can determine; the error message has the
     /// user.
     fn check_unshared(&self) -> Result<(), &'static str> {
