@@ -18,6 +18,7 @@ mod queue;
 pub mod quiesce;
 mod runtime;
 mod sampler;
+mod target;
 
 pub use affinity::{off_worker_processors, register_host_thread, register_worker};
 pub use device::{ImageLimits, Properties};
@@ -30,3 +31,4 @@ pub use program::{BuildError, Program, Unit};
 pub use queue::Queue;
 pub use runtime::Runtime;
 pub use sampler::{Addressing, Filter, Sampler};
+pub use target::name_instruction_set;

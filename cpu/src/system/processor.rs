@@ -65,6 +65,12 @@ pub fn vector_bytes() -> u32 {
     }
 }
 
+/// The family of a processor of AMD; `None` for other makes.
+pub fn amd_family() -> Option<u32> {
+    cpuinfo("vendor_id").filter(|vendor| vendor == "AuthenticAMD")?;
+    cpuinfo("cpu family")?.parse().ok()
+}
+
 /// Sixteen bytes that stay the same on this machine: its identity, or else its processor's name.
 pub fn identity() -> [u8; 16] {
     let seed = ["/etc/machine-id", "/sys/class/dmi/id/product_uuid"]
