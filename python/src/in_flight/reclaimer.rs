@@ -7,7 +7,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use crate::interpreter::at_exit;
 use zeusm::Queue;
@@ -40,9 +39,13 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 
 /// Registers with `atexit` to wait for the operations in flight.
 pub(crate) fn drain_at_exit(py: Python<'_>) -> PyResult<()> {
-    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED.get_or_try_init(py, || at_exit(&wrap_pyfunction!(drain, py)?))?;
-    Ok(())
+    // No lock: a fork's child would wait for ever for a thread of its parent that was registering.
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    if REGISTERED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let registered = wrap_pyfunction!(drain, py).and_then(|drain| at_exit(&drain));
+    registered.inspect_err(|_| REGISTERED.store(false, Ordering::Relaxed))
 }
 
 /// Has the thread reclaim the operands that a queue retains. The caller must not hold the GIL, as the drop of operands may
