@@ -1,42 +1,19 @@
 //! Order between queues, host tasks, hints and timing.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/queues.rs"]
+mod queues;
+
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use zeusm::{
-    Completion, Context, Device, DeviceMemory, Error, Event, Queue, Runtime, SharedMemory, UsmKind,
-    sys,
-};
+use zeusm::{Completion, DeviceMemory, Error, Queue, SharedMemory, UsmKind, sys};
+
+use queues::{blocked, fill, setup, wait};
 
 /// Large enough to be still in flight when the call returns.
 const LARGE: usize = 32 << 20;
-
-fn setup() -> (Context, Device, Queue) {
-    let device = Runtime::get().unwrap().default_device().unwrap();
-    let context = Context::new(device.driver()).unwrap();
-    let queue = Queue::new(&context, &device).unwrap();
-    (context, device, queue)
-}
-
-/// A host task that returns when the sender is used or dropped.
-fn blocked() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
-    let (release, released) = mpsc::channel();
-    (release, move || released.recv().unwrap_or_default())
-}
-
-fn wait(event: &Event) {
-    assert!(event.wait(None).unwrap());
-}
-
-fn fill(queue: &Queue, memory: &SharedMemory, value: u8) -> Event {
-    let to = memory.as_ptr().cast_mut().cast();
-    // SAFETY: the tests keep the memory until the fill is complete, and access it only then.
-    unsafe { queue.fill_raw(to, value, memory.size(), Completion::Event) }
-        .unwrap()
-        .unwrap()
-}
 
 #[test]
 fn operations_wait_for_a_host_task() {

@@ -1,43 +1,23 @@
 //! The operands that a queue retains until its operations are complete, and the threads that drop them.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/queues.rs"]
+mod queues;
+
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use zeusm::{Completion, Context, Device, Event, Queue, RawQueue, Runtime, SharedMemory};
+use zeusm::{Queue, RawQueue, SharedMemory};
+
+use queues::{blocked, fill, setup, wait};
 
 /// A time in which a thread that does not wait has returned.
 const A_WHILE: Duration = Duration::from_millis(100);
 /// Shorter than the timeout of a wait for drops on other threads.
 const SOON: Duration = Duration::from_secs(5);
-
-fn setup() -> (Context, Device, Queue) {
-    let device = Runtime::get().unwrap().default_device().unwrap();
-    let context = Context::new(device.driver()).unwrap();
-    let queue = Queue::new(&context, &device).unwrap();
-    (context, device, queue)
-}
-
-/// A host task that returns when the sender is used or dropped.
-fn blocked() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
-    let (release, released) = mpsc::channel();
-    (release, move || released.recv().unwrap_or_default())
-}
-
-fn wait(event: &Event) {
-    assert!(event.wait(None).unwrap());
-}
-
-fn fill(queue: &Queue, memory: &SharedMemory, value: u8) -> Event {
-    let to = memory.as_ptr().cast_mut().cast();
-    // SAFETY: the tests keep the memory until the fill is complete, and access it only then.
-    unsafe { queue.fill_raw(to, value, memory.size(), Completion::Event) }
-        .unwrap()
-        .unwrap()
-}
 
 /// Blocks where it is dropped, after a message.
 struct BlocksInDrop(mpsc::Sender<()>, mpsc::Receiver<()>);
