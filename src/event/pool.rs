@@ -1,10 +1,11 @@
 //! The pools that events come from.
 
 use std::ptr;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use level_zero_sys as sys;
+use once_cell::race::OnceBox;
 
 use super::{Event, Inner};
 use crate::context::Context;
@@ -67,7 +68,8 @@ impl EventPool {
         let event = Event(Arc::new(Owned::new(Inner {
             handle,
             pool: Arc::clone(self),
-            submitted: OnceLock::new(),
+            is_submitted: AtomicBool::new(false),
+            failure: OnceBox::new(),
             number: AtomicU64::new(0),
         })));
         // SAFETY: the event has no other owner.
@@ -84,17 +86,17 @@ impl EventPool {
             count: EVENTS_PER_POOL,
             ..Default::default()
         };
-        let mut device = self.device.handle();
         let mut pool = ptr::null_mut();
-        // SAFETY: context and device are alive; one device is passed with a count of one.
+        // For all devices, as the lists of another one may wait for the events. SAFETY: the context is alive; no devices are
+        // passed with a count of zero.
         unsafe {
             call!(
                 library,
                 zeEventPoolCreate(
                     self.context.handle(),
                     &description,
-                    1,
-                    &mut device,
+                    0,
+                    ptr::null_mut(),
                     &mut pool
                 )
             )

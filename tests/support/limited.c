@@ -200,7 +200,8 @@ ze_result_t zeEventPoolCreate(ze_context_handle_t context, const ze_event_pool_d
                               ze_device_handle_t *devices, ze_event_pool_handle_t *handle)
 {
     const uint32_t flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE | ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP;
-    if (descriptor->stype != ZE_STRUCTURE_TYPE_EVENT_POOL_DESC || descriptor->flags != flags || count != 1 ||
+    // For all devices, as the lists of any may wait for the events.
+    if (descriptor->stype != ZE_STRUCTURE_TYPE_EVENT_POOL_DESC || descriptor->flags != flags || count != 0 || devices ||
         descriptor->count > 256)
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     struct pool *pool = calloc(1, sizeof(*pool));

@@ -1,0 +1,53 @@
+"""Two GPUs in one context."""
+
+import pytest
+from on_the_simulator import MACHINE
+
+pytestmark = pytest.mark.skipif(MACHINE != "bmg2", reason="the machine has one GPU")
+
+
+def test_an_operation_waits_for_an_event_of_the_other_gpu(program):
+    """An event of a pool that was not made for both GPUs crashed the driver."""
+    out = program(
+        """
+        import dpctl
+        import zeusm.memory as zm
+
+        def memories(size, **options):
+            queues = [dpctl.SyclQueue(device) for device in dpctl.get_devices()]
+            return [zm.MemoryUSMDevice(size, queue=queue, **options) for queue in queues]
+
+        a, b = memories(8 << 20, pool=False)
+        written = a.memset_async(7)
+        b.memset_async(1, depends=written).wait()
+        a, b = memories(4096)
+        a.memset(7)
+        b.copy_from_device(a)
+        print(b.tobytes() == bytes([7]) * 4096)
+        """
+    )
+    assert out.strip() == "True"
+
+
+@pytest.mark.parametrize("access", ["tail.view('u1').copy_to_host()", "pickle.dumps(tail)"])
+def test_a_host_access_to_another_part_loses_no_bytes(program, access):
+    """Shared memory migrates as a whole."""
+    out = program(
+        f"""
+        import pickle
+        import zeusm.memory as zm
+
+        half, lost = 4 << 20, 0
+        for _ in range(10):
+            memory = zm.MemoryUSMShared(2 * half)
+            memory.memset_async(1).wait()
+            head, tail = memory[:half], memory[half:]
+            written = head.memset_async(9)
+            {access}
+            written.wait()
+            lost += head.tobytes() != bytes([9]) * half
+        print(lost)
+        """,
+        XE_SIM_SLOW="1",
+    )
+    assert out.strip() == "0"
