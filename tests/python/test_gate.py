@@ -374,3 +374,28 @@ def test_what_an_interrupted_copy_writes_to_is_kept(busy, interrupt):
         time.sleep(0.01)
     assert gone() is None
     m.close()
+
+
+def test_a_host_access_waits_for_the_whole_allocation_where_it_migrates(fresh):
+    """The driver of a discrete GPU migrates shared memory as a whole, and the host's copy discards what is being written."""
+    fresh(
+        """
+import pickle
+import numpy
+import zeusm.memory as zm
+
+ways = [
+    lambda tail: tail.view("u1").copy_to_host(),
+    lambda tail: tail.view("u1").copy_from_host(numpy.zeros(64, "u1")),
+    lambda tail: tail.view("u1").__setitem__(slice(5), numpy.ones(5, "u1")),
+    memoryview,
+    pickle.dumps,
+]
+for way in ways:
+    memory = zm.MemoryUSMShared(1 << 27)
+    written = memory[: 1 << 26].memset_async(9)
+    way(memory[-64:])
+    assert written.is_complete, way
+""",
+        env={"ZEUSM_CPU_DISCRETE": "1"},
+    )

@@ -105,7 +105,7 @@ impl PyMemory {
     /// For an asynchronous operation, which waits for `wait_list` and for the memory's SYCL queue, whether that is in-order
     /// or not: users of that queue have no event of its work to pass as a dependency.
     pub(crate) fn for_async(&self, py: Python<'_>, wait_list: &mut WaitList) -> PyResult<usize> {
-        if let Some(queue) = self.binding.queue(py)
+        if let Some(queue) = self.binding.queue()
             && self.export_state.is_shared()
             && queue.responds(py)
             && !queue.reference().is_idle()
@@ -160,10 +160,22 @@ impl PyMemory {
         }
         let touched = if self.address.is_mapped {
             self.extent()
+        } else if self.kind == UsmKind::Shared
+            && self.context_device().device().migrates_shared_memory()
+        {
+            self.allocation().unwrap_or(touched)
         } else {
             touched
         };
         in_flight::using(&[touched], None)
+    }
+
+    /// The allocation that the memory is in. The driver migrates it as a whole: a host access to any of its bytes discards
+    /// what the device is writing to others.
+    fn allocation(&self) -> Option<Range<usize>> {
+        let context = self.context_device().context();
+        let attributes = context.pointer_attributes(self.address.number).ok()?;
+        Some(attributes.base..attributes.base + attributes.size)
     }
 
     /// Waits for the memory's SYCL queue, which may have kernels in flight on this memory. A copy on an out-of-order queue,
@@ -172,7 +184,7 @@ impl PyMemory {
         if !self.export_state.is_shared() {
             return Ok(());
         }
-        let Some(queue) = self.binding.queue(py) else {
+        let Some(queue) = self.binding.queue() else {
             return Ok(());
         };
         queue.finish(py).inspect_err(|_| {
