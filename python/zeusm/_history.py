@@ -108,6 +108,8 @@ class History:
         _write(self.snapshot(), os.fsdecode(path))
 
     def __enter__(self) -> Self:
+        if not self.recording:
+            raise RuntimeError("this history is not recording: record_history() starts a new one")
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -143,7 +145,7 @@ def record_history(
 def record_history(
     enabled: bool = True, *, stacks: bool = True, max_events: int | None = None
 ) -> History | None:
-    """Start or stop recording each allocation, free, trim and failure of zeusm.
+    """Start or stop recording each allocation, free, trim and failure of zeusm, and when devices executed its copies and fills.
 
     Each event has its time, size, kind, device, pool, thread and Python stack, of which the 64 innermost frames are
     kept. A process has one recording: a new one stops the one before. A fork's child does not record until it calls this
@@ -156,7 +158,8 @@ def record_history(
     stacks : bool
         Whether to record the Python stacks.
     max_events : int, optional
-        The largest number of events to keep. The oldest are dropped and counted; live blocks keep their stacks.
+        The largest number of events to keep, and of copies and fills. The oldest are dropped and counted; live blocks keep
+        their stacks.
 
     Returns
     -------
@@ -206,8 +209,6 @@ def snapshot() -> dict[str, Any]:
 
 def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
     """Return the state with the description of this process."""
-    import platform  # The import of zeusm takes a third less without it and those below.
-
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -215,15 +216,15 @@ def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
         "process": {
             "pid": os.getpid(),
             "argv": list(sys.argv),
-            "python": platform.python_version(),
-            "host": platform.node(),
+            "python": sys.version.split()[0],
+            "host": os.uname().nodename,
         },
         **state.columns(),
     }
 
 
 def _write(described: dict[str, Any], path: str) -> None:
-    import gzip
+    import gzip  # The import of zeusm takes a third less without it and json.
     import json
 
     opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open

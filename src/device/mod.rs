@@ -5,12 +5,13 @@ mod known;
 mod memory_state;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
+use once_cell::race::OnceBox;
 
 use crate::call::enumerate;
 use crate::error::{Error, Result};
@@ -45,8 +46,13 @@ struct Inner {
     /// Set when the device is lost, and never reset: no work can run on it any more in this process.
     lost: AtomicBool,
     /// Queried once.
-    memory_size: OnceLock<u64>,
+    memory_size: OnceBox<u64>,
 }
+
+/// Reading the clock of a GPU takes a few microseconds.
+const SHORT_READ: Duration = Duration::from_micros(20);
+/// How often the clocks are read at most for one comparison.
+const MOST_ATTEMPTS: usize = 5;
 
 /// The clock of a device.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +115,7 @@ impl Device {
             concurrent_shared_access,
             integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
             lost: AtomicBool::new(false),
-            memory_size: OnceLock::new(),
+            memory_size: OnceBox::new(),
         }));
         known::register(&device);
         Ok(device)
@@ -159,10 +165,10 @@ impl Device {
             let total = memories
                 .iter()
                 .fold(0u64, |total, memory| total.saturating_add(memory.totalSize));
-            match total {
+            Box::new(match total {
                 0 => u64::MAX,
                 total => total.max(self.0.largest_allocation),
-            }
+            })
         })
     }
 
@@ -312,8 +318,31 @@ impl Device {
         })
     }
 
-    /// The current value of that clock.
-    pub(crate) fn now(&self) -> Result<u64> {
+    /// Now, by the host's clock and by that clock. The host's is read after the device's: of a few attempts, the one with the
+    /// least time between them, as the thread may be preempted there.
+    pub(crate) fn now(&self) -> Result<(Instant, u64)> {
+        let attempt = || -> Result<_> {
+            let before = Instant::now();
+            let ticks = self.ticks()?;
+            let after = Instant::now();
+            Ok((after - before, after, ticks))
+        };
+        let mut best = attempt()?;
+        for _ in 1..MOST_ATTEMPTS {
+            if best.0 <= SHORT_READ {
+                break;
+            }
+            let next = attempt()?;
+            if next.0 < best.0 {
+                best = next;
+            }
+        }
+        let (_, host, ticks) = best;
+        Ok((host, ticks))
+    }
+
+    /// The value of that clock.
+    fn ticks(&self) -> Result<u64> {
         let (mut host, mut ticks) = (0, 0);
         // SAFETY: the device is alive, and both outlive the call.
         unsafe {

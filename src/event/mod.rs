@@ -2,12 +2,13 @@
 
 mod pool;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
+use once_cell::race::OnceBox;
 
 pub(crate) use self::pool::EventPool;
 use crate::context::Context;
@@ -55,7 +56,9 @@ struct Inner {
     pool: Arc<EventPool>,
     /// Set once the device has the operation that signals the event, the host has signalled it, or the submission has
     /// failed.
-    submitted: OnceLock<Result<(), Arc<Error>>>,
+    is_submitted: AtomicBool,
+    /// Set before `is_submitted` when the submission has failed.
+    failure: OnceBox<Arc<Error>>,
     /// The number of its operation in the order of the pool's command list; 0 for a host task, and before the submission.
     number: AtomicU64,
 }
@@ -129,7 +132,7 @@ impl Event {
     /// Whether it completes without the host: the device has the operation that signals it, or it is over.
     #[must_use]
     pub fn is_submitted(&self) -> bool {
-        self.is_inherited() || self.0.submitted.get().is_some()
+        self.is_inherited() || self.0.is_submitted.load(Ordering::Acquire)
     }
 
     /// Waits, with the operating system, until the event [is submitted](Self::is_submitted) or the timeout (`None`: no
@@ -155,11 +158,19 @@ impl Event {
     /// Records the submission of the operation that signals the event. If it failed, the host signals the event, as other
     /// operations may wait for it.
     pub(crate) fn set_submitted(&self, submission: Result<()>) {
-        let failed = submission.is_err();
-        let _ = self.0.submitted.set(submission.map_err(Arc::new));
-        if failed {
-            self.signal_with_retries();
+        match submission {
+            Ok(()) => self.0.is_submitted.store(true, Ordering::Release),
+            Err(cause) => {
+                self.set_failed(cause);
+                self.signal_with_retries();
+            }
         }
+    }
+
+    /// Records the first failure.
+    fn set_failed(&self, cause: Error) {
+        let _ = self.0.failure.set(Box::new(Arc::new(cause)));
+        self.0.is_submitted.store(true, Ordering::Release);
     }
 
     /// Sets the number of its operation in the order of the pool's command list, from 1 on.
@@ -175,11 +186,11 @@ impl Event {
     }
 
     fn check_submission(&self) -> Result<()> {
-        match self.0.submitted.get() {
-            Some(Err(cause)) => Err(Error::NotSubmitted {
+        match self.0.failure.get() {
+            Some(cause) => Err(Error::NotSubmitted {
                 cause: Arc::clone(cause),
             }),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -220,7 +231,8 @@ impl Event {
         let (start, _) = self.ticks()?;
         let device = &self.0.pool.device;
         let timer = device.timer()?;
-        let then = device.now()?.wrapping_sub(timer.ticks(before.elapsed()));
+        let (host, now) = device.now()?;
+        let then = now.wrapping_sub(timer.ticks(host.saturating_duration_since(before)));
         let waited = timer.ticks_between(then, start);
         // The clocks are read one after the other, so that an operation that started immediately may seem to have started
         // before its submission.
@@ -270,7 +282,7 @@ impl Event {
         }
         // SAFETY: the event is alive.
         unsafe { call!(self.library(), zeEventHostSignal(self.handle())) }?;
-        let _ = self.0.submitted.set(Ok(()));
+        self.0.is_submitted.store(true, Ordering::Release);
         self.announce_submission();
         Ok(())
     }
@@ -278,7 +290,7 @@ impl Event {
     /// Signals it from the host, and retries when that fails, as the operations that wait for it would hang.
     pub(crate) fn signal_with_retries(&self) {
         if let Err(cause) = retry(|| self.signal()) {
-            let _ = self.0.submitted.set(Err(Arc::new(cause)));
+            self.set_failed(cause);
             self.announce_submission();
         }
     }

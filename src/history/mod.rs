@@ -1,4 +1,5 @@
-//! The history of allocations: each allocation, free, trim and failure, with time, place, thread and stack.
+//! The history of allocations: each allocation, free, trim and failure, with time, place, thread and stack; and of the
+//! operations of queues, with the times of their execution.
 //!
 //! A [`Pool`](crate::pool::Pool) and [`Allocation`](crate::usm::Allocation) report to this module, which records while
 //! recording is on. While it is off, an event costs one relaxed load. The recorder knows no language's stacks: a caller names
@@ -28,15 +29,19 @@
 //! again, so that an address never has two live blocks.
 
 mod event;
+mod operation;
 mod recorder;
 mod stack;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use event::{Action, Event, Failure, Holder, LiveBlock, Place, Thread};
+pub use operation::Operation;
+pub(crate) use operation::{Execution, InFlight, Submission};
 pub use recorder::{Options, Recording};
 pub use stack::StackScope;
 
+use self::operation::Submitted;
 use self::recorder::Recorder;
 use crate::process::{Local, Mutex, at_fork};
 
@@ -46,6 +51,10 @@ static ON: AtomicBool = AtomicBool::new(false);
 /// The recorder of this process, `None` while recording is off.
 static RECORDER: Local<Mutex<Option<Recorder>>> = Local::new();
 
+/// The operations that were submitted during the recording. The lock is held while a driver is asked for the completion of
+/// operations, and taken before that of the recorder.
+static SUBMITTED: Local<Mutex<Submitted>> = Local::new();
+
 extern "C" fn switch_off() {
     ON.store(false, Ordering::Relaxed);
 }
@@ -53,6 +62,7 @@ at_fork!(None, None, Some(switch_off));
 
 /// Starts a recording; an earlier one is dropped.
 pub fn start(options: Options) {
+    forget_submitted();
     let before = RECORDER
         .get_or_default()
         .lock()
@@ -61,9 +71,11 @@ pub fn start(options: Options) {
     drop(before);
 }
 
-/// Stops recording, and returns what was recorded; `None` if recording was off.
+/// Stops recording, and returns what was recorded; `None` if recording was off. Operations in flight are left out.
 pub fn stop() -> Option<Recording> {
+    note_executed();
     ON.store(false, Ordering::Relaxed);
+    forget_submitted();
     let recorder = RECORDER.get()?.lock().take();
     recorder.map(Recorder::into_recording)
 }
@@ -75,9 +87,10 @@ pub fn is_recording() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// A copy of what was recorded so far; `None` while recording is off.
+/// A copy of what was recorded so far; `None` while recording is off. Operations in flight are left out.
 #[must_use]
 pub fn recording() -> Option<Recording> {
+    note_executed();
     let recorder = RECORDER.get()?.lock();
     recorder.as_ref().map(Recorder::recording)
 }
@@ -134,6 +147,49 @@ pub(crate) fn failed(size: usize, place: &Place, failure: Failure) {
         recorder.add(Action::Fail, 0, size, place, None, stack);
         recorder.add_failure(failure);
     });
+}
+
+/// Records an operation once it is complete.
+pub(crate) fn submitted(submission: Submission) {
+    let mut submitted = SUBMITTED.get_or_default().lock();
+    // Under the lock: `stop` drops what was submitted after it has switched recording off.
+    if !is_recording() {
+        return;
+    }
+    let complete = submitted.take_oldest();
+    submitted.add(submission);
+    note_all(&complete);
+    drop(submitted);
+    // Outside of the lock, as the drop of an event may free memory.
+    drop(complete);
+}
+
+/// Records the complete operations.
+pub(crate) fn note_executed() {
+    let Some(submitted) = SUBMITTED.get().filter(|_| is_recording()) else {
+        return;
+    };
+    let mut submitted = submitted.lock();
+    let complete = submitted.take_complete();
+    note_all(&complete);
+    drop(submitted);
+    drop(complete);
+}
+
+/// Under the lock of the submitted operations, for which `stop` waits.
+fn note_all(complete: &[(Submission, Option<Execution>)]) {
+    with(|recorder| {
+        for (submission, execution) in complete {
+            if let Some(execution) = execution {
+                recorder.add_operation(submission, execution);
+            }
+        }
+    });
+}
+
+fn forget_submitted() {
+    let submitted = SUBMITTED.get().map(|it| std::mem::take(&mut *it.lock()));
+    drop(submitted);
 }
 
 #[cold]

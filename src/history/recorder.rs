@@ -3,14 +3,15 @@
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::event::{Action, Event, Failure, Holder, LiveBlock, Place, Thread};
+use super::operation::{Executed, Execution, Operation, Submission, in_order};
 
 /// How to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The largest number of events that are kept; the oldest are dropped. `None` for no limit.
+    /// The largest number of events that are kept, and of operations; the oldest are dropped. `None` for no limit.
     pub max_events: Option<usize>,
 }
 
@@ -30,6 +31,10 @@ pub struct Recording {
     pub failures: Vec<Failure>,
     /// The threads of the events.
     pub threads: Vec<Thread>,
+    /// The operations of queues that were submitted during the recording and are complete, in the order of their start.
+    pub operations: Vec<Operation>,
+    /// The number of operations before them, which were dropped.
+    pub dropped_operations: u64,
 }
 
 /// The state of a recording.
@@ -45,6 +50,12 @@ pub(super) struct Recorder {
     /// `Failure::event` counts from the first event, dropped or not.
     failures: VecDeque<Failure>,
     threads: Vec<Thread>,
+    operations: VecDeque<Executed>,
+    dropped_operations: u64,
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 thread_local! {
@@ -65,6 +76,8 @@ impl Recorder {
             live: HashMap::new(),
             failures: VecDeque::new(),
             threads: Vec::new(),
+            operations: VecDeque::new(),
+            dropped_operations: 0,
         }
     }
 
@@ -77,7 +90,7 @@ impl Recorder {
         hit: Option<bool>,
         stack: Option<u32>,
     ) {
-        let time = u64::try_from(self.start.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let time = nanoseconds(self.start.0.elapsed());
         match action {
             Action::Allocate => {
                 let block = LiveBlock {
@@ -126,6 +139,29 @@ impl Recorder {
         }
     }
 
+    /// Adds an operation that was submitted during the recording.
+    pub(super) fn add_operation(&mut self, submission: &Submission, execution: &Execution) {
+        let Some(submitted) = submission.time.checked_duration_since(self.start.0) else {
+            return;
+        };
+        let operation = Operation {
+            time: nanoseconds(submitted + execution.delay),
+            duration: nanoseconds(execution.duration),
+            name: submission.name,
+            size: submission.size,
+            device: submission.device,
+            queue: submission.queue,
+        };
+        let number = submission.number;
+        self.operations.push_back(Executed { number, operation });
+        if let Some(most) = self.options.max_events {
+            while self.operations.len() > most {
+                self.operations.pop_front();
+                self.dropped_operations += 1;
+            }
+        }
+    }
+
     /// The index of this thread.
     fn thread(&mut self) -> u32 {
         let (recording, index) = KNOWN.get();
@@ -163,6 +199,8 @@ impl Recorder {
             live: self.live.clone(),
             failures: self.kept_failures(),
             threads: self.threads.clone(),
+            operations: in_order(&self.operations),
+            dropped_operations: self.dropped_operations,
         }
     }
 
@@ -174,6 +212,8 @@ impl Recorder {
             dropped: self.dropped,
             live: self.live,
             threads: self.threads,
+            operations: in_order(&self.operations),
+            dropped_operations: self.dropped_operations,
         }
     }
 

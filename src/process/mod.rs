@@ -17,9 +17,7 @@ mod lock;
 pub(crate) use std::sync::atomic;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-#[cfg(target_os = "linux")]
-pub(crate) use fork::at_fork;
-pub(crate) use fork::held_at_fork;
+pub(crate) use fork::{at_fork, held_at_fork};
 pub use local::{Local, Owned};
 pub(crate) use lock::RwLock;
 #[cfg(target_os = "linux")]

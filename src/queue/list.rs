@@ -1,6 +1,7 @@
 //! The immediate command list of a queue, with its events and the operations in flight.
 
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use level_zero_sys as sys;
@@ -18,6 +19,8 @@ use crate::process::{Condvar, Mutex};
 pub(super) struct List {
     context: Context,
     pub(super) handle: sys::ze_command_list_handle_t,
+    /// The number of the list in the process, from 1 on.
+    pub(super) number: u64,
     pub(super) events: std::sync::Arc<EventPool>,
     /// Waits for the list itself, where the driver has the function.
     synchronize: sys::extensions::ze_pfnCommandListHostSynchronize_t,
@@ -69,8 +72,10 @@ impl List {
                 )
             )
         }?;
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Self {
             handle,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             events: EventPool::new(context, device),
             synchronize: context.library().extensions().zeCommandListHostSynchronize,
             worker: Worker::default(),

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
@@ -12,6 +12,7 @@ use super::RawQueue;
 use super::list::{List, State};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::history;
 use crate::process::MutexGuard;
 
 /// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
@@ -114,11 +115,19 @@ impl RawQueue {
         if size == 0 {
             return Ok(None);
         }
-        match completion {
-            Completion::Event => self.submit_after(&[], after, append).map(Some),
-            Completion::SpinWait => self.spin(after, append),
+        let recorded = history::is_recording().then(Instant::now);
+        let answer = match completion {
+            Completion::SpinWait if recorded.is_none() => self.spin(after, append),
+            // The history needs the event for the times.
+            Completion::SpinWait | Completion::Event => {
+                self.submit_after(&[], after, append).map(Some)
+            }
+        };
+        let event = answer.map_err(|cause| self.failed(operation, size, cause))?;
+        if let (Some(before), Some(event)) = (recorded, &event) {
+            self.record(operation, size, before, event);
         }
-        .map_err(|cause| self.failed(operation, size, cause))
+        Ok(event)
     }
 
     /// Submits an operation without an event and spins for its completion, without the lock. An operation without

@@ -320,6 +320,85 @@ def test_the_oldest_events_are_dropped():
     assert history.snapshot()["dropped"] >= 2
 
 
+def test_operations_have_the_times_of_their_execution(run_recorded):
+    run_recorded("""
+def milliseconds():
+    return (time.perf_counter() - begin) * 1000
+
+history = zm.record_history()
+begin = time.perf_counter()
+memory = zm.MemoryUSMDevice(1 << 20)
+zm.MemoryUSMShared(64)[:8].memset(1)
+memory.memset(1)
+time.sleep(0.3)
+before = milliseconds()
+memory[:1000].memset_async(2).wait()
+copied = bytearray(1 << 20)
+memory.copy_to_host_async(copied).wait()
+after = milliseconds()
+assert bytes(memory.copy_to_host())[999:1001] == bytes([2, 1])
+
+operations = rows(zm.snapshot(), "operations")
+of_memory = [it for it in operations if it["size"] in (1 << 20, 1000)]
+names = [(it["name"], it["size"]) for it in of_memory]
+assert names == [("fill", 1 << 20), ("fill", 1000), ("copy", 1 << 20), ("copy", 1 << 20)], names
+assert len({(it["device"], it["queue"]) for it in of_memory}) == 1 and of_memory[0]["device"] >= 0
+ends = [it["time"] + it["duration"] for it in of_memory]
+assert all(end <= it["time"] for end, it in zip(ends, of_memory[1:])), of_memory
+# The clocks of the device and the host are compared with an error, on a busy machine of milliseconds.
+begins = [it["time"] / 1e6 for it in of_memory]
+assert begins[1] - begins[0] > 200, begins
+assert before - 50 < begins[1] < ends[2] / 1e6 < after + 50, (before, begins, ends, after)
+assert all(it["duration"] > 0 for it in of_memory), of_memory
+history.stop()
+memory.memset(3)
+assert rows(history.snapshot(), "operations") == operations
+    """)
+
+
+def test_operations_of_several_threads_are_in_the_devices_order(run_recorded):
+    """A start is not late because its thread was preempted, and no operation starts after the free of its memory."""
+    run_recorded("""
+memory = zm.MemoryUSMDevice(1 << 14)
+submitted = {}  # By size: each fill has a size of its own.
+
+def fill(first):
+    for size in range(first, 1 << 14, 4):
+        submitted[size] = memory[:size].memset_async(1)
+
+with zm.record_history() as history:
+    threads = [threading.Thread(target=fill, args=(first,)) for first in range(1, 5)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    [event.wait() for event in submitted.values()]
+    for _ in range(5000):
+        short = zm.MemoryUSMDevice(20000)
+        short.memset(1)
+        short.close()
+snapshot = history.snapshot()
+operations = rows(snapshot, "operations")
+found = [it["size"] for it in operations if it["size"] < 1 << 14]
+assert found == sorted(submitted, key=lambda size: submitted[size].profiling_info_start)
+assert [it["time"] for it in operations] == sorted(it["time"] for it in operations)
+ends = [it["time"] + it["duration"] for it in operations if it["size"] == 20000]
+freed = [it["time"] for it in events(snapshot, "free") if it["size"] == 20000]
+late = [end - time for end, time in zip(ends, freed, strict=True) if end > time]
+assert len(late) < 5 and max(late, default=0) < 1_000_000, late
+    """)
+
+
+def test_the_oldest_operations_are_dropped(run_recorded):
+    run_recorded("""
+memory = zm.MemoryUSMDevice(1 << 20)
+with zm.record_history(max_events=2) as history:
+    for size in range(1000, 1005):
+        memory[:size].memset(7)
+snapshot = history.snapshot()
+assert [it["size"] for it in rows(snapshot, "operations")] == [1003, 1004]
+assert snapshot["dropped_operations"] == 3
+    """)
+
+
 def test_a_new_recording_stops_the_one_before(tmp_path):
     first = zm.record_history()
     zm.MemoryUSMHost(111)
@@ -343,6 +422,13 @@ def test_a_new_recording_stops_the_one_before(tmp_path):
     assert first.snapshot()["stacks"]
     assert not second.snapshot()["stacks"]
     assert not zm.snapshot()["events"]["time"]
+
+
+def test_a_stopped_history_cannot_be_entered():
+    with zm.record_history() as history:
+        pass
+    with pytest.raises(RuntimeError, match="record_history"), history:
+        pass
 
 
 @pytest.mark.parametrize(("value", "error"), [(-1, ValueError), (1.5, TypeError), ("1", TypeError)])

@@ -131,10 +131,31 @@ class TestPerfetto:
         }
         assert [tracks[slices[name]["tid"]] for name in slices] == [
             "device 0, queue 1",
+            "device 0, queue 1",
             "device 0, queue 2",
-            "device 0, queue 1, 2",
             "device 0, queue 1",
         ]
+
+    def test_queues_after_each_other_share_a_track(self, tree):
+        tree["operations"] = {
+            "time": [100, 1000, 2000, 3000, 2400],
+            "duration": [5000, 500, 500, 500, 1000],
+            "name": ["long", "first", "second", "third", "beside"],
+            "device": [0, 0, 0, 0, 0],
+            "queue": [1, 2, 3, 4, 5],
+            "size": [1, 1, 1, 1, 1],
+        }
+        events = list(perfetto.trace(replay(parse(tree))))
+        tids = {event["name"]: event["tid"] for event in events if event["ph"] == "X"}
+        assert tids["first"] == tids["second"] == tids["third"]
+        assert len(set(tids.values())) == 3
+        names = {
+            event["tid"]: event["args"]["name"]
+            for event in events
+            if event["ph"] == "M" and event["name"] == "thread_name"
+        }
+        assert names[tids["first"]] == "device 0, 3 queues from 2 to 4"
+        assert names[tids["beside"]] == "device 0, queue 5"
 
 
 #: The operations of pickles that the viewer's own reader knows.

@@ -146,11 +146,13 @@ def test_free_and_total_bytes():
 def test_dpctl_agrees_on_the_free_memory():
     dpctl = pytest.importorskip("dpctl")
     utilities = pytest.importorskip("dpctl.utils")
-    found = utilities.intel_device_info(dpctl.SyclDevice("level_zero:gpu:0"))
+    device = dpctl.SyclDevice("level_zero:gpu:0")
+    found = utilities.intel_device_info(device)
     if "free_memory" not in found:
         pytest.skip("this SYCL runtime does not report free memory")
     free, total = zm.mem_get_info()
-    assert abs(found["free_memory"] - free) < total / 4
+    # SYCL may scale the driver's figure to the part that the driver offers for allocations.
+    assert found["free_memory"] / device.global_mem_size == pytest.approx(free / total, abs=0.25)
 
 
 def test_tiles_have_the_memory_of_their_device(run_recorded):

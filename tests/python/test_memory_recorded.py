@@ -1,12 +1,14 @@
 """Histories that zeusm recorded, in the report and the exports."""
 
 import pickle
+import subprocess
+import sys
 import threading
 
 import pytest
 import zeusm.memory as zm
 from test_memory_export import Viewer
-from zeusm._pictures import pytorch
+from zeusm._pictures import perfetto, pytorch
 from zeusm._pictures.failures import remedy
 from zeusm._pictures.file import load, parse
 from zeusm._pictures.moments import moment
@@ -75,6 +77,36 @@ def test_the_limit_of_the_pool_is_named(recorded):
     assert 0 < way.need < 1 << 20
     assert {each.blocks > 0 for each in way.stacks} == {True}
     assert "A higher limit of the pool" in page(found)
+
+
+def test_dropped_events_are_named_by_the_export(tmp_path):
+    memory = zm.MemoryUSMDevice(1 << 20)
+    with zm.record_history(max_events=2) as history:
+        for _ in range(5):
+            memory.memset(1)
+            zm.MemoryUSMDevice(100).close()
+    history.save(tmp_path / "history.json")
+    command = [sys.executable, "-m", "zeusm", "memory", "export", tmp_path / "history.json", "--to"]
+    run = subprocess.run([*command, "perfetto"], capture_output=True, text=True)
+    assert run.returncode == 0
+    assert "3 operations were dropped" in run.stderr
+    assert "events were dropped" in run.stderr
+    run = subprocess.run([*command, "perfetto", "--at", "peak"], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "--at is for flame graphs" in run.stderr
+
+
+def test_operations_are_slices_in_the_track_of_their_queue():
+    memory = zm.MemoryUSMDevice(1 << 20)
+    with zm.record_history() as history:
+        memory.memset(1)
+        memory.copy_from_device(zm.MemoryUSMDevice(3000))
+    events = list(perfetto.trace(replay(parse(history.snapshot()))))
+    slices = [event for event in events if event["ph"] == "X"]
+    found = [(slice["name"], slice["args"]["bytes"]) for slice in slices]
+    assert found == [("fill", 1 << 20), ("copy", 3000)]
+    assert len({slice["tid"] for slice in slices}) == 1
+    assert all(slice["ts"] > 0 for slice in slices)
 
 
 def test_the_snapshot_itself_and_the_viewer(recorded):

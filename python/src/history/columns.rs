@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use super::PyHistoryState;
 use super::places::{NONE, Places};
 use crate::stacks::{self, Frame, Stack};
-use zeusm::history::{Action, Event, Failure, Place, Thread};
+use zeusm::history::{Action, Event, Failure, Operation, Place, Thread};
 
 /// The names of the actions; an action is its index.
 const ACTIONS: [(&str, Action); 6] = [
@@ -36,6 +36,26 @@ struct Block<'a> {
     place: &'a Place,
 }
 
+/// A table in the making: columns of values of its rows.
+struct Table<'py, 'a, T> {
+    columns: Bound<'py, PyDict>,
+    rows: &'a [T],
+}
+
+impl<'py, 'a, T> Table<'py, 'a, T> {
+    fn new(py: Python<'py>, rows: &'a [T]) -> Self {
+        Self {
+            columns: PyDict::new(py),
+            rows,
+        }
+    }
+
+    fn add<V: IntoPyObject<'py>>(&self, name: &str, value: impl Fn(&'a T) -> V) -> PyResult<()> {
+        let values: Vec<V> = self.rows.iter().map(value).collect();
+        self.columns.set_item(name, values)
+    }
+}
+
 /// Strings by their index in order of the first use.
 #[derive(Default)]
 struct Names {
@@ -58,7 +78,9 @@ impl<'a> HistoryColumns<'a> {
         let events = state.events().iter().map(|event| &event.place);
         let slabs = state.slabs.iter().map(|slab| &slab.place);
         let unpooled = state.unpooled.iter().map(|block| &block.place);
-        let places = Places::new(events.chain(slabs).chain(unpooled));
+        let mut places = Places::new(events.chain(slabs).chain(unpooled));
+        let operations = state.operations().iter();
+        operations.for_each(|operation| places.add_device(operation.device));
         let table = state.stacks.as_ref();
         let (frames, stacks) = table.map_or_else(Default::default, |table| table.contents(py));
         Self {
@@ -93,10 +115,10 @@ impl<'a> HistoryColumns<'a> {
         dict.set_item("failures", self.failures(py)?)?;
         dict.set_item("blocks", self.blocks(py)?)?;
         dict.set_item("slabs", self.slabs(py)?)?;
-        dict.set_item(
-            "dropped",
-            recording.map_or(0, |recording| recording.dropped),
-        )?;
+        dict.set_item("operations", self.operations(py)?)?;
+        let dropped = recording.map_or((0, 0), |it| (it.dropped, it.dropped_operations));
+        dict.set_item("dropped", dropped.0)?;
+        dict.set_item("dropped_operations", dropped.1)?;
         Ok(dict)
     }
 
@@ -138,31 +160,24 @@ impl<'a> HistoryColumns<'a> {
     }
 
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let events = self.state.events();
-        let columns = PyDict::new(py);
-        let add = |name, value: &dyn Fn(&Event) -> i64| {
-            let values: Vec<i64> = events.iter().map(value).collect();
-            columns.set_item(name, values)
-        };
+        let table = Table::new(py, self.state.events());
         let action = |event: &Event| {
             let mut actions = ACTIONS.iter();
-            actions.position(|(_, action)| *action == event.action)
+            let index = actions.position(|(_, action)| *action == event.action);
+            index.map_or(NONE, |index| index as i64)
         };
-        add("time", &|event| event.time as i64)?;
-        add("action", &|event| {
-            action(event).map_or(NONE, |index| index as i64)
-        })?;
-        add("size", &|event| event.size as i64)?;
-        add("kind", &|event| Places::kind(&event.place))?;
-        add("device", &|event| self.places.device(&event.place))?;
-        add("pool", &|event| self.places.pool(&event.place))?;
-        add("thread", &|event| i64::from(event.thread))?;
-        add("stack", &|event| self.stack(event.stack))?;
-        add("hit", &|event| event.hit.map_or(NONE, i64::from))?;
+        table.add("time", |event| event.time)?;
+        table.add("action", action)?;
         // An address may have its highest bit set.
-        let addresses: Vec<usize> = events.iter().map(|event| event.address).collect();
-        columns.set_item("address", addresses)?;
-        Ok(columns)
+        table.add("address", |event| event.address)?;
+        table.add("size", |event| event.size)?;
+        table.add("kind", |event| Places::kind(&event.place))?;
+        table.add("device", |event| self.places.device(event.place.device))?;
+        table.add("pool", |event| self.places.pool(&event.place))?;
+        table.add("thread", |event| event.thread)?;
+        table.add("stack", |event| self.stack(event.stack))?;
+        table.add("hit", |event| event.hit.map_or(NONE, i64::from))?;
+        Ok(table.columns)
     }
 
     fn failures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -188,6 +203,17 @@ impl<'a> HistoryColumns<'a> {
         Ok(failures)
     }
 
+    fn operations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let table = Table::new(py, self.state.operations());
+        table.add("name", |operation| operation.name)?;
+        table.add("time", |operation| operation.time)?;
+        table.add("duration", |operation| operation.duration)?;
+        table.add("size", |operation| operation.size)?;
+        table.add("device", |operation| self.places.device(operation.device))?;
+        table.add("queue", |operation| operation.queue)?;
+        Ok(table.columns)
+    }
+
     /// The live blocks of pools, and those of none.
     fn blocks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let pooled = self.state.slabs.iter().flat_map(|slab| {
@@ -206,24 +232,19 @@ impl<'a> HistoryColumns<'a> {
         let blocks: Vec<Block<'_>> = pooled.chain(unpooled).collect();
         let recording = self.state.recording.as_ref();
         let recorded = |block: &Block<'_>| recording?.live.get(&block.address);
-        let columns = PyDict::new(py);
-        let addresses: Vec<usize> = blocks.iter().map(|block| block.address).collect();
-        columns.set_item("address", addresses)?;
-        let add = |name, value: &dyn Fn(&Block<'_>) -> i64| {
-            let values: Vec<i64> = blocks.iter().map(value).collect();
-            columns.set_item(name, values)
-        };
-        add("size", &|block| block.size as i64)?;
-        add("kind", &|block| Places::kind(block.place))?;
-        add("device", &|block| self.places.device(block.place))?;
-        add("pool", &|block| self.places.pool(block.place))?;
-        add("stack", &|block| {
+        let table = Table::new(py, &blocks);
+        table.add("address", |block| block.address)?;
+        table.add("size", |block| block.size)?;
+        table.add("kind", |block| Places::kind(block.place))?;
+        table.add("device", |block| self.places.device(block.place.device))?;
+        table.add("pool", |block| self.places.pool(block.place))?;
+        table.add("stack", |block| {
             self.stack(recorded(block).and_then(|live| live.stack))
         })?;
-        add("time", &|block| {
+        table.add("time", |block| {
             recorded(block).map_or(NONE, |live| live.time as i64)
         })?;
-        Ok(columns)
+        Ok(table.columns)
     }
 
     /// The memory that is held from the driver: of pools, and of blocks of none.
@@ -234,23 +255,15 @@ impl<'a> HistoryColumns<'a> {
         let unpooled = self.state.unpooled.iter();
         let unpooled = unpooled.map(|block| (&block.range, &block.place, block.range.len(), 0));
         let slabs: Vec<_> = pooled.chain(unpooled).collect();
-        let columns = PyDict::new(py);
-        let add = |name, values: Vec<i64>| columns.set_item(name, values);
-        let of_place = |value: &dyn Fn(&Place) -> i64| -> Vec<i64> {
-            slabs.iter().map(|(_, place, ..)| value(place)).collect()
-        };
-        add("kind", of_place(&Places::kind))?;
-        add("device", of_place(&|place| self.places.device(place)))?;
-        add("pool", of_place(&|place| self.places.pool(place)))?;
-        let sizes = slabs.iter().map(|(range, ..)| range.len() as i64);
-        add("size", sizes.collect())?;
-        let used = slabs.iter().map(|(_, _, used, _)| *used as i64);
-        add("used", used.collect())?;
-        let blocks = slabs.iter().map(|(.., block)| *block as i64);
-        add("block", blocks.collect())?;
-        let addresses: Vec<usize> = slabs.iter().map(|(range, ..)| range.start).collect();
-        columns.set_item("address", addresses)?;
-        Ok(columns)
+        let table = Table::new(py, &slabs);
+        table.add("address", |(range, ..)| range.start)?;
+        table.add("size", |(range, ..)| range.len())?;
+        table.add("kind", |(_, place, ..)| Places::kind(place))?;
+        table.add("device", |(_, place, ..)| self.places.device(place.device))?;
+        table.add("pool", |(_, place, ..)| self.places.pool(place))?;
+        table.add("used", |(_, _, used, _)| *used)?;
+        table.add("block", |(.., block)| *block)?;
+        Ok(table.columns)
     }
 }
 
@@ -258,5 +271,10 @@ impl PyHistoryState {
     fn events(&self) -> &[Event] {
         let recording = self.recording.as_ref();
         recording.map_or(&[], |recording| &recording.events)
+    }
+
+    fn operations(&self) -> &[Operation] {
+        let recording = self.recording.as_ref();
+        recording.map_or(&[], |recording| &recording.operations)
     }
 }

@@ -44,10 +44,7 @@ impl Places {
     }
 
     fn add(&mut self, place: &Place) {
-        if place.device != 0 && self.device(place) == NONE {
-            self.devices
-                .push((place.device, Device::of_handle(place.device)));
-        }
+        self.add_device(place.device);
         if !self.contexts.contains(&place.context) {
             self.contexts.push(place.context);
         }
@@ -57,13 +54,21 @@ impl Places {
         }
     }
 
+    /// Adds the device with this handle; 0 is none.
+    pub(super) fn add_device(&mut self, handle: usize) {
+        if handle != 0 && self.device(handle) == NONE {
+            self.devices.push((handle, Device::of_handle(handle)));
+        }
+    }
+
     pub(super) fn kind(place: &Place) -> i64 {
         place.kind.map_or(NONE, |kind| kind as i64)
     }
 
-    pub(super) fn device(&self, place: &Place) -> i64 {
-        let mut handles = self.devices.iter().map(|(handle, _)| *handle);
-        let index = handles.position(|handle| handle == place.device);
+    /// The index of the device with this handle.
+    pub(super) fn device(&self, handle: usize) -> i64 {
+        let mut handles = self.devices.iter().map(|(known, _)| *known);
+        let index = handles.position(|known| known == handle);
         index.map_or(NONE, |index| index as i64)
     }
 
@@ -92,7 +97,7 @@ impl Places {
         for (_, place) in pools {
             let entry = PyDict::new(py);
             entry.set_item("kind", Self::kind(place))?;
-            entry.set_item("device", self.device(place))?;
+            entry.set_item("device", self.device(place.device))?;
             let mut contexts = self.contexts.iter();
             let context = contexts.position(|&context| context == place.context);
             entry.set_item("context", context)?;

@@ -122,6 +122,7 @@ class History:
     slabs: Slabs
     operations: Operations | None
     dropped: int
+    dropped_operations: int
 
 
 def load(path: Path) -> History:
@@ -213,6 +214,8 @@ def parse(tree: Json) -> History:
         slabs=slabs,
         operations=operations(tree, len(devices)),
         dropped=whole(tree, "dropped", 0),
+        # Files of zeusm before operations were recorded lack it.
+        dropped_operations=whole({"dropped_operations": 0, **tree}, "dropped_operations", 0),
     )
 
 

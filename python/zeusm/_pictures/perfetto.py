@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -97,28 +98,64 @@ def instants(replay: Replay) -> Iterator[Event]:
 
 
 def slices(history: History, operations: Operations) -> Iterator[Event]:
-    """A slice for each operation, in tracks for each queue: slices of a track must not overlap."""
-    ends: dict[tuple[int, int], list[int]] = {}
-    tids: dict[tuple[int, int, int], int] = {}
-    order = sorted(range(len(operations.time)), key=lambda row: operations.time[row])
-    for row in order:
-        time, duration = operations.time[row], operations.duration[row]
-        queue = operations.device[row], operations.queue[row]
-        lanes = ends.setdefault(queue, [])
-        lane = next((number for number, end in enumerate(lanes) if end <= time), len(lanes))
-        if lane == len(lanes):
-            lanes.append(0)
-            tid = tids[(*queue, lane)] = len(history.threads) + 1 + len(tids)
-            further = f", {lane + 1}" if lane else ""
-            args: Event = {"name": f"device {queue[0]}, queue {queue[1]}{further}"}
-            yield {"ph": "M", "name": "thread_name", "pid": history.pid, "tid": tid, "args": args}
-        lanes[lane] = time + duration
-        yield {
-            "ph": "X",
-            "name": operations.name[row],
-            "pid": history.pid,
-            "tid": tids[(*queue, lane)],
-            "ts": time / 1000,
-            "dur": duration / 1000,
-            "args": {"bytes": operations.size[row]},
-        }
+    """A slice for each operation. The slices of a track do not overlap."""
+    for number, track in enumerate(tracks(operations), len(history.threads) + 1):
+        args: Event = {"name": track.name()}
+        yield {"ph": "M", "name": "thread_name", "pid": history.pid, "tid": number, "args": args}
+        for row in track.rows:
+            yield {
+                "ph": "X",
+                "name": operations.name[row],
+                "pid": history.pid,
+                "tid": number,
+                "ts": operations.time[row] / 1000,
+                "dur": operations.duration[row] / 1000,
+                "args": {"bytes": operations.size[row]},
+            }
+
+
+@dataclass(slots=True)
+class Track:
+    device: int
+    queues: list[int]
+    rows: list[int]
+    end: int
+
+    def name(self) -> str:
+        numbers = sorted(set(self.queues))
+        if len(numbers) == 1:
+            return f"device {self.device}, queue {numbers[0]}"
+        return f"device {self.device}, {len(numbers)} queues from {numbers[0]} to {numbers[-1]}"
+
+
+def tracks(operations: Operations) -> list[Track]:
+    """A track for each queue, or for several queues of a device after each other: staged copies have queues of their own."""
+    found: list[Track] = []
+    for rows in runs(operations):
+        device, queue = operations.device[rows[0]], operations.queue[rows[0]]
+        begin = operations.time[rows[0]]
+        for track in found:
+            if track.device == device and track.end <= begin:
+                break
+        else:
+            track = Track(device, [], [], 0)
+            found.append(track)
+        track.queues.append(queue)
+        track.rows += rows
+        track.end = operations.time[rows[-1]] + operations.duration[rows[-1]]
+    return found
+
+
+def runs(operations: Operations) -> list[list[int]]:
+    """The rows of each queue by time, without overlaps: a queue whose operations overlap has several runs."""
+    found: dict[tuple[int, int], list[list[int]]] = {}
+    for row in sorted(range(len(operations.time)), key=lambda row: operations.time[row]):
+        lanes = found.setdefault((operations.device[row], operations.queue[row]), [])
+        for lane in lanes:
+            if operations.time[lane[-1]] + operations.duration[lane[-1]] <= operations.time[row]:
+                lane.append(row)
+                break
+        else:
+            lanes.append([row])
+    every = [lane for lanes in found.values() for lane in lanes]
+    return sorted(every, key=lambda rows: operations.time[rows[0]])
