@@ -24,7 +24,7 @@
 //!
 //! On Windows there are no `ipc` (which sends file descriptors) and `sycl` (which uses the names of SYCL's functions on Linux),
 //! and the system's loader, `ze_loader.dll`, is the only runtime: the CPU runtime is for Linux.
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::disallowed_types)]
 
 pub use level_zero_sys as sys;
 

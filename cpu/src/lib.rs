@@ -21,7 +21,7 @@
 //!   loader has beside the API, where there is none.
 //!
 //! Source: the Level Zero specification; where it leaves a choice, the function's documentation states the one made.
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::disallowed_types)]
 #![allow(non_snake_case)]
 
 pub mod abi;

@@ -1,11 +1,11 @@
 //! Import of memory that another object owns, after Level Zero has confirmed its kind and extent.
 
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
+use crate::interpreter::intern;
 use crate::memory::{Owner, PyMemory};
 use crate::parse::{self, interface};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};

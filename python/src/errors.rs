@@ -1,4 +1,8 @@
 //! Errors of the crate `zeusm` as the exceptions that dpctl's users catch.
+#![expect(
+    clippy::disallowed_types,
+    reason = "`create_exception!` uses one for each class, which the import of the module initialises"
+)]
 
 use pyo3::exceptions::{
     PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyOverflowError,

@@ -7,11 +7,11 @@
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyImportError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
-use crate::interpreter::at_exit;
+use crate::errors::Explain;
+use crate::interpreter::{ExitHook, intern};
 use zeusm::process::{Local, Mutex};
 
 /// The longest delay of the exit, for imports that wait for something.
@@ -55,10 +55,25 @@ impl Drop for Import {
 
 /// Imports a package. The exit of the interpreter waits until it is imported.
 pub(crate) fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
-    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED.get_or_try_init(py, || at_exit(&wrap_pyfunction!(wait_for_imports, py)?))?;
+    static EXIT_HOOK: ExitHook = ExitHook::new();
+    EXIT_HOOK.register(|| wrap_pyfunction!(wait_for_imports, py))?;
     let _import = Import::new()?;
     py.import(name)
+}
+
+/// NumPy, which only some functions need; the error has the command to install it.
+pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    let numpy = py.import(intern!(py, "numpy"));
+    numpy.explain(py, |cause| {
+        missing(py, cause, "this needs NumPy: pip install numpy")
+    })
+}
+
+/// The error of an import that failed, with the way to make it succeed.
+pub(crate) fn missing(py: Python<'_>, cause: PyErr, remedy: &str) -> PyErr {
+    let error = PyImportError::new_err(format!("{remedy} ({})", cause.value(py)));
+    error.set_cause(py, Some(cause));
+    error
 }
 
 /// Waits for the imports of other threads, with a timeout, and refuses new ones.

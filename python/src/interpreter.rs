@@ -1,11 +1,14 @@
-//! The interpreter: the check that it is the main one, its functions outside of the stable ABI, and functions for its exit.
+//! The interpreter: the check that it is the main one, its functions outside of the stable ABI, functions for its exit, and
+//! interned strings.
 
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyCFunction;
+use pyo3::types::{PyCFunction, PyString};
 
 /// The number of the main interpreter.
 const MAIN: i64 = 0;
@@ -36,8 +39,59 @@ pub(crate) unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     unsafe { process.get(name) }.ok().map(|found| *found)
 }
 
-/// Has Python call a function without arguments when the interpreter exits.
-pub(crate) fn at_exit(function: &Bound<'_, PyCFunction>) -> PyResult<()> {
-    let atexit = function.py().import("atexit")?;
-    atexit.call_method1("register", (function,)).map(drop)
+/// Whether a function is registered for the exit of the interpreter.
+pub(crate) struct ExitHook(AtomicBool);
+
+impl ExitHook {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Has Python call a function without arguments when the interpreter exits. Concurrent first calls register it more than
+    /// once, so that a fork's child never waits for a thread of its parent that was registering it.
+    pub(crate) fn register<'py>(
+        &self,
+        function: impl FnOnce() -> PyResult<Bound<'py, PyCFunction>>,
+    ) -> PyResult<()> {
+        if self.0.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let function = function()?;
+        let atexit = function.py().import("atexit")?;
+        atexit.call_method1("register", (function,))?;
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
 }
+
+/// A string that is interned on first use, for [`intern`].
+///
+/// PyO3's type of this purpose has a lock whose owner may release the GIL: a fork's child would wait for ever for a thread of
+/// its parent that was interning the same string.
+pub(crate) struct Interned {
+    text: &'static str,
+    string: OnceBox<Py<PyString>>,
+}
+
+impl Interned {
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self {
+            text,
+            string: OnceBox::new(),
+        }
+    }
+
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        let intern = || Box::new(PyString::intern(py, self.text).unbind());
+        self.string.get_or_init(intern).bind(py)
+    }
+}
+
+/// The interned Python string of a literal.
+macro_rules! intern {
+    ($py:expr, $text:literal) => {{
+        static STRING: $crate::interpreter::Interned = $crate::interpreter::Interned::new($text);
+        STRING.get($py)
+    }};
+}
+pub(crate) use intern;

@@ -3,9 +3,9 @@
 //! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
-//! - `interpreter`: the check that the main interpreter imports the module; `imports`: imports for which its exit waits;
+//! - `interpreter`: the check that the main interpreter imports the module, and its exit;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
-//! - `pins`, `errors`, and `dpctl`: dpctl's types, capsules and queues;
+//! - `pins`, `errors`, `imports`: NumPy, and imports for which the exit waits; `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
 //! - `resolve`: the context, the device and the SYCL queue of an argument;
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
@@ -14,6 +14,8 @@
 //! - `allocate`, `adopt`: new memory, and memory of other objects;
 //! - `array`, `copies`, `construct`, `ipc`, `c_api`: arrays, copies, constructors, and memory between processes and
 //!   packages.
+
+#![deny(clippy::disallowed_types)]
 
 mod adopt;
 mod allocate;

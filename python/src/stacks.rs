@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use once_cell::race::OnceBox;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use rustc_hash::FxHashMap;
 
@@ -140,11 +140,12 @@ fn read(py: Python<'_>) -> Option<u32> {
 /// No Python code runs, as the interpreter may be exiting, or the thread be deallocating an object: `threading.enumerate` would
 /// run some.
 fn this_thread(py: Python<'_>) -> Option<(u64, String)> {
-    static FUNCTIONS: PyOnceLock<(Py<PyDict>, Py<PyAny>)> = PyOnceLock::new();
-    let found = FUNCTIONS.get_or_try_init(py, || {
+    static FUNCTIONS: OnceBox<(Py<PyDict>, Py<PyAny>)> = OnceBox::new();
+    let found = FUNCTIONS.get_or_try_init(|| {
         let threading = py.import("threading")?;
         let active = threading.getattr("_active")?.cast_into::<PyDict>()?;
-        PyResult::Ok((active.unbind(), threading.getattr("get_ident")?.unbind()))
+        let get_ident = threading.getattr("get_ident")?;
+        PyResult::Ok(Box::new((active.unbind(), get_ident.unbind())))
     });
     let (active, get_ident) = found.ok()?;
     let thread = active.bind(py).get_item(get_ident.call0(py).ok()?).ok()??;

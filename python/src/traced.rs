@@ -1,9 +1,9 @@
 //! Allocations that `tracemalloc` sees.
 
 use std::ops::Deref;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
 use crate::interpreter::function;
@@ -27,7 +27,7 @@ struct Functions {
 }
 
 /// Set by the import of the module; empty for an interpreter without the functions.
-static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+static FUNCTIONS: OnceBox<Functions> = OnceBox::new();
 
 /// Finds the functions of the interpreter.
 pub(crate) fn find_functions(_py: Python<'_>) {
@@ -39,7 +39,7 @@ pub(crate) fn find_functions(_py: Python<'_>) {
         )
     };
     if let (Some(track), Some(untrack)) = found {
-        FUNCTIONS.get_or_init(|| Functions { track, untrack });
+        FUNCTIONS.get_or_init(|| Box::new(Functions { track, untrack }));
     }
 }
 

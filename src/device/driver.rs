@@ -2,9 +2,10 @@
 
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use level_zero_sys as sys;
+use once_cell::race::OnceBox;
 
 use super::Device;
 use crate::call::enumerate;
@@ -21,7 +22,7 @@ struct Inner {
     library: &'static sys::Library,
     handle: sys::ze_driver_handle_t,
     /// Queried once. The devices refer to the driver, which lives as long as the process.
-    devices: OnceLock<Vec<Device>>,
+    devices: OnceBox<Vec<Device>>,
 }
 
 // SAFETY: the specification allows any thread to use a driver handle.
@@ -39,7 +40,7 @@ impl Driver {
         Ok(handles
             .into_iter()
             .map(|handle| {
-                let devices = OnceLock::new();
+                let devices = OnceBox::new();
                 Self(Arc::new(Inner {
                     library,
                     handle,
@@ -66,7 +67,7 @@ impl Driver {
             .map(|handle| Device::new(self, handle))
             .collect();
         let devices = devices?.into_iter().filter(Device::is_usable).collect();
-        Ok(self.0.devices.get_or_init(|| devices))
+        Ok(self.0.devices.get_or_init(|| Box::new(devices)))
     }
 
     /// Whether it is zeusm's CPU runtime, which its devices' names identify.

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 use std::fs;
 use std::os::fd::AsFd;
-use std::sync::OnceLock;
+
+use once_cell::race::OnceBox;
 
 use super::Error;
 
 /// The kernel's id of this boot: the same in all processes and containers of a machine, and different on every other.
 pub fn boot_id() -> Result<[u8; 16], Error> {
-    static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
+    static BOOT_ID: OnceBox<[u8; 16]> = OnceBox::new();
     if let Some(boot) = BOOT_ID.get() {
         return Ok(*boot);
     }
@@ -19,7 +20,7 @@ pub fn boot_id() -> Result<[u8; 16], Error> {
     })?;
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let boot = u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes();
-    Ok(*BOOT_ID.get_or_init(|| boot))
+    Ok(*BOOT_ID.get_or_init(|| Box::new(boot)))
 }
 
 /// A UUID in its textual form.

@@ -7,9 +7,9 @@
 //! Source: Itanium C++ ABI, "Exception Handling", level I (base ABI) and level II (C++ ABI); System V ABI for x86-64.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::OnceLock;
 
 use libloading::os::unix;
+use once_cell::race::OnceBox;
 
 use super::Error;
 use super::library::symbol;
@@ -51,7 +51,7 @@ struct Unwinder {
 }
 
 /// The unwinder of the libsycl in the process.
-static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
+static UNWINDER: OnceBox<Unwinder> = OnceBox::new();
 
 impl Handler {
     /// Finds the functions in `library` and its dependencies; `None` without a supported C++ runtime.
@@ -77,7 +77,7 @@ impl Handler {
                 },
             }
         };
-        UNWINDER.get_or_init(|| found.unwinder);
+        UNWINDER.get_or_init(|| Box::new(found.unwinder));
         Some(found)
     }
 

@@ -2,9 +2,9 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use libloading::os::unix;
+use once_cell::race::OnceBox;
 
 use super::Error;
 use super::exception::Handler;
@@ -182,11 +182,8 @@ impl Library {
     /// # Errors
     /// [`Error::NoDpctl`] when it is not loaded, [`Error::Symbol`] when it is older than dpctl 0.17.
     pub fn get() -> Result<&'static Self, Error> {
-        static FOUND: OnceLock<Library> = OnceLock::new();
-        match FOUND.get() {
-            Some(library) => Ok(library),
-            None => Self::find().map(|library| FOUND.get_or_init(|| library)),
-        }
+        static FOUND: OnceBox<Library> = OnceBox::new();
+        FOUND.get_or_try_init(|| Self::find().map(Box::new))
     }
 
     fn find() -> Result<Self, Error> {

@@ -1,7 +1,8 @@
 //! The default pools of allocations: one for each context, device and kind.
 
 use std::env;
-use std::sync::OnceLock;
+
+use once_cell::race::OnceBool;
 
 use super::LevelZeroProvider;
 use crate::context::Context;
@@ -16,8 +17,8 @@ pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
 /// Whether the default pools are enabled; read once in a process.
 #[must_use]
 pub fn pools_enabled() -> bool {
-    static ENABLED: OnceLock<bool> = OnceLock::new();
-    *ENABLED.get_or_init(|| env::var_os(POOL_VARIABLE).is_none_or(|value| value != "0"))
+    static ENABLED: OnceBool = OnceBool::new();
+    ENABLED.get_or_init(|| env::var_os(POOL_VARIABLE).is_none_or(|value| value != "0"))
 }
 
 /// A context's pools in this process, by device and kind: a linked list that only grows, so that it is read without a lock.

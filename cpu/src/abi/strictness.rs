@@ -1,7 +1,8 @@
 //! Whether arguments that Intel's driver tolerates are errors.
 
 use std::env;
-use std::sync::OnceLock;
+
+use crate::process::sync::Lazy;
 
 /// With `1`, arguments are checked by the letter of the specification. For tests.
 const STRICT: &str = "ZEUSM_CPU_STRICT";
@@ -10,6 +11,6 @@ const STRICT: &str = "ZEUSM_CPU_STRICT";
 /// does, since programs rely on it: structures without `stype`, kernel arguments of another size than declared, fills with
 /// any pattern, page sizes and mappings of nothing, and modules that are destroyed before their kernels.
 pub fn is_strict() -> bool {
-    static IS_STRICT: OnceLock<bool> = OnceLock::new();
-    *IS_STRICT.get_or_init(|| env::var_os(STRICT).is_some_and(|value| value == "1"))
+    static IS_STRICT: Lazy<bool> = Lazy::new();
+    *IS_STRICT.get_or_make(|| env::var_os(STRICT).is_some_and(|value| value == "1"))
 }

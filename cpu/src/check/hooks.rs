@@ -27,7 +27,7 @@ pub fn watch(properties: Properties) -> Option<Arc<Watch>> {
 /// The program frees an allocation.
 pub fn freeing(watch: &Watch, waits: bool) {
     // It was removed from the map of live allocations, so this is the only free.
-    let _ = watch.freed.set(Stack::capture());
+    watch.freed.get_or_make(Stack::capture);
     if waits {
         return;
     }
@@ -55,7 +55,7 @@ pub fn invalid_free(address: usize) {
 /// An allocation is gone, after its free and the end of all commands that used it. `owner` unmaps its pages when dropped.
 pub fn bury(watch: &Arc<Watch>, owner: Box<dyn Any + Send>) {
     // Its context may be what was destroyed.
-    watch.freed.get_or_init(Stack::capture);
+    watch.freed.get_or_make(Stack::capture);
     if let Some(damaged) = table::bury(Arc::clone(watch), owner) {
         let message = "bytes beside an allocation were overwritten, which its free has found";
         let finding = Finding::here(Kind::OutOfBounds, message);

@@ -1,14 +1,13 @@
 //! The report: findings on the standard error and in a file, without those that are suppressed, and the exit status.
 
 use std::fs;
-use std::sync::OnceLock;
 
 use serde::Serialize;
 
 use super::finding::{Finding, Report};
 use super::settings;
 use crate::process::PerProcess;
-use crate::process::sync::Mutex;
+use crate::process::sync::{Lazy, Mutex};
 
 /// The most findings of a process that are reported.
 const MOST: usize = 100;
@@ -103,8 +102,8 @@ struct Suppression {
 }
 
 fn is_suppressed(report: &Report) -> bool {
-    static ALL: OnceLock<Vec<Suppression>> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
+    static ALL: Lazy<Vec<Suppression>> = Lazy::new();
+    let all = ALL.get_or_make(|| {
         let Some(path) = &settings::get().suppressions else {
             return Vec::new();
         };

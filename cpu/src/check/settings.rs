@@ -2,7 +2,8 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+
+use crate::process::sync::Lazy;
 
 /// Turns the checker on: `1`, or a list of names of further checks.
 const CHECK: &str = "ZEUSM_CHECK";
@@ -34,8 +35,8 @@ pub struct Settings {
 
 /// The settings of this process.
 pub fn get() -> &'static Settings {
-    static SETTINGS: OnceLock<Settings> = OnceLock::new();
-    SETTINGS.get_or_init(|| {
+    static SETTINGS: Lazy<Settings> = Lazy::new();
+    SETTINGS.get_or_make(|| {
         let text = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let mut settings = parse(text(CHECK).as_deref().unwrap_or("0"));
         settings.report = text(REPORT).map(PathBuf::from);

@@ -4,11 +4,10 @@
 //! admits, and they are closed again when no command uses the allocation any more.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::stack::Stack;
-use crate::process::sync::Mutex;
+use crate::process::sync::{Lazy, Mutex};
 
 /// An allocation, with inaccessible guard pages around it.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ pub struct Watch {
     /// Where it was allocated.
     pub allocated: Stack,
     /// Where it was freed.
-    pub freed: OnceLock<Stack>,
+    pub freed: Lazy<Stack>,
     state: Mutex<State>,
 }
 
@@ -136,7 +135,7 @@ impl Watch {
             whole,
             pages,
             allocated: Stack::capture(),
-            freed: OnceLock::new(),
+            freed: Lazy::new(),
             state: Mutex::new(state),
         };
         // Pages of the device that need no filling stay as they are, which saves system calls.

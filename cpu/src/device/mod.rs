@@ -13,13 +13,13 @@ mod properties;
 mod queues;
 
 use std::env;
-use std::sync::OnceLock;
 
 use level_zero_sys as sys;
 
 use crate::abi::arguments::{enumerate, output};
 use crate::abi::result::ZeResult;
 use crate::driver;
+use crate::process::sync::Lazy;
 use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
@@ -35,8 +35,8 @@ pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};
 const DISCRETE: &str = "ZEUSM_CPU_DISCRETE";
 
 fn is_discrete() -> bool {
-    static IS_DISCRETE: OnceLock<bool> = OnceLock::new();
-    *IS_DISCRETE.get_or_init(|| env::var_os(DISCRETE).is_some_and(|value| value == "1"))
+    static IS_DISCRETE: Lazy<bool> = Lazy::new();
+    *IS_DISCRETE.get_or_make(|| env::var_os(DISCRETE).is_some_and(|value| value == "1"))
 }
 
 /// Whether the host and the devices may access one word of shared memory atomically at the same time.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -20,7 +20,7 @@ use super::workers::{dispatch, engine, release_retired};
 use crate::abi::result::ZeResult;
 use crate::check;
 use crate::process::fork_safe::{ForkSafe, Reinit};
-use crate::process::sync::{Condvar, Mutex};
+use crate::process::sync::{Condvar, Lazy, Mutex};
 use crate::system::clock::{self, Deadline};
 
 /// Which earlier commands of the same stream a command follows.
@@ -91,7 +91,7 @@ struct Own {
     finished: AtomicU64,
     fault: Fault,
     /// The queue for native commands that follow none in flight, assigned on first use.
-    home: OnceLock<&'static NativeQueue>,
+    home: Lazy<Home>,
 }
 
 impl Reinit for Own {
@@ -225,7 +225,8 @@ impl Shared {
     pub fn queue(&self) -> &'static NativeQueue {
         self.own()
             .home
-            .get_or_init(|| engine().assign_native_queue())
+            .get_or_make(|| Home(engine().assign_native_queue()))
+            .0
     }
 
     /// Records an error for the next host synchronization.
@@ -295,11 +296,12 @@ impl Shared {
     }
 }
 
-impl Drop for Own {
+/// The native queue that a stream is assigned to.
+struct Home(&'static NativeQueue);
+
+impl Drop for Home {
     fn drop(&mut self) {
-        if let Some(queue) = self.home.get() {
-            queue.unassign();
-        }
+        self.0.unassign();
     }
 }
 

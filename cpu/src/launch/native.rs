@@ -1,8 +1,8 @@
 //! Launches as native commands of the engine, enqueued to OpenCL.
 
 use std::borrow::Borrow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use level_zero_sys as sys;
 
@@ -11,10 +11,11 @@ use crate::abi::result::ZeResult;
 use crate::check;
 use crate::engine::{Completion, Enqueued, NATIVE_QUEUES, NativeEvent};
 use crate::opencl::{self, Queue, Runtime};
+use crate::process::sync::Lazy;
 
 /// The OpenCL queue behind a native queue of the engine, created on first use and never released.
 struct LaunchQueue {
-    opencl: OnceLock<Queue>,
+    opencl: Lazy<Queue>,
     /// How many large launches are in flight in it.
     large: AtomicUsize,
 }
@@ -27,13 +28,13 @@ impl LaunchQueue {
         let runtime = Runtime::get().map_err(|_| sys::ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)?;
         let queue = Queue::new(runtime).map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
         // The engine enqueues to a queue from one thread at a time, so there is no race to create it.
-        Ok(self.opencl.get_or_init(|| queue))
+        Ok(self.opencl.get_or_make(|| queue))
     }
 }
 
 static QUEUES: [LaunchQueue; NATIVE_QUEUES] = [const {
     LaunchQueue {
-        opencl: OnceLock::new(),
+        opencl: Lazy::new(),
         large: AtomicUsize::new(0),
     }
 }; NATIVE_QUEUES];

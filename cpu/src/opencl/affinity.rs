@@ -7,13 +7,12 @@
 
 use std::cell::Cell;
 use std::env;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::process::PerProcess;
-use crate::process::sync::Mutex;
+use crate::process::sync::{Lazy, Mutex};
 
 /// The environment variable that disables changes of affinity with `0`.
 const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";
@@ -62,8 +61,8 @@ pub fn off_worker_processors<T>(work: impl FnOnce() -> T) -> T {
 
 /// Whether the environment disables changes of affinity.
 fn is_disabled() -> bool {
-    static DISABLED: OnceLock<bool> = OnceLock::new();
-    *DISABLED.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
+    static DISABLED: Lazy<bool> = Lazy::new();
+    *DISABLED.get_or_make(|| env::var_os(VARIABLE).is_some_and(|value| value == "0"))
 }
 
 /// Restores the thread's affinity when dropped, if it was changed.

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
@@ -37,7 +36,7 @@ pub struct Runtime {
     pub(super) global_variable: Option<GlobalVariablePointer>,
     pub(super) function_pointer: Option<FunctionPointer>,
     pub(super) suggested_group: Option<SuggestGroup>,
-    any_queue: OnceLock<Option<Queue>>,
+    any_queue: Lazy<Option<Queue>>,
     properties: Properties,
 }
 
@@ -123,7 +122,7 @@ impl Runtime {
             global_variable,
             function_pointer,
             suggested_group,
-            any_queue: OnceLock::new(),
+            any_queue: Lazy::new(),
             properties,
         })
     }
@@ -131,7 +130,7 @@ impl Runtime {
     /// A queue for queries; no command is enqueued to it.
     pub(super) fn any_queue(&'static self) -> Option<&'static Queue> {
         self.any_queue
-            .get_or_init(|| Queue::new(self).ok())
+            .get_or_make(|| Queue::new(self).ok())
             .as_ref()
     }
 

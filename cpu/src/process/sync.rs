@@ -5,10 +5,11 @@
 //! have, and whose memory is reused. The locks are not poisoned by a panic: guarded values are consistent after each
 //! statement.
 
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self as std_sync, PoisonError, TryLockError};
 use std::time::Instant;
+
+use once_cell::race::OnceBox;
 
 pub use std_sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
@@ -135,41 +136,23 @@ impl<T> RwLock<T> {
 /// A value that is created on first use. Concurrent threads each create one and the first is kept, so no thread waits
 /// for another that a fork's child might not have.
 #[derive(Debug)]
-pub struct Lazy<T>(AtomicPtr<T>);
+pub struct Lazy<T>(OnceBox<T>);
 
 impl<T: Send + Sync> Lazy<T> {
     /// A value that is not created yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
+        Self(OnceBox::new())
     }
 
     /// The value, if it was created.
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: the pointer is null or a leaked box, which is never freed.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+        self.0.get()
     }
 
     /// The value.
     pub fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
-        if let Some(made) = self.get() {
-            return made;
-        }
-        let ours = Box::into_raw(Box::new(make()));
-        let null = ptr::null_mut();
-        let kept = match self
-            .0
-            .compare_exchange(null, ours, Ordering::AcqRel, Ordering::Acquire)
-        {
-            Ok(_) => ours,
-            Err(theirs) => {
-                // SAFETY: no other thread has seen the box.
-                drop(unsafe { Box::from_raw(ours) });
-                theirs
-            }
-        };
-        // SAFETY: as in `get`; the pointer is not null.
-        unsafe { &*kept }
+        self.0.get_or_init(|| Box::new(make()))
     }
 }
 

@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use level_zero_sys as sys;
 use rangemap::RangeMap;
@@ -17,7 +16,7 @@ use crate::device;
 use crate::handle::resolve;
 use crate::memory;
 use crate::process::fork_safe::ForkSafe;
-use crate::process::sync::Mutex;
+use crate::process::sync::{Lazy, Mutex};
 
 /// `ze_memory_atomic_attr_exp_flags_t`.
 const FLAGS: u32 = 0x7f;
@@ -28,7 +27,11 @@ const SYSTEM_ATOMICS: u32 = 1 << 6;
 type Key = (usize, u64);
 type Attributes = HashMap<Key, RangeMap<usize, u32>>;
 
-static ATTRIBUTES: LazyLock<ForkSafe<Mutex<Attributes>>> = LazyLock::new(ForkSafe::default);
+/// The attributes of this process.
+fn attributes() -> &'static Mutex<Attributes> {
+    static ATTRIBUTES: Lazy<ForkSafe<Mutex<Attributes>>> = Lazy::new();
+    ATTRIBUTES.get_or_make(ForkSafe::default).get()
+}
 
 /// A range of memory, for a device.
 struct Place {
@@ -101,7 +104,7 @@ pub fn set_atomic_access(
         attribute & SYSTEM_ATOMICS == 0 || device::has_system_atomics(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
-    let mut attributes = ATTRIBUTES.get().lock();
+    let mut attributes = attributes().lock();
     forget_freed(&mut attributes);
     let ranges = attributes.entry(place.key).or_default();
     ranges.insert(place.range, attribute);
@@ -125,7 +128,7 @@ pub unsafe fn atomic_access(
     let place = Place::new(context, device, pointer, size)?;
     // SAFETY: the caller vouches for the pointer.
     let attribute = unsafe { output(attribute) }?;
-    let attributes = ATTRIBUTES.get().lock();
+    let attributes = attributes().lock();
     let found = attributes
         .get(&place.key)
         .and_then(|ranges| ranges.get(&place.range.start));

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::imports;
+use crate::interpreter::intern;
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
 
@@ -99,7 +100,7 @@ fn copy_usm(py: Python<'_>, source: &UsmArray, target: &UsmArray) -> PyResult<()
 /// A NumPy array of the target's shape with the elements of `value`, which are not repeated in memory.
 fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
-    let numpy = py.import("numpy")?;
+    let numpy = imports::numpy(py)?;
     let mut source = value.clone();
     if !value.is_instance(&numpy.getattr("ndarray")?)? {
         // NumPy checks the range of Python's numbers, and takes a tuple for a record, only if it knows the type that they
@@ -127,7 +128,7 @@ fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyRes
             PyTuple::new(py, inner.layout.shape())?,
             dtype::object(py, &inner.element)?,
         );
-        let staged = py.import("numpy")?.call_method1("empty", (shape, dtype))?;
+        let staged = imports::numpy(py)?.call_method1("empty", (shape, dtype))?;
         staged.set_item(PyEllipsis::get(py), source)?;
         return host::write(target, &staged);
     }

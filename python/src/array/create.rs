@@ -10,6 +10,7 @@ use super::class::invalid;
 use super::{UsmArray, cuda, host, interface};
 use crate::allocate::allocate;
 use crate::errors::OrRaise;
+use crate::imports;
 use crate::memory::object;
 use crate::parse::{self, dtype, shape, usm_kind};
 use crate::pool::AllocationSource;
@@ -238,9 +239,7 @@ fn of_host(
     let keywords = PyDict::new(py);
     keywords.set_item("dtype", dtype)?;
     keywords.set_item("order", order)?;
-    let source = py
-        .import("numpy")?
-        .call_method("asarray", (obj,), Some(&keywords))?;
+    let source = imports::numpy(py)?.call_method("asarray", (obj,), Some(&keywords))?;
     let element = dtype::read(&source.getattr("dtype")?)?;
     let layout = host::packed_like(&source, &element)?;
     let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -14,6 +13,7 @@ use super::{UsmArray, create, dlpack_export};
 use crate::adopt::declared_kind;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{Explain, OrRaise};
+use crate::interpreter::intern;
 use crate::memory::{Owner, PyMemory, object};
 use crate::parse::{self, dtype};
 use crate::resolve::{
@@ -291,7 +291,7 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
     let binding = if attributes.device.as_ref().is_none_or(is_on_root) {
         Arc::clone(device.binding())
     } else {
-        QueueBinding::new(py, context_device, None)
+        QueueBinding::new(context_device, None)
     };
     offer.array(py, attributes.kind, binding)
 }
@@ -320,7 +320,7 @@ fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<Usm
     if !is_empty {
         offer.check_within(attributes.base, attributes.size)?;
     }
-    let binding = QueueBinding::new(py, context_device, None);
+    let binding = QueueBinding::new(context_device, None);
     offer.array(py, attributes.kind, binding).map(Some)
 }
 

@@ -3,8 +3,9 @@
 //! The host accesses host and shared memory in place. Device memory goes through a packed staging buffer of the host: only
 //! the elements are copied, and NumPy reorders them.
 
+use crate::imports;
+use crate::interpreter::intern;
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -44,7 +45,7 @@ pub(super) fn as_numpy<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
-    let numpy = py.import("numpy")?;
+    let numpy = imports::numpy(py)?;
     let view = numpy.call_method1("asarray", (array,))?;
     let keywords = PyDict::new(py);
     keywords.set_item("copy", copy == Some(true))?;
@@ -89,7 +90,7 @@ pub(super) fn read<'py>(
 pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = array.py();
     let inner = array.get();
-    let source = py.import("numpy")?.call_method1("asarray", (source,))?;
+    let source = imports::numpy(py)?.call_method1("asarray", (source,))?;
     let source = of_same(source, inner, "source")?;
     inner.memory().check_writable()?;
     if inner.layout.elements() == 0 {
@@ -155,10 +156,7 @@ pub(super) fn packed_like(array: &Bound<'_, PyAny>, element: &ElementType) -> Py
 
 /// A NumPy view of an array that the host can access.
 pub(super) fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
-    array
-        .py()
-        .import("numpy")?
-        .call_method1("asarray", (array,))
+    imports::numpy(array.py())?.call_method1("asarray", (array,))
 }
 
 /// A new NumPy array with a copy of an array that the host cannot access.
@@ -189,7 +187,7 @@ fn staging<'py>(
     element: &ElementType,
     packed: &Layout,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let numpy = py.import("numpy")?;
+    let numpy = imports::numpy(py)?;
     let bytes = numpy.call_method1("empty", (packed.nbytes(), "|u1"))?;
     if packed.elements() == 0 {
         let view = numpy.call_method1(
@@ -234,7 +232,7 @@ fn if_packed<'py>(
 /// `destination` as a writable NumPy array.
 fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
     let py = destination.py();
-    let numpy = py.import("numpy")?;
+    let numpy = imports::numpy(py)?;
     // NumPy cannot read the format of its own records with bytes after the last field.
     let view = if destination.is_instance(&numpy.getattr("ndarray")?)? {
         destination.clone()
@@ -285,7 +283,7 @@ fn of_same<'py>(
 /// `copyto(a[::2], a[:25])`.
 fn copy_elements(to: &Bound<'_, PyAny>, from: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = to.py();
-    let numpy = py.import("numpy")?;
+    let numpy = imports::numpy(py)?;
     let may_overlap = numpy
         .call_method1("may_share_memory", (to, from))?
         .extract()?;

@@ -1,12 +1,12 @@
 //! Import and export of arrays by `__sycl_usm_array_interface__`.
 
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::class::invalid;
 use super::{UsmArray, fields};
+use crate::interpreter::intern;
 use crate::memory::object;
 use crate::parse::{self, dtype, interface, record};
 use crate::{adopt, dpctl};

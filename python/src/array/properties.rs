@@ -1,10 +1,10 @@
 //! The properties of an array.
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::class::{UsmArray, invalid};
+use crate::interpreter::intern;
 use crate::memory::PyMemory;
 use crate::parse::dtype;
 

@@ -1,8 +1,9 @@
 //! Arrays as Python objects: conversion to numbers, iteration and copies.
 
+use crate::imports;
+use crate::interpreter::intern;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -70,7 +71,7 @@ fn number<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
         return host::read(array, None);
     }
     let py = array.py();
-    let numpy = py.import("numpy")?;
+    let numpy = imports::numpy(py)?;
     let zero = numpy.call_method1(
         "zeros",
         (PyTuple::empty(py), dtype::object(py, &inner.element)?),

@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use std::sync::Arc;
 
 use super::{Source, cuda, source};
+use crate::imports;
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::{self, HostBuffer};
 use crate::transfer;
@@ -51,9 +52,7 @@ impl PyMemory {
         let (py, memory) = (slf.py(), slf.get());
         let destination = match obj.filter(|obj| !obj.is_none()) {
             Some(obj) => obj,
-            None => py
-                .import("numpy")?
-                .call_method1("empty", (memory.nbytes, "|u1"))?,
+            None => imports::numpy(py)?.call_method1("empty", (memory.nbytes, "|u1"))?,
         };
         let buffer = HostBuffer::writable(&destination)?;
         memory.check_holds(&buffer)?;

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::adopt;
 use crate::array::UsmArray;
+use crate::interpreter::intern;
 use crate::memory::{Pinned, PyMemory, is_exact_class};
 use crate::parse::{cuda, interface};
 use zeusm::cuda::Interface;
@@ -94,7 +95,7 @@ fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if is_exact_class(&class) {
         return Ok(false);
     }
-    let name = pyo3::intern!(py, "__sycl_usm_array_interface__");
+    let name = intern!(py, "__sycl_usm_array_interface__");
     let inherited = py.get_type::<PyMemory>().getattr(name)?;
     Ok(!class.getattr(name)?.is(&inherited))
 }

@@ -6,14 +6,13 @@ mod queue;
 use std::env;
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::{PyImportError, PyRuntimeError};
-use pyo3::intern;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::errors::{Explain, OrRaise};
 use crate::imports;
+use crate::interpreter::intern;
 use zeusm::Device;
 use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
@@ -38,12 +37,7 @@ impl Dpctl {
         static DPCTL: OnceBox<Dpctl> = OnceBox::new();
         DPCTL.get_or_try_init(|| {
             let module = imports::import(py, "dpctl").explain(py, |cause| {
-                let error = PyImportError::new_err(format!(
-                    "SYCL objects need dpctl: pip install dpctl ({})",
-                    cause.value(py)
-                ));
-                error.set_cause(py, Some(cause));
-                error
+                imports::missing(py, cause, "SYCL objects need dpctl: pip install dpctl")
             })?;
             let class = |name| -> PyResult<Py<PyType>> {
                 Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
@@ -168,9 +162,9 @@ impl Dpctl {
 /// Whether the object is a memory object of `dpctl.memory`. The flag in the interface of these means "writable"; the arrays
 /// of dpctl and dpnp follow the interface's specification, where it means "read-only".
 pub(crate) fn is_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    static BASE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static BASE: OnceBox<Py<PyType>> = OnceBox::new();
     let py = object.py();
-    let base = match BASE.get(py) {
+    let base = match BASE.get() {
         Some(base) => base,
         None => {
             // No such object exists before the module is imported.
@@ -182,7 +176,7 @@ pub(crate) fn is_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
                 return Ok(false);
             };
             let base = module.getattr("_Memory")?.cast_into::<PyType>()?;
-            BASE.get_or_init(py, || base.unbind())
+            BASE.get_or_init(|| Box::new(base.unbind()))
         }
     };
     object.is_instance(base.bind(py))

@@ -5,9 +5,9 @@ mod wait_list;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{IntoException, OrRaise};
@@ -42,7 +42,7 @@ pub(crate) struct PyEvent {
     host_error: HostError,
     submitted: Instant,
     /// The `dpctl.SyclEvent`, once made.
-    sycl: PyOnceLock<Py<PyAny>>,
+    sycl: OnceBox<Py<PyAny>>,
 }
 
 impl PyEvent {
@@ -59,7 +59,7 @@ impl PyEvent {
             context_device,
             host_error,
             submitted,
-            sycl: PyOnceLock::new(),
+            sycl: OnceBox::new(),
         }
     }
 
@@ -319,11 +319,11 @@ impl PyEvent {
     /// True
     #[getter]
     fn sycl_event(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        if let Some(known) = self.sycl.get(py) {
+        if let Some(known) = self.sycl.get() {
             return Ok(known.clone_ref(py));
         }
         let made = self.make_sycl_event(py)?;
-        Ok(self.sycl.get_or_init(py, || made).clone_ref(py))
+        Ok(self.sycl.get_or_init(|| Box::new(made)).clone_ref(py))
     }
 
     fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::interpreter::at_exit;
+use crate::interpreter::ExitHook;
 use zeusm::Queue;
 use zeusm::process::{Condvar, Local, Mutex};
 
@@ -39,13 +39,8 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 
 /// Registers with `atexit` to wait for the operations in flight.
 pub(crate) fn drain_at_exit(py: Python<'_>) -> PyResult<()> {
-    // No lock: a fork's child would wait for ever for a thread of its parent that was registering.
-    static REGISTERED: AtomicBool = AtomicBool::new(false);
-    if REGISTERED.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
-    let registered = wrap_pyfunction!(drain, py).and_then(|drain| at_exit(&drain));
-    registered.inspect_err(|_| REGISTERED.store(false, Ordering::Relaxed))
+    static EXIT_HOOK: ExitHook = ExitHook::new();
+    EXIT_HOOK.register(|| wrap_pyfunction!(drain, py))
 }
 
 /// Has the thread reclaim the operands that a queue retains. The caller must not hold the GIL, as the drop of operands may

@@ -1,8 +1,9 @@
 //! Waiting for an event without the GIL.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
 use crate::errors::{LevelZeroError, OrRaise};
@@ -12,7 +13,7 @@ use zeusm::Event;
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
 /// The error of an operation that a host task executes.
-pub(crate) type HostError = Arc<OnceLock<String>>;
+pub(crate) type HostError = Arc<OnceBox<String>>;
 
 /// Releases the GIL and waits for the event with the timeout `limit`; returns whether the event is complete.
 ///

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMemoryView, PyType};
 
 use super::PyMemory;
+use crate::imports;
 use zeusm::usm::UsmKind;
 
 /// Defines a class. `$getbuffer` handles buffer requests.
@@ -117,7 +118,7 @@ impl PyMemory {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let view = PyMemoryView::from(slf.as_any())?;
-        let numpy = py.import("numpy")?;
+        let numpy = imports::numpy(py)?;
         let Some(copy) = copy else {
             return numpy.call_method1("asarray", (view, dtype));
         };

@@ -1,11 +1,11 @@
 //! The properties of a memory object.
 
-use pyo3::intern;
+use once_cell::race::OnceBox;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use super::{Owner, PyMemory};
+use crate::interpreter::intern;
 use crate::{dpctl, parse};
 use zeusm::usm::UsmKind;
 
@@ -69,7 +69,7 @@ impl PyMemory {
     /// True
     #[getter]
     fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.binding.queue(py) {
+        match self.binding.queue() {
             Some(queue) => queue.object().bind(py).getattr("sycl_context"),
             None => self.context_device().new_sycl_context(py),
         }
@@ -90,7 +90,7 @@ impl PyMemory {
     /// 'level_zero'
     #[getter]
     fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.binding.queue(py) {
+        match self.binding.queue() {
             Some(queue) => queue.object().bind(py).getattr("sycl_device"),
             None => self.context_device().sycl_device(py),
         }
@@ -192,8 +192,8 @@ impl PyMemory {
 /// The fields of the interface that are the same for all memory objects. Copying this dictionary is cheaper than building
 /// one.
 fn template(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
-    static TEMPLATE: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-    let template = TEMPLATE.get_or_try_init(py, || -> PyResult<_> {
+    static TEMPLATE: OnceBox<Py<PyDict>> = OnceBox::new();
+    let template = TEMPLATE.get_or_try_init(|| -> PyResult<_> {
         let dictionary = PyDict::new(py);
         dictionary.set_item(intern!(py, "data"), py.None())?;
         dictionary.set_item(intern!(py, "shape"), py.None())?;
@@ -202,7 +202,7 @@ fn template(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
         dictionary.set_item(intern!(py, "typestr"), "|u1")?;
         dictionary.set_item(intern!(py, "version"), 1)?;
         dictionary.set_item(intern!(py, "syclobj"), py.None())?;
-        Ok(dictionary.unbind())
+        Ok(Box::new(dictionary.unbind()))
     })?;
     Ok(template.bind(py))
 }

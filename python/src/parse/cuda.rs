@@ -1,10 +1,10 @@
 //! `__cuda_array_interface__` of any object: the dictionary's Python values as the fields of [`cuda`].
 
-use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::dictionary::Dictionary;
 use crate::errors::OrRaise;
+use crate::interpreter::intern;
 use zeusm::cuda::{self, Interface};
 
 /// Whether an object is in memory of CUDA.

@@ -1,12 +1,12 @@
 //! The dictionary of an array interface, whose errors name the interface, the field and the value.
 
 use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::record;
 use crate::errors::Explain;
+use crate::interpreter::intern;
 use zeusm::suai::{self, Record};
 
 /// The dictionary that an object's attribute returns.

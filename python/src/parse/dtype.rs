@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::imports;
+use crate::interpreter::intern;
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
@@ -25,7 +26,7 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
     {
         return Ok(item.into());
     }
-    let dtype = py.import("numpy")?.call_method1("dtype", (dtype,))?;
+    let dtype = imports::numpy(py)?.call_method1("dtype", (dtype,))?;
     let refused = |reason: String| {
         PyTypeError::new_err(format!(
             "arrays of {dtype} are not supported, only {SUPPORTED}{reason}"
@@ -78,9 +79,7 @@ pub(crate) fn unsupported(element: &ElementType) -> String {
 /// The `numpy.dtype`.
 pub(crate) fn object<'py>(py: Python<'py>, element: &ElementType) -> PyResult<Bound<'py, PyAny>> {
     match element {
-        ElementType::Item(item) => py
-            .import("numpy")?
-            .call_method1("dtype", (item.to_string(),)),
+        ElementType::Item(item) => imports::numpy(py)?.call_method1("dtype", (item.to_string(),)),
         ElementType::Record(record) => of_fields(&record::list(py, record)?),
     }
 }

@@ -4,10 +4,10 @@ use std::ffi::{CStr, c_int};
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::errors::{Explain, passes};
+use crate::interpreter::intern;
 
 /// A C-contiguous buffer of any item type, released by the drop; the exporter cannot resize it before.
 pub(crate) struct HostBuffer {

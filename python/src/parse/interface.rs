@@ -1,7 +1,6 @@
 //! `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
 
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -9,6 +8,7 @@ use super::HostBuffer;
 use super::dictionary::Dictionary;
 use crate::dpctl;
 use crate::errors::{Explain, OrRaise};
+use crate::interpreter::intern;
 use zeusm::suai::{self, Fields, Flag, Interface};
 
 const NAME: &str = "__sycl_usm_array_interface__";

@@ -1,21 +1,22 @@
 //! Numbers: sizes, alignments, counts and flags.
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyInt;
 
 use crate::errors::{Explain, USMAllocationError};
 
 /// Whether the object is an integer of Python or NumPy. An array is not, although it may have `__index__`.
 pub(crate) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    static INTEGRAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static INTEGRAL: OnceBox<Py<PyAny>> = OnceBox::new();
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(true);
     }
     let py = object.py();
-    let integral = INTEGRAL.get_or_try_init(py, || -> PyResult<_> {
-        Ok(py.import("numbers")?.getattr("Integral")?.unbind())
+    let integral = INTEGRAL.get_or_try_init(|| -> PyResult<_> {
+        let integral = py.import("numbers")?.getattr("Integral")?;
+        Ok(Box::new(integral.unbind()))
     })?;
     object.is_instance(integral.bind(py))
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use once_cell::race::OnceBox;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use crate::dpctl::Dpctl;
 use crate::errors::{IntoException, OrRaise};
@@ -27,7 +26,7 @@ pub(crate) struct ContextDevice {
     /// Made on first use.
     queue: OnceBox<Queue>,
     /// The device's DLPack number, queried on first use.
-    pub(super) root: PyOnceLock<RootDevice>,
+    pub(super) root: OnceBox<RootDevice>,
 }
 
 /// A root device by its DLPack number.
@@ -162,7 +161,7 @@ impl ContextDevice {
             is_first: false,
             sycl: Err(reason),
             queue: OnceBox::new(),
-            root: PyOnceLock::new(),
+            root: OnceBox::new(),
         }))
     }
 
@@ -185,7 +184,7 @@ impl ContextDevice {
             device,
             sycl: Ok(sycl.clone()),
             queue: OnceBox::new(),
-            root: PyOnceLock::new(),
+            root: OnceBox::new(),
         });
         Ok(Self::enter(new))
     }

@@ -21,7 +21,7 @@ pub(crate) fn default_binding(py: Python<'_>) -> PyResult<&'static Arc<QueueBind
             Ok(queue) => ResolvedSyclObject::of_queue(&queue)?.bind(py)?,
             Err(reason) => {
                 let own = py.detach(|| ContextDevice::without_sycl(reason));
-                QueueBinding::new(py, own.or_raise()?, None)
+                QueueBinding::new(own.or_raise()?, None)
             }
         };
         Ok(Box::new(binding))

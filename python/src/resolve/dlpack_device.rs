@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::context_device::RootDevice;
 use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
@@ -21,7 +21,7 @@ use zeusm::sycl::ContextRef;
 /// `RuntimeError` without a SYCL context, `BufferError` for a device that SYCL does not list.
 pub(crate) fn root_device(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDevice> {
     let root = &context_device.root;
-    root.get_or_try_init(py, || find_root(py, context_device))
+    root.get_or_try_init(|| find_root(py, context_device).map(Box::new))
         .copied()
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct DlpackDevice {
     binding: Arc<QueueBinding>,
     /// A queue without other work. An exporter makes it wait for the work on the array, and the consumer waits for the
     /// queue.
-    waiting: PyOnceLock<Py<PyAny>>,
+    waiting: OnceBox<Py<PyAny>>,
 }
 
 impl DlpackDevice {
@@ -69,16 +69,16 @@ impl DlpackDevice {
                 devices.len()
             )));
         };
-        resolved.get_or_try_init(py, || {
+        resolved.get_or_try_init(|| {
             let queue = Dpctl::get(py)?.cached_queue(device.bind(py))?;
             let resolved = ResolvedSyclObject::of_queue(&queue).explain(py, |error| {
                 PyBufferError::new_err(format!("device {number}: {}", error.value(py)))
             })?;
-            Ok(Self {
+            Ok(Box::new(Self {
                 context: resolved.context.clone(),
                 binding: resolved.bind(py)?,
-                waiting: PyOnceLock::new(),
-            })
+                waiting: OnceBox::new(),
+            }))
         })
     }
 
@@ -89,24 +89,24 @@ impl DlpackDevice {
 
     /// The queue to pass to exporters as the stream.
     pub(crate) fn waiting<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let queue = self.waiting.get_or_try_init(py, || {
+        let queue = self.waiting.get_or_try_init(|| {
             let queue = self.binding.context_device().new_sycl_queue(py)?;
-            Ok::<_, PyErr>(queue.unbind())
+            Ok::<_, PyErr>(Box::new(queue.unbind()))
         })?;
         Ok(queue.bind(py).clone())
     }
 }
 
 /// A root device, and the `DlpackDevice` of its number, resolved on first use.
-type Listed = (Py<PyAny>, PyOnceLock<DlpackDevice>);
+type Listed = (Py<PyAny>, OnceBox<DlpackDevice>);
 
 /// The root devices, which do not change in the lifetime of the process.
 fn root_devices(py: Python<'_>) -> PyResult<&'static [Listed]> {
-    static DEVICES: PyOnceLock<Vec<Listed>> = PyOnceLock::new();
-    let devices = DEVICES.get_or_try_init(py, || {
+    static DEVICES: OnceBox<Vec<Listed>> = OnceBox::new();
+    let devices = DEVICES.get_or_try_init(|| {
         let devices = Dpctl::get(py)?.root_devices(py)?;
-        let unresolved = |device: Bound<'_, PyAny>| (device.unbind(), PyOnceLock::new());
-        Ok::<_, PyErr>(devices.into_iter().map(unresolved).collect())
+        let unresolved = |device: Bound<'_, PyAny>| (device.unbind(), OnceBox::new());
+        Ok::<_, PyErr>(Box::new(devices.into_iter().map(unresolved).collect()))
     })?;
     Ok(devices)
 }

@@ -4,18 +4,18 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use once_cell::race::OnceBox;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::ContextDevice;
 use crate::dpctl::SyclQueue;
-use crate::interpreter::at_exit;
+use crate::interpreter::ExitHook;
 use zeusm::process::Mutex;
 
 /// A [`ContextDevice`] and its SYCL queue, if there is one. All memory of one queue shares one binding.
 pub(crate) struct QueueBinding {
     context_device: Arc<ContextDevice>,
-    queue: PyOnceLock<SyclQueue>,
+    queue: OnceBox<SyclQueue>,
 }
 
 /// The number of cached bindings.
@@ -40,19 +40,14 @@ fn forget() {
 
 impl QueueBinding {
     /// Binds a queue of the same context and device.
-    pub(crate) fn new(
-        py: Python<'_>,
-        context_device: Arc<ContextDevice>,
-        queue: Option<SyclQueue>,
-    ) -> Arc<Self> {
-        let cell = PyOnceLock::new();
-        if let Some(queue) = queue {
-            // A new cell is empty, so this succeeds.
-            let _ = cell.set(py, queue);
-        }
+    pub(crate) fn new(context_device: Arc<ContextDevice>, queue: Option<SyclQueue>) -> Arc<Self> {
+        let queue = match queue {
+            Some(queue) => OnceBox::with_value(Box::new(queue)),
+            None => OnceBox::new(),
+        };
         Arc::new(Self {
             context_device,
-            queue: cell,
+            queue,
         })
     }
 
@@ -69,8 +64,8 @@ impl QueueBinding {
 
     /// Adds the binding to the cache, unless the interpreter is exiting.
     pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
-        static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-        REGISTERED.get_or_try_init(py, || at_exit(&wrap_pyfunction!(forget, py)?))?;
+        static EXIT_HOOK: ExitHook = ExitHook::new();
+        EXIT_HOOK.register(|| wrap_pyfunction!(forget, py))?;
         let mut remembered = REMEMBERED.lock();
         if EXITING.load(Ordering::Relaxed) {
             return Ok(());
@@ -81,7 +76,7 @@ impl QueueBinding {
                 .iter()
                 .any(|binding| binding.is_of(queue.object().bind(py)))
         };
-        if !self.queue(py).is_some_and(is_new) {
+        if !self.queue().is_some_and(is_new) {
             return Ok(());
         }
         remembered.insert(0, Arc::clone(self));
@@ -93,7 +88,7 @@ impl QueueBinding {
     }
 
     fn is_of(&self, object: &Bound<'_, PyAny>) -> bool {
-        let queue = self.queue.get(object.py());
+        let queue = self.queue.get();
         queue.is_some_and(|queue| queue.object().is(object))
     }
 
@@ -102,8 +97,8 @@ impl QueueBinding {
     }
 
     /// The SYCL queue, if there is one.
-    pub(crate) fn queue(&self, py: Python<'_>) -> Option<&SyclQueue> {
-        self.queue.get(py)
+    pub(crate) fn queue(&self) -> Option<&SyclQueue> {
+        self.queue.get()
     }
 
     /// The SYCL queue; if there is none, binds dpctl's cached queue of the context and the device.
@@ -111,8 +106,9 @@ impl QueueBinding {
     /// # Errors
     /// `RuntimeError` when there is no SYCL context.
     pub(crate) fn queue_or_cached(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
-        self.queue.get_or_try_init(py, || {
-            SyclQueue::new(&self.context_device.cached_sycl_queue(py)?)
+        self.queue.get_or_try_init(|| {
+            let queue = SyclQueue::new(&self.context_device.cached_sycl_queue(py)?)?;
+            Ok(Box::new(queue))
         })
     }
 
@@ -122,7 +118,7 @@ impl QueueBinding {
         py: Python<'_>,
         context_device: &Arc<ContextDevice>,
     ) -> Arc<Self> {
-        let queue = self.queue(py).map(|queue| queue.clone_ref(py));
-        Self::new(py, Arc::clone(context_device), queue)
+        let queue = self.queue().map(|queue| queue.clone_ref(py));
+        Self::new(Arc::clone(context_device), queue)
     }
 }

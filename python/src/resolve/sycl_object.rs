@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::{ContextDevice, QueueBinding};
 use crate::dpctl::{self, Dpctl, RawReference, SyclCapsule, SyclQueue};
 use crate::errors::{Explain, OrRaise};
+use crate::interpreter::intern;
 use zeusm::sycl::{ContextRef, QueueRef};
 
 /// A SYCL object, resolved to references that zeusm owns.
@@ -175,7 +175,7 @@ impl ResolvedSyclObject {
                 let may_recur = self.queue.is_some()
                     && self.capsule.is_none()
                     && Arc::ptr_eq(&self.context_device()?, context_device);
-                let binding = QueueBinding::new(py, Arc::clone(context_device), self.queue);
+                let binding = QueueBinding::new(Arc::clone(context_device), self.queue);
                 if may_recur {
                     binding.remember(py)?;
                 }

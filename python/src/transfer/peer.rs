@@ -118,7 +118,7 @@ pub(crate) unsafe fn submit_peer(
                     }
                 };
                 if let Err(error) = copied {
-                    let _ = host_error.set(error.to_string());
+                    let _ = host_error.set(Box::new(error.to_string()));
                 }
             })?
         }

@@ -10,8 +10,8 @@ mod layout;
 mod lines;
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
 
+use crate::process::sync::Lazy;
 use layout::Layout;
 
 /// The longest text that is kept.
@@ -28,11 +28,11 @@ struct Interpreter {
     layout: Layout,
 }
 
-static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
+static INTERPRETER: Lazy<Option<Interpreter>> = Lazy::new();
 
 /// Looks for an interpreter, once.
 pub fn find() {
-    INTERPRETER.get_or_init(|| {
+    INTERPRETER.get_or_make(|| {
         let symbol = |name: &std::ffi::CStr| {
             // SAFETY: the name is a C string.
             let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
