@@ -1,6 +1,7 @@
 """The command `zeusm`, which is `python -m zeusm`, too."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,8 +20,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         own = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
         command.add_arguments(own)
         own.set_defaults(call=command.call)
+    # A process may be started without these files.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     options = parser.parse_args(arguments)
-    status: int = options.call(options)
+    try:
+        status: int = options.call(options)
+        sys.stdout.flush()
+    except OSError as error:
+        # The reader of a closed pipe wants no more.
+        if not isinstance(error, BrokenPipeError):
+            print(f"zeusm: {error}", file=sys.stderr)
+        # The interpreter flushes what is left at its exit, and would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return status
 
 

@@ -358,3 +358,19 @@ class TestMemory:
         for convert in np.asarray, np.array, lambda it: np.asarray(it, dtype="u1"):
             with pytest.raises(TypeError, match="copy_to_host"):
                 convert(memory)
+
+
+def test_without_numpy(fresh):
+    fresh("""
+import sys
+sys.modules["numpy"] = None
+import zeusm
+import zeusm.memory as zm
+for call in [zm.MemoryUSMHost(4).copy_to_host, lambda: zeusm.asarray([1.0])]:
+    try:
+        call()
+    except ImportError as error:
+        assert "pip install numpy" in str(error), error
+    else:
+        raise AssertionError(call)
+""")

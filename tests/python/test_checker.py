@@ -231,3 +231,19 @@ def interpreter(version):
         if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
             return found
     return None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--suppressions", "/nosuch"], "/nosuch: No such file or directory"),
+        (["--exit-code", "abc"], "invalid status value: 'abc'"),
+        (["--exit-code", "300"], "300 is no exit status"),
+        (["--exit-code=-1"], "-1 is no exit status"),
+    ],
+)
+def test_wrong_options(options, message):
+    command = [sys.executable, "-m", "zeusm", "check", *options, "true"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert message in run.stderr

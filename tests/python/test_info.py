@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -21,6 +22,43 @@ def info(*arguments):
         text=True,
         check=True,
     )
+
+
+@pytest.mark.parametrize("command", ["info", "doctor"])
+def test_an_output_that_cannot_be_written(command):
+    """The reader of a pipe may leave early; a full disk is an error with a message."""
+    arguments = [sys.executable, "-m", "zeusm", command]
+    reader, writer = os.pipe()
+    os.close(reader)
+    closed = subprocess.run(arguments, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (closed.returncode, closed.stderr.replace(UNKNOWN_PROCESSOR, "")) == (1, "")
+    with open("/dev/full", "w") as full:
+        failed = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
+    told = failed.stderr.replace(UNKNOWN_PROCESSOR, "")
+    assert (failed.returncode, told) == (1, "zeusm: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize("command", [["info", "--json"], ["doctor"], ["check", "true"]])
+def test_without_an_output(command):
+    arguments = [sys.executable, "-m", "zeusm", *command]
+    usual = subprocess.run(arguments, capture_output=True)
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *arguments], stderr=subprocess.PIPE)
+    assert (closed.returncode, b"Traceback" in closed.stderr) == (usual.returncode, False)
+
+
+@pytest.mark.parametrize("command", ["info", "bench"])
+def test_a_wrong_choice_of_the_runtime(command):
+    run = subprocess.run(
+        [sys.executable, "-m", "zeusm", command],
+        env=os.environ | {"ZEUSM_RUNTIME": "bogus"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].startswith(f"zeusm {command}: ")
+    assert "bogus" in run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def test_json_has_what_the_package_says():

@@ -40,7 +40,7 @@ def call(options: Namespace) -> int:
     try:
         found = peers()
         work = list(cases(found))
-    except zeusm.LevelZeroError as error:
+    except (zeusm.LevelZeroError, ValueError) as error:
         print(f"zeusm {NAME}: {error}", file=sys.stderr)
         return 1
     start = time.monotonic()

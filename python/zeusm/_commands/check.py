@@ -2,7 +2,7 @@
 
 import os
 import sys
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
 
 import zeusm
 from zeusm._commands.run import environment_for, execute, failure
@@ -34,13 +34,34 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--report", metavar="PATH", help="write the report there, as JSON; %%p is the process id"
     )
     parser.add_argument(
-        "--suppressions", metavar="PATH", help="a file of findings that are not reported"
+        "--suppressions",
+        metavar="PATH",
+        type=existing,
+        help="a file of findings that are not reported",
     )
     parser.add_argument(
-        "--exit-code", metavar="N", help="the exit status if something was found; 0: the command's"
+        "--exit-code",
+        metavar="N",
+        type=status,
+        help="the exit status if something was found; 0: the command's",
     )
     parser.add_argument("command", metavar="COMMAND", help="the program")
     parser.add_argument("arguments", metavar="...", nargs=REMAINDER, help="its arguments")
+
+
+def status(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 255:
+        raise ArgumentTypeError(f"{number} is no exit status, which is from 0 to 255")
+    return number
+
+
+def existing(path: str) -> str:
+    try:
+        with open(path):
+            return path
+    except OSError as error:
+        raise ArgumentTypeError(f"{path}: {error.strerror}") from None
 
 
 def call(options: Namespace) -> int:
@@ -61,7 +82,7 @@ def call(options: Namespace) -> int:
     }.items():
         if option:
             environment[variable] = os.path.abspath(option)
-    if options.exit_code:
-        environment["ZEUSM_CHECK_EXIT_CODE"] = options.exit_code
+    if options.exit_code is not None:
+        environment["ZEUSM_CHECK_EXIT_CODE"] = str(options.exit_code)
     sys.stdout.flush()
     return execute(NAME, options, environment)

@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def call(options: Namespace) -> int:
     try:
         found = gather()
-    except zeusm.LevelZeroError as error:
+    except (zeusm.LevelZeroError, ValueError) as error:
         print(f"zeusm info: {error}", file=sys.stderr)
         return 1
     if options.json:

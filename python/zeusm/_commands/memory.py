@@ -27,7 +27,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     export.add_argument(
         "--at",
         choices=("end", "peak"),
-        default="end",
         help="the moment of a flame graph; by default the end",
     )
     export.set_defaults(action=write_export)
@@ -40,6 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     options.output = options.output or beside(options)
+    if getattr(options, "at", None) and options.to != "flamegraph":
+        return failure("--at is for flame graphs: the other formats have all moments")
     try:
         for step in progress((read, follow, options.action), f"zeusm {NAME}"):
             step(options)
@@ -47,6 +48,15 @@ def call(options: Namespace) -> int:
         return failure(f"{options.history}: {error}")
     except OSError as error:
         return failure(f"{error.filename or options.history}: {error.strerror or error}")
+    for dropped, what in (
+        (options.tree.dropped, "events"),
+        (options.tree.dropped_operations, "operations"),
+    ):
+        if dropped:
+            note = (
+                f"{dropped} {what} were dropped, the oldest first (max_events of record_history())"
+            )
+            print(f"zeusm {NAME}: {note}", file=sys.stderr)
     print(f"wrote {options.output}")
     return 0
 
