@@ -273,7 +273,7 @@ mutants: build ## Mutation tests of src/; takes hours
 INTEL_ROOT := $(CURDIR)/.cache/intel-root
 INTEL_VENV := $(INTEL_ROOT)/opt/venv
 INTEL_MACHINES ?= lnl bmg bmg2
-# With INTEL_RESUME=1 a run of the tests leaves out the files that passed in the last one; INTEL_ONLY selects files by a part
+# With INTEL_RESUME=1 a run of the tests leaves out the files that passed in the last one; INTEL_ONLY selects files by parts
 # of their names.
 INTEL_RESUME ?=
 INTEL_ONLY ?=
@@ -303,7 +303,14 @@ $(INTEL_VENV)/.zeusm: $(INTEL_VENV)/.requirements dist/.built
 
 .PHONY: test-intel
 test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over a simulated GPU (root; not in `test`)
-	RESUME=$(INTEL_RESUME) ONLY=$(INTEL_ONLY) tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
+	RESUME=$(INTEL_RESUME) ONLY="$(INTEL_ONLY)" tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
+
+# The Rust and the Python tests of what calls the driver most, and one of injected faults.
+INTEL_PART := deps/asynchronous- deps/memory- deps/operands- deps/peer_copy- deps/queue- lists test_async test_buffer test_copies \
+	test_driver test_exchange test_history test_pool test_sharing intel/test_faults
+.PHONY: test-intel-part
+test-intel-part: ## What CI runs of test-intel: the tests of memory and queues, on one machine
+	tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)
 
 .PHONY: bench-intel
 bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driver over a simulated GPU

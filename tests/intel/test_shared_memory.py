@@ -73,21 +73,35 @@ def test_from_a_file_by_way_of_the_host(used, tmp_path):
     assert used.tobytes() == bytes([9]) * (1 << 16)
 
 
-def test_a_handler_of_faults_that_came_later_is_no_loss(program):
-    """`faulthandler` writes a traceback at the first fault, and then calls the driver's handler."""
-    out = program(
-        """
-        import faulthandler
-        import os
-        import zeusm.memory as zm
+FAULTS = """
+    import faulthandler
+    import os
 
-        memory = zm.MemoryUSMShared(4096)
-        memory.memset(7)
-        faulthandler.enable(file=open(os.devnull, "w"))
+    null = open(os.devnull, "w")
+    if os.environ["WHEN"] == "before":
+        faulthandler.enable(file=null)
+    import zeusm.memory as zm
+
+    memory = zm.MemoryUSMShared(4096)
+    if os.environ["WHEN"] != "before":
+        faulthandler.enable(file=null)
+    for value in (7, 8):
+        memory.memset_async(value).wait()
         print(bytes(memoryview(memory)[:2]))
-        """
-    )
-    assert out.strip() == repr(bytes([7, 7]))
+"""
+READ = f"{bytes([7, 7])}\n{bytes([8, 8])}\n"
+
+
+def test_faulthandler_before_the_driver(program):
+    assert program(FAULTS, WHEN="before") == READ
+
+
+def test_faulthandler_after_the_driver(program):
+    """It raises the signal again without the fault's address, which the driver's handler needs."""
+    if MACHINE in MOVING:
+        program(FAULTS, crashes=True, WHEN="after")
+    else:
+        assert program(FAULTS, WHEN="after") == READ
 
 
 def test_an_export_is_refused_where_the_memory_migrates():

@@ -17,4 +17,6 @@ CALLS = os.environ.get("ZEUSM_FUZZ", "15000")
 )
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_answer_is_a_result_or_an_exception(fresh, seed, variables):
-    fresh.run("-W", "ignore", PROGRAM, str(seed), CALLS, env=variables)
+    # In this way it is enabled before the driver's own handler of faults.
+    traced = "-X", "faulthandler"
+    fresh.run(*traced, "-W", "ignore", PROGRAM, str(seed), CALLS, env=variables)
