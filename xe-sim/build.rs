@@ -52,6 +52,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         .clang_arg(format!("-I{}", multiarch(&folder).display()))
         .allowlist_type("drm_(xe_.*|version|gem_close|prime_handle)")
         .allowlist_var("DRM_XE_.*|REQUEST_.*")
+        .raw_line(format!(
+            "pub(crate) const REQUESTS: [&str; {}] = {REQUESTS:?};",
+            REQUESTS.len()
+        ))
         .derive_default(true)
         .layout_tests(false)
         .parse_callbacks(Box::new(bindgen::CargoCallbacks::new()))

@@ -12,7 +12,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem;
-use std::num::ParseIntError;
+use std::num::{NonZeroU64, ParseIntError};
 use std::ops::Range;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -22,14 +22,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::report::{not_simulated, say};
+use crate::report::say;
 use crate::settings;
+use crate::uapi::REQUESTS;
 
 const FAIL: &str = "XE_SIM_FAIL";
 const STOP: &str = "XE_SIM_STOP";
 const SLOW: &str = "XE_SIM_SLOW";
 const VRAM: &str = "XE_SIM_VRAM";
 const BAR: &str = "XE_SIM_BAR";
+
+/// The name of mappings of the device node among the requests.
+pub(crate) const MAPPING: &str = "mmap";
 
 const ERRORS: [(&str, i32); 12] = [
     ("EACCES", libc::EACCES),
@@ -46,6 +50,18 @@ const ERRORS: [(&str, i32); 12] = [
     ("ETIME", libc::ETIME),
 ];
 const LONGEST_DELAY_US: u64 = 1000;
+/// With less, Intel's driver creates no command list, or crashes.
+const LEAST_VRAM: u64 = 256 << 20;
+
+/// Parses all variables, and returns the reason why one is malformed.
+pub(crate) fn check() -> Result<(), String> {
+    settings::parse::<Failure>(FAIL)?;
+    settings::parse::<Chosen>(STOP)?;
+    settings::parse::<u64>(SLOW)?;
+    settings::parse::<Vram>(VRAM)?;
+    settings::parse::<NonZeroU64>(BAR)?;
+    Ok(())
+}
 
 /// An injected failure of requests.
 struct Failure {
@@ -63,6 +79,9 @@ impl FromStr for Failure {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split(':');
         let request = parts.next().unwrap_or_default().to_owned();
+        if request != MAPPING && !REQUESTS.contains(&&*request) {
+            return Err(format!("there is no request {request:?}"));
+        }
         let error = match parts.next().ok_or("no error is named")? {
             "abort" => None,
             name => {
@@ -74,8 +93,8 @@ impl FromStr for Failure {
             let part = parts.next().map_or(Ok(default), str::parse);
             part.map_err(|error: ParseIntError| error.to_string())
         };
-        let (first, count) = (number(1)?, number(u64::MAX)?);
-        let start = first.saturating_sub(1);
+        let (first, count) = (number(NonZeroU64::MIN)?, number(NonZeroU64::MAX)?);
+        let (start, count) = (first.get() - 1, count.get());
         Ok(Self {
             request,
             error,
@@ -88,13 +107,7 @@ impl FromStr for Failure {
 /// The active failure. The lock is only held to check or replace it.
 fn failure() -> &'static Mutex<Option<Failure>> {
     static FAILURE: OnceLock<Mutex<Option<Failure>>> = OnceLock::new();
-    FAILURE.get_or_init(|| {
-        let parsed = settings::get(FAIL).map(|text| match text.parse() {
-            Ok(failure) => failure,
-            Err(why) => not_simulated(format_args!("{FAIL}={text}: {why}")),
-        });
-        Mutex::new(parsed)
-    })
+    FAILURE.get_or_init(|| Mutex::new(settings::value(FAIL)))
 }
 
 /// Replaces the injected failure. `text` has the format of `XE_SIM_FAIL`; null disables the injection. Returns the number of
@@ -153,50 +166,69 @@ pub(crate) enum Loss {
     Gone,
 }
 
+/// A stop, and the number of the operation that it stops, from one.
+#[derive(Clone, Copy)]
+struct Chosen(Stop, NonZeroU64);
+
+impl FromStr for Chosen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (how, number) = text.split_once(':').ok_or("no operation is named")?;
+        let how = match how {
+            "hang" => Stop::Hang,
+            "fault" => Stop::Fault,
+            "lost" => Stop::Lost(Loss::Reset),
+            "wedged" => Stop::Lost(Loss::Wedged),
+            "gone" => Stop::Lost(Loss::Gone),
+            _ => return Err("one of hang, fault, lost, wedged and gone is needed"),
+        };
+        let number = number.parse();
+        Ok(Self(how, number.map_err(|_| "operations count from 1")?))
+    }
+}
+
 /// Counts a copy or fill. Returns the injected stop if this is the chosen operation.
 pub(crate) fn stops() -> Option<Stop> {
-    static CHOICE: OnceLock<Option<(Stop, u64)>> = OnceLock::new();
+    static CHOICE: OnceLock<Option<Chosen>> = OnceLock::new();
     static SEEN: AtomicU64 = AtomicU64::new(0);
-    let read = || {
-        let text = settings::get(STOP)?;
-        let chosen = text.split_once(':').and_then(|(how, number)| {
-            let how = match how {
-                "hang" => Stop::Hang,
-                "fault" => Stop::Fault,
-                "lost" => Stop::Lost(Loss::Reset),
-                "wedged" => Stop::Lost(Loss::Wedged),
-                "gone" => Stop::Lost(Loss::Gone),
-                _ => return None,
-            };
-            Some((how, number.parse().ok()?))
-        });
-        if chosen.is_none() {
-            not_simulated(format_args!("{STOP}={text}"));
-        }
-        chosen
-    };
-    let (how, number) = (*CHOICE.get_or_init(read))?;
-    (SEEN.fetch_add(1, Ordering::Relaxed) + 1 == number).then_some(how)
+    let Chosen(how, number) = (*CHOICE.get_or_init(|| settings::value(STOP)))?;
+    (SEEN.fetch_add(1, Ordering::Relaxed) + 1 == number.get()).then_some(how)
 }
 
 /// Delays an engine operation if `XE_SIM_SLOW` is set.
 pub(crate) fn delay() {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
     static SEEN: AtomicU64 = AtomicU64::new(0);
-    if let Some(seed) = *SEED.get_or_init(|| settings::number(SLOW)) {
+    if let Some(seed) = *SEED.get_or_init(|| settings::value(SLOW)) {
         let step = seed.wrapping_add(SEEN.fetch_add(1, Ordering::Relaxed));
         thread::sleep(Duration::from_micros(scatter(step) % LONGEST_DELAY_US));
     }
 }
 
+/// A size of VRAM in bytes.
+struct Vram(u64);
+
+impl FromStr for Vram {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(bytes) if bytes >= LEAST_VRAM => Ok(Self(bytes)),
+            Ok(_) => Err(format!("at least {LEAST_VRAM} bytes are needed")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
 /// The size of VRAM, if it overrides that of the model.
 pub(crate) fn vram() -> Option<u64> {
-    settings::number(VRAM)
+    settings::value(VRAM).map(|Vram(bytes)| bytes)
 }
 
 /// The size of the host-visible part of VRAM, if it is limited.
 pub(crate) fn bar() -> Option<u64> {
-    settings::number(BAR)
+    settings::value(BAR).map(NonZeroU64::get)
 }
 
 /// Maps a counter to a pseudo-random number (the finalizer of SplitMix64).

@@ -2,6 +2,7 @@
 //! environment.
 
 use std::env;
+use std::fmt::Display;
 use std::fs;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -10,7 +11,7 @@ use std::sync::OnceLock;
 pub(crate) const FILE: &str = "/run/xe-sim/environment";
 /// The machine's name, see [`crate::machine`].
 pub(crate) const MACHINE: &str = "XE_SIM_MACHINE";
-/// With any value, each request, batch, command and kernel is logged on standard error.
+/// With any value but 0, each request, batch, command and kernel is logged on standard error.
 const LOG: &str = "XE_SIM_LOG";
 
 /// The value of a variable from the environment, otherwise from the launcher's file.
@@ -25,17 +26,19 @@ pub(crate) fn get(name: &str) -> Option<String> {
     })
 }
 
-/// The value of a numeric variable. A malformed value aborts the process, because a run without the requested fault would
+/// The parsed value of a variable, or the reason why it is malformed.
+pub(crate) fn parse<T: FromStr<Err: Display>>(name: &str) -> Result<Option<T>, String> {
+    let parsed = |text: String| text.parse().map_err(|why| format!("{name}={text}: {why}"));
+    get(name).map(parsed).transpose()
+}
+
+/// The parsed value of a variable. A malformed value aborts the process, because a run without the requested fault would
 /// prove nothing.
-pub(crate) fn number<T: FromStr>(name: &str) -> Option<T> {
-    let text = get(name)?;
-    let Ok(number) = text.parse() else {
-        crate::report::not_simulated(format_args!("{name}={text}"));
-    };
-    Some(number)
+pub(crate) fn value<T: FromStr<Err: Display>>(name: &str) -> Option<T> {
+    parse(name).unwrap_or_else(|why| crate::report::not_simulated(format_args!("{why}")))
 }
 
 pub(crate) fn logs() -> bool {
     static LOGS: OnceLock<bool> = OnceLock::new();
-    *LOGS.get_or_init(|| get(LOG).is_some())
+    *LOGS.get_or_init(|| get(LOG).is_some_and(|value| value != "0"))
 }

@@ -11,6 +11,7 @@ mod walker;
 
 use std::io;
 
+pub(crate) use skipped::check;
 pub(crate) use walker::{Bases, walk};
 
 use crate::memory::PageFault;

@@ -2,6 +2,7 @@
 //! a file, from which a test run identifies the tests that cannot pass.
 
 use std::process;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use crate::report::{append, not_simulated, say};
@@ -12,11 +13,26 @@ const FILE: &str = "/run/xe-sim/kernels";
 
 pub(super) fn skips() -> bool {
     static SKIPS: OnceLock<bool> = OnceLock::new();
-    *SKIPS.get_or_init(|| match settings::get(VARIABLE).as_deref() {
-        None => false,
-        Some("skip") => true,
-        Some(other) => not_simulated(format_args!("{VARIABLE}={other}")),
-    })
+    *SKIPS.get_or_init(|| settings::value::<Skip>(VARIABLE).is_some())
+}
+
+/// Returns the reason why the variable is malformed.
+pub(crate) fn check() -> Result<(), String> {
+    settings::parse::<Skip>(VARIABLE).map(drop)
+}
+
+/// The one value of the variable.
+struct Skip;
+
+impl FromStr for Skip {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "skip" => Ok(Self),
+            _ => Err("its only value is skip"),
+        }
+    }
 }
 
 pub(super) fn note(at: u64, name: &str) {

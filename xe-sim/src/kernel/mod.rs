@@ -151,12 +151,14 @@ fn named<T: Debug>(
 
 pub(crate) use gem::is_map_offset;
 
-/// Translates a mapping of a device node: the descriptor, flags and offset to map instead. Fault injection calls it `mmap`.
+/// Translates a mapping of a device node: the descriptor, flags and offset to map instead. Its name for fault injection is [`faults::MAPPING`].
 pub(crate) fn map_target(
     slot: &'static Slot,
     offset: u64,
     flags: c_int,
 ) -> Result<(c_int, c_int, c_long), Errno> {
     let device = device(slot);
-    named(device, "mmap", || gem::map_target(device, offset, flags))
+    named(device, faults::MAPPING, || {
+        gem::map_target(device, offset, flags)
+    })
 }

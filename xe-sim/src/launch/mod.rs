@@ -20,6 +20,7 @@ use rustix::thread::UnshareFlags;
 
 use crate::machine::{self, MACHINES, Machine};
 use crate::settings;
+use crate::{builtin, faults};
 
 /// The folder in the root for the launcher's files.
 const OWN: &str = "run/xe-sim";
@@ -41,13 +42,38 @@ struct Request {
 pub fn run(arguments: impl Iterator<Item = OsString>) -> io::Error {
     let begin = || {
         let request = parse(arguments)?;
+        check(&request)?;
         enter(&request)?;
         Ok(request.command)
     };
     match begin() {
-        Ok(command) => Command::new(&command[0]).args(&command[1..]).exec(),
+        Ok(command) => named(&command[0])(Command::new(&command[0]).args(&command[1..]).exec()),
         Err(error) => error,
     }
+}
+
+/// Adds the name of a file to an error.
+fn named(name: impl AsRef<Path>) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::other(format!("{}: {error}", name.as_ref().display()))
+}
+
+/// Refuses wrong folders and variables before anything is changed.
+fn check(request: &Request) -> io::Result<()> {
+    if !request.root.join("usr/lib").is_dir() {
+        let error = io::Error::other("there is no system in it (`make xe-sim` creates one)");
+        return Err(named(&request.root)(error));
+    }
+    for bind in &request.binds {
+        if !bind.is_absolute() {
+            return Err(named(bind)(io::Error::other(
+                "--bind needs an absolute path",
+            )));
+        }
+        fs::read_dir(bind).map_err(named(bind))?;
+    }
+    faults::check()
+        .and_then(|()| builtin::check())
+        .map_err(io::Error::other)
 }
 
 fn parse(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Request> {
@@ -87,7 +113,9 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Request> {
 fn enter(request: &Request) -> io::Result<()> {
     let root = &request.root;
     // SAFETY: the launcher is single-threaded, and a new mount namespace does not affect memory or descriptors.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.map_err(|error| {
+        io::Error::other(format!("a mount namespace, which needs root: {error}"))
+    })?;
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -111,7 +139,8 @@ fn enter(request: &Request) -> io::Result<()> {
     )?;
     for bind in &request.binds {
         let inside = bind.strip_prefix("/").map_err(io::Error::other)?;
-        mount_bind_recursive(bind, folder(root, inside)?)?;
+        mount_bind_recursive(bind, folder(root, inside)?)
+            .map_err(|error| named(bind)(error.into()))?;
     }
     pivot(root)
 }
@@ -133,8 +162,7 @@ fn folder(root: &Path, inside: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// Copies the library, which is in the launcher's folder, into the root and adds it to the preload list.
 fn preload(root: &Path) -> io::Result<()> {
     let library = env::current_exe()?.with_file_name(LIBRARY);
-    fs::copy(&library, root.join(OWN).join(LIBRARY))
-        .map_err(|error| io::Error::other(format!("{}: {error}", library.display())))?;
+    fs::copy(&library, root.join(OWN).join(LIBRARY)).map_err(named(&library))?;
     let list = root.join(OWN).join("preload");
     fs::write(&list, format!("/{OWN}/{LIBRARY}\n"))?;
     let place = root.join(PRELOAD);
