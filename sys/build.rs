@@ -37,9 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     fs::write(out.join("bindings.rs"), &bindings)?;
     fs::write(out.join("functions.rs"), function_table(&bindings)?)?;
-    let checks = extension_checks(&fs::read_to_string(EXTENSIONS)?, &bindings)?;
+    let extensions = fs::read_to_string(EXTENSIONS)?;
+    let checks = extension_checks(&extensions, &bindings)?;
     fs::write(out.join("extension_checks.rs"), checks)?;
-    fs::write(out.join("results.rs"), result_names(&bindings)?)?;
+    let names = result_names(&(bindings + &extensions))?;
+    fs::write(out.join("results.rs"), names)?;
     Ok(())
 }
 
@@ -193,15 +195,15 @@ fn declaration<'a>(line: &'a str, keyword: &str, end: char) -> Option<(&'a str, 
 }
 
 /// Generates the function that returns the name of a result code.
-fn result_names(bindings: &str) -> Result<String, Box<dyn Error>> {
+fn result_names(declarations: &str) -> Result<String, Box<dyn Error>> {
     let (mut arms, mut known) = (String::new(), Vec::new());
-    for variant in bindings.split("pub const ZE_RESULT_").skip(1) {
-        let declared = variant.split_once(';').and_then(|(constant, _)| {
-            let (name, value) = constant.split_once(": _ze_result_t =")?;
-            Some((name, value.trim().strip_prefix("_ze_result_t(")?))
+    for variant in declarations.split("pub const ZE_RESULT_").skip(1) {
+        let declared = variant.split_once(')').and_then(|(constant, _)| {
+            let (name, value) = constant.split_once(": ")?;
+            let (_, value) = value.split_once("ze_result_t(")?;
+            Some((name, number(value)?))
         });
-        let (name, value) = declared.ok_or("bindgen declares ze_result_t differently")?;
-        let number = value.trim_end_matches(')');
+        let (name, number) = declared.ok_or("bindgen declares ze_result_t differently")?;
         // FORCE_UINT32 only widens the C enum; no call returns it. Two names may have one number.
         if name == "FORCE_UINT32" || known.contains(&number) {
             continue;
@@ -216,4 +218,13 @@ fn result_names(bindings: &str) -> Result<String, Box<dyn Error>> {
              pub fn name(self) -> Option<&'static str> {{\n        \
                  match self.0 {{\n{arms}            _ => None,\n        }}\n    }}\n}}\n"
     ))
+}
+
+/// A decimal or hexadecimal literal.
+fn number(literal: &str) -> Option<u32> {
+    let digits = literal.replace('_', "");
+    match digits.strip_prefix("0x") {
+        Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok(),
+        None => digits.parse().ok(),
+    }
 }

@@ -10,6 +10,10 @@ use std::ffi::{c_char, c_void};
 use crate::bindings::*;
 use crate::library::symbol;
 
+/// "Kernel handle is invalid for the operation" (1.7).
+pub const ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE: ze_result_t = ze_result_t(0x7800_001c);
+/// "Device is in survivability mode, firmware update needed" (1.9).
+pub const ZE_RESULT_ERROR_SURVIVABILITY_MODE_DETECTED: ze_result_t = ze_result_t(0x7800_0020);
 /// "Address not found within specified or current context" (1.9).
 pub const ZE_RESULT_ERROR_ADDRESS_NOT_FOUND: ze_result_t = ze_result_t(0x7800_0021);
 

@@ -51,5 +51,10 @@ fn result_codes_have_names() {
         sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY.name(),
         Some("ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY")
     );
+    // Newer than Debian 12's headers.
+    assert_eq!(
+        sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND.name(),
+        Some("ZE_RESULT_ERROR_ADDRESS_NOT_FOUND")
+    );
     assert_eq!(sys::ze_result_t(0x1234_5678).name(), None);
 }
