@@ -330,6 +330,17 @@ impl Error {
             _ => None,
         }
     }
+
+    /// Whether the host or the device is out of memory.
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        let results = [
+            sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+            sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+        ];
+        self.result()
+            .is_some_and(|result| results.contains(&result))
+    }
 }
 
 /// The specification's name of a result code, or its number when the headers do not declare it.

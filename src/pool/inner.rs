@@ -6,6 +6,7 @@ use super::address_map;
 use super::chunks::{ChunkAllocator, FreeChunk};
 use super::failure::{Callback, Failure};
 use super::provider::Provider;
+use super::registry::{self, FreeMemory};
 use super::shard::{Shard, capacity};
 use super::size_class::SizeClass;
 use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
@@ -13,7 +14,7 @@ use super::slab::{Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, Sum, total};
 use crate::error::{Error, Result};
 use crate::history;
-use crate::process::Mutex;
+use crate::process::{Mutex, Owned};
 
 /// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
 #[derive(Debug, Default)]
@@ -203,8 +204,8 @@ impl<P: Provider> Inner<P> {
         })
     }
 
-    /// Attempts an allocation up to three times: first as usual, then with a minimal refill after all free memory was
-    /// returned to the provider, and once more if the failure callback requests a retry.
+    /// Attempts an allocation first as usual, then with a minimal refill after free memory was returned to the provider, and
+    /// once more in that way if the failure callback requests it.
     fn with_retries(
         &self,
         size: usize,
@@ -214,15 +215,20 @@ impl<P: Provider> Inner<P> {
         if let Ok(new) = attempt(false) {
             return Ok(new);
         }
-        self.trim(0);
-        let mut answer = attempt(true);
+        let after_trim = || {
+            self.trim(0);
+            attempt(true).or_else(|cause| {
+                if cause.is_out_of_memory() && registry::free_all_blocks() > 0 {
+                    return attempt(true);
+                }
+                Err(cause)
+            })
+        };
+        let mut answer = after_trim();
         if answer.is_err() {
             match self.callback.call(|| self.failure(size, alignment)) {
-                Ok(true) => {
-                    // Blocks that the callback freed may be cached.
-                    self.trim(0);
-                    answer = attempt(true);
-                }
+                // Blocks that the callback freed may be cached.
+                Ok(true) => answer = after_trim(),
                 Ok(false) => {}
                 Err(error) => answer = Err(error),
             }
@@ -276,7 +282,9 @@ impl<P: Provider> Inner<P> {
             self.chunks.trim(keep);
         }
         let freed = before.saturating_sub(self.chunks.reserved());
-        history::trimmed(freed, self.chunks.place());
+        if freed > 0 {
+            history::trimmed(freed, self.chunks.place());
+        }
         freed
     }
 
@@ -314,3 +322,9 @@ impl<P: Provider> Drop for Inner<P> {
 }
 
 const _: () = assert!(LARGEST_CLASS == SIZES[COUNT - 1]);
+
+impl<P: Provider> FreeMemory for Owned<Inner<P>> {
+    fn free_all_blocks(&self) -> usize {
+        self.trim(0)
+    }
+}

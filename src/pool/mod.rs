@@ -27,6 +27,7 @@ mod failure;
 mod inner;
 mod options;
 mod provider;
+mod registry;
 mod shard;
 mod shard_cache;
 mod size_class;
@@ -37,13 +38,14 @@ mod statistics;
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 pub use address_map::{HeldSlab, Lookup, lookup, slabs};
 pub use failure::Failure;
 pub use options::{Growth, Options};
 pub use provider::Provider;
+pub use registry::free_all_blocks;
 pub use sizes::{LARGEST_ALIGNMENT, LARGEST_CLASS, SMALLEST_ALIGNMENT};
 pub use statistics::{Report, Statistics};
 
@@ -102,8 +104,8 @@ impl<P: Provider> Pool<P> {
     ///
     /// # Errors
     /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`]; [`Error::Pool`] with the
-    /// figures when the provider or the limit refuses even after all free memory was returned to the provider and the
-    /// failure callback was called.
+    /// figures when the provider or the limit refuses even after all free memory was returned to the provider, also that of
+    /// other pools if the provider is out of memory, and the failure callback was called.
     pub fn allocate(&self, size: usize, alignment: usize) -> Result<Block<P>> {
         check_alignment(alignment)?;
         let shard_handle = self.shard_handle();
@@ -231,6 +233,8 @@ impl<P: Provider> Shared<P> {
         let (provider, limit) = (Arc::clone(&self.provider), Arc::clone(&self.limit));
         let chunks = ChunkAllocator::new(provider, self.options, self.number, limit, shards);
         let inner = Arc::new(Owned::new(Inner::new(chunks, shards)));
+        let registered: Weak<Owned<Inner<P>>> = Arc::downgrade(&inner);
+        registry::register(registered);
         let shard_handle = |shard| {
             Arc::new(ShardHandle {
                 inner: Arc::clone(&inner),

@@ -19,7 +19,8 @@ pub unsafe trait Provider: Send + Sync + 'static {
     /// [`SMALLEST_ALIGNMENT`](super::SMALLEST_ALIGNMENT)) or a power of two.
     ///
     /// # Errors
-    /// Any error. The pool then returns its free chunks to the provider, and retries once.
+    /// Any error. The pool then returns its free chunks to the provider, and retries; if the error is an
+    /// [out-of-memory one](crate::Error::is_out_of_memory), all pools of the process do.
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>>;
 
     /// Frees memory that [`allocate`](Self::allocate) returned. Failures are ignored, as a drop cannot report them.

@@ -87,6 +87,12 @@ impl Allocation {
         } else {
             let pointer = provider
                 .allocate(size, alignment)
+                .or_else(|cause| {
+                    if cause.is_out_of_memory() && pool::free_all_blocks() > 0 {
+                        return provider.allocate(size, alignment);
+                    }
+                    Err(cause)
+                })
                 .map_err(|cause| failed(&provider, &provider.place(), size, alignment, cause))?;
             let (address, place) = (pointer.addr().get(), provider.place());
             history::reserved(address, size, &place);

@@ -90,6 +90,23 @@ def test_a_full_device_gives_way_again(program):
     assert out.split() in (["full", str(64 << 20)], ["integrated", str(64 << 20)])
 
 
+def test_a_full_device_takes_the_free_memory_of_other_pools(program):
+    program(
+        """
+        from zeusm.memory import MemoryPool, MemoryUSMDevice
+
+        pools = [MemoryPool("device") for _ in range(4)]
+        for pool in pools:
+            pool.malloc(64 << 20)
+        assert [pool.free_bytes() for pool in pools] == [64 << 20] * 4
+        memory = MemoryUSMDevice(192 << 20)
+        memory.memset(7)
+        assert bytes(memory[-4:].copy_to_host()) == bytes([7]) * 4
+        """,
+        XE_SIM_VRAM=str(512 << 20),
+    )
+
+
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_a_slow_engine_changes_nothing(program, seed):
     program(

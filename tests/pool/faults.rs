@@ -52,13 +52,13 @@ fn a_failure_has_the_figures_and_the_cause() {
     let error = pool.allocate(2 * MIB, 0).unwrap_err();
     assert_eq!(
         error.result(),
-        Some(zeusm::sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)
+        Some(zeusm::sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)
     );
     let message = error.to_string();
     for part in [2 * MIB, 3 * MIB] {
         assert!(message.contains(&part.to_string()), "{message}");
     }
-    assert!(message.contains("OUT_OF_DEVICE_MEMORY"), "{message}");
+    assert!(message.contains("UNSUPPORTED_SIZE"), "{message}");
     let statistics = pool.statistics();
     assert_eq!((statistics.failures, statistics.allocations), (1, 1));
     assert_eq!(statistics.used_bytes, 3 * MIB);

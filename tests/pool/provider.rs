@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use zeusm::pool::Provider;
@@ -29,6 +29,8 @@ struct Inner {
     capacity: AtomicUsize,
     /// It refuses one of so many calls, at random; 0 for none.
     refuse_one_in: AtomicUsize,
+    /// Whether a refusal means that it is out of memory, for which all pools of the process return their free memory.
+    is_out_of_memory: AtomicBool,
 }
 
 /// A provider whose allocations are tracked.
@@ -67,6 +69,20 @@ impl Tracker {
 
     pub fn refuse_one_in(&self, calls: usize) {
         self.0.refuse_one_in.store(calls, Ordering::SeqCst);
+    }
+
+    /// Refuses from now on as one that is out of memory.
+    #[allow(dead_code, reason = "tests/out_of_memory.rs uses it")]
+    pub fn refuse_as_out_of_memory(&self) {
+        self.0.is_out_of_memory.store(true, Ordering::SeqCst);
+    }
+
+    /// The result of a refusal. Unless a test asks for the other, it does not affect the pools of other tests.
+    fn refusal(&self) -> sys::ze_result_t {
+        match self.0.is_out_of_memory.load(Ordering::SeqCst) {
+            true => sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+            false => sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+        }
     }
 
     /// The allocated bytes.
@@ -140,7 +156,7 @@ unsafe impl<P: Provider> Provider for Tracked<P> {
             inner.refusals.fetch_add(1, Ordering::SeqCst);
             return Err(Error::Call {
                 function: "Tracked::allocate",
-                result: sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+                result: self.tracker.refusal(),
             });
         }
         let memory = self.provider.allocate(size, alignment)?;
