@@ -362,14 +362,16 @@ package: ## Packages and builds each crate as `cargo publish` does, and the docu
 	tools/package.sh $(CRATES)
 
 # `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. WINE runs the
-# tests of the bindings, if it is version 9 or later (older ones lack bcryptprimitives.dll).
+# tests that need no driver, if it is version 9 or later (older ones lack bcryptprimitives.dll); it may be a command, such as
+# `chroot ROOT wine` for a later Debian's.
 WINDOWS := x86_64-pc-windows-gnu
 WINE := wine
 ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$(WINE)" cargo +nightly
 .PHONY: test-windows
-test-windows: ## The crates for Windows: compiles both, and runs the tests of the bindings in wine
+test-windows: ## The crates for Windows: compiles both, and runs the tests that need no driver in wine
 	$(ON_WINDOWS) check -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys -p zeusm
 	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys --lib --test library
+	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm --lib --test pool --test out_of_memory
 
 .PHONY: bench bench-write bench-quick
 bench bench-write bench-quick: venvs $(VENV_FIGURE)/.requirements

@@ -117,6 +117,7 @@ impl Driver {
     }
 
     /// Whether the driver has more than one card. The tiles of a card count as one.
+    #[cfg(target_os = "linux")]
     pub(crate) fn has_several_cards(&self) -> Result<bool> {
         let Some((first, others)) = self.devices()?.split_first() else {
             return Ok(false);

@@ -16,6 +16,10 @@ const LONGEST_PATH: usize = 32_768;
 
 /// The path of the library that contains the code at `address`.
 pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
+    // Windows would answer with the program.
+    if address.is_null() {
+        return None;
+    }
     let flags =
         GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
     let mut module: HMODULE = ptr::null_mut();

@@ -4,7 +4,10 @@
 mod blocks;
 mod faults;
 mod figures;
+#[cfg(target_os = "linux")]
+mod forks;
 mod growth;
+#[cfg(target_os = "linux")]
 mod level_zero;
 mod mixes;
 mod policy;
