@@ -124,7 +124,7 @@ fn copy(
     let copy = allocate(py, from, kind, source.nbytes, alignment, binding)?;
     let (there, from) = (Arc::clone(source.context_device()), source.for_queue(py)?);
     let (here, to) = (Arc::clone(copy.context_device()), copy.for_queue(py)?);
-    let by_host = copy.is_host_accessible() && source.is_host_accessible();
+    let by_host = copy.allows_host_copy() && source.allows_host_copy();
     let (size, operands) = (source.nbytes, (copy, source));
     // SAFETY: the operands own both sides, which are of the same size.
     let (copy, _) =

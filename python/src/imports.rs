@@ -7,10 +7,9 @@
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyImportError, PyRuntimeError};
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyRuntimeError};
 use pyo3::prelude::*;
 
-use crate::errors::Explain;
 use crate::interpreter::{ExitHook, intern};
 use zeusm::process::{Local, Mutex};
 
@@ -61,17 +60,24 @@ pub(crate) fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, Py
     py.import(name)
 }
 
-/// NumPy, which only some functions need; the error has the command to install it.
+/// NumPy, which only some functions need; if it is missing, the error has the command to install it.
 pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     let numpy = py.import(intern!(py, "numpy"));
-    numpy.explain(py, |cause| {
-        missing(py, cause, "this needs NumPy: pip install numpy")
+    numpy.map_err(|error| {
+        if !error.is_instance_of::<PyModuleNotFoundError>(py) {
+            return error;
+        }
+        missing(py, error, "this needs NumPy: pip install numpy")
     })
 }
 
 /// The error of an import that failed, with the way to make it succeed.
 pub(crate) fn missing(py: Python<'_>, cause: PyErr, remedy: &str) -> PyErr {
-    let error = PyImportError::new_err(format!("{remedy} ({})", cause.value(py)));
+    let message = format!("{remedy} ({})", cause.value(py));
+    let error = match cause.is_instance_of::<PyModuleNotFoundError>(py) {
+        true => PyModuleNotFoundError::new_err(message),
+        false => PyImportError::new_err(message),
+    };
     error.set_cause(py, Some(cause));
     error
 }

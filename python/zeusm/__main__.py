@@ -31,8 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of a closed pipe wants no more.
         if not isinstance(error, BrokenPipeError):
             print(f"zeusm: {error}", file=sys.stderr)
-        # The interpreter flushes what is left at its exit, and would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        try:
+            sys.stdout.flush()
+        except OSError:
+            # The interpreter flushes what is left at its exit, and would fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return status
 

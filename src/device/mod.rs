@@ -47,12 +47,24 @@ struct Inner {
     lost: AtomicBool,
     /// Queried once.
     memory_size: OnceBox<u64>,
+    /// Queried once.
+    timer: OnceBox<Timer>,
 }
 
 /// Reading the clock of a GPU takes a few microseconds.
 const SHORT_READ: Duration = Duration::from_micros(20);
+/// By how much one of two timestamps in order may seem to be before the other.
+const LARGEST_SKEW: Duration = Duration::from_secs(1);
 /// How often the clocks are read at most for one comparison.
 const MOST_ATTEMPTS: usize = 5;
+
+/// The clocks of the host and of a device at one time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clocks {
+    pub(crate) host: Instant,
+    /// In ticks of the device's [`Timer`].
+    pub(crate) device: u64,
+}
 
 /// The clock of a device.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +93,16 @@ impl Timer {
             .checked_shl(self.valid_bits)
             .map_or(u64::MAX, |limit| limit - 1);
         end.wrapping_sub(start) & mask
+    }
+
+    /// The same, or 0 if the second timestamp is the earlier one: the clocks of engines differ a little, and so do two
+    /// readings of which one is converted from the host's clock.
+    pub(crate) fn ticks_after(self, start: u64, end: u64) -> u64 {
+        let early = self.ticks_between(end, start);
+        match early <= self.ticks(LARGEST_SKEW) {
+            true => 0,
+            false => self.ticks_between(start, end),
+        }
     }
 }
 
@@ -116,6 +138,7 @@ impl Device {
             integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
             lost: AtomicBool::new(false),
             memory_size: OnceBox::new(),
+            timer: OnceBox::new(),
         }));
         known::register(&device);
         Ok(device)
@@ -300,6 +323,14 @@ impl Device {
 
     /// The clock that kernel timestamps are read from.
     pub(crate) fn timer(&self) -> Result<Timer> {
+        let timer = self
+            .0
+            .timer
+            .get_or_try_init(|| self.query_timer().map(Box::new));
+        timer.copied()
+    }
+
+    fn query_timer(&self) -> Result<Timer> {
         // This version of the structure has the frequency; the older one has the period in whole nanoseconds.
         let mut properties = sys::ze_device_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2,
@@ -318,14 +349,14 @@ impl Device {
         })
     }
 
-    /// Now, by the host's clock and by that clock. The host's is read after the device's: of a few attempts, the one with the
-    /// least time between them, as the thread may be preempted there.
-    pub(crate) fn now(&self) -> Result<(Instant, u64)> {
+    /// The clocks now. The host's is read after the device's: of a few attempts, the one with the least time between them, as
+    /// the thread may be preempted there.
+    pub(crate) fn clocks(&self) -> Result<Clocks> {
         let attempt = || -> Result<_> {
             let before = Instant::now();
-            let ticks = self.ticks()?;
-            let after = Instant::now();
-            Ok((after - before, after, ticks))
+            let device = self.ticks()?;
+            let host = Instant::now();
+            Ok((host - before, Clocks { host, device }))
         };
         let mut best = attempt()?;
         for _ in 1..MOST_ATTEMPTS {
@@ -337,8 +368,7 @@ impl Device {
                 best = next;
             }
         }
-        let (_, host, ticks) = best;
-        Ok((host, ticks))
+        Ok(best.1)
     }
 
     /// The value of that clock.

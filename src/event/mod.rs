@@ -50,6 +50,14 @@ impl Timing {
     }
 }
 
+/// The execution of an operation by a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Execution {
+    /// From the submission to the start.
+    pub(crate) delay: Duration,
+    pub(crate) duration: Duration,
+}
+
 #[derive(Debug)]
 struct Inner {
     handle: sys::ze_event_handle_t,
@@ -77,14 +85,14 @@ impl Event {
         if self.is_inherited() {
             return Ok(true);
         }
+        let done = self.is_submitted()
+            && self.is_ready(
+                // SAFETY: the event is alive.
+                unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
+            )?;
+        // An event is also signalled when the submission of its operation fails.
         self.check_submission()?;
-        if !self.is_submitted() {
-            return Ok(false);
-        }
-        self.is_ready(
-            // SAFETY: the event is alive.
-            unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
-        )
+        Ok(done)
     }
 
     /// Waits until the operation is complete or the timeout (`None`: no timeout) has expired; returns whether it is
@@ -231,19 +239,26 @@ impl Event {
         let (start, _) = self.ticks()?;
         let device = &self.0.pool.device;
         let timer = device.timer()?;
-        let (host, now) = device.now()?;
-        let then = now.wrapping_sub(timer.ticks(host.saturating_duration_since(before)));
-        let waited = timer.ticks_between(then, start);
-        // The clocks are read one after the other, so that an operation that started immediately may seem to have started
-        // before its submission.
-        let waited = if waited <= timer.ticks_between(start, then) {
-            waited
-        } else {
-            0
-        };
+        let clocks = device.clocks()?;
+        let since = clocks.host.saturating_duration_since(before);
+        let then = clocks.device.wrapping_sub(timer.ticks(since));
         Ok(timer
             .nanoseconds(start)
-            .saturating_sub(timer.nanoseconds(waited)))
+            .saturating_sub(timer.nanoseconds(timer.ticks_after(then, start))))
+    }
+
+    /// How the device executed the operation, which was submitted after the device's clock had the value `submission`.
+    ///
+    /// # Errors
+    /// As [`timing`](Self::timing).
+    pub(crate) fn execution(&self, submission: u64) -> Result<Execution> {
+        let (start, end) = self.ticks()?;
+        let timer = self.0.pool.device.timer()?;
+        let duration = |ticks| Duration::from_nanos(timer.nanoseconds(ticks));
+        Ok(Execution {
+            delay: duration(timer.ticks_after(submission, start)),
+            duration: duration(timer.ticks_between(start, end)),
+        })
     }
 
     /// The start and end in ticks of the device's global clock, as opposed to the time of one engine context.

@@ -37,11 +37,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use event::{Action, Event, Failure, Holder, LiveBlock, Place, Thread};
 pub use operation::Operation;
-pub(crate) use operation::{Execution, InFlight, Submission};
+pub(crate) use operation::{Executed, InFlight, register};
 pub use recorder::{Options, Recording};
 pub use stack::StackScope;
 
-use self::operation::Submitted;
 use self::recorder::Recorder;
 use crate::process::{Local, Mutex, at_fork};
 
@@ -51,10 +50,6 @@ static ON: AtomicBool = AtomicBool::new(false);
 /// The recorder of this process, `None` while recording is off.
 static RECORDER: Local<Mutex<Option<Recorder>>> = Local::new();
 
-/// The operations that were submitted during the recording. The lock is held while a driver is asked for the completion of
-/// operations, and taken before that of the recorder.
-static SUBMITTED: Local<Mutex<Submitted>> = Local::new();
-
 extern "C" fn switch_off() {
     ON.store(false, Ordering::Relaxed);
 }
@@ -62,7 +57,7 @@ at_fork!(None, None, Some(switch_off));
 
 /// Starts a recording; an earlier one is dropped.
 pub fn start(options: Options) {
-    forget_submitted();
+    operation::clear();
     let before = RECORDER
         .get_or_default()
         .lock()
@@ -73,9 +68,9 @@ pub fn start(options: Options) {
 
 /// Stops recording, and returns what was recorded; `None` if recording was off. Operations in flight are left out.
 pub fn stop() -> Option<Recording> {
-    note_executed();
+    operation::note_executed();
     ON.store(false, Ordering::Relaxed);
-    forget_submitted();
+    operation::clear();
     let recorder = RECORDER.get()?.lock().take();
     recorder.map(Recorder::into_recording)
 }
@@ -90,9 +85,9 @@ pub fn is_recording() -> bool {
 /// A copy of what was recorded so far; `None` while recording is off. Operations in flight are left out.
 #[must_use]
 pub fn recording() -> Option<Recording> {
-    note_executed();
-    let recorder = RECORDER.get()?.lock();
-    recorder.as_ref().map(Recorder::recording)
+    operation::note_executed();
+    let recorder = RECORDER.get()?.lock().clone();
+    recorder.map(Recorder::into_recording)
 }
 
 /// The stacks whose live blocks have the most bytes, of those blocks whose place counts; at most `count` of them.
@@ -149,47 +144,11 @@ pub(crate) fn failed(size: usize, place: &Place, failure: Failure) {
     });
 }
 
-/// Records an operation once it is complete.
-pub(crate) fn submitted(submission: Submission) {
-    let mut submitted = SUBMITTED.get_or_default().lock();
-    // Under the lock: `stop` drops what was submitted after it has switched recording off.
-    if !is_recording() {
-        return;
+/// Records operations of a queue.
+pub(crate) fn executed(operations: Vec<Executed>) {
+    if !operations.is_empty() {
+        with(|recorder| recorder.add_operations(operations));
     }
-    let complete = submitted.take_oldest();
-    submitted.add(submission);
-    note_all(&complete);
-    drop(submitted);
-    // Outside of the lock, as the drop of an event may free memory.
-    drop(complete);
-}
-
-/// Records the complete operations.
-pub(crate) fn note_executed() {
-    let Some(submitted) = SUBMITTED.get().filter(|_| is_recording()) else {
-        return;
-    };
-    let mut submitted = submitted.lock();
-    let complete = submitted.take_complete();
-    note_all(&complete);
-    drop(submitted);
-    drop(complete);
-}
-
-/// Under the lock of the submitted operations, for which `stop` waits.
-fn note_all(complete: &[(Submission, Option<Execution>)]) {
-    with(|recorder| {
-        for (submission, execution) in complete {
-            if let Some(execution) = execution {
-                recorder.add_operation(submission, execution);
-            }
-        }
-    });
-}
-
-fn forget_submitted() {
-    let submitted = SUBMITTED.get().map(|it| std::mem::take(&mut *it.lock()));
-    drop(submitted);
 }
 
 #[cold]

@@ -1,8 +1,9 @@
-//! The operations of queues: submitted, and executed once their times are known.
+//! The operations of queues that were executed, and the queues that have operations in flight.
 
-use std::collections::VecDeque;
-use std::task::Poll;
+use std::sync::Weak;
 use std::time::{Duration, Instant};
+
+use crate::process::Registry;
 
 /// An operation that a device executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,19 +23,23 @@ pub struct Operation {
     pub queue: u64,
 }
 
-/// An operation with its number in the order of its queue.
-#[derive(Debug)]
-pub(super) struct Executed {
+/// An operation that was executed, with its number in the order of its queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Executed {
     pub number: u64,
+    /// When it was submitted.
+    pub submission: Instant,
+    /// From the submission to the start.
+    pub delay: Duration,
+    /// Its time is set by the recorder.
     pub operation: Operation,
 }
 
-/// The operations in the order of their start.
+/// The operations in the order of their start, of which the clocks' resolution makes some late.
 ///
-/// The clocks of the device and of the host are compared for each operation, and a start is late by the time between the two
+/// The clocks of the device and of the host are compared at each submission, and a start is late by the time between the two
 /// readings. As a queue executes one operation after the other, a start is at most the start of the next one less the duration.
-pub(super) fn in_order(executed: &VecDeque<Executed>) -> Vec<Operation> {
-    let mut executed: Vec<_> = executed.iter().collect();
+pub(super) fn in_order(mut executed: Vec<Executed>) -> Vec<Operation> {
     executed.sort_by_key(|it| (it.operation.queue, it.number));
     let mut operations: Vec<_> = executed.into_iter().map(|it| it.operation).collect();
     let mut next: Option<Operation> = None;
@@ -49,61 +54,30 @@ pub(super) fn in_order(executed: &VecDeque<Executed>) -> Vec<Operation> {
     operations
 }
 
-/// The execution of an operation by a device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Execution {
-    /// From the submission to the start.
-    pub delay: Duration,
-    pub duration: Duration,
+/// The operations of a queue that were submitted during the recording and are not recorded yet.
+pub(crate) trait InFlight: Send + Sync {
+    /// Records those that are complete.
+    fn note_executed(&self);
+
+    /// Forgets all.
+    fn clear(&self);
 }
 
-/// An operation in flight.
-pub(crate) trait InFlight: Send {
-    /// The execution once the operation is complete; `None` if its times are not known.
-    fn execution(&self) -> Poll<Option<Execution>>;
+static IN_FLIGHT: Registry<dyn InFlight> = Registry::new();
+
+/// Adds a queue, whose operations are recorded before a recording is returned.
+pub(crate) fn register(queue: Weak<dyn InFlight>) {
+    IN_FLIGHT.register(queue);
 }
 
-/// A submitted operation.
-pub(crate) struct Submission {
-    pub name: &'static str,
-    pub size: usize,
-    pub device: usize,
-    pub queue: u64,
-    /// The number of the operation in the order of its queue.
-    pub number: u64,
-    pub time: Instant,
-    pub in_flight: Box<dyn InFlight>,
-}
-
-/// The submitted operations whose completion was not seen yet, in the order of their submission.
-#[derive(Default)]
-pub(super) struct Submitted(VecDeque<Submission>);
-
-impl Submitted {
-    pub(super) fn add(&mut self, submission: Submission) {
-        self.0.push_back(submission);
+pub(super) fn note_executed() {
+    for queue in IN_FLIGHT.objects() {
+        queue.note_executed();
     }
+}
 
-    /// Takes the complete operations up to the first one in flight, which costs one query more than there are such operations.
-    pub(super) fn take_oldest(&mut self) -> Vec<(Submission, Option<Execution>)> {
-        let mut complete = Vec::new();
-        while let Some(first) = self.0.front()
-            && let Poll::Ready(execution) = first.in_flight.execution()
-        {
-            complete.extend(self.0.pop_front().map(|first| (first, execution)));
-        }
-        complete
-    }
-
-    /// Takes all complete operations.
-    pub(super) fn take_complete(&mut self) -> Vec<(Submission, Option<Execution>)> {
-        let mut complete = Vec::new();
-        for submission in std::mem::take(&mut self.0) {
-            match submission.in_flight.execution() {
-                Poll::Ready(execution) => complete.push((submission, execution)),
-                Poll::Pending => self.0.push_back(submission),
-            }
-        }
-        complete
+pub(super) fn clear() {
+    for queue in IN_FLIGHT.objects() {
+        queue.clear();
     }
 }

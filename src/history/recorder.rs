@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::event::{Action, Event, Failure, Holder, LiveBlock, Place, Thread};
-use super::operation::{Executed, Execution, Operation, Submission, in_order};
+use super::operation::{Executed, Operation, in_order};
 
 /// How to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,8 +37,11 @@ pub struct Recording {
     pub dropped_operations: u64,
 }
 
+/// The smallest number of operations over the maximum with which the oldest are dropped.
+const LEAST_EXCESS: usize = 64;
+
 /// The state of a recording.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Recorder {
     options: Options,
     /// The number of this recording in the process.
@@ -50,7 +53,7 @@ pub(super) struct Recorder {
     /// `Failure::event` counts from the first event, dropped or not.
     failures: VecDeque<Failure>,
     threads: Vec<Thread>,
-    operations: VecDeque<Executed>,
+    pub(super) operations: Vec<Executed>,
     dropped_operations: u64,
 }
 
@@ -76,7 +79,7 @@ impl Recorder {
             live: HashMap::new(),
             failures: VecDeque::new(),
             threads: Vec::new(),
-            operations: VecDeque::new(),
+            operations: Vec::new(),
             dropped_operations: 0,
         }
     }
@@ -139,27 +142,33 @@ impl Recorder {
         }
     }
 
-    /// Adds an operation that was submitted during the recording.
-    pub(super) fn add_operation(&mut self, submission: &Submission, execution: &Execution) {
-        let Some(submitted) = submission.time.checked_duration_since(self.start.0) else {
-            return;
-        };
-        let operation = Operation {
-            time: nanoseconds(submitted + execution.delay),
-            duration: nanoseconds(execution.duration),
-            name: submission.name,
-            size: submission.size,
-            device: submission.device,
-            queue: submission.queue,
-        };
-        let number = submission.number;
-        self.operations.push_back(Executed { number, operation });
-        if let Some(most) = self.options.max_events {
-            while self.operations.len() > most {
-                self.operations.pop_front();
-                self.dropped_operations += 1;
+    /// Adds those of the operations that were submitted during the recording.
+    pub(super) fn add_operations(&mut self, executed: Vec<Executed>) {
+        for mut executed in executed {
+            let submission = executed.submission.checked_duration_since(self.start.0);
+            if let Some(submission) = submission {
+                executed.operation.time = nanoseconds(submission + executed.delay);
+                self.operations.push(executed);
             }
         }
+        let most = self.options.max_events.unwrap_or(usize::MAX);
+        // The operations of other queues may be added later and have started earlier, so the oldest are dropped by time; in
+        // large numbers, as they have to be sorted.
+        if self.operations.len() >= most.saturating_mul(2).saturating_add(LEAST_EXCESS) {
+            self.operations.sort_by_key(|it| it.operation.time);
+            let excess = self.operations.len() - most;
+            self.operations.drain(..excess);
+            self.dropped_operations += excess as u64;
+        }
+    }
+
+    /// The operations in the order of their start, at most the maximum, and the number of those that were dropped.
+    fn kept_operations(&mut self) -> (Vec<Operation>, u64) {
+        let mut operations = in_order(std::mem::take(&mut self.operations));
+        let most = self.options.max_events.unwrap_or(usize::MAX);
+        let excess = operations.len().saturating_sub(most);
+        operations.drain(..excess);
+        (operations, self.dropped_operations + excess as u64)
     }
 
     /// The index of this thread.
@@ -191,20 +200,8 @@ impl Recorder {
         holders
     }
 
-    pub(super) fn recording(&self) -> Recording {
-        Recording {
-            start: self.start.1,
-            events: self.events.iter().copied().collect(),
-            dropped: self.dropped,
-            live: self.live.clone(),
-            failures: self.kept_failures(),
-            threads: self.threads.clone(),
-            operations: in_order(&self.operations),
-            dropped_operations: self.dropped_operations,
-        }
-    }
-
-    pub(super) fn into_recording(self) -> Recording {
+    pub(super) fn into_recording(mut self) -> Recording {
+        let (operations, dropped_operations) = self.kept_operations();
         Recording {
             failures: self.kept_failures(),
             start: self.start.1,
@@ -212,8 +209,8 @@ impl Recorder {
             dropped: self.dropped,
             live: self.live,
             threads: self.threads,
-            operations: in_order(&self.operations),
-            dropped_operations: self.dropped_operations,
+            operations,
+            dropped_operations,
         }
     }
 

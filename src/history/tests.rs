@@ -1,14 +1,11 @@
 //! Tests of the recorder by itself; `tests/python/test_history.py` has those with pools and memory.
 
-use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::event::{Action, Failure, Place};
-use super::operation::{Execution, InFlight, Submission, Submitted};
+use super::operation::{Executed, Operation};
 use super::recorder::{Options, Recorder};
 use super::stack::{self, StackScope};
-use crate::process::Mutex;
 
 fn add(recorder: &mut Recorder, action: Action, address: usize, size: usize, stack: u32) {
     recorder.add(action, address, size, &Place::default(), None, Some(stack));
@@ -61,7 +58,7 @@ fn failures_refer_to_the_events_that_are_kept() {
             ..Failure::default()
         });
     }
-    let recording = recorder.recording();
+    let recording = recorder.into_recording();
     let failures: Vec<_> = recording
         .failures
         .iter()
@@ -86,80 +83,35 @@ fn those_who_hold_the_most_come_first() {
     assert_eq!(found, [(Some(0), 35, 2), (Some(1), 30, 1)]);
 }
 
-/// The completion of an operation that a test completes.
-struct Fake(Arc<Mutex<Poll<Option<Execution>>>>);
-
-impl InFlight for Fake {
-    fn execution(&self) -> Poll<Option<Execution>> {
-        *self.0.lock()
-    }
-}
-
-fn submission(size: usize, queue: u64) -> (Submission, Arc<Mutex<Poll<Option<Execution>>>>) {
-    let state = Arc::new(Mutex::new(Poll::Pending));
-    let submission = Submission {
-        name: "copy",
-        size,
-        device: 1,
-        queue,
+/// An operation of a queue with this size, which is its number, too.
+fn executed(size: usize, queue: u64, submission: Instant, delay: u64, duration: u64) -> Executed {
+    Executed {
         number: size as u64,
-        time: Instant::now(),
-        in_flight: Box::new(Fake(Arc::clone(&state))),
-    };
-    (submission, state)
-}
-
-fn execution(delay: u64, duration: u64) -> Execution {
-    Execution {
+        submission,
         delay: Duration::from_nanos(delay),
-        duration: Duration::from_nanos(duration),
+        operation: Operation {
+            time: 0,
+            duration,
+            name: "copy",
+            size,
+            device: 1,
+            queue,
+        },
     }
-}
-
-#[test]
-fn complete_operations_are_taken_once() {
-    let mut submitted = Submitted::default();
-    let states: Vec<_> = (0..4)
-        .map(|size| {
-            let (submission, state) = submission(size, 1);
-            submitted.add(submission);
-            state
-        })
-        .collect();
-    let sizes = |taken: Vec<(Submission, Option<Execution>)>| -> Vec<usize> {
-        taken
-            .iter()
-            .map(|(submission, _)| submission.size)
-            .collect()
-    };
-    assert!(submitted.take_complete().is_empty());
-    *states[0].lock() = Poll::Ready(Some(execution(0, 1)));
-    *states[2].lock() = Poll::Ready(None);
-    assert_eq!(sizes(submitted.take_oldest()), [0]);
-    assert!(submitted.take_oldest().is_empty());
-    assert_eq!(sizes(submitted.take_complete()), [2]);
-    *states[1].lock() = Poll::Ready(None);
-    *states[3].lock() = Poll::Ready(None);
-    assert_eq!(sizes(submitted.take_oldest()), [1, 3]);
 }
 
 #[test]
 fn operations_of_a_queue_do_not_overlap_and_keep_their_order() {
     let mut recorder = Recorder::new(Options::default());
-    let time = Instant::now();
-    // Size, which is the number in the queue, too; queue; measured delay; duration. Those of sizes 2 and 3 were measured late.
-    let executed = [
-        (1, 1, 100, 50),
-        (3, 1, 990, 20),
-        (2, 1, 900, 30),
-        (4, 1, 260, 10),
-        (5, 2, 120, 40),
-    ];
-    for (size, queue, delay, duration) in executed {
-        let (mut submission, _) = submission(size, queue);
-        submission.time = time;
-        recorder.add_operation(&submission, &execution(delay, duration));
-    }
+    let now = Instant::now();
+    // Those of sizes 2 and 3 were measured late.
+    recorder.add_operations(vec![
+        executed(1, 1, now, 100, 50),
+        executed(3, 1, now, 990, 20),
+        executed(2, 1, now, 900, 30),
+        executed(4, 1, now, 260, 10),
+        executed(5, 2, now, 120, 40),
+    ]);
     let found = recorder.into_recording().operations;
     let first = found[0].time;
     let found: Vec<_> = found
@@ -179,17 +131,20 @@ fn operations_of_a_queue_do_not_overlap_and_keep_their_order() {
 }
 
 #[test]
-fn the_oldest_operations_are_dropped_and_counted() {
-    // It was submitted before the recording.
-    let (before, _) = submission(0, 1);
+fn the_operations_with_the_earliest_start_are_dropped_and_counted() {
+    let before = Instant::now();
     let mut recorder = Recorder::new(Options {
         max_events: Some(2),
     });
-    recorder.add_operation(&before, &execution(1, 1));
-    for size in 1..=5 {
-        recorder.add_operation(&submission(size, 1).0, &execution(1, 1));
-    }
-    let recording = recorder.recording();
+    let start = Instant::now();
+    // One that was submitted before the recording; and one that is known last and started first.
+    recorder.add_operations(vec![executed(9, 1, before, 1, 1)]);
+    let later = (1..=200).map(|size| executed(size, 1, start, 1000 * size as u64, 1));
+    recorder.add_operations(later.collect());
+    recorder.add_operations(vec![executed(1, 2, start, 1, 1_000_000)]);
+    assert!(recorder.operations.len() < 200);
+    let recording = recorder.clone().into_recording();
     let sizes: Vec<usize> = recording.operations.iter().map(|it| it.size).collect();
-    assert_eq!((sizes, recording.dropped_operations), (vec![4, 5], 3));
+    assert_eq!((sizes, recording.dropped_operations), (vec![199, 200], 199));
+    assert_eq!(recorder.into_recording().dropped_operations, 199);
 }

@@ -6,7 +6,7 @@ use super::address_map;
 use super::chunks::{ChunkAllocator, FreeChunk};
 use super::failure::{Callback, Failure};
 use super::provider::Provider;
-use super::registry::{self, FreeMemory};
+use super::registry::retry_out_of_memory;
 use super::shard::{Shard, capacity};
 use super::size_class::SizeClass;
 use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
@@ -14,7 +14,7 @@ use super::slab::{Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, Sum, total};
 use crate::error::{Error, Result};
 use crate::history;
-use crate::process::{Mutex, Owned};
+use crate::process::Mutex;
 
 /// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
 #[derive(Debug, Default)]
@@ -217,12 +217,7 @@ impl<P: Provider> Inner<P> {
         }
         let after_trim = || {
             self.trim(0);
-            attempt(true).or_else(|cause| {
-                if cause.is_out_of_memory() && registry::free_all_blocks() > 0 {
-                    return attempt(true);
-                }
-                Err(cause)
-            })
+            retry_out_of_memory(|| attempt(true))
         };
         let mut answer = after_trim();
         if answer.is_err() {
@@ -322,9 +317,3 @@ impl<P: Provider> Drop for Inner<P> {
 }
 
 const _: () = assert!(LARGEST_CLASS == SIZES[COUNT - 1]);
-
-impl<P: Provider> FreeMemory for Owned<Inner<P>> {
-    fn free_all_blocks(&self) -> usize {
-        self.trim(0)
-    }
-}

@@ -38,14 +38,14 @@ mod statistics;
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 
 pub use address_map::{HeldSlab, Lookup, lookup, slabs};
 pub use failure::Failure;
 pub use options::{Growth, Options};
 pub use provider::Provider;
-pub use registry::free_all_blocks;
+pub(crate) use registry::retry_out_of_memory;
 pub use sizes::{LARGEST_ALIGNMENT, LARGEST_CLASS, SMALLEST_ALIGNMENT};
 pub use statistics::{Report, Statistics};
 
@@ -233,8 +233,7 @@ impl<P: Provider> Shared<P> {
         let (provider, limit) = (Arc::clone(&self.provider), Arc::clone(&self.limit));
         let chunks = ChunkAllocator::new(provider, self.options, self.number, limit, shards);
         let inner = Arc::new(Owned::new(Inner::new(chunks, shards)));
-        let registered: Weak<Owned<Inner<P>>> = Arc::downgrade(&inner);
-        registry::register(registered);
+        registry::register(&inner);
         let shard_handle = |shard| {
             Arc::new(ShardHandle {
                 inner: Arc::clone(&inner),

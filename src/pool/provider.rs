@@ -20,7 +20,8 @@ pub unsafe trait Provider: Send + Sync + 'static {
     ///
     /// # Errors
     /// Any error. The pool then returns its free chunks to the provider, and retries; if the error is an
-    /// [out-of-memory one](crate::Error::is_out_of_memory), all pools of the process do.
+    /// [out-of-memory one](crate::Error::is_out_of_memory), all pools of the process do. A provider that takes its memory from
+    /// another pool must therefore hold no lock meanwhile that its [`free`](Self::free) takes.
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>>;
 
     /// Frees memory that [`allocate`](Self::allocate) returned. Failures are ignored, as a drop cannot report them.

@@ -2,29 +2,40 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::process::{Local, Mutex};
+use super::inner::Inner;
+use super::provider::Provider;
+use crate::error::Result;
+use crate::process::{Owned, Registry};
 
 /// A pool of any provider.
-pub(super) trait FreeMemory: Send + Sync {
-    /// Returns all free memory to the provider; returns the number of bytes.
-    fn free_all_blocks(&self) -> usize;
+trait FreeMemory: Send + Sync {
+    /// Returns all free memory to the provider.
+    fn free_all_blocks(&self);
 }
 
-static POOLS: Local<Mutex<Vec<Weak<dyn FreeMemory>>>> = Local::new();
-
-/// Adds a pool, which is removed after its drop.
-pub(super) fn register(pool: Weak<dyn FreeMemory>) {
-    let mut pools = POOLS.get_or_default().lock();
-    pools.retain(|pool| pool.strong_count() > 0);
-    pools.push(pool);
+impl<P: Provider> FreeMemory for Owned<Inner<P>> {
+    fn free_all_blocks(&self) {
+        self.trim(0);
+    }
 }
 
-/// Returns the free memory of all pools of this process to their providers; returns the number of bytes.
-pub fn free_all_blocks() -> usize {
-    let Some(pools) = POOLS.get() else {
-        return 0;
-    };
-    // Without the lock, as the last reference to a pool may be dropped here, and with it a context.
-    let pools: Vec<Arc<_>> = pools.lock().iter().filter_map(Weak::upgrade).collect();
-    pools.iter().map(|pool| pool.free_all_blocks()).sum()
+static POOLS: Registry<dyn FreeMemory> = Registry::new();
+
+pub(super) fn register<P: Provider>(pool: &Arc<Owned<Inner<P>>>) {
+    let pool: Weak<Owned<Inner<P>>> = Arc::downgrade(pool);
+    POOLS.register(pool);
+}
+
+/// Attempts an allocation, and once more if the host or the device is out of memory, after all pools of the process have
+/// returned their free memory. It is not tested whether they had any: another thread may have returned it meanwhile.
+pub(crate) fn retry_out_of_memory<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
+    attempt().or_else(|cause| {
+        if !cause.is_out_of_memory() {
+            return Err(cause);
+        }
+        for pool in POOLS.objects() {
+            pool.free_all_blocks();
+        }
+        attempt()
+    })
 }

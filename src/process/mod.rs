@@ -12,6 +12,7 @@ mod fork;
 mod fork;
 mod local;
 mod lock;
+mod registry;
 
 /// The atomics of the modules that `tests/models` checks with those of loom.
 pub(crate) use std::sync::atomic;
@@ -23,6 +24,7 @@ pub(crate) use lock::RwLock;
 #[cfg(target_os = "linux")]
 pub(crate) use lock::RwLockWriteGuard;
 pub use lock::{Condvar, Mutex, MutexGuard};
+pub(crate) use registry::Registry;
 
 /// The number of forks between the process that loaded this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);

@@ -1,12 +1,14 @@
 //! The immediate command list of a queue, with its events and the operations in flight.
 
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use level_zero_sys as sys;
 
 use super::host_task::Worker;
+use super::recorded::Recorded;
 use super::retained::Retained;
 use crate::call::{check, enumerate};
 use crate::context::Context;
@@ -19,9 +21,8 @@ use crate::process::{Condvar, Mutex};
 pub(super) struct List {
     context: Context,
     pub(super) handle: sys::ze_command_list_handle_t,
-    /// The number of the list in the process, from 1 on.
-    pub(super) number: u64,
-    pub(super) events: std::sync::Arc<EventPool>,
+    pub(super) events: Arc<EventPool>,
+    pub(super) recorded: Arc<Recorded>,
     /// Waits for the list itself, where the driver has the function.
     synchronize: sys::extensions::ze_pfnCommandListHostSynchronize_t,
     /// Runs the host tasks.
@@ -72,10 +73,12 @@ impl List {
                 )
             )
         }?;
+        // From 1 on.
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             handle,
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            recorded: Recorded::new(device.handle().addr(), number),
             events: EventPool::new(context, device),
             synchronize: context.library().extensions().zeCommandListHostSynchronize,
             worker: Worker::default(),

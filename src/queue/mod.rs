@@ -37,7 +37,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::history;
+use crate::history::InFlight;
 use crate::process::Local;
 
 /// An in-order queue of copies and fills by pointers. Cheap to clone; any thread may use it.
@@ -144,8 +144,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(list) = self.list.get() {
             list.finish();
-            // The history must not keep events alive, and with them the context.
-            history::note_executed();
+            list.recorded.note_executed();
         }
     }
 }

@@ -1,55 +1,139 @@
 //! Operations for the history.
 
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 
 use super::RawQueue;
-use crate::error::Result;
+use crate::device::Clocks;
 use crate::event::Event;
-use crate::history::{self, Execution, InFlight, Submission};
+use crate::history::{self, Executed, InFlight, Operation};
+use crate::process::Mutex;
 
-/// An operation that was submitted after `before`.
-struct Timed {
+/// How many operations are recorded with the lock held, which a submission may wait for.
+const BATCH: usize = 8;
+
+/// The operations of a queue that the history does not have yet, in their order. A queue is in-order, so none is complete
+/// before the first.
+pub(super) struct Recorded {
+    device: usize,
+    /// The number of the queue in the process.
+    queue: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    submissions: VecDeque<Submission>,
+    is_registered: bool,
+}
+
+/// A submitted operation.
+struct Submission {
+    name: &'static str,
+    size: usize,
+    /// The number of the operation in the order of its queue.
+    number: u64,
+    /// The clocks before the submission.
+    clocks: Clocks,
     event: Event,
-    before: Instant,
 }
 
-impl InFlight for Timed {
-    fn execution(&self) -> Poll<Option<Execution>> {
-        match self.event.is_complete() {
-            Ok(false) => Poll::Pending,
-            // The event of a failed submission, and those of a lost device, have no times.
-            complete => Poll::Ready(complete.and_then(|_| self.times()).ok()),
-        }
+impl Recorded {
+    pub(super) fn new(device: usize, queue: u64) -> Arc<Self> {
+        Arc::new(Self {
+            device,
+            queue,
+            state: Mutex::default(),
+        })
     }
-}
 
-impl Timed {
-    fn times(&self) -> Result<Execution> {
-        let timing = self.event.timing()?;
-        let before = self.event.device_time(self.before)?;
-        Ok(Execution {
-            delay: Duration::from_nanos(timing.start.saturating_sub(before)),
-            duration: timing.duration(),
+    fn add(self: &Arc<Self>, submission: Submission) {
+        let mut state = self.state.lock();
+        // With the lock, as `history::stop` clears the list after it has switched the recording off.
+        if !history::is_recording() {
+            return;
+        }
+        if !state.is_registered {
+            state.is_registered = true;
+            let queue: Weak<Self> = Arc::downgrade(self);
+            history::register(queue);
+        }
+        let complete = self.note_batch(&mut state);
+        state.submissions.push_back(submission);
+        drop(state);
+        // Without the lock, as the drop of an event may free memory.
+        drop(complete);
+    }
+
+    /// Records the next complete operations.
+    fn note_batch(&self, state: &mut State) -> Vec<Submission> {
+        let mut complete = Vec::new();
+        while complete.len() < BATCH
+            && let Some(first) = state.submissions.front()
+            // The events of failed submissions and those of a lost device have no times.
+            && !matches!(first.event.is_complete(), Ok(false))
+        {
+            complete.extend(state.submissions.pop_front());
+        }
+        let executed = complete.iter().filter_map(|it| self.executed(it)).collect();
+        history::executed(executed);
+        complete
+    }
+
+    fn executed(&self, submission: &Submission) -> Option<Executed> {
+        let execution = submission.event.execution(submission.clocks.device).ok()?;
+        Some(Executed {
+            number: submission.number,
+            submission: submission.clocks.host,
+            delay: execution.delay,
+            operation: Operation {
+                time: 0,
+                duration: u64::try_from(execution.duration.as_nanos()).unwrap_or(u64::MAX),
+                name: submission.name,
+                size: submission.size,
+                device: self.device,
+                queue: self.queue,
+            },
         })
     }
 }
 
+impl InFlight for Recorded {
+    fn note_executed(&self) {
+        loop {
+            let mut state = self.state.lock();
+            let complete = self.note_batch(&mut state);
+            drop(state);
+            if complete.len() < BATCH {
+                break;
+            }
+        }
+    }
+
+    fn clear(&self) {
+        let submissions = std::mem::take(&mut self.state.lock().submissions);
+        drop(submissions);
+    }
+}
+
 impl RawQueue {
-    /// Has the history record an operation that was submitted after `before` and signals `event`.
-    pub(super) fn record(&self, name: &'static str, size: usize, before: Instant, event: &Event) {
+    /// The clocks before an operation that the history is to record.
+    pub(super) fn clocks_if_recorded(&self) -> Option<Clocks> {
+        if !history::is_recording() {
+            return None;
+        }
+        self.device().clocks().ok()
+    }
+
+    /// Has the history record an operation that was submitted after `clocks` and signals `event`.
+    pub(super) fn record(&self, name: &'static str, size: usize, clocks: Clocks, event: &Event) {
         let Ok(list) = self.list() else { return };
-        history::submitted(Submission {
+        list.recorded.add(Submission {
             name,
             size,
-            device: self.device().handle().addr(),
-            queue: list.number,
             number: event.number_in(&list.events).unwrap_or_default(),
-            time: before,
-            in_flight: Box::new(Timed {
-                event: event.clone(),
-                before,
-            }),
+            clocks,
+            event: event.clone(),
         });
     }
 }

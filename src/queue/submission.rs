@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem;
 use std::ptr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use level_zero_sys as sys;
 
@@ -12,7 +12,6 @@ use super::RawQueue;
 use super::list::{List, State};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::history;
 use crate::process::MutexGuard;
 
 /// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
@@ -115,7 +114,7 @@ impl RawQueue {
         if size == 0 {
             return Ok(None);
         }
-        let recorded = history::is_recording().then(Instant::now);
+        let recorded = self.clocks_if_recorded();
         let answer = match completion {
             Completion::SpinWait if recorded.is_none() => self.spin(after, append),
             // The history needs the event for the times.
@@ -124,8 +123,8 @@ impl RawQueue {
             }
         };
         let event = answer.map_err(|cause| self.failed(operation, size, cause))?;
-        if let (Some(before), Some(event)) = (recorded, &event) {
-            self.record(operation, size, before, event);
+        if let (Some(clocks), Some(event)) = (recorded, &event) {
+            self.record(operation, size, clocks, event);
         }
         Ok(event)
     }

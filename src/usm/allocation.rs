@@ -85,14 +85,7 @@ impl Allocation {
         let pointer = if size == 0 {
             ptr::null_mut()
         } else {
-            let pointer = provider
-                .allocate(size, alignment)
-                .or_else(|cause| {
-                    if cause.is_out_of_memory() && pool::free_all_blocks() > 0 {
-                        return provider.allocate(size, alignment);
-                    }
-                    Err(cause)
-                })
+            let pointer = pool::retry_out_of_memory(|| provider.allocate(size, alignment))
                 .map_err(|cause| failed(&provider, &provider.place(), size, alignment, cause))?;
             let (address, place) = (pointer.addr().get(), provider.place());
             history::reserved(address, size, &place);

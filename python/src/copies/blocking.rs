@@ -93,7 +93,7 @@ impl PyMemory {
         let (from, size) = (buffer.address(), buffer.size());
         let operands = (Pinned::new(slf)?, buffer);
         let to = memory.for_queue(py)?;
-        let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
+        let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
         // SAFETY: the operands own both sides, and the destination is large enough.
         unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }.map(drop)
     }
@@ -134,7 +134,7 @@ impl PyMemory {
         let pinned = Pinned::new(slf)?;
         let (from, size) = (source.for_queue(py)?, source.nbytes);
         let to = memory.for_queue(py)?;
-        let by_host = memory.is_host_accessible() && source.is_host_accessible();
+        let by_host = memory.allows_host_copy() && source.allows_host_copy();
         let (here, there) = (
             memory.context_device(),
             &Arc::clone(source.context_device()),
@@ -202,7 +202,7 @@ impl PyMemory {
         memory.check_writable()?;
         let pinned = Pinned::new(slf)?;
         let (to, size) = (memory.for_queue(py)?, memory.nbytes);
-        let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
+        let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
         // SAFETY: `pinned` owns the memory.
         unsafe { transfer::fill(py, context_device, to, val.0, size, by_host, pinned) }.map(drop)
     }
@@ -276,7 +276,7 @@ unsafe fn read(
     let (py, pinned) = (memory.py(), Pinned::new(memory)?);
     let memory = memory.get();
     let (source, size) = (memory.for_queue(py)?, memory.nbytes);
-    let (context_device, by_host) = (memory.context_device(), memory.is_host_accessible());
+    let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
     let operands = (pinned, owner);
     // SAFETY: the operands own both sides; the caller guarantees that the destination is valid.
     unsafe {

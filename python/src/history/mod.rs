@@ -51,12 +51,13 @@ impl PyHistoryState {
 /// Starts recording; an earlier recording is lost.
 #[pyfunction(name = "_history_start")]
 pub(crate) fn history_start(
+    py: Python<'_>,
     record_stacks: bool,
     max_events: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let max_events = number("max_events", max_events)?;
     stacks::start(record_stacks);
-    history::start(Options { max_events });
+    py.detach(|| history::start(Options { max_events }));
     Ok(())
 }
 

@@ -7,5 +7,5 @@ mod wait;
 
 pub(crate) use reclaimer::{drain_at_exit, reclaim, reclaim_later};
 pub(crate) use retain::retain;
-pub(crate) use table::using;
+pub(crate) use table::{any, using};
 pub(crate) use wait::{HostError, SLICE, check, wait};

@@ -70,12 +70,18 @@ impl Drop for InFlight {
     }
 }
 
+/// Whether any operation is in flight. One that is complete counts until its operands are reclaimed.
+pub(crate) fn any() -> bool {
+    let table = TABLE.get();
+    table.is_some_and(|table| table.count.load(Ordering::Acquire) > 0)
+}
+
 /// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order,
 /// so that later operations on it follow them anyway.
 #[inline]
 pub(crate) fn using(ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
     match TABLE.get() {
-        Some(table) if table.count.load(Ordering::Acquire) > 0 => table.using(ranges, own),
+        Some(table) if any() => table.using(ranges, own),
         _ => Vec::new(),
     }
 }

@@ -160,9 +160,7 @@ impl PyMemory {
         }
         let touched = if self.address.is_mapped {
             self.extent()
-        } else if self.kind == UsmKind::Shared
-            && self.context_device().device().migrates_shared_memory()
-        {
+        } else if self.migrates() && !touched.is_empty() && in_flight::any() {
             self.allocation().unwrap_or(touched)
         } else {
             touched
@@ -170,8 +168,19 @@ impl PyMemory {
         in_flight::using(&[touched], None)
     }
 
-    /// The allocation that the memory is in. The driver migrates it as a whole: a host access to any of its bytes discards
-    /// what the device is writing to others.
+    /// Whether the host itself may copy to or from the memory, once no operation in flight uses the same bytes. If the driver
+    /// migrates the memory, no operation may be in flight on others of its allocation either.
+    pub(crate) fn allows_host_copy(&self) -> bool {
+        self.is_host_accessible() && !(self.migrates() && in_flight::any())
+    }
+
+    /// Whether the driver migrates the memory between the host and the device, as a whole allocation: a host access to any of
+    /// its bytes discards what the device is writing to others.
+    fn migrates(&self) -> bool {
+        self.kind == UsmKind::Shared && self.context_device().device().migrates_shared_memory()
+    }
+
+    /// The allocation that the memory is in.
     fn allocation(&self) -> Option<Range<usize>> {
         let context = self.context_device().context();
         let attributes = context.pointer_attributes(self.address.number).ok()?;

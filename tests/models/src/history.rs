@@ -3,6 +3,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub pool: u32,
+    pub context: usize,
 }
 
 pub fn allocated(_: impl FnOnce() -> (usize, usize), _: &Place, _: Option<bool>) {}
