@@ -37,6 +37,7 @@ NOT_RUN = {
     "test_ipc.py::test_queue[shared]": f"{IPC_SHARED}; the child then never exits",
     "python/test_faults.py::": f"{CPU_RUNTIME}: the fault driver forwards to it",
     "test_several_devices.py::": CPU_RUNTIME,
+    "test_an_operation_in_flight_retains_none_of_other_queues": CPU_RUNTIME,
     "test_dpctl_passes_its_own_tests_on_several_gpus": CPU_RUNTIME,
     "test_kernels.py": "it launches user kernels",
     "test_kernel_tables.py": "it launches user kernels",
@@ -105,11 +106,18 @@ FAILS_ON = {
     ),
 }
 
-# Tests with a nondeterministic outcome, which may pass or fail.
+# Tests with a nondeterministic outcome on some machines, which may pass or fail.
+SOMETIMES_ON = {
+    "test_a_host_access_waits_for_the_whole_allocation_where_it_migrates": (
+        {"lnl"},
+        "it does not migrate on an integrated GPU",
+    ),
+    "test_memory_figures.py::test_free_and_total_bytes": ({"lnl"}, AVAILABLE),
+}
+
+# The same on all machines.
 SOMETIMES = {
-    "test_a_host_access_waits_for_the_whole_allocation_where_it_migrates": "it does not migrate on an integrated GPU",
     "test_a_wait_behind_a_host_task_lets_others_submit": "two threads deadlock in the driver (docs/gpus.md)",
-    "test_memory_figures.py::test_free_and_total_bytes": AVAILABLE,
     "test_where_dpctl_ends_the_process[freed pointer]": DPCTL,
     "test_more_than_there_is_to_copy": DPCTL,
     "test_copies_between_contexts": SIMULATED,
@@ -175,6 +183,9 @@ def marks(item):
     for part, (machines, reason) in FAILS_ON.items():
         if part in name and MACHINE in machines:
             yield pytest.mark.xfail(reason=reason, strict=True)
+    for part, (machines, reason) in SOMETIMES_ON.items():
+        if part in name and MACHINE in machines:
+            yield pytest.mark.xfail(reason=reason, strict=False)
     for part, reason in SOMETIMES.items():
         if part in name:
             yield pytest.mark.xfail(reason=reason, strict=False)

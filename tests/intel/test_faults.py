@@ -90,16 +90,18 @@ def test_a_full_device_gives_way_again(program):
     assert out.split() in (["full", str(64 << 20)], ["integrated", str(64 << 20)])
 
 
-def test_a_full_device_takes_the_free_memory_of_other_pools(program):
+@pytest.mark.skipif(MACHINE not in MOVING, reason="an integrated GPU has no memory of its own")
+@pytest.mark.parametrize("options", ["", ", pool=False"])
+def test_a_full_device_takes_the_free_memory_of_other_pools(program, options):
     program(
-        """
+        f"""
         from zeusm.memory import MemoryPool, MemoryUSMDevice
 
         pools = [MemoryPool("device") for _ in range(4)]
         for pool in pools:
             pool.malloc(64 << 20)
         assert [pool.free_bytes() for pool in pools] == [64 << 20] * 4
-        memory = MemoryUSMDevice(192 << 20)
+        memory = MemoryUSMDevice(192 << 20{options})
         memory.memset(7)
         assert bytes(memory[-4:].copy_to_host()) == bytes([7]) * 4
         """,

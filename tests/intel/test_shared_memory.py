@@ -29,6 +29,46 @@ def test_a_neighbour_may_be_looked_at_while_a_block_is_filled(program):
     assert int(lost) == 0
 
 
+@pytest.mark.skipif(MACHINE not in MOVING, reason="shared memory does not migrate")
+@pytest.mark.parametrize(
+    "write",
+    [
+        "memory[-64:].copy_from_host(bytes(64))",
+        "memory[-64:].memset(5)",
+        "memory[-64:].copy_from_device(other)",
+    ],
+)
+def test_a_small_write_does_not_discard_work_of_another_queue(program, write):
+    """SYCL's contexts share one of Level Zero, so that two of zeusm's queues may use one allocation."""
+    lost = program(
+        f"""
+        import dpctl
+        import zeusm.memory as zm
+
+        class Imported:
+            pass
+
+        other = zm.MemoryUSMHost(64)
+        device = dpctl.SyclDevice()
+        queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+        half, lost = 4 << 20, 0
+        for _ in range(10):
+            memory = zm.MemoryUSMShared(2 * half, queue=queue)
+            memory.memset_async(1).wait()
+            interface = memory.__sycl_usm_array_interface__
+            imported = Imported()
+            imported.__sycl_usm_array_interface__ = interface | {{"syclobj": dpctl.SyclQueue(device)}}
+            written = zm.as_usm_memory(imported)[:half].memset_async(9)
+            {write}
+            written.wait()
+            lost += memory[:half].tobytes() != bytes([9]) * half
+        print(lost)
+        """,
+        XE_SIM_SLOW="1",
+    )
+    assert int(lost) == 0
+
+
 @pytest.fixture
 def used():
     """Shared memory that resides on the device, if the driver migrates."""

@@ -387,6 +387,37 @@ assert len(late) < 5 and max(late, default=0) < 1_000_000, late
     """)
 
 
+def test_an_operation_in_flight_retains_none_of_other_queues(run_recorded):
+    run_recorded(
+        """
+import dpctl
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) << 12
+
+gpus = dpctl.get_devices("level_zero", "gpu")
+busy, other = [zm.MemoryUSMDevice(1 << 28, queue=dpctl.SyclQueue(gpu)) for gpu in gpus]
+busy.memset(1)
+other = other[:1000]
+other.memset(1)
+with zm.record_history(max_events=10) as history:
+    pending = [busy.memset_async(2) for _ in range(40)]
+    before, submitted = resident(), 0
+    while submitted < 30_000 and not pending[-1].is_complete:
+        other.memset(3)
+        submitted += 1
+    grown = resident() - before
+    assert submitted > 10_000, submitted
+    assert grown < 4 << 20, grown
+    assert [it["size"] for it in rows(history.snapshot(), "operations")] == [1000] * 10
+    for event in pending:
+        event.wait()
+""",
+        env={"ZEUSM_CPU_DEVICES": "2"},
+    )
+
+
 def test_the_oldest_operations_are_dropped(run_recorded):
     run_recorded("""
 memory = zm.MemoryUSMDevice(1 << 20)

@@ -1,0 +1,25 @@
+//! Recorded operations of queues, in a process of their own, as a process has one recording.
+#![allow(clippy::unwrap_used)]
+
+use zeusm::history::{self, Options};
+use zeusm::{Context, HostMemory, Queue, Runtime};
+
+#[test]
+fn operations_are_recorded_when_their_queue_is_dropped() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    history::start(Options::default());
+    let memories = [100_000, 200_000].map(|size| HostMemory::new(&context, &device, size).unwrap());
+    let operations = memories.map(|memory| queue.fill_async(memory, 7).unwrap());
+    drop(operations);
+    drop(queue);
+    let recording = history::stop().unwrap();
+    let sizes: Vec<usize> = recording.operations.iter().map(|it| it.size).collect();
+    assert_eq!(sizes, [100_000, 200_000]);
+    let [first, second] = &recording.operations[..] else {
+        unreachable!()
+    };
+    assert!(first.time + first.duration <= second.time);
+    assert!(first.queue == second.queue && first.duration > 0);
+}
