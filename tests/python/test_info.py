@@ -129,3 +129,23 @@ def test_fast_work_and_other_files_have_no_bar(monkeypatch, clock):
         for _ in progress([1, 2, 3], "working"):
             clock[0] += step
         assert file.getvalue() == ""
+
+
+def test_an_error_of_a_command_keeps_its_output(fresh):
+    told = fresh(
+        """
+import sys
+import types
+from zeusm import __main__ as zeusm
+
+def call(options):
+    print("a line")
+    open("/nonexistent")
+
+zeusm.COMMANDS = [types.SimpleNamespace(NAME="it", HELP="", add_arguments=id, call=call)]
+sys.exit(zeusm.main(["it"]))
+""",
+        fails=True,
+    )
+    assert told.stdout == "a line\n"
+    assert "/nonexistent" in told.stderr and "Traceback" not in told.stderr
