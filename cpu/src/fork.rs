@@ -58,9 +58,9 @@ pub fn register_handlers() {
 
 extern "C" fn prepare() {
     quiesce::prepare();
+    virtual_memory::prepare();
     memory::prepare();
     check::prepare();
-    virtual_memory::prepare();
     for table in tables() {
         table.prepare();
     }
@@ -70,9 +70,9 @@ extern "C" fn parent() {
     for table in tables() {
         table.parent();
     }
-    virtual_memory::parent_or_child();
     check::parent();
     memory::parent();
+    virtual_memory::parent_or_child();
     quiesce::parent();
 }
 
@@ -81,9 +81,9 @@ extern "C" fn child() {
     for table in tables() {
         table.child();
     }
-    virtual_memory::parent_or_child();
     check::child();
     memory::child();
+    virtual_memory::parent_or_child();
     quiesce::child();
     engine::reset();
 }

@@ -299,6 +299,56 @@ fn more_than_the_machine_has_is_refused() {
 }
 
 #[test]
+fn mapped_memory_is_opened_by_a_handle() {
+    let context = Context::new();
+    let page = page(&context);
+    let range = reserve(&context, 4 * page);
+    let memory = physical(&context, 3 * page);
+    // Two parts of the memory, of which the second begins at its third page.
+    let second = range.wrapping_byte_add(2 * page);
+    for (at, length, offset) in [(range, 2 * page, 0), (second, page, 2 * page)] {
+        ok!(zeVirtualMemMap(
+            context.0, at, length, memory, offset, READ_WRITE
+        ));
+    }
+    bytes_mut(range, 3 * page).fill(7);
+    let export = |pointer| {
+        let mut handle = sys::ze_ipc_mem_handle_t::default();
+        let result = ze!(zeMemGetIpcHandle(context.0, pointer, &raw mut handle));
+        (result, handle)
+    };
+    assert_eq!(export(range.wrapping_byte_add(page)).0, INVALID);
+    let (result, handle) = export(second);
+    assert_eq!(result, OK);
+    assert_eq!(export(second).1.data, handle.data);
+    let open = || {
+        let mut opened = ptr::null_mut();
+        let result = ze!(zeMemOpenIpcHandle(
+            context.0,
+            device(),
+            handle,
+            0,
+            &raw mut opened
+        ));
+        (result, opened)
+    };
+    let (result, opened) = open();
+    assert_eq!(result, OK);
+    bytes_mut(second, page)[1] = 8;
+    assert_eq!(bytes(opened, page)[..3], [7, 8, 7]);
+    bytes_mut(opened, page)[2] = 9;
+    assert_eq!(bytes(second, page)[..3], [7, 8, 9]);
+    process::in_child(|| open().0 == OK);
+    ok!(zeVirtualMemUnmap(context.0, second, page));
+    assert_eq!(open().0, INVALID, "the descriptor is closed");
+    assert_eq!(bytes(opened, page)[..3], [7, 8, 9]);
+    ok!(zeMemCloseIpcHandle(context.0, opened));
+    ok!(zeVirtualMemUnmap(context.0, range, 2 * page));
+    ok!(zeVirtualMemFree(context.0, range, 4 * page));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+}
+
+#[test]
 fn a_child_shares_mapped_memory() {
     let context = Context::new();
     let page = page(&context);

@@ -104,7 +104,7 @@ fn insert(mut backing: Backing, request: &Request) -> Option<usize> {
 }
 
 /// An id that is unique among the process's past and present allocations.
-pub(super) fn next_id() -> u64 {
+pub fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

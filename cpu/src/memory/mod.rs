@@ -13,12 +13,12 @@ mod pins;
 mod share;
 mod span;
 
-pub use allocate::{Request, allocate, import, import_file};
+pub use allocate::{Request, allocate, import, import_file, next_id};
 pub use allocation::{Allocation, Pin};
 pub use at_fork::{child, parent, prepare};
 pub use backing::{
-    Export, MAX_ALIGNMENT, Mapping, PAGE, Record, ShareError, can_be_exported, is_memory_file,
-    memory_file, read_record,
+    Export, MAX_ALIGNMENT, Mapping, PAGE, Record, ShareError, can_be_exported, exports,
+    is_memory_file, memory_file, read_record,
 };
 pub use map::{find, remove, remove_context};
 pub use share::Share;

@@ -21,7 +21,7 @@ use crate::abi::strictness::is_strict;
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
-use crate::memory::PAGE;
+use crate::memory::{Export, PAGE};
 
 /// A range of whole pages.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +135,14 @@ pub fn map(
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
     )?;
     reservation::map(pages, &physical, offset, access)
+}
+
+/// For an IPC handle of what one call of [`map`] has mapped at the pointer.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pointer.
+pub fn export(pointer: *const c_void) -> ZeResult<(Export, u64)> {
+    reservation::export(pointer as usize)
 }
 
 /// `zeVirtualMemUnmap`, of what one call has mapped. Pages of a reservation that are not mapped are an error only if the

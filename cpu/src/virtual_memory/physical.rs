@@ -13,7 +13,7 @@ use crate::abi::result::ZeResult;
 use crate::context::Context;
 use crate::device::{self, Device};
 use crate::handle::{object, register, resolve, retire};
-use crate::memory::{Share, accounting, memory_file};
+use crate::memory::{Share, accounting, exports, memory_file};
 
 structures! {
     sys::ze_physical_mem_desc_t = sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
@@ -46,7 +46,7 @@ impl PhysicalMemory {
         if !accounting::reserve(size, share) {
             return None;
         }
-        match memory_file(size as u64) {
+        match memory_file(exports::file_length(size)) {
             Ok(file) => Some(Self {
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
                 file,

@@ -12,7 +12,7 @@ use super::Pages;
 use super::access::Access;
 use super::physical::PhysicalMemory;
 use crate::abi::result::{ZeResult, ensure};
-use crate::memory::PAGE;
+use crate::memory::{Export, PAGE, Record, exports, next_id};
 use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
 
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
@@ -31,9 +31,13 @@ struct Reservation {
 
 /// The pages that one call has mapped.
 struct Mapped {
-    _physical: Arc<PhysicalMemory>,
+    physical: Arc<PhysicalMemory>,
+    /// The offset of the first byte in the physical memory.
+    offset: usize,
     /// The attribute of each page.
     access: Vec<Access>,
+    /// The id of its export.
+    exported: Option<u64>,
 }
 
 /// Reserves `length` bytes, at `wanted` if the system has them there. Returns the address.
@@ -95,11 +99,34 @@ pub fn map(
     };
     result.map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     let made = Mapped {
-        _physical: Arc::clone(physical),
+        physical: Arc::clone(physical),
+        offset,
         access: vec![access; pages.length / PAGE],
+        exported: None,
     };
     mapped.insert(pages.address, made);
     Ok(())
+}
+
+/// Exports what one call has mapped at `address`; returns the export with its id.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other address, and those of [`exports::export_part`].
+pub fn export(address: usize) -> ZeResult<(Export, u64)> {
+    let mut reservations = RESERVATIONS.lock();
+    let found = reservations.range_mut(..=address).next_back();
+    let mapped = found.and_then(|(_, reservation)| reservation.mapped.get_mut(&address));
+    let mapped = mapped.ok_or(INVALID)?;
+    let id = *mapped.exported.get_or_insert_with(next_id);
+    let record = Record {
+        id,
+        offset: mapped.offset as u64,
+        size: mapped.length() as u64,
+        kind: sys::ZE_MEMORY_TYPE_DEVICE,
+    };
+    let physical = &mapped.physical;
+    let export = exports::export_part(physical.file(), physical.size(), &record)?;
+    Ok((export, id))
 }
 
 /// Whether nothing is mapped in `pages`.
@@ -185,6 +212,14 @@ impl Reservation {
         let found = self.mapped.range(..=address).next_back();
         let page = found.and_then(|(start, it)| it.access.get((address - start) / PAGE));
         page.copied().unwrap_or(Access::None)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        if let Some(id) = self.exported {
+            exports::revoke(id);
+        }
     }
 }
 

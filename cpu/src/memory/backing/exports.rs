@@ -61,32 +61,52 @@ static EXPORTS: Mutex<Exports> = Mutex::new(Exports {
 /// # Errors
 /// The result code of [`ShareError::report`].
 pub fn export(block: &Block, record: &Record) -> ZeResult<Export> {
-    let mut all = EXPORTS.lock();
-    let key = (record.id, process::generation());
-    if let Some((_, export)) = all.records.get(&key) {
-        return Ok(*export);
-    }
-    let (file, export) = all.publish(block, record).map_err(|error| error.report())?;
-    all.records.insert(key, (file, export));
-    Ok(export)
+    EXPORTS.lock().export(record, |all| {
+        let shared = all.share(block)?;
+        publish(&shared.file, shared.length, record)
+    })
+}
+
+/// Exports the part that `record` describes of a memory file with `length` bytes of memory, which was made with
+/// [`file_length`].
+///
+/// # Errors
+/// As for [`export`].
+pub fn export_part(file: &File, length: usize, record: &Record) -> ZeResult<Export> {
+    EXPORTS
+        .lock()
+        .export(record, |_| publish(file, length, record))
+}
+
+/// Writes the record, and returns the descriptor of the export.
+fn publish(file: &File, length: usize, record: &Record) -> Result<(File, Export), ShareError> {
+    let record_offset = record_offset(length as u64, record.offset);
+    file.write_all_at(&record.encode(), record_offset)
+        .map_err(ShareError::of("pwrite to a memory file"))?;
+    let file = reopen(file, record_offset)?;
+    let about = file.metadata().map_err(ShareError::of("fstat"))?;
+    let export = Export {
+        descriptor: file.as_raw_fd(),
+        inode: about.ino(),
+        record_offset,
+    };
+    Ok((file, export))
 }
 
 impl Exports {
-    fn publish(&mut self, block: &Block, record: &Record) -> Result<(File, Export), ShareError> {
-        let shared = self.share(block)?;
-        let record_offset = self::record_offset(shared.length as u64, record.offset);
-        shared
-            .file
-            .write_all_at(&record.encode(), record_offset)
-            .map_err(ShareError::of("pwrite to a memory file"))?;
-        let file = reopen(&shared.file, record_offset)?;
-        let about = file.metadata().map_err(ShareError::of("fstat"))?;
-        let export = Export {
-            descriptor: file.as_raw_fd(),
-            inode: about.ino(),
-            record_offset,
-        };
-        Ok((file, export))
+    /// The export of this process that `record` has, or the one that `publish` makes.
+    fn export(
+        &mut self,
+        record: &Record,
+        publish: impl FnOnce(&mut Self) -> Result<(File, Export), ShareError>,
+    ) -> ZeResult<Export> {
+        let key = (record.id, process::generation());
+        if let Some((_, export)) = self.records.get(&key) {
+            return Ok(*export);
+        }
+        let (file, export) = publish(self).map_err(ShareError::report)?;
+        self.records.insert(key, (file, export));
+        Ok(export)
     }
 
     /// Moves the block into a file, if it is not in one, and returns the file.
@@ -153,8 +173,8 @@ fn record_offset(length: u64, offset: u64) -> u64 {
     length + offset / MIN_ALIGNMENT as u64 * Record::LENGTH as u64
 }
 
-/// The length of the file of a block of `length` bytes, with its records.
-fn file_length(length: usize) -> u64 {
+/// The length of the file of a block of `length` bytes, with its records, which take no memory until they are written.
+pub fn file_length(length: usize) -> u64 {
     record_offset(length as u64, length as u64)
 }
 

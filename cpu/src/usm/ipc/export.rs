@@ -10,15 +10,15 @@ use crate::abi::arguments::{chain, check_flags, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
-use crate::memory;
+use crate::{memory, virtual_memory};
 
 structures! {
     extensions::ze_ipc_mem_handle_type_ext_desc_t =
         extensions::ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC;
 }
 
-/// `zeMemGetIpcHandle`, for the base address of an allocation of any kind. The descriptor in the handle stays open
-/// until the allocation is freed.
+/// `zeMemGetIpcHandle`, for the base address of an allocation of any kind, and for that of physical memory where it is
+/// mapped. The descriptor in the handle stays open until the allocation is freed, or the physical memory unmapped.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -34,16 +34,23 @@ pub unsafe fn get(
     )?;
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { output(handle) }?;
-    let allocation = memory::find(pointer as usize)
-        .filter(|it| it.base() == pointer as usize && it.context() == context.id())
-        .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let export = allocation.export()?;
+    let (export, id) = match memory::find(pointer as usize) {
+        Some(allocation) => {
+            let is_its_base = allocation.base() == pointer as usize;
+            ensure(
+                is_its_base && allocation.context() == context.id(),
+                sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+            )?;
+            (allocation.export()?, allocation.id())
+        }
+        None => virtual_memory::export(pointer)?,
+    };
     handle.data = Handle {
         descriptor: export.descriptor,
         process: std::process::id(),
         inode: export.inode,
         record_offset: export.record_offset,
-        id: allocation.id(),
+        id,
     }
     .encode(Subject::Memory);
     Ok(())
