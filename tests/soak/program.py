@@ -36,8 +36,8 @@ ARRAYS = 4  # of each thread
 # Arrays and temporaries of eight threads, in pools that keep what was used most.
 MOST_GROWTH = 96 << 20
 # SYCL's cache of kernels grows with each launch in a context of several devices, by about 100 bytes, and dpctl leaks 240 bytes
-# when an array moves to another queue.
-GROWTH_OF_A_STEP = 160
+# when an array moves to another queue: 230 bytes for an average step on five devices.
+GROWTH_OF_A_STEP = 256
 SYCL = threading.Lock()  # to call dpnp and dpctl
 
 
@@ -263,12 +263,13 @@ def main():
     queues = [dpctl.SyclQueue(device) for device in dpctl.get_devices(backend="level_zero")]
     programs = [Program([options.seed, number], queues) for number in range(options.threads)]
     programs[0].warm_up()
-    run_all(programs, options.seconds / 3)
+    # On a busy machine the pools need half of the time to reach their size.
+    run_all(programs, options.seconds / 2)
     before, steps_before = resident(), steps_of(programs)
-    run_all(programs, options.seconds * 2 / 3)
+    run_all(programs, options.seconds / 2)
     growth, steps = resident() - before, steps_of(programs)
     most = MOST_GROWTH + GROWTH_OF_A_STEP * (steps - steps_before)
-    assert growth < most, f"{growth >> 20} MiB more are resident than after a third"
+    assert growth < most, f"{growth >> 20} MiB more are resident than after one half"
     print(json.dumps({"steps": steps, "devices": len(queues), "growth": growth}))
 
 
