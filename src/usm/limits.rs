@@ -121,7 +121,7 @@ impl Host {
             let memory = read(group, file)?;
             let other = read(group, swap_file);
             Some(match other {
-                Some(both) if swap_file.contains("memsw") => both,
+                Some(both) if swap_file.contains("memsw") => both.min(memory.saturating_add(swap)),
                 Some(own_swap) => memory.saturating_add(own_swap.min(swap)),
                 None => memory.saturating_add(swap),
             })
@@ -206,5 +206,11 @@ mod tests {
         assert_eq!(machine(own, &[(limit.0, &limit.1)]), 6 * GIB);
         let files = [(limit.0, limit.1.as_str()), (both.0, both.1.as_str())];
         assert_eq!(machine(own, &files), 5 * GIB);
+        // The kernel's default for the sum is no limit.
+        let both = (
+            "memory/a/memory.memsw.limit_in_bytes",
+            "9223372036854771712\n",
+        );
+        assert_eq!(machine(own, &[files[0], both]), 6 * GIB);
     }
 }
