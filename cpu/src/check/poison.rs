@@ -48,7 +48,8 @@ pub unsafe fn look(from: usize, length: usize) {
 }
 
 fn tell(watch: &Watch, address: usize, count: usize) {
-    let message = format!("{count} bytes are copied to the host that were never written");
+    // The copy may have more of them, behind others or in another part that another thread copies.
+    let message = format!("at least {count} bytes of a copy to the host were never written");
     let finding =
         Finding::here(Kind::Uninitialised, message).about(address, table::find(watch.base));
     report::add(finding);
