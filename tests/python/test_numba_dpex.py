@@ -331,13 +331,3 @@ class TestRecords:
         array = zeusm.empty(N, dtype=[("x", "f4"), ("y", "f4")])
         with pytest.raises(TypeError, match="takes no records; give it a field, one of x, y"):
             run(array, array)
-
-
-@pytest.mark.parametrize("step", [2, -1])
-@pytest.mark.parametrize("size", [1000, 1024])
-def test_strided_arrays_with_many_elements(size, step):
-    """OpenCL of 2024.2 vectorises such kernels wrongly on processors that it does not know."""
-    content = np.arange(size * abs(step), dtype="f4")
-    x, y = zeusm.asarray(content)[::step], zeusm.empty(size, "f4")
-    numba_dpex.call_kernel(increment, numba_dpex.Range(size), x, y)
-    np.testing.assert_array_equal(y.copy_to_host(), content[::step] + 1)

@@ -49,26 +49,6 @@ pub fn candidates() -> Vec<PathBuf> {
     found
 }
 
-/// The year of the release of Intel's runtime among the candidates, which the name of its file begins its version with.
-pub fn release() -> Option<u32> {
-    candidates()
-        .iter()
-        .find_map(|path| release_in(path.parent()?))
-}
-
-fn release_in(folder: &Path) -> Option<u32> {
-    let files = folder.read_dir().ok()?.flatten();
-    files
-        .into_iter()
-        .find_map(|file| release_of(file.file_name().to_str()?))
-}
-
-/// The year in the name of a library's file.
-fn release_of(name: &str) -> Option<u32> {
-    let version = name.strip_prefix(INTEL)?.strip_prefix('.')?;
-    version.split('.').next()?.parse().ok()
-}
-
 /// Whether `path` is the library `name`, with or without a version behind it.
 fn is_named(path: &Path, name: &str) -> bool {
     let file = path.file_name().and_then(|file| file.to_str());
@@ -89,18 +69,6 @@ mod tests {
         assert!(is_named(Path::new("libintelocl.so"), INTEL));
         assert!(!is_named(Path::new("/lib/libintelocl.so-gdb.py"), INTEL));
         assert!(!is_named(Path::new("/lib/libintelocl_emu.so"), INTEL));
-    }
-
-    #[test]
-    fn the_release_begins_the_version() {
-        assert_eq!(release_of("libintelocl.so.2024.18.7.0"), Some(2024));
-        for other in [
-            INTEL,
-            "libintelocl.so-gdb.py",
-            "libintelocl_emu.so.2023.1.0",
-        ] {
-            assert_eq!(release_of(other), None);
-        }
     }
 
     #[test]

@@ -3,44 +3,26 @@
 //! The runtime of 2024.2, which numba-dpex needs, does not know AMD's processors of family 26 and later (Zen 5). It warns of an
 //! "Unknown host CPU", and then kernels with sub-groups do not build or end the process, and others give wrong results. Its
 //! variable names an instruction set instead; the runtime of 2026.2, which knows these processors, is as fast with it.
-//!
-//! On such a processor, the runtime of 2024.2 also vectorises numba-dpex's kernels over strided arrays wrongly, whatever the
-//! instruction set: most work items have no effect. Another variable of its makes it execute one work item after the other.
 
 use std::ffi::CStr;
 
-use super::find;
 use crate::system::processor;
 
-/// Intel's variables, which its runtime reads when the first library of the process initialises it.
-const INSTRUCTION_SET: &CStr = c"CL_CONFIG_CPU_TARGET_ARCH";
-const VECTORISATION: &CStr = c"CL_CONFIG_CPU_VECTORIZER_MODE";
-
-/// The value for vectors of one work item.
-const NONE: &CStr = c"1";
-
-/// The last release of the runtime that vectorises wrongly.
-const LAST_WRONG_RELEASE: u32 = 2024;
+/// Intel's variable, which its runtime reads when the first library of the process initialises it.
+const VARIABLE: &CStr = c"CL_CONFIG_CPU_TARGET_ARCH";
 
 /// The first family of AMD's processors that the runtime of 2024.2 does not know.
 const UNKNOWN_FAMILY: u32 = 26;
 
-/// Sets the variables for an unknown processor, unless the user has. SYCL may initialise OpenCL before it uses this driver, so
+/// Sets the variable for an unknown processor, unless the user has. SYCL may initialise OpenCL before it uses this driver, so
 /// this belongs to `zeInit`.
 pub fn name_instruction_set() {
     let Some(set) = instruction_set(processor::amd_family(), processor::vector_bytes()) else {
         return;
     };
-    set_variable(INSTRUCTION_SET, set);
-    if find::release().is_some_and(|release| release <= LAST_WRONG_RELEASE) {
-        set_variable(VECTORISATION, NONE);
-    }
-}
-
-fn set_variable(name: &CStr, value: &CStr) {
     // SAFETY: both are C strings, and the variable is not overwritten. `zeInit` comes at the start of a program, as the import
     // of zeusm calls it: threads that read the environment at the same time are the program's risk, as with any setenv.
-    unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };
+    unsafe { libc::setenv(VARIABLE.as_ptr(), set.as_ptr(), 0) };
 }
 
 /// Intel's name of the instruction set, by the family of a processor of AMD and the size of its vectors.
