@@ -10,9 +10,8 @@ use super::skipped;
 use crate::memory::AddressSpace;
 use crate::report::{log, not_simulated};
 
-/// The size in bytes of the inline argument data in a walker, and the maximum size of the indirect data in memory.
+/// The size in bytes of the inline argument data in a walker.
 const INLINE: usize = 32;
-const INDIRECT: usize = 4096;
 
 /// The base addresses of argument data and of code, set by STATE_BASE_ADDRESS.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,16 +104,14 @@ pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Resul
     Ok((kernel.operation)(&launch)?)
 }
 
-/// A kernel's argument data: the inline data of the walker, then the indirect data from memory.
+/// A kernel's argument data: the inline data of the walker, then the indirect data from memory, with the local
+/// ids of each thread behind it where the hardware does not generate them.
 fn payload(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Result<Vec<u8>, KernelError> {
     let mut payload = Vec::with_capacity(INLINE);
     if dwords[4] >> 25 & 1 == 1 {
         payload.extend(dwords[32..40].iter().flat_map(|dword| dword.to_le_bytes()));
     }
     let length = (dwords[2] & 0x1_ffff) as usize;
-    if length > INDIRECT {
-        not_simulated(format_args!("{length} bytes of argument data"));
-    }
     let inline = payload.len();
     payload.resize(inline + length, 0);
     space.read(
