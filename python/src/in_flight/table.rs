@@ -70,20 +70,24 @@ impl Drop for InFlight {
     }
 }
 
+/// The table, if it has entries.
+#[inline]
+fn used() -> Option<&'static Table> {
+    TABLE
+        .get()
+        .filter(|table| table.count.load(Ordering::Acquire) > 0)
+}
+
 /// Whether any operation is in flight. One that is complete counts until its operands are reclaimed.
 pub(crate) fn any() -> bool {
-    let table = TABLE.get();
-    table.is_some_and(|table| table.count.load(Ordering::Acquire) > 0)
+    used().is_some()
 }
 
 /// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order,
 /// so that later operations on it follow them anyway.
 #[inline]
 pub(crate) fn using(ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
-    match TABLE.get() {
-        Some(table) if any() => table.using(ranges, own),
-        _ => Vec::new(),
-    }
+    used().map_or_else(Vec::new, |table| table.using(ranges, own))
 }
 
 impl Table {
