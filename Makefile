@@ -286,7 +286,7 @@ $(INTEL_ROOT)/.complete: tools/intel_root.sh
 
 .PHONY: xe-sim
 xe-sim: export XE_DRM_INCLUDE_DIR := $(INTEL_ROOT)/usr/include
-xe-sim: $(INTEL_ROOT)/.complete ## Builds, lints and tests the simulated GPU
+xe-sim: $(INTEL_ROOT)/.complete | setup ## Builds, lints and tests the simulated GPU
 	CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo build --locked -p xe-sim
 	cargo clippy --locked -p xe-sim --all-targets -- -D warnings
 	cargo test --locked -p xe-sim --lib
