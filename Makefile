@@ -227,14 +227,14 @@ test-soak: venvs ## Random programs of dpnp and zeusm against NumPy: both adapte
 
 # With optimisation, and with overflow checks. MODEL selects models by their names.
 LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
-test-loom: ## Loom models of the synchronisation, in every interleaving of a few threads
+test-loom: | setup ## Loom models of the synchronisation, in every interleaving of a few threads
 	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
 	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
 
 # Miri is a component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It does not support
 # foreign functions, so it runs the tests that call no driver; and it is slow, so they are smaller under it.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri cargo +nightly miri test --locked
-test-miri: ## Unsafe code of suai, dlpack, process and the pool under Miri
+test-miri: | setup ## Unsafe code of suai, dlpack, process and the pool under Miri
 	$(MIRI) --lib -- suai:: dlpack:: pool:: process:: --skip a_child --skip event:: --skip sycl::
 	$(MIRI) --test pool -- --skip level_zero
 
@@ -247,7 +247,7 @@ test-sanitized: build ## The Rust tests of memory, queues and the pool with Addr
 
 # The standard library has to be instrumented, too: `rustup component add rust-src --toolchain nightly`. Tests on the CPU
 # runtime, which is not instrumented, are skipped, as they give false reports.
-test-threads: ## The pool's tests with ThreadSanitizer
+test-threads: | setup ## The pool's tests with ThreadSanitizer
 	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(TARGET)/threads $(RUNNER)="setarch -R" \
 		cargo +nightly test --locked -Zbuild-std --target $(HOST) --test pool -- \
 		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
@@ -358,7 +358,7 @@ audit: ## The licences and sources of what is linked
 # The crates that are published, in order. The bindings go with level-zero-sys, for documentation services without headers.
 CRATES := level-zero-sys zeusm zeusm-cpu
 .PHONY: package
-package: ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
+package: | setup ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
 	tools/package.sh $(CRATES)
 
 # `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. WINE runs the
@@ -368,7 +368,7 @@ WINDOWS := x86_64-pc-windows-gnu
 WINE := wine
 ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$(WINE)" cargo +nightly
 .PHONY: test-windows
-test-windows: ## The crates for Windows: compiles both, and runs the tests that need no driver in wine
+test-windows: | setup ## The crates for Windows: compiles both, and runs the tests that need no driver in wine
 	$(ON_WINDOWS) check -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys -p zeusm
 	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys --lib --test library
 	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm --lib --test pool --test out_of_memory
