@@ -1,5 +1,6 @@
-//! The immediate command list of a queue, with its events and the operations in flight.
+//! The command list of a queue, with its events and the operations in flight.
 
+use std::mem;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,24 +8,22 @@ use std::time::Duration;
 
 use level_zero_sys as sys;
 
+use super::command_list::CommandList;
 use super::host_task::Worker;
 use super::recorded::Recorded;
 use super::retained::Retained;
-use crate::call::{check, enumerate};
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, EventPool};
 use crate::process::{Condvar, Mutex};
 
 /// A command list and its operations.
 pub(super) struct List {
     context: Context,
-    pub(super) handle: sys::ze_command_list_handle_t,
+    device: Device,
     pub(super) events: Arc<EventPool>,
     pub(super) recorded: Arc<Recorded>,
-    /// Waits for the list itself, where the driver has the function.
-    synchronize: sys::extensions::ze_pfnCommandListHostSynchronize_t,
     /// Runs the host tasks.
     pub(super) worker: Worker,
     /// The lock also orders appends, as the specification forbids concurrent ones. No thread waits for the device while it
@@ -36,10 +35,14 @@ pub(super) struct List {
 
 #[derive(Default)]
 pub(super) struct State {
+    /// `None` after an append has failed, until the next one.
+    commands: Option<Arc<CommandList>>,
     /// The event of the newest operation, on which the next one waits.
     pub(super) last: Option<Event>,
     /// The number of the operation in flight that signals no event.
     pub(super) unsignalled: Option<u64>,
+    /// The number of the newest operation that signalled no event, and the event that was appended after it.
+    end: Option<(u64, Event)>,
     /// The number of operations so far that signal no event.
     unsignalled_count: u64,
     /// The number of operations so far that signal an event.
@@ -47,44 +50,23 @@ pub(super) struct State {
     pub(super) retained: Retained,
 }
 
-// SAFETY: the handles may be used from any thread, and appends are ordered by the mutex.
-unsafe impl Send for List {}
-// SAFETY: as above.
-unsafe impl Sync for List {}
-
 impl List {
     pub(super) fn new(context: &Context, device: &Device) -> Result<Self> {
-        let description = sys::ze_command_queue_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-            ordinal: engine(device)?,
-            mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
-            ..Default::default()
-        };
-        let mut handle = ptr::null_mut();
-        // SAFETY: context and device are alive; description and list outlive the call.
-        unsafe {
-            call!(
-                context.library(),
-                zeCommandListCreateImmediate(
-                    context.handle(),
-                    device.handle(),
-                    &description,
-                    &mut handle
-                )
-            )
-        }?;
         // From 1 on.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let state = State {
+            commands: Some(Arc::new(CommandList::new(context, device)?)),
+            ..State::default()
+        };
         Ok(Self {
-            handle,
             recorded: Recorded::new(device.handle().addr(), number),
             events: EventPool::new(context, device),
-            synchronize: context.library().extensions().zeCommandListHostSynchronize,
             worker: Worker::default(),
-            state: Mutex::default(),
+            state: Mutex::new(state),
             dropped: Condvar::default(),
             context: context.clone(),
+            device: device.clone(),
         })
     }
 
@@ -99,7 +81,7 @@ impl List {
     /// After a failed wait, waits for the list, or else for the event; `false` when both waits fail, as on a lost device.
     /// The list may be idle before the operation is submitted.
     fn wait_after_failure(&self, event: &Event) -> bool {
-        event.is_submitted() && matches!(self.synchronize(Duration::MAX), Ok(true)) || event.drain()
+        event.is_submitted() && matches!(self.synchronize(), Ok(true)) || event.drain()
     }
 
     /// Waits until no operation is in flight, and drops the operands. Failures are reported to threads that wait for the
@@ -120,43 +102,85 @@ impl List {
         self.reclaim();
     }
 
-    /// Waits until all appended operations are complete or the timeout has expired; returns whether they are complete.
-    /// Returns `false` if the driver lacks the function.
-    pub(super) fn synchronize(&self, timeout: Duration) -> Result<bool> {
-        let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let Some(synchronize) = self.synchronize else {
-            return Ok(false);
-        };
-        // SAFETY: the list is alive.
-        match unsafe { synchronize(self.handle, timeout) } {
-            sys::ZE_RESULT_NOT_READY
-            | sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-            | sys::ZE_RESULT_ERROR_UNINITIALIZED => Ok(false),
-            result => check("zeCommandListHostSynchronize", result).map(|()| true),
+    /// Waits until all appended operations are complete; `false` if the driver lacks the function.
+    fn synchronize(&self) -> Result<bool> {
+        let commands = self.state.lock().commands.clone();
+        // Without a command list no operation is in flight.
+        commands.map_or(Ok(true), |commands| commands.synchronize(Duration::MAX))
+    }
+
+    /// The command list for the next append.
+    fn commands(&self, state: &mut State) -> Result<Arc<CommandList>> {
+        if let Some(commands) = &state.commands {
+            return Ok(Arc::clone(commands));
+        }
+        let commands = Arc::new(CommandList::new(&self.context, &self.device)?);
+        state.commands = Some(Arc::clone(&commands));
+        Ok(commands)
+    }
+
+    /// Appends an operation. After a failure no other operation is appended to that command list: Intel's driver leaves the
+    /// commands of a failed submission in the list's buffer, and would execute these instead of the next operation's.
+    pub(super) fn append_with<T>(
+        &self,
+        state: &mut State,
+        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<T>,
+    ) -> Result<(T, Arc<CommandList>)> {
+        let commands = self.commands(state)?;
+        match append(commands.handle()) {
+            Ok(value) => Ok((value, commands)),
+            Err(error) => {
+                if !leaves_list_unchanged(&error) {
+                    state.retire(&commands);
+                }
+                Err(error)
+            }
         }
     }
 
     /// Appends the signal of an event after an operation that signals none.
     pub(super) fn signal_end(&self, state: &mut State) -> Result<()> {
-        if state.unsignalled.is_none() {
+        let Some(number) = state.unsignalled else {
             return Ok(());
-        }
+        };
         let event = self.events.take()?;
-        // SAFETY: the list and the event are alive; a barrier waits for all operations before it in the list.
-        unsafe {
-            call!(
-                self.context.library(),
-                zeCommandListAppendBarrier(self.handle, event.handle(), 0, ptr::null_mut())
-            )
-        }?;
+        self.append_with(state, |list| {
+            // SAFETY: the list and the event are alive; a barrier waits for all operations before it in the list.
+            unsafe {
+                call!(
+                    self.context.library(),
+                    zeCommandListAppendBarrier(list, event.handle(), 0, ptr::null_mut())
+                )
+            }
+        })?;
         event.set_submitted(Ok(()));
         state.unsignalled = None;
         state.set_last(&event);
+        state.end = Some((number, event));
         Ok(())
     }
 }
 
 impl State {
+    /// Destroys the command list after a failed append; the next append makes a new one.
+    ///
+    /// This waits with the lock, for no longer than the device needs: no operation in the list waits for the host. A part of
+    /// the failed operation may be in flight, such as a barrier, whose wait list is not retained.
+    fn retire(&mut self, commands: &Arc<CommandList>) {
+        self.commands = None;
+        if !matches!(commands.synchronize(Duration::MAX), Ok(true)) {
+            // It may have operations in flight, and is leaked.
+            mem::forget(Arc::clone(commands));
+        }
+        self.unsignalled = None;
+    }
+
+    /// The event of an operation that signalled none itself, or `None` if the operation is complete.
+    pub(super) fn end_of(&self, number: u64) -> Option<Event> {
+        let end = self.end.as_ref().filter(|(of, _)| *of == number);
+        end.map(|(_, event)| event.clone())
+    }
+
     /// Whether no operation is in flight.
     pub(super) fn is_idle(&mut self) -> bool {
         if self.last.as_ref().is_some_and(Event::is_over) {
@@ -180,35 +204,16 @@ impl State {
     }
 }
 
-impl Drop for List {
-    fn drop(&mut self) {
-        // SAFETY: the drop of the queue has waited for the operations in flight, and this was the last owner.
-        let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
-    }
-}
-
-/// The ordinal of the first command queue group that supports compute and copy; 0 when the device reports none.
-fn engine(device: &Device) -> Result<u32> {
-    let empty = sys::ze_command_queue_group_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES,
-        ..Default::default()
-    };
-    let groups = enumerate(empty, |count, groups| {
-        // SAFETY: the device is alive; `groups` is null or has room for `count`.
-        unsafe {
-            call!(
-                device.driver().library(),
-                zeDeviceGetCommandQueueGroupProperties(device.handle(), count, groups)
-            )
+/// Whether nothing was appended: the arguments were refused before the call, or the driver lacks the function, which
+/// is then called for each such copy.
+fn leaves_list_unchanged(error: &Error) -> bool {
+    match error {
+        Error::Call { function, result } => {
+            *function == "zeCommandListAppendMemoryCopyFromContext"
+                && *result == sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
         }
-    })?;
-    let wanted = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
-        | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0;
-    Ok(groups
-        .iter()
-        .zip(0u32..)
-        .find(|(group, _)| group.flags & wanted == wanted)
-        .map_or(0, |(_, ordinal)| ordinal))
+        _ => true,
+    }
 }
 
 #[cfg(test)]

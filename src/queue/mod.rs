@@ -13,6 +13,7 @@
 mod advise;
 mod barrier;
 mod checked;
+mod command_list;
 mod copy;
 mod host_task;
 mod list;

@@ -140,10 +140,12 @@ impl RawQueue {
             drop(state);
             return self.submit_after(&[], after, append).map(Some);
         }
-        append(list.handle, ptr::null_mut(), 0, ptr::null_mut())?;
+        let ((), commands) = list.append_with(&mut state, |list| {
+            append(list, ptr::null_mut(), 0, ptr::null_mut())
+        })?;
         let number = state.set_unsignalled();
         drop(state);
-        let is_complete = list.synchronize(SPIN_TIMEOUT);
+        let is_complete = commands.synchronize(SPIN_TIMEOUT);
         let mut state = list.state.lock();
         let answer = match is_complete {
             Ok(true) => {
@@ -153,15 +155,15 @@ impl RawQueue {
                 return Ok(None);
             }
             // A later submission has appended the signal of an event after this operation.
-            Ok(false) if state.unsignalled != Some(number) => return Ok(state.last.clone()),
-            Ok(false) => list.signal_end(&mut state).map(|()| state.last.clone()),
+            Ok(false) if state.unsignalled != Some(number) => return Ok(state.end_of(number)),
+            Ok(false) => list.signal_end(&mut state).map(|()| state.end_of(number)),
             Err(error) => Err(error),
         };
         drop(state);
         answer.inspect_err(|_| {
             // After an error the caller owns the operands again, so the operation must not be in flight any more. A second
             // error means that the device is lost and executes no operations.
-            let _ = list.synchronize(Duration::MAX);
+            let _ = commands.synchronize(Duration::MAX);
             let mut state = list.state.lock();
             state
                 .unsignalled
@@ -297,8 +299,9 @@ impl Next<'_> {
     }
 
     /// Appends the operation to the command list.
-    fn append(self, append: impl Append) -> Result<Event> {
-        self.list.append(&self.event, &self.awaited, append)?;
+    fn append(mut self, append: impl Append) -> Result<Event> {
+        self.list
+            .append(&mut self.state, &self.event, &self.awaited, append)?;
         Ok(self.enter())
     }
 
@@ -340,8 +343,14 @@ impl Next<'_> {
 }
 
 impl List {
-    /// Appends an operation after a wait list. The caller has the lock of the state, which orders appends.
-    fn append(&self, event: &Event, wait_list: &[Event], append: impl Append) -> Result<()> {
+    /// Appends an operation after a wait list.
+    fn append(
+        &self,
+        state: &mut State,
+        event: &Event,
+        wait_list: &[Event],
+        append: impl Append,
+    ) -> Result<()> {
         let mut waits: Vec<_> = wait_list.iter().map(Event::handle).collect();
         let (count, waits) = match u32::try_from(waits.len()) {
             Ok(0) => (0, ptr::null_mut()),
@@ -353,7 +362,7 @@ impl List {
                 });
             }
         };
-        append(self.handle, event.handle(), count, waits)?;
+        self.append_with(state, |list| append(list, event.handle(), count, waits))?;
         event.set_submitted(Ok(()));
         Ok(())
     }
@@ -368,8 +377,8 @@ impl List {
         } = deferred;
         wait_list.iter().for_each(|event| after.wait_for(event));
         wait_list.retain(|event| !event.is_over());
-        let state = self.state.lock();
-        let answer = self.append(&event, &wait_list, append);
+        let mut state = self.state.lock();
+        let answer = self.append(&mut state, &event, &wait_list, append);
         drop(state);
         if answer.is_err() {
             // Later operations wait for this event only, which therefore completes after all that it follows.

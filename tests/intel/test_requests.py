@@ -9,9 +9,11 @@ import pytest
 from on_the_simulator import MACHINE, MOVING
 
 PROGRAM = Path(__file__).parent / "programs/requests.py"
-# Without its caches and pools the driver makes requests for each allocation.
+# Without its caches and pools the driver makes requests for each allocation, and without direct submission for each
+# operation: its ring is only submitted again if its timer has stopped it meanwhile.
 UNCACHED = {
     "NEOReadDebugKeys": "1",
+    "EnableDirectSubmission": "0",
     "ExperimentalEnableDeviceAllocationCache": "0",
     "ExperimentalEnableHostAllocationCache": "0",
     "ExperimentalEnableSharedAllocationCache": "0",

@@ -1,5 +1,6 @@
 //! The armed failure: which call fails, and with which result code.
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, c_char};
 use std::ptr;
 
@@ -36,8 +37,32 @@ const MAY_BE_UNREADY: [&str; 8] = [
     "zeDeviceSynchronize",
 ];
 
-/// Counts a call. Returns the result code if this call must fail. Calls for which the code is not an error are not counted.
-pub(crate) fn fails(name: &'static str) -> Option<u32> {
+/// The command lists with a failed append. As on Intel's driver, which would execute the commands of the failed append
+/// instead of the next ones, they are of no use any more; here each further append fails.
+static UNUSABLE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+/// Counts a call with its first argument. Returns the result code if this call must fail. Calls for which the code is not an
+/// error are not counted.
+pub(crate) fn fails(name: &'static str, object: usize) -> Option<u32> {
+    let is_append = name.starts_with("zeCommandListAppend");
+    if is_append && UNUSABLE.lock().contains(&object) {
+        return Some(sys::ZE_RESULT_ERROR_UNKNOWN.0);
+    }
+    let code = planned(name);
+    // A driver may lack this function.
+    let is_missing = name == "zeCommandListAppendMemoryCopyFromContext"
+        && code == Some(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.0);
+    if is_append && code.is_some() && !is_missing {
+        UNUSABLE.lock().insert(object);
+    }
+    if name == "zeCommandListDestroy" && code.is_none() {
+        UNUSABLE.lock().remove(&object);
+    }
+    code
+}
+
+/// Counts a call. Returns the result code if the plan says that it fails.
+fn planned(name: &'static str) -> Option<u32> {
     let mut plan = PLAN.lock();
     if plan.code == sys::ZE_RESULT_NOT_READY.0 && MAY_BE_UNREADY.contains(&name) {
         return None;

@@ -14,11 +14,11 @@ struct Decision {
     answer: usize,
 }
 
-/// Decides whether a call of the function with this index in [`NAMES`] is forwarded or fails.
-extern "C" fn decide(index: usize, caller: *const c_void) -> Decision {
+/// Decides whether a call of the function with this index in [`NAMES`] is forwarded or fails; `object` is its first argument.
+extern "C" fn decide(index: usize, caller: *const c_void, object: usize) -> Decision {
     let name = NAMES[index];
     let ours = index >= FIRST_THAT_FAILS && !callers::is_sycl(caller);
-    if ours && let Some(code) = faults::fails(name) {
+    if ours && let Some(code) = faults::fails(name, object) {
         return Decision {
             target: 0,
             answer: code as usize,
@@ -53,6 +53,7 @@ unsafe extern "C" fn enter() {
         "push r8",
         "push r9",
         "push rax",
+        "mov rdx, rdi",
         "mov edi, eax",
         // The return address, above the seven saved registers.
         "mov rsi, [rsp + 56]",

@@ -1,0 +1,106 @@
+//! An immediate command list of the driver.
+
+use std::ptr;
+use std::time::Duration;
+
+use level_zero_sys as sys;
+
+use crate::call::{check, enumerate};
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::Result;
+
+/// An immediate command list, which is destroyed when dropped. The owner ensures that it is idle then.
+pub(super) struct CommandList {
+    context: Context,
+    handle: sys::ze_command_list_handle_t,
+}
+
+// SAFETY: the handle may be used from any thread; the lock of the queue's state orders the appends.
+unsafe impl Send for CommandList {}
+// SAFETY: as above.
+unsafe impl Sync for CommandList {}
+
+impl CommandList {
+    pub(super) fn new(context: &Context, device: &Device) -> Result<Self> {
+        let description = sys::ze_command_queue_desc_t {
+            stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+            ordinal: engine(device)?,
+            mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
+            ..Default::default()
+        };
+        let mut handle = ptr::null_mut();
+        // SAFETY: context and device are alive; description and list outlive the call.
+        unsafe {
+            call!(
+                context.library(),
+                zeCommandListCreateImmediate(
+                    context.handle(),
+                    device.handle(),
+                    &description,
+                    &mut handle
+                )
+            )
+        }?;
+        Ok(Self {
+            context: context.clone(),
+            handle,
+        })
+    }
+
+    pub(super) fn handle(&self) -> sys::ze_command_list_handle_t {
+        self.handle
+    }
+
+    /// Waits until all appended operations are complete or the timeout has expired; returns whether they are complete.
+    /// Returns `false` if the driver lacks the function.
+    pub(super) fn synchronize(&self, timeout: Duration) -> Result<bool> {
+        let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let Some(synchronize) = self
+            .context
+            .library()
+            .extensions()
+            .zeCommandListHostSynchronize
+        else {
+            return Ok(false);
+        };
+        // SAFETY: the list is alive.
+        match unsafe { synchronize(self.handle, timeout) } {
+            sys::ZE_RESULT_NOT_READY
+            | sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+            | sys::ZE_RESULT_ERROR_UNINITIALIZED => Ok(false),
+            result => check("zeCommandListHostSynchronize", result).map(|()| true),
+        }
+    }
+}
+
+impl Drop for CommandList {
+    fn drop(&mut self) {
+        // SAFETY: the list is idle, and this was its last owner.
+        let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
+    }
+}
+
+/// The ordinal of the first command queue group that supports compute and copy; 0 when the device reports none.
+fn engine(device: &Device) -> Result<u32> {
+    let empty = sys::ze_command_queue_group_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES,
+        ..Default::default()
+    };
+    let groups = enumerate(empty, |count, groups| {
+        // SAFETY: the device is alive; `groups` is null or has room for `count`.
+        unsafe {
+            call!(
+                device.driver().library(),
+                zeDeviceGetCommandQueueGroupProperties(device.handle(), count, groups)
+            )
+        }
+    })?;
+    let wanted = sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE.0
+        | sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY.0;
+    Ok(groups
+        .iter()
+        .zip(0u32..)
+        .find(|(group, _)| group.flags & wanted == wanted)
+        .map_or(0, |(_, ordinal)| ordinal))
+}
