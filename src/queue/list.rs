@@ -1,6 +1,5 @@
 //! The command list of a queue, with its events and the operations in flight.
 
-use std::mem;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,10 +32,19 @@ pub(super) struct List {
     pub(super) dropped: Condvar,
 }
 
+/// A command list with a failed append. Parts of the operation, such as a barrier, and operations before it may be in flight.
+pub(super) struct Retired {
+    commands: Arc<CommandList>,
+    /// The wait list of the failed operation.
+    _awaited: Vec<Event>,
+}
+
 #[derive(Default)]
 pub(super) struct State {
     /// `None` after an append has failed, until the next one.
     commands: Option<Arc<CommandList>>,
+    /// The command lists of failed appends, until an operation is complete that was appended later.
+    pub(super) retired: Vec<Retired>,
     /// The event of the newest operation, on which the next one waits.
     pub(super) last: Option<Event>,
     /// The number of the operation in flight that signals no event.
@@ -104,9 +112,16 @@ impl List {
 
     /// Waits until all appended operations are complete; `false` if the driver lacks the function.
     fn synchronize(&self) -> Result<bool> {
-        let commands = self.state.lock().commands.clone();
-        // Without a command list no operation is in flight.
-        commands.map_or(Ok(true), |commands| commands.synchronize(Duration::MAX))
+        let state = self.state.lock();
+        let retired = state.retired.iter().map(|retired| &retired.commands);
+        let lists: Vec<_> = retired.chain(&state.commands).cloned().collect();
+        drop(state);
+        for list in lists {
+            if !list.synchronize(Duration::MAX)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The command list for the next append.
@@ -121,17 +136,18 @@ impl List {
 
     /// Appends an operation. After a failure no other operation is appended to that command list: Intel's driver leaves the
     /// commands of a failed submission in the list's buffer, and would execute these instead of the next operation's.
-    pub(super) fn append_with<T>(
+    pub(super) fn append_with(
         &self,
         state: &mut State,
-        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<T>,
-    ) -> Result<(T, Arc<CommandList>)> {
+        awaited: &[Event],
+        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()>,
+    ) -> Result<Arc<CommandList>> {
         let commands = self.commands(state)?;
         match append(commands.handle()) {
-            Ok(value) => Ok((value, commands)),
+            Ok(()) => Ok(commands),
             Err(error) => {
                 if !leaves_list_unchanged(&error) {
-                    state.retire(&commands);
+                    state.retire(commands, awaited);
                 }
                 Err(error)
             }
@@ -144,7 +160,7 @@ impl List {
             return Ok(());
         };
         let event = self.events.take()?;
-        self.append_with(state, |list| {
+        self.append_with(state, &[], |list| {
             // SAFETY: the list and the event are alive; a barrier waits for all operations before it in the list.
             unsafe {
                 call!(
@@ -162,17 +178,18 @@ impl List {
 }
 
 impl State {
-    /// Destroys the command list after a failed append; the next append makes a new one.
-    ///
-    /// This waits with the lock, for no longer than the device needs: no operation in the list waits for the host. A part of
-    /// the failed operation may be in flight, such as a barrier, whose wait list is not retained.
-    fn retire(&mut self, commands: &Arc<CommandList>) {
+    /// Puts the command list of a failed append aside; the next append makes a new one. It is neither waited for nor destroyed
+    /// yet: both submit to the device again, and if that fails, too, Intel's driver hangs in a later append.
+    fn retire(&mut self, commands: Arc<CommandList>, awaited: &[Event]) {
         self.commands = None;
-        if !matches!(commands.synchronize(Duration::MAX), Ok(true)) {
-            // It may have operations in flight, and is leaked.
-            mem::forget(Arc::clone(commands));
+        if self.unsignalled.take().is_some() {
+            // No event can be appended after it any more. It has no wait list, so it ends soon.
+            let _ = commands.synchronize(Duration::MAX);
         }
-        self.unsignalled = None;
+        self.retired.push(Retired {
+            commands,
+            _awaited: awaited.to_vec(),
+        });
     }
 
     /// The event of an operation that signalled none itself, or `None` if the operation is complete.

@@ -140,7 +140,7 @@ impl RawQueue {
             drop(state);
             return self.submit_after(&[], after, append).map(Some);
         }
-        let ((), commands) = list.append_with(&mut state, |list| {
+        let commands = list.append_with(&mut state, &[], |list| {
             append(list, ptr::null_mut(), 0, ptr::null_mut())
         })?;
         let number = state.set_unsignalled();
@@ -152,6 +152,10 @@ impl RawQueue {
                 state
                     .unsignalled
                     .take_if(|unsignalled| *unsignalled == number);
+                // Their operations are complete, as the list was idle before this operation.
+                let retired = mem::take(&mut state.retired);
+                drop(state);
+                drop(retired);
                 return Ok(None);
             }
             // A later submission has appended the signal of an event after this operation.
@@ -325,12 +329,14 @@ impl Next<'_> {
     /// Makes it the newest operation and unlocks the list.
     fn enter(mut self) -> Event {
         let before = self.state.set_last(&self.event);
-        // Events of the wait list must not be reused before this operation is complete.
-        if !self.awaited.is_empty() {
+        // The events of the wait list must not be reused, and retired command lists not destroyed, before this operation is
+        // complete.
+        let retired = mem::take(&mut self.state.retired);
+        if !self.awaited.is_empty() || !retired.is_empty() {
             let number = self.event.number_in(&self.list.events);
-            let awaited = Box::new(self.awaited);
+            let operands = Box::new((self.awaited, retired));
             let retained = &mut self.state.retained;
-            retained.insert(number, self.event.clone(), awaited);
+            retained.insert(number, self.event.clone(), operands);
         }
         let has_complete = self.state.retained.has_complete();
         drop(self.state);
@@ -362,7 +368,9 @@ impl List {
                 });
             }
         };
-        self.append_with(state, |list| append(list, event.handle(), count, waits))?;
+        self.append_with(state, wait_list, |list| {
+            append(list, event.handle(), count, waits)
+        })?;
         event.set_submitted(Ok(()));
         Ok(())
     }
