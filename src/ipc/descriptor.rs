@@ -11,24 +11,35 @@ use super::Error;
 use super::export_table::{self, RemoteTable};
 use super::handle::IpcHandle;
 use super::identity::{self, is_trusted};
+use super::imported_file::{self, ImportedFiles};
 use super::server::{self, ExportStatus};
+use crate::process::MutexGuard;
 
-/// The descriptor of a handle's memory, if its driver uses one. When this returns `Ok`, a trusted process has confirmed
+/// A descriptor of another process's memory, if the driver uses one, and the lock under which it was received.
+pub struct Received {
+    pub descriptor: Option<OwnedFd>,
+    pub files: MutexGuard<'static, ImportedFiles>,
+}
+
+/// The descriptor of a handle's memory. When this returns `Ok`, a trusted process has confirmed
 /// that it owns the memory and that it made the handle with this content.
 ///
 /// # Errors
 /// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`], and
 /// [`Error::System`] when the system is short of a resource.
-pub fn receive(handle: &IpcHandle) -> Result<Option<OwnedFd>, Error> {
+pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
     let process = handle.process;
-    let status = match in_this_process(handle)? {
-        Some(status) => status,
+    let files = imported_file::lock();
+    let (status, files) = match in_this_process(handle)? {
+        Some(status) => (status, files),
         None => match duplicate(handle) {
-            Ok(status) => status,
+            Ok(status) => (status, files),
             Err(Failure::Gone) => return Err(Error::ExporterGone { process }),
             Err(Failure::Shortage(cause)) => return Err(shortage(cause)),
             Err(Failure::Forbidden(forbidden)) => {
-                server::request(handle).map_err(|socket| unreachable(process, forbidden, socket))?
+                drop(files); // The server may take long to answer.
+                server::request(handle, imported_file::lock)
+                    .map_err(|socket| unreachable(process, forbidden, socket))?
             }
         },
     };
@@ -36,7 +47,7 @@ pub fn receive(handle: &IpcHandle) -> Result<Option<OwnedFd>, Error> {
         ExportStatus::Forged => Err(Error::Forged { process }),
         ExportStatus::Untrusted(user) => Err(Error::Untrusted { process, user }),
         ExportStatus::Freed => Err(Error::Freed { process }),
-        ExportStatus::Live(descriptor) => Ok(descriptor),
+        ExportStatus::Live(descriptor) => Ok(Received { descriptor, files }),
     }
 }
 

@@ -15,7 +15,8 @@ const F_DUPFD_QUERY: i32 = 1024 + 3;
 ///
 /// The number alone does not show whether the driver has closed it, as another thread may reuse the number for a file of its
 /// own. A duplicate of the same open file distinguishes the two cases, as long as no other thread can get a descriptor of
-/// this open file meanwhile; [`super::mapping`] receives and opens the descriptors of one allocation under one lock.
+/// this open file meanwhile: allocations of one pool of the driver have one open file, so that descriptors of all memory are
+/// received and opened under one lock ([`super::imported_file`]).
 pub struct DriverDescriptor {
     duplicate: OwnedFd,
     number: RawFd,

@@ -1,12 +1,17 @@
-//! The driver's mappings of one file of another process.
+//! The driver's mappings of files of other processes.
 //!
-//! With several GPUs, Intel's driver (26.27) does not recognise a file that it has mapped already: the map of its shared
-//! buffers (`BoHandleDeviceIndexPairComparer`) has no consistent order. It then closes the kernel's handle of the buffer
-//! together with the first of several mappings, and the others fail, or use another buffer that got the number. Contexts
-//! have mappings of their own, and allocations in one pool of the driver have one file.
+//! Two properties of Intel's driver (26.27) are hidden here:
+//!
+//! - Its table of shared buffers is not safe against a close beside another close or an open, also of other files. One lock
+//!   orders all of them.
+//! - With several GPUs it does not recognise a file that it has mapped already: the map of its shared buffers
+//!   (`BoHandleDeviceIndexPairComparer`) has no consistent order. It then closes the kernel's handle of the buffer together
+//!   with the first of several mappings, and the others fail, or use another buffer that got the number. Contexts have
+//!   mappings of their own, and allocations in one pool of the driver have one file. The mappings of a file are therefore
+//!   closed together.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::collections::hash_map::Entry;
 
 use super::Error;
 use super::driver;
@@ -14,26 +19,40 @@ use super::handle::{AllocationKey, IpcHandle};
 use super::identity::FileId;
 use crate::context::Context;
 use crate::device::{Device, Driver};
-use crate::process::{Local, Mutex};
+use crate::process::{Local, Mutex, MutexGuard};
 
-/// The mappings of a file on a device. All of them are closed when the last one is dropped.
+/// A file, and the UUID of the device that it is mapped on.
+pub type FileKey = (FileId, [u8; 16]);
+
+/// The files whose mappings are closed together.
 #[derive(Debug, Default)]
-pub struct ImportedFile {
-    dropped: Mutex<Vec<Dropped>>,
+pub struct ImportedFiles(HashMap<FileKey, File>);
+
+#[derive(Debug, Default)]
+struct File {
+    /// The number of mappings in use.
+    used: usize,
+    dropped: Vec<DroppedMapping>,
 }
 
-/// A mapping that is not used any more, and is used again if its memory is opened again.
+/// A mapping that is not used any more. It is used again if its memory is opened again before it is closed.
 #[derive(Debug)]
-struct Dropped {
-    memory: AllocationKey,
-    context: Context,
-    pointer: usize,
+pub struct DroppedMapping {
+    /// The allocation that is mapped.
+    pub memory: AllocationKey,
+    /// The context that it is mapped in.
+    pub context: Context,
+    /// The address of the mapping.
+    pub pointer: usize,
 }
 
-/// By the file, and the device's UUID.
-type Files = HashMap<(FileId, [u8; 16]), Weak<ImportedFile>>;
+static FILES: Local<Mutex<ImportedFiles>> = Local::new();
 
-static FILES: Local<Mutex<Files>> = Local::new();
+/// Locks the driver's mappings of this process. Descriptors of other processes' memory are received under the lock, too
+/// ([`super::driver_descriptor`]).
+pub fn lock() -> MutexGuard<'static, ImportedFiles> {
+    FILES.get_or_default().lock()
+}
 
 /// Whether the driver recognises a file that it has mapped or exported already: the CPU runtime, and Intel's driver with one
 /// card.
@@ -44,52 +63,59 @@ pub fn is_recognised(driver: &Driver) -> Result<bool, Error> {
     Ok(driver.is_cpu_runtime() || !driver.has_several_cards()?)
 }
 
-impl ImportedFile {
-    /// That of a handle's memory on a device; one of its own where the driver recognises files.
-    ///
-    /// # Errors
-    /// [`Error::LevelZero`] if the driver does not list its devices.
-    pub fn of(handle: &IpcHandle, device: &Device) -> Result<Arc<Self>, Error> {
-        let Some(file) = handle.file else {
-            return Ok(Arc::default());
+/// The file of a handle's memory on a device; `None` where the driver recognises files.
+///
+/// # Errors
+/// [`Error::LevelZero`] if the driver does not list its devices.
+pub fn key(handle: &IpcHandle, device: &Device) -> Result<Option<FileKey>, Error> {
+    if is_recognised(device.driver())? {
+        return Ok(None);
+    }
+    Ok(handle.file.map(|file| (file, device.uuid())))
+}
+
+impl ImportedFiles {
+    /// The address of a mapping: a dropped one of this memory in the context, or one that `open` makes.
+    pub fn map(
+        &mut self,
+        key: Option<FileKey>,
+        memory: &AllocationKey,
+        context: &Context,
+        open: impl FnOnce() -> Result<usize, Error>,
+    ) -> Result<usize, Error> {
+        let Some(key) = key else {
+            return open();
         };
-        if is_recognised(device.driver())? {
-            return Ok(Arc::default());
-        }
-        let mut files = FILES.get_or_default().lock();
-        let key = (file, device.uuid());
-        if let Some(known) = files.get(&key).and_then(Weak::upgrade) {
-            return Ok(known);
-        }
-        files.retain(|_, known| known.strong_count() > 0);
-        let new = Arc::default();
-        files.insert(key, Arc::downgrade(&new));
-        Ok(new)
+        let file = self.0.get_mut(&key);
+        let pointer = match file.and_then(|file| file.take(memory, context)) {
+            Some(pointer) => pointer,
+            None => open()?,
+        };
+        self.0.entry(key).or_default().used += 1;
+        Ok(pointer)
     }
 
-    /// A dropped mapping of this memory in the context.
-    pub fn take(&self, memory: &AllocationKey, context: &Context) -> Option<usize> {
-        let mut dropped = self.dropped.lock();
-        let is_same = |it: &Dropped| it.memory == *memory && it.context == *context;
-        let index = dropped.iter().position(is_same)?;
-        Some(dropped.swap_remove(index).pointer)
-    }
-
-    /// Closes a mapping, together with the other ones of the file.
-    pub fn close(&self, memory: AllocationKey, context: &Context, pointer: usize) {
-        self.dropped.lock().push(Dropped {
-            memory,
-            context: context.clone(),
-            pointer,
-        });
+    /// Drops a mapping. It is closed with the last one of its file, and at once without a file.
+    pub fn unmap(&mut self, key: Option<FileKey>, mapping: DroppedMapping) {
+        let Some(Entry::Occupied(mut file)) = key.map(|key| self.0.entry(key)) else {
+            return driver::close(&mapping.context, mapping.pointer);
+        };
+        let it = file.get_mut();
+        it.dropped.push(mapping);
+        it.used -= 1;
+        if it.used == 0 {
+            for mapping in file.remove().dropped {
+                driver::close(&mapping.context, mapping.pointer);
+            }
+        }
     }
 }
 
-impl Drop for ImportedFile {
-    fn drop(&mut self) {
-        for mapping in self.dropped.get_mut().drain(..) {
-            driver::close(&mapping.context, mapping.pointer);
-        }
+impl File {
+    fn take(&mut self, memory: &AllocationKey, context: &Context) -> Option<usize> {
+        let is_same = |it: &DroppedMapping| it.memory == *memory && it.context == *context;
+        let index = self.dropped.iter().position(is_same)?;
+        Some(self.dropped.swap_remove(index).pointer)
     }
 }
 
@@ -105,11 +131,45 @@ mod tests {
         let device = Runtime::get().unwrap().default_device().unwrap();
         let contexts = [(); 2].map(|()| Context::new(device.driver()).unwrap());
         let [memory, other] = [1, 2].map(|id| ([0xa5; 16], id, [0; 60]));
-        let file = ImportedFile::default();
-        file.close(memory, &contexts[0], 4096);
+        let mut file = File::default();
+        file.dropped.push(DroppedMapping {
+            memory,
+            context: contexts[0].clone(),
+            pointer: 4096,
+        });
         assert_eq!(file.take(&memory, &contexts[1]), None);
         assert_eq!(file.take(&other, &contexts[0]), None);
         assert_eq!(file.take(&memory, &contexts[0]), Some(4096));
         assert_eq!(file.take(&memory, &contexts[0]), None);
+    }
+
+    #[test]
+    fn the_mappings_of_a_file_are_closed_together() {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let context = Context::new(device.driver()).unwrap();
+        let file = FileId::of(std::io::stdin()).unwrap();
+        let place = (file, [7; 16]);
+        let key = Some(place);
+        let memory = |id| ([0xa5; 16], id, [0; 60]);
+        let dropped = |id, pointer| DroppedMapping {
+            memory: memory(id),
+            context: context.clone(),
+            pointer,
+        };
+        let mut files = ImportedFiles::default();
+        let opened = [(1, 4096), (2, 8192)].map(|(id, pointer)| {
+            files
+                .map(key, &memory(id), &context, || Ok(pointer))
+                .unwrap()
+        });
+        assert_eq!(opened, [4096, 8192]);
+        files.unmap(key, dropped(1, 4096));
+        assert_eq!(files.0[&place].dropped.len(), 1);
+        // It is in use again, without a call of the driver.
+        let again = files.map(key, &memory(1), &context, || panic!("it is still mapped"));
+        assert_eq!(again.unwrap(), 4096);
+        files.unmap(key, dropped(2, 8192));
+        files.unmap(key, dropped(1, 4096));
+        assert!(files.0.is_empty());
     }
 }

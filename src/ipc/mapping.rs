@@ -8,9 +8,10 @@ use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
 
+use super::descriptor::Received;
 use super::handle::{AllocationKey, IpcHandle};
 use super::identity::{self, format_uuid};
-use super::imported_file::{self, ImportedFile};
+use super::imported_file::{self, DroppedMapping, FileKey};
 use super::{Error, descriptor, driver};
 use crate::context::Context;
 use crate::device::Device;
@@ -38,12 +39,11 @@ struct DriverMapping {
     pointer: usize,
     size: usize,
     kind: UsmKind,
-    file: Arc<ImportedFile>,
+    file: Option<FileKey>,
 }
 
 /// The current mappings of one allocation, in any context. The lock is held while the owner is queried and the driver maps
-/// the memory, so that two threads neither map it twice in one context nor pass a descriptor of it to the driver
-/// concurrently.
+/// the memory, so that two threads do not map it twice in one context.
 type Mappings = Arc<Mutex<Vec<Weak<Owned<DriverMapping>>>>>;
 
 /// All mappings of this process.
@@ -75,7 +75,7 @@ impl IpcHandle {
         let mappings = mappings_of(self.allocation_key());
         let mut mappings = mappings.lock();
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
-        let descriptor = descriptor::receive(self)?;
+        let received = descriptor::receive(self)?;
         if descriptor::is_own(self) && !imported_file::is_recognised(device.driver())? {
             return Err(Error::OwnMemory {
                 device: device.name().to_owned(),
@@ -86,7 +86,7 @@ impl IpcHandle {
         let mapped = match mappings.iter().filter_map(Weak::upgrade).find(is_same) {
             Some(mapped) => mapped,
             None => {
-                let mapped = DriverMapping::new(self, context, device, descriptor)?;
+                let mapped = DriverMapping::new(self, context, device, received)?;
                 let mapped = Arc::new(Owned::new(mapped));
                 mappings.retain(|it| it.strong_count() > 0);
                 mappings.push(Arc::downgrade(&mapped));
@@ -166,14 +166,19 @@ impl DriverMapping {
         handle: &IpcHandle,
         context: &Context,
         device: &Device,
-        descriptor: Option<OwnedFd>,
+        received: Received,
     ) -> Result<Self, Error> {
         let memory = handle.allocation_key();
-        let file = ImportedFile::of(handle, device)?;
-        let pointer = match file.take(&memory, context) {
-            Some(pointer) => pointer,
-            None => Self::open(handle, context, device, descriptor)?,
-        };
+        let file = imported_file::key(handle, device)?;
+        let Received {
+            descriptor,
+            mut files,
+        } = received;
+        let pointer = files.map(file, &memory, context, || {
+            Self::open(handle, context, device, descriptor)
+        })?;
+        // The drop of the mapping takes the lock.
+        drop(files);
         let mut mapped = Self {
             memory,
             context: context.clone(),
@@ -218,7 +223,12 @@ impl DriverMapping {
 
 impl Drop for DriverMapping {
     fn drop(&mut self) {
-        self.file.close(self.memory, &self.context, self.pointer);
+        let mapping = DroppedMapping {
+            memory: self.memory,
+            context: self.context.clone(),
+            pointer: self.pointer,
+        };
+        imported_file::lock().unmap(self.file, mapping);
     }
 }
 

@@ -8,6 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -132,8 +133,9 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Requests the status and the descriptor of an export from the server of the process that the handle names.
-pub fn request(handle: &IpcHandle) -> io::Result<ExportStatus> {
+/// Requests the status and the descriptor of an export from the server of the process that the handle names. The descriptor
+/// is received under the lock that `lock` takes.
+pub fn request<T>(handle: &IpcHandle, lock: impl FnOnce() -> T) -> io::Result<(ExportStatus, T)> {
     let address = address(handle.entry.token)?;
     let stream = loop {
         match UnixStream::connect_addr(&address) {
@@ -144,19 +146,37 @@ pub fn request(handle: &IpcHandle) -> io::Result<ExportStatus> {
     // The socket's name comes from the handle, so a forged handle may name any process's socket.
     let server = rustix::net::sockopt::socket_peercred(&stream)?.uid;
     if !is_trusted(server.as_raw()) {
-        return Ok(ExportStatus::Untrusted(server.as_raw()));
+        return Ok((ExportStatus::Untrusted(server.as_raw()), lock()));
     }
     check_client(server, rustix::process::geteuid())?;
     stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     (&stream).write_all(&handle.to_bytes())?;
+    wait_readable(&stream)?;
+    let guard = lock();
+    let status = receive(&stream)?;
+    Ok((status, guard))
+}
+
+/// Waits for the answer of the server.
+fn wait_readable(stream: &UnixStream) -> io::Result<()> {
+    let timeout = Timespec::try_from(CLIENT_TIMEOUT).ok();
+    let mut files = [PollFd::new(stream, PollFlags::IN)];
+    match rustix::io::retry_on_intr(|| rustix::event::poll(&mut files, timeout.as_ref()))? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Receives the answer of the server.
+fn receive(stream: &UnixStream) -> io::Result<ExportStatus> {
     let mut status = [u8::MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let received = rustix::io::retry_on_intr(|| {
         rustix::net::recvmsg(
-            &stream,
+            stream,
             &mut [IoSliceMut::new(&mut status)],
             &mut control,
             flags,

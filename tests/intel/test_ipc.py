@@ -173,3 +173,43 @@ def test_one_of_several_mappings_of_memory_is_closed(importer):
         assert process.wait() == 0
         """
     )
+
+
+@pytest.mark.parametrize("kind", ["Device", "Host"])
+def test_threads_open_and_close_at_once(importer, counted, kind):
+    """The driver's table of shared buffers is not safe against that, and the driver closes descriptors that another thread
+    may get at once.
+    """
+    out = importer(
+        f"""
+        import ctypes
+        import threading
+
+        counter = ctypes.c_int.in_dll(ctypes.CDLL(None), "closed_twice")
+        process, handles = exporter(
+            "kept = [zm.MemoryUSM{kind}(size, pool=False) for size in [4096] * 3 + [4 << 20] * 3]\\n"
+            "for number, memory in enumerate(kept): memory.memset(number)\\n"
+            "handles = [memory.ipc_handle() for memory in kept]"
+        )
+        zm.IPCMemoryHandle.open(handles[0]).close()
+        counter.value = 0
+        done = []
+
+        def work(number):
+            for _ in range(500):
+                with zm.IPCMemoryHandle.open(handles[number]) as opened:
+                    assert opened[:4096].tobytes() == bytes([number]) * 4096
+            done.append(number)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(len(handles))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(sorted(done), counter.value)
+        process.stdin.close()
+        assert process.wait() == 0
+        """,
+        LD_PRELOAD=str(counted),
+    )
+    assert out.split("] ") == ["[0, 1, 2, 3, 4, 5", "0\n"]
