@@ -147,6 +147,9 @@ impl Machine {
             (Some(Failure::TimedOut), _) => {
                 Err(format!("its driver {driver} does not answer{quoted}"))
             }
+            (Some(Failure::Killed(how)), _) => {
+                Err(format!("its driver {driver} could not be tried: {how}"))
+            }
             (Some(Failure::Exited(how)), _) => {
                 let message = format!("its driver {driver} does not start: {how}{quoted}");
                 store(&message);

@@ -8,12 +8,22 @@ use std::time::{Duration, Instant};
 
 /// The timeout of a probe.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The maximum number of bytes that are stored of a child's output, as a driver with tracing may write without limit.
+/// The maximum number of bytes that are stored of a child's output beside the results, as a driver with tracing may write
+/// without limit.
 const MAX_OUTPUT: usize = 1 << 16;
 /// The first character of result lines; other lines are the driver's own output.
 const RESULT_MARK: char = '\u{1}';
 /// The maximum number of characters of the driver's output in a message.
 const MAX_QUOTED: usize = 300;
+/// The signals of a crash. A process that dies of others was killed from outside.
+const CRASHES: [i32; 6] = [
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGSYS,
+];
 
 /// The report of a child.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,8 +39,10 @@ pub(super) struct Report {
 /// Why a child did not complete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It exited; the signal, if known.
+    /// It exited or crashed; the signal, if known.
     Exited(String),
+    /// It was killed from outside, for instance when memory was exhausted, which says nothing about the driver.
+    Killed(String),
     /// It did not exit before the timeout.
     TimedOut,
 }
@@ -85,22 +97,13 @@ pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
 
 /// Prevents side effects of a crash of the child: no signal handlers of the parent, no core file, no output on the terminal.
 fn prepare_for_crashes(output: &io::PipeWriter) {
-    let signals = [
-        libc::SIGABRT,
-        libc::SIGSEGV,
-        libc::SIGBUS,
-        libc::SIGILL,
-        libc::SIGFPE,
-        libc::SIGSYS,
-        libc::SIGPIPE,
-    ];
     let none = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: all of these take values, and open descriptors.
     unsafe {
-        for signal in signals {
+        for signal in CRASHES.into_iter().chain([libc::SIGPIPE]) {
             libc::signal(signal, libc::SIG_DFL);
         }
         libc::setrlimit(libc::RLIMIT_CORE, &none);
@@ -132,13 +135,31 @@ fn read(mut reader: PipeReader, timeout: Duration) -> (String, bool) {
         }
         match reader.read(&mut buffer) {
             Ok(0) => break true,
-            Ok(count) if text.len() < MAX_OUTPUT => text.extend_from_slice(&buffer[..count]),
-            Ok(_) => {}
+            Ok(count) => {
+                text.extend_from_slice(&buffer[..count]);
+                if text.len() > MAX_OUTPUT {
+                    drop_old_output(&mut text);
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break true,
         }
     };
     (String::from_utf8_lossy(&text).into_owned(), in_time)
+}
+
+/// Drops the driver's output from the older half of the text; the results stay.
+fn drop_old_output(text: &mut Vec<u8>) {
+    let half = text.len() / 2;
+    let line_end = text[..half].iter().rposition(|byte| *byte == b'\n');
+    let old = line_end.map_or(half, |end| end + 1);
+    let results: Vec<u8> = text[..old]
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| line.starts_with(RESULT_MARK.encode_utf8(&mut [0; 4]).as_bytes()))
+        .flatten()
+        .copied()
+        .collect();
+    text.splice(..old, results);
 }
 
 /// Waits for the child with a timeout of one second, as a child that is blocked in the kernel may not exit. Returns the
@@ -179,11 +200,13 @@ fn report(text: &str, in_time: bool, signal: Option<i32>) -> Report {
         if !in_time {
             return Failure::TimedOut;
         }
-        let message = signal.map_or_else(
-            || "it ended the process".to_owned(),
-            |signal| format!("it ended the process by signal {signal}"),
-        );
-        Failure::Exited(message)
+        match signal {
+            None => Failure::Exited("it ended the process".to_owned()),
+            Some(signal) if CRASHES.contains(&signal) => {
+                Failure::Exited(format!("it ended the process by signal {signal}"))
+            }
+            Some(signal) => Failure::Killed(format!("the process was killed by signal {signal}")),
+        }
     };
     Report {
         results,
@@ -237,6 +260,41 @@ mod tests {
         };
         assert!(how.contains("signal 6"), "{how}");
         assert_eq!(output, "Abort was called");
+    }
+
+    #[test]
+    fn much_output_hides_no_results() {
+        for line in [&b"trace\n"[..], b"no end of the line"] {
+            let report = in_child(|output| {
+                output.write("one");
+                for _ in 0..4 * MAX_OUTPUT / line.len() {
+                    io::stdout().write_all(line).unwrap();
+                }
+                io::stdout().write_all(b"\nthe end\n").unwrap();
+                io::stdout().flush().unwrap();
+                output.write("two");
+            });
+            let Report {
+                results,
+                output,
+                failure,
+            } = report.unwrap();
+            assert_eq!(results, ["one", "two"]);
+            assert!(output.ends_with("the end"), "{output}");
+            assert_eq!(failure, None);
+        }
+    }
+
+    #[test]
+    fn a_child_that_is_killed_says_nothing_about_the_driver() {
+        for signal in [libc::SIGKILL, libc::SIGTERM] {
+            // SAFETY: ends the child.
+            let report = in_child(|_| unsafe { _ = libc::raise(signal) }).unwrap();
+            assert!(
+                matches!(report.failure, Some(Failure::Killed(_))),
+                "{report:?}"
+            );
+        }
     }
 
     #[test]
