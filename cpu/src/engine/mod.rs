@@ -16,7 +16,8 @@
 //! The streams of a device may share a [`DeviceEngine`], a sequence of its own in which every command is a barrier. A command
 //! enters it, in place of its stream, if it cannot be stuck there: its stream is empty, and each signal of its wait list is set,
 //! or will be set by a command in an engine. All others wait in their streams and delay no other stream. So commands in engines
-//! wait for commands that were submitted before them only, and each engine comes to its end.
+//! wait for commands that were submitted before them only, and each engine comes to its end. For this, a command that enters an
+//! engine says that it will set its signal under the engine's lock: who reads that of the signal enters later.
 //!
 //! A regular event has one signal. If processes share the event, the signal of each refers to one [`SharedState`], and each
 //! process watches it for its own commands and threads that wait. A counter-based event has a new signal for each command that signals it, and a wait

@@ -350,9 +350,6 @@ impl Stream {
         let is_alone = self.shared.is_idle();
         let is_stuck = || !waits.iter().all(|signal| signal.is_expected());
         if member.engine.is_blocked || is_alone && !is_stuck() {
-            if let Some(signal) = &signal {
-                signal.will_be_set();
-            }
             let order = Order::Barrier;
             let end = self.enter(engine, operation, pins, order, waits, signal);
             member.end.fetch_max(end, Ordering::Relaxed);
@@ -381,6 +378,11 @@ impl Stream {
     ) -> u64 {
         let kind = operation.kind();
         let mut state = sequence.own().state.lock();
+        let is_engine = !Arc::ptr_eq(sequence, &self.shared);
+        if let Some(signal) = signal.as_ref().filter(|_| is_engine) {
+            // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it.
+            signal.will_be_set();
+        }
         let end = state.end() + 1;
         if state.commands.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)

@@ -9,6 +9,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod entries;
 mod programs;
 mod threads;
 mod turns;
