@@ -1,11 +1,11 @@
 //! Commands: submitted operations, from submission to completion.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
-use smallvec::SmallVec;
+use smallvec::IntoIter;
 
 use super::native::{Native, NativeQueue};
 use super::native_wait::Request;
@@ -27,12 +27,12 @@ pub struct Command {
     pub kind: Kind,
     /// Keeps the memory that it uses alive until it is complete.
     pub pins: Pins,
-    /// Its wait list, evaluated once the stream has released it.
-    pub waits: SmallVec<[Arc<Signal>; 4]>,
+    /// The signals that it has still to pass, once the stream has released it.
+    pub waits: IntoIter<[Arc<Signal>; 4]>,
     /// The signal that its completion sets.
     pub signal: Option<Arc<Signal>>,
-    /// The stream to whose host synchronizations its error is reported.
-    pub submitter: Arc<Shared>,
+    /// The stream to whose host synchronizations its error is reported. That may own the command.
+    pub submitter: Weak<Shared>,
 }
 
 /// A command that its stream has released. There is one token for it, and the token's owner advances the command: a
@@ -41,8 +41,9 @@ pub struct Token {
     stream: Arc<Shared>,
     sequence: u64,
     command: Box<Command>,
-    /// How many signals of the wait list it has passed.
-    passed: usize,
+    /// The signal that it waits for, if other processes share it: they may set it when nothing else in this process refers to
+    /// it. A signal of this process alone does not live for the commands that wait for it, as nothing could set it.
+    shared: Option<Arc<Signal>>,
     /// The native queue of the commands in flight that it follows.
     queue: Option<&'static NativeQueue>,
 }
@@ -59,7 +60,7 @@ impl Token {
             stream,
             sequence,
             command,
-            passed: 0,
+            shared: None,
             queue,
         }
     }
@@ -79,19 +80,14 @@ impl Token {
         self.stream.priority()
     }
 
-    /// Notes that the next signal of its wait list has been set.
-    pub fn pass(&mut self) {
-        self.passed += 1;
-    }
-
     /// Advances the command: past the signals of its wait list, and then into execution.
     pub fn advance(mut self) {
-        while let Some(signal) = self.command.waits.get(self.passed).cloned() {
+        while let Some(signal) = self.command.waits.next() {
+            self.shared = signal.is_shared().then(|| Arc::clone(&signal));
             match signal.admit(self) {
                 Some(token) => self = token,
                 None => return,
             }
-            self.pass();
         }
         match (self.command.kind, self.queue) {
             (Kind::Marker, None) => {
@@ -127,7 +123,11 @@ impl Token {
 
     /// Records an error for its stream's next host synchronization.
     pub fn note(&self, outcome: ZeResult) {
-        self.command.submitter.note(outcome);
+        if outcome.is_err()
+            && let Some(submitter) = self.command.submitter.upgrade()
+        {
+            submitter.note(outcome);
+        }
     }
 
     /// Whether its start and end times are needed.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use super::command::{Executor, Token};
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{WaitState, wait};
-use super::workers::{dispatch, retire};
+use super::workers::{dispatch, retire, retire_or_drop};
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::system::clock::Deadline;
 
@@ -69,7 +69,8 @@ impl Reinit for Own {
 
 #[derive(Default)]
 struct State {
-    /// Released commands that wait for this signal next.
+    /// Released commands that wait for this signal. They go on to the next one of their wait lists when they are taken from
+    /// here, even if this one is reset before they are advanced.
     waiting: Vec<Token>,
     /// The executor of the command that will set the signal; dropped when the signal is set.
     executor: Option<Executor>,
@@ -77,15 +78,6 @@ struct State {
     times: (u64, u64),
     /// How often a shared signal had been set when this process noticed it last.
     seen: u64,
-}
-
-impl State {
-    /// The commands that have been waiting. They have passed the signal, even if it is reset before they are advanced.
-    fn take_waiting(&mut self) -> Vec<Token> {
-        let mut waiting = mem::take(&mut self.waiting);
-        waiting.iter_mut().for_each(Token::pass);
-        waiting
-    }
 }
 
 impl Signal {
@@ -111,6 +103,11 @@ impl Signal {
             own: ForkSafe::default(),
             shared: Some(Box::new(state(signal))),
         })
+    }
+
+    /// Whether other processes share it.
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Whether it is set.
@@ -180,7 +177,7 @@ impl Signal {
             state.seen = shared.read().1;
         }
         let executor = state.executor.take();
-        let waiting = state.take_waiting();
+        let waiting = mem::take(&mut state.waiting);
         drop(state);
         own.changed.notify_all();
         drop(executor);
@@ -245,7 +242,7 @@ impl Signal {
         if mem::replace(&mut state.seen, count) == count {
             return Vec::new();
         }
-        state.take_waiting()
+        mem::take(&mut state.waiting)
     }
 
     /// Publishes the executor of the command that will set it.
@@ -311,7 +308,7 @@ impl Drop for Signal {
             }
         });
         while let Some(token) = lost.pop() {
-            drop(token);
+            retire_or_drop(token);
             let _ = ORPHANS.try_with(|orphans| {
                 if let Some(orphans) = &mut *orphans.borrow_mut() {
                     lost.append(orphans);

@@ -397,9 +397,9 @@ impl Stream {
             operation: operation.share(),
             kind,
             pins,
-            waits,
+            waits: waits.into_iter(),
             signal,
-            submitter: Arc::clone(&self.shared),
+            submitter: Arc::downgrade(&self.shared),
         });
         state.push(order, Stage::Held(command));
         let mut ready = Vec::new();

@@ -13,6 +13,7 @@ mod pool;
 mod rounds;
 mod timestamps;
 
+use std::mem;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
@@ -187,7 +188,9 @@ impl Event {
                 _ => Latest::own(Arc::new(Signal::new(false, self.is_timed()))),
             };
             let current = Arc::clone(&latest.signal);
-            *self.current.get().0.write() = latest;
+            let before = mem::replace(&mut *self.current.get().0.write(), latest);
+            // It may own commands, which are not dropped under the lock.
+            drop(before);
             current
         } else {
             self.signal()

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod entries;
+mod lost;
 mod programs;
 mod threads;
 mod turns;

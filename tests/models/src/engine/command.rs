@@ -11,8 +11,6 @@ use super::native_wait::Request;
 pub struct Token(pub Box<usize>);
 
 impl Token {
-    pub fn pass(&mut self) {}
-
     pub fn chain(&mut self, _queue: &'static NativeQueue) -> bool {
         false
     }
