@@ -21,8 +21,8 @@ use crate::process::sync::Mutex;
 
 /// The most commands in the table; the oldest leave it.
 const MOST: usize = 512;
-/// The most events whose commands are known.
-const MOST_EVENTS: usize = 1 << 14;
+/// The most events and streams whose commands are known.
+const MOST_KNOWN: usize = 1 << 14;
 
 /// Numbers of commands.
 type Set = BTreeSet<u64>;
@@ -226,6 +226,7 @@ impl Commands {
         waits: impl Iterator<Item = Wait>,
         signal: Option<usize>,
     ) -> Ordered {
+        self.forget_old();
         self.next += 1;
         let stream = self.streams.entry(place.stream).or_default();
         let mut before = if place.follows_all {
@@ -253,15 +254,27 @@ impl Commands {
             stream.barrier.extend(&with_it);
         }
         if let Some(signal) = signal {
-            if self.events.len() > MOST_EVENTS {
-                self.events.clear();
-            }
             self.events.insert(signal, with_it.clone());
         }
         Ordered {
             before,
             with_it,
             held,
+        }
+    }
+
+    /// Forgets the events and streams without commands in the table, among them those that are destroyed.
+    fn forget_old(&mut self) {
+        let is_full = |all: &Self, most| all.events.len() + all.streams.len() > most;
+        if !is_full(self, MOST_KNOWN) {
+            return;
+        }
+        let pending = &self.pending;
+        let counts = |set: &Set| set.iter().any(|number| pending.contains_key(number));
+        self.events.retain(|_, set| counts(set));
+        self.streams.retain(|_, stream| counts(&stream.all));
+        if is_full(self, MOST_KNOWN / 2) {
+            self.events.clear();
         }
     }
 
@@ -399,6 +412,22 @@ mod tests {
         let (_, before) = add(&mut all, place(2, "after"), &[101], None);
         assert_eq!(before, [e]);
         assert!(f > e);
+    }
+
+    #[test]
+    fn many_events_and_streams_later_the_commands_in_flight_are_known() {
+        let mut all = Commands::default();
+        let (a, _) = add(&mut all, place(1, "barrier"), &[], Some(100));
+        for number in 1000..1000 + 2 * MOST_KNOWN {
+            // Those of barriers, which are not in the table.
+            all.order(place(number, "barrier"), [].into_iter(), Some(number));
+        }
+        assert!(all.events.len() + all.streams.len() <= MOST_KNOWN + 2);
+        let (b, before) = add(&mut all, place(2, ""), &[100], None);
+        assert_eq!(before, [a]);
+        let (_, before) = add(&mut all, place(1, ""), &[], None);
+        assert_eq!(before, [a]);
+        assert!(b > a);
     }
 
     #[test]

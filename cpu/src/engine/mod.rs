@@ -57,6 +57,7 @@
 mod command;
 mod device_engine;
 mod fault;
+mod identity;
 mod native;
 mod native_wait;
 mod operation;

@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::{Arc, Weak};
 
 use super::command::{Executor, Token};
+use super::identity::Identity;
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{WaitState, wait};
 use super::workers::{dispatch, retire, retire_or_drop};
@@ -16,6 +17,7 @@ use crate::system::clock::Deadline;
 /// The state counts for a waiting command when the command reaches it, not at submission.
 #[derive(Default)]
 pub struct Signal {
+    identity: Identity,
     timed: bool,
     own: ForkSafe<Own>,
     /// The state, if other processes share it.
@@ -84,6 +86,7 @@ impl Signal {
     /// A signal, initially `set` or not. If it is `timed`, it keeps the times of the command that sets it.
     pub fn new(set: bool, timed: bool) -> Self {
         Self {
+            identity: Identity::default(),
             timed,
             own: ForkSafe::new(Own {
                 set: AtomicBool::new(set),
@@ -99,10 +102,16 @@ impl Signal {
         state: impl FnOnce(&Weak<Self>) -> S,
     ) -> Arc<Self> {
         Arc::new_cyclic(|signal| Self {
+            identity: Identity::default(),
             timed,
             own: ForkSafe::default(),
             shared: Some(Box::new(state(signal))),
         })
+    }
+
+    /// Tells it from other signals.
+    pub fn identity(&self) -> usize {
+        self.identity.number()
     }
 
     /// Whether other processes share it.

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::command::{Command, Executor, Token, run_all};
 use super::device_engine::DeviceEngine;
 use super::fault::Fault;
+use super::identity::Identity;
 use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
 use super::priority::Priority;
@@ -53,6 +54,7 @@ pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 /// A sequence of commands.
 #[derive(Default)]
 pub struct Stream {
+    identity: Identity,
     shared: Arc<Shared>,
     engine: Option<Member>,
 }
@@ -312,6 +314,7 @@ impl Stream {
     pub fn new(engine: Option<&DeviceEngine>, priority: Priority) -> Self {
         let is_ordered = |engine: &&DeviceEngine| engine.is_blocked || priority == Priority::Normal;
         Self {
+            identity: Identity::default(),
             shared: Arc::new(Shared {
                 priority,
                 ..Shared::default()
@@ -423,16 +426,16 @@ impl Stream {
             holds_later: order.holds_later(),
         };
         let waits = waits.iter().map(|signal| check::Wait {
-            signal: Arc::as_ptr(signal) as usize,
+            signal: signal.identity(),
             is_open: !signal.is_set() && !signal.is_promised(),
         });
-        let signal = signal.map(|signal| Arc::as_ptr(signal) as usize);
+        let signal = signal.map(|signal| signal.identity());
         check::submit(place, waits, signal, uses);
     }
 
     /// Tells it from other queues and lists.
     fn identity(&self) -> usize {
-        ptr::from_ref(self) as usize
+        self.identity.number()
     }
 
     /// Runs command `number` of a sequence, which is ready, without making a token of it.

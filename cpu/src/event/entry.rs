@@ -11,7 +11,6 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::context::Context;
 use crate::device;
-use crate::engine::Signal;
 use crate::handle::{getters, register, resolve, retire};
 use crate::system::clock::Deadline;
 
@@ -104,7 +103,7 @@ fn regular(event: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
 pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
     let event = regular(event)?;
     if check::is_on() {
-        check::host_signals(identity(&event.signal()));
+        check::host_signals(event.signal().identity());
     }
     event.set();
     Ok(())
@@ -114,7 +113,7 @@ pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
 pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
     let signal = regular(event)?.signal();
     if check::is_on() {
-        check::host_resets(identity(&signal), signal.is_promised());
+        check::host_resets(signal.identity(), signal.is_promised());
     }
     signal.reset();
     Ok(())
@@ -132,14 +131,9 @@ pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult
     // The clock is read only if there is something to wait for.
     let done = signal.is_set() || signal.wait(Deadline::after(timeout));
     if done && check::is_on() {
-        check::waited_for_signal(identity(&signal));
+        check::waited_for_signal(signal.identity());
     }
     ensure(done, sys::ZE_RESULT_NOT_READY)
-}
-
-/// What the checker knows a signal by.
-fn identity(signal: &Arc<Signal>) -> usize {
-    Arc::as_ptr(signal) as usize
 }
 
 getters! { Event {

@@ -63,7 +63,7 @@ pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult
     let fence = resolve::<Fence>(fence)?;
     let done = fence.signal.wait(Deadline::after(timeout));
     if done && check::is_on() {
-        check::waited_for_signal(Arc::as_ptr(&fence.signal) as usize);
+        check::waited_for_signal(fence.signal.identity());
     }
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }

@@ -6,6 +6,7 @@ use super::Program;
 use super::common::{
     self, Context, Event, Kind, MIB, NONE, SECOND, bytes, copy, destroy, fill, wait,
 };
+use super::counter::counter_event;
 
 pub const PROGRAMS: &[Program] = &[
     (
@@ -21,6 +22,11 @@ pub const PROGRAMS: &[Program] = &[
         many_allocations_of_all_sizes,
     ),
     ("parts_of_one_allocation", &[], parts_of_one_allocation),
+    (
+        "resets_of_events_that_are_new",
+        &[],
+        resets_of_events_that_are_new,
+    ),
     ("a_copy_between_contexts", &[], a_copy_between_contexts),
 ];
 
@@ -75,6 +81,26 @@ fn shared_memory_after_waits() {
         ok!(zeCommandQueueDestroy(queue));
         context.free(memory);
     }
+}
+
+/// Each has its signal where one of a command in flight may have been.
+fn resets_of_events_that_are_new() {
+    let context = Context::new();
+    let (event, counter_pool) = counter_event(common::library(), context.0);
+    let (list, memory) = (context.immediate(0), context.alloc(Kind::Device, 64));
+    for _ in 0..64 {
+        ok!(zeCommandListAppendBarrier(list, NONE, 0, ptr::null_mut()));
+        fill(list, memory, &[1], 64, event, &[]);
+    }
+    let pool = context.pool(64, false);
+    for event in &pool.events {
+        ok!(zeEventHostReset(*event));
+    }
+    wait(event);
+    destroy(list);
+    ok!(zeEventDestroy(event));
+    ok!(zeEventPoolDestroy(counter_pool));
+    context.free(memory);
 }
 
 fn many_allocations_of_all_sizes() {

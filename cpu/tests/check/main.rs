@@ -12,6 +12,8 @@
 #[macro_use]
 mod common;
 mod correct;
+#[path = "../common/counter.rs"]
+mod counter;
 mod faulty;
 mod kernels;
 mod orders;

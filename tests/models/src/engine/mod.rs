@@ -14,6 +14,8 @@ use crate::Model;
 use crate::system::clock::Deadline;
 
 mod command;
+#[path = "../../../../cpu/src/engine/identity.rs"]
+mod identity;
 #[path = "../../../../cpu/src/engine/native_wait.rs"]
 mod native_wait;
 mod primitives;

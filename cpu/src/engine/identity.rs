@@ -1,0 +1,21 @@
+//! What the checker knows a signal or a stream by.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A number that no other object of the process has or had. Addresses are used again, while the checker still knows objects
+/// that are gone.
+pub struct Identity(usize);
+
+impl Identity {
+    /// The number.
+    pub fn number(&self) -> usize {
+        self.0
+    }
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
