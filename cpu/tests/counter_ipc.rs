@@ -1,4 +1,4 @@
-//! Counter-based events that processes share.
+//! Counter-based events without a pool, which processes may share.
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
@@ -11,7 +11,7 @@ use std::ptr;
 use std::thread;
 use std::time::Duration;
 
-use common::{Context, Event, Kind, List, NONE, OK, Result, device};
+use common::{Context, Event, Kind, List, Memory, NONE, OK, Result, SECOND, device};
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
@@ -144,6 +144,95 @@ fn commands_wait_for_an_opened_event_and_signal_it_for_themselves() {
     }
     context.free(source);
     context.free(target);
+}
+
+/// Appends a query of the times of `event`.
+fn query(list: List, mut event: Event, to: Memory) {
+    ok!(zeCommandListAppendQueryKernelTimestamps(
+        list,
+        1,
+        &raw mut event,
+        to,
+        ptr::null(),
+        NONE,
+        0,
+        ptr::null_mut(),
+    ));
+}
+
+/// Executes a regular list.
+fn execute(queue: sys::ze_command_queue_handle_t, mut list: List) {
+    let fence = ptr::null_mut();
+    ok!(zeCommandListClose(list));
+    ok!(zeCommandQueueExecuteCommandLists(
+        queue,
+        1,
+        &raw mut list,
+        fence
+    ));
+}
+
+#[test]
+fn a_query_is_about_the_command_that_was_submitted_last() {
+    let context = Context::new();
+    let event = create(&context, TIMED);
+    let memory = context.alloc(Kind::Host, 64);
+    let queue = context.queue();
+    for recorded in [false, true] {
+        let gates = context.pool(2, false);
+        let list = if recorded {
+            context.list(0)
+        } else {
+            context.immediate(0)
+        };
+        common::bytes_mut(memory, 16).fill(0);
+        let barrier = |list, mut gate: Event| {
+            ok!(zeCommandListAppendBarrier(list, event, 1, &raw mut gate));
+        };
+        barrier(list, gates.events[0]);
+        query(list, event, memory);
+        if recorded {
+            execute(queue, list);
+        }
+        // It is in flight when a later command is submitted, which signals the event again.
+        let later = context.immediate(0);
+        barrier(later, gates.events[1]);
+        ok!(zeEventHostSignal(gates.events[0]));
+        if recorded {
+            ok!(zeCommandQueueSynchronize(queue, 60 * SECOND));
+        } else {
+            common::finish(&context, list);
+        }
+        let read = u64::from_ne_bytes(common::bytes(memory, 8).try_into().unwrap());
+        assert_ne!(read, 0);
+        ok!(zeEventHostSignal(gates.events[1]));
+        common::wait(event);
+        let mut times = sys::ze_kernel_timestamp_result_t::default();
+        ok!(zeEventQueryKernelTimestamp(event, &raw mut times));
+        assert!(read < times.global.kernelStart);
+        [list, later].into_iter().for_each(common::destroy);
+    }
+    ok!(zeCommandQueueDestroy(queue));
+    ok!(zeEventDestroy(event));
+    context.free(memory);
+}
+
+#[test]
+fn a_query_of_what_is_not_set_is_an_error_of_its_queue() {
+    let context = Context::new();
+    let pool = context.pool(1, true);
+    let memory = context.alloc(Kind::Host, 64);
+    let (queue, list) = (context.queue(), context.list(0));
+    query(list, pool.events[0], memory);
+    execute(queue, list);
+    assert_eq!(
+        ze!(zeCommandQueueSynchronize(queue, 60 * SECOND)),
+        sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
+    );
+    ok!(zeCommandQueueSynchronize(queue, 60 * SECOND));
+    common::destroy(list);
+    ok!(zeCommandQueueDestroy(queue));
+    context.free(memory);
 }
 
 #[test]

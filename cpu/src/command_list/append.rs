@@ -13,7 +13,7 @@ use crate::engine::{Nothing, Operation, Order};
 use crate::event::Event;
 use crate::handle::resolve;
 use crate::memory::Span;
-use crate::operation::{QueryTimestamps, Reset, WriteTimestamp};
+use crate::operation::{QueryTimestamps, Reset, Results, WriteTimestamp};
 
 /// The events of an append, as the caller passed them.
 #[derive(Clone, Copy, Debug)]
@@ -212,8 +212,10 @@ pub unsafe fn append_query_timestamps(
     };
     let operation = QueryTimestamps {
         events: queried,
-        to: Span::new(to as usize, length)?,
-        offsets,
+        results: Results {
+            to: Span::new(to as usize, length)?,
+            offsets,
+        },
     };
     // SAFETY: the caller vouches for the events.
     unsafe { events.append(&list, operation, Order::AfterEarlier) }

@@ -155,6 +155,9 @@ fn submit<O: Operation + 'static>(
     waits: &[Arc<Event>],
     event: Option<&Event>,
 ) -> ZeResult {
+    if let Some(operation) = operation.at_submission() {
+        return submit(stream, operation, order, waits, event);
+    }
     let pins = operation.pin()?;
     // Taken before the operation's own event, which may be in the wait list, gets a new signal.
     let waits = waits.iter().map(|event| event.signal()).collect();

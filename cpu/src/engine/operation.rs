@@ -61,6 +61,11 @@ pub trait Operation: Any + Send + Sync {
         None
     }
 
+    /// What is submitted in its place, if it depends on the signals that events have at the submission.
+    fn at_submission(&self) -> Option<Arc<dyn Operation>> {
+        None
+    }
+
     /// How many parts a long operation has; workers run the parts of one operation at the same time.
     fn parts(&self) -> usize {
         1
@@ -102,6 +107,10 @@ impl Operation for Arc<dyn Operation> {
 
     fn resets(&self) -> Option<Arc<Signal>> {
         (**self).resets()
+    }
+
+    fn at_submission(&self) -> Option<Arc<dyn Operation>> {
+        (**self).at_submission()
     }
 
     fn parts(&self) -> usize {

@@ -10,6 +10,7 @@ use super::Event;
 use crate::abi::arguments::{optional_output, output, output_structure, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::device;
+use crate::engine::Signal;
 use crate::handle::resolve;
 
 structures! {
@@ -24,17 +25,21 @@ impl Event {
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when its pool keeps none, `ZE_RESULT_NOT_READY` before it is signalled.
     pub fn timestamp(&self) -> ZeResult<sys::ze_kernel_timestamp_result_t> {
         ensure(self.is_timed(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        let times = self.signal().times();
-        let (start, end) = times.ok_or(sys::ZE_RESULT_NOT_READY)?;
-        let data = sys::ze_kernel_timestamp_data_t {
-            kernelStart: start,
-            kernelEnd: end,
-        };
-        Ok(sys::ze_kernel_timestamp_result_t {
-            global: data,
-            context: data,
-        })
+        timestamp(&self.signal()).ok_or(sys::ZE_RESULT_NOT_READY)
     }
+}
+
+/// The kernel timestamp of the command that set a signal last; `None` while it is not set.
+pub fn timestamp(signal: &Signal) -> Option<sys::ze_kernel_timestamp_result_t> {
+    let (start, end) = signal.times()?;
+    let data = sys::ze_kernel_timestamp_data_t {
+        kernelStart: start,
+        kernelEnd: end,
+    };
+    Some(sys::ze_kernel_timestamp_result_t {
+        global: data,
+        context: data,
+    })
 }
 
 /// `zeEventQueryKernelTimestamp`.

@@ -7,8 +7,8 @@ use smallvec::smallvec;
 
 use crate::abi::result::ZeResult;
 use crate::check::Uses;
-use crate::engine::{Operation, Pins};
-use crate::event::Event;
+use crate::engine::{Operation, Pins, Signal};
+use crate::event::{Event, timestamp};
 use crate::memory::Span;
 use crate::system::clock;
 
@@ -41,32 +41,81 @@ pub struct QueryTimestamps {
     /// Whose timestamps.
     pub events: Vec<Arc<Event>>,
     /// Where they go.
+    pub results: Results,
+}
+
+/// Where timestamps go.
+#[derive(Clone)]
+pub struct Results {
+    /// The memory.
     pub to: Span,
     /// An array of as many `size_t`, read when the operation runs.
     pub offsets: Option<Span>,
 }
 
+/// A submitted query. A counter-based event may have another signal when it runs, which is a later command's.
+struct Query {
+    signals: Vec<Arc<Signal>>,
+    results: Results,
+}
+
+impl QueryTimestamps {
+    fn now(&self) -> Query {
+        Query {
+            signals: self.events.iter().map(|event| event.signal()).collect(),
+            results: self.results.clone(),
+        }
+    }
+}
+
 impl Operation for QueryTimestamps {
+    fn pin(&self) -> ZeResult<Pins> {
+        self.results.pin()
+    }
+
+    fn at_submission(&self) -> Option<Arc<dyn Operation>> {
+        Some(Arc::new(self.now()))
+    }
+
+    fn run(&self, part: usize) -> ZeResult {
+        self.now().run(part)
+    }
+}
+
+impl Operation for Query {
+    fn pin(&self) -> ZeResult<Pins> {
+        self.results.pin()
+    }
+
+    fn run(&self, _part: usize) -> ZeResult {
+        for (index, signal) in self.signals.iter().enumerate() {
+            // Nothing orders the query behind what sets the signal.
+            let unset = sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT;
+            let timestamp = timestamp(signal).ok_or(unset)?;
+            // SAFETY: the caller of the append vouches for the destination.
+            unsafe { self.results.place(index).write_unaligned(timestamp) };
+        }
+        Ok(())
+    }
+}
+
+impl Results {
     fn pin(&self) -> ZeResult<Pins> {
         let offsets = self.offsets.as_ref().map_or(Ok(None), Span::pin)?;
         Ok([self.to.pin()?, offsets].into_iter().flatten().collect())
     }
 
-    fn run(&self, _part: usize) -> ZeResult {
-        for (index, event) in self.events.iter().enumerate() {
-            let offset = match &self.offsets {
-                None => index * size_of::<sys::ze_kernel_timestamp_result_t>(),
-                // SAFETY: the span has one offset for each event; the caller of the append vouches for it.
-                Some(offsets) => unsafe {
-                    (offsets.address() as *const usize)
-                        .add(index)
-                        .read_unaligned()
-                },
-            };
-            let place = (self.to.address() + offset) as *mut sys::ze_kernel_timestamp_result_t;
-            // SAFETY: the caller of the append vouches for the destination.
-            unsafe { place.write_unaligned(event.timestamp()?) };
-        }
-        Ok(())
+    /// The place of a result.
+    fn place(&self, index: usize) -> *mut sys::ze_kernel_timestamp_result_t {
+        let offset = match &self.offsets {
+            None => index * size_of::<sys::ze_kernel_timestamp_result_t>(),
+            // SAFETY: the span has one offset for each event; the caller of the append vouches for it.
+            Some(offsets) => unsafe {
+                (offsets.address() as *const usize)
+                    .add(index)
+                    .read_unaligned()
+            },
+        };
+        (self.to.address() + offset) as *mut sys::ze_kernel_timestamp_result_t
     }
 }
