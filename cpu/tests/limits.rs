@@ -117,9 +117,30 @@ fn in_a_control_group() {
     untouched
         .into_iter()
         .for_each(|memory| context.free(memory));
+    exports_need_room_for_a_copy(&context);
     let parent = group.parent().unwrap();
     fs::write(parent.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     remove(&group);
+}
+
+/// Exports memory beside other memory that leaves no room for a copy, and without that.
+fn exports_need_room_for_a_copy(context: &Context) {
+    let size = 110 * MIB;
+    let [other, memory] = [(); 2].map(|()| context.alloc(Kind::Device, size));
+    for memory in [other, memory] {
+        bytes_mut(memory, size).fill(1);
+    }
+    let shortage = sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    assert_eq!(export(context, memory), shortage);
+    assert!(bytes(memory, size).iter().all(|byte| *byte == 1));
+    context.free(other);
+    // What was never written takes no memory in a file either.
+    let untouched = context.alloc(Kind::Device, size);
+    assert_eq!(export(context, untouched), OK);
+    context.free(untouched);
+    assert_eq!(export(context, memory), OK);
+    assert!(bytes(memory, size).iter().all(|byte| *byte == 1));
+    context.free(memory);
 }
 
 fn export(context: &Context, memory: Memory) -> sys::ze_result_t {

@@ -24,6 +24,7 @@ use rustix::mm::UserfaultfdFlags;
 use super::error::ShareError;
 use super::mapping::Mapping;
 use super::{HUGE_PAGE, PAGE};
+use crate::memory::accounting;
 use crate::process::sync::Lazy;
 
 /// The name of a memory file, by which an importer recognises this runtime's files.
@@ -93,10 +94,17 @@ fn try_to_move() -> Result<(), ShareError> {
 /// Moves what `memory` holds into the beginning of `file` and maps that at the same addresses.
 ///
 /// # Errors
-/// The system's error; the memory is unchanged then.
+/// The system's error, or that of a machine without room for a copy; the memory is unchanged then.
 pub fn move_to(memory: &Mapping, file: &File) -> Result<(), ShareError> {
     let protection = Protection::new(memory)?;
-    write(memory, file).map_err(ShareError::of("pwrite to a memory file"))?;
+    let chunks = chunks_to_write(memory);
+    let length: usize = chunks.iter().map(|(_, chunk)| chunk.len()).sum();
+    // Until the file replaces the pages there are two copies, and the system would kill a process beyond its limit.
+    if !accounting::has_room_for(length as u64) {
+        let shortage = ShareError::new("copying it into a memory file", libc::ENOMEM);
+        return Err(shortage);
+    }
+    write(&chunks, file).map_err(ShareError::of("pwrite to a memory file"))?;
     memory.replace(file).map_err(ShareError::of("mmap"))?;
     drop(protection);
     Ok(())
@@ -120,17 +128,23 @@ pub fn extents(file: &File, length: u64) -> Vec<Range<u64>> {
     found
 }
 
-/// Writes all that is not zero; a new file is zero everywhere, and takes memory only where it was written.
-fn write(memory: &Mapping, file: &File) -> io::Result<()> {
+/// The chunks that are not zero, with their offsets; a new file is zero everywhere, and takes memory only where it was written.
+/// Threads that write to the memory must block.
+fn chunks_to_write(memory: &Mapping) -> Vec<(u64, &[u8])> {
     // SAFETY: the mapping is alive, and threads that write to it block.
     let bytes =
         unsafe { std::slice::from_raw_parts(memory.address() as *const u8, memory.length()) };
-    for (index, chunk) in bytes.chunks(HUGE_PAGE).enumerate() {
-        if chunk.iter().any(|&byte| byte != 0) {
-            file.write_all_at(chunk, (index * HUGE_PAGE) as u64)?;
-        }
-    }
-    Ok(())
+    let offsets = (0..).step_by(HUGE_PAGE);
+    let chunks = offsets.zip(bytes.chunks(HUGE_PAGE));
+    chunks
+        .filter(|(_, chunk)| chunk.iter().any(|&byte| byte != 0))
+        .collect()
+}
+
+fn write(chunks: &[(u64, &[u8])], file: &File) -> io::Result<()> {
+    chunks
+        .iter()
+        .try_for_each(|(offset, chunk)| file.write_all_at(chunk, *offset))
 }
 
 /// While it lives, threads that write to the range block. When it is dropped, they write to the range as it is then.
