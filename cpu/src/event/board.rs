@@ -265,8 +265,53 @@ impl SharedState for SharedEvent {
     }
 
     fn watch(&self) {
-        if self.watched_by.swap(generation(), Ordering::AcqRel) != generation() {
+        if self.watched_by.load(Ordering::Acquire) != generation() {
+            // Of several threads each adds the signal, as none may sleep before it is added.
             self.watcher.watch(&self.signal);
+            self.watched_by.store(generation(), Ordering::Release);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::system::clock::Deadline;
+
+    #[test]
+    fn of_two_threads_that_begin_to_wait_none_is_forgotten() {
+        let watcher = Arc::new(Watcher::new(Board::create(0, 1).unwrap()));
+        let signal = watcher.signal(0, false);
+        let elsewhere = SharedEvent {
+            watcher: Arc::clone(&watcher),
+            index: 0,
+            signal: Weak::new(),
+            watched_by: AtomicU32::new(0),
+        };
+        // This thread takes the part of the one that watches.
+        let mut watched = watcher.watched.get().lock();
+        watched.has_thread = true;
+        thread::scope(|scope| {
+            let waiting = [(); 2].map(|()| {
+                let waiting = scope.spawn(|| {
+                    let begin = Instant::now();
+                    signal.wait(Deadline::after(10_000_000_000));
+                    begin.elapsed()
+                });
+                thread::sleep(Duration::from_millis(50));
+                waiting
+            });
+            elsewhere.set(0, 0);
+            let known = watched.signals.iter().filter_map(Weak::upgrade);
+            known.for_each(|signal| dispatch(signal.refresh()));
+            drop(watched);
+            for thread in waiting {
+                assert!(thread.join().unwrap() < Duration::from_secs(5));
+            }
+        });
     }
 }
