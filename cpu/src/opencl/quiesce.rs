@@ -38,7 +38,9 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 static USED: AtomicBool = AtomicBool::new(false);
 /// Whether the runtime's workers are in a parent only.
 static WITHOUT_WORKERS: AtomicBool = AtomicBool::new(false);
-/// Whether the process forked while the runtime was not quiescent.
+/// Whether the fork in progress did not wait for the runtime to be quiescent.
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
+/// Whether this process, or one that it was forked from, is the child of such a fork. That is so for good.
 static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// The launches whose events live.
@@ -129,12 +131,11 @@ pub fn prepare() {
             wait(WORKER_TIMEOUT, || !workers_are_awake());
             true
         };
-    FORKED_WHILE_BUSY.store(!done, Ordering::Relaxed);
+    IS_BUSY.store(!done, Ordering::Relaxed);
 }
 
 /// Undoes [`prepare`], in the parent.
 pub fn parent() {
-    FORKED_WHILE_BUSY.store(false, Ordering::Relaxed);
     CALLS.fetch_and(!CLOSED, Ordering::AcqRel);
     // Waking cannot fail: the address is valid.
     let _ = futex::wake(&CALLS, futex::Flags::PRIVATE, u32::MAX >> 1);
@@ -143,6 +144,7 @@ pub fn parent() {
 /// Undoes [`prepare`], in the child.
 pub fn child() {
     CALLS.store(DEPTH.get(), Ordering::Relaxed);
+    FORKED_WHILE_BUSY.fetch_or(IS_BUSY.load(Ordering::Relaxed), Ordering::Relaxed);
     WITHOUT_WORKERS.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 

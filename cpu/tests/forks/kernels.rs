@@ -83,12 +83,19 @@ fn a_child_of_a_fork_during_a_long_launch_has_no_kernels() {
     assert_eq!(runtime.set(kernel, 1, 20_000_000_000u64), OK);
     let list = runtime.immediate(true);
     runtime.launch(list, kernel, 1, NONE, &[]);
-    in_child(|| {
+    let is_refused = || {
         let (_, log) = runtime.build(&programs::module(), &[]).unwrap_err();
         assert!(
             log.contains("forked while its parent ran a kernel"),
             "{log}"
         );
+        true
+    };
+    in_child(|| {
+        is_refused();
+        // A child of its own has none either, and changes nothing.
+        in_child(is_refused);
+        is_refused();
         // A launch of an inherited kernel is an error, too, and memory works.
         let context = Context::new();
         context.free(context.alloc(Kind::Shared, MIB));
