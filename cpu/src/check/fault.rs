@@ -19,6 +19,7 @@ use super::finding::{Finding, Kind};
 use super::stack::{DEEPEST, Stack, native_frames};
 use super::watch::{Access, Watch};
 use super::{commands, python, report, table, threads};
+use crate::process::PerProcess;
 use crate::process::sync::Mutex;
 
 /// A fault that the reporter turns into a finding.
@@ -35,28 +36,40 @@ struct Fault {
     thread: i32,
 }
 
-/// The fault that is being reported; one thread at a time has the lock.
-static FAULT: Mutex<Fault> = Mutex::new(Fault {
-    access: Access::Allowed,
-    address: 0,
-    is_write: None,
-    by_device: false,
-    watch: None,
-    native: [0; DEEPEST],
-    depth: 0,
-    python: [0; python::LONGEST],
-    length: 0,
-    thread: 0,
-});
+impl Default for Fault {
+    fn default() -> Self {
+        Self {
+            access: Access::Allowed,
+            address: 0,
+            is_write: None,
+            by_device: false,
+            watch: None,
+            native: [0; DEEPEST],
+            depth: 0,
+            python: [0; python::LONGEST],
+            length: 0,
+            thread: 0,
+        }
+    }
+}
 
-/// Serialises the threads that fault.
-static TURN: Mutex<()> = Mutex::new(());
+/// How a thread that faults passes the fault to the thread that reports.
+#[derive(Default)]
+struct Handover {
+    /// Serialises the threads that fault.
+    turn: Mutex<()>,
+    /// The fault that is being reported; one thread at a time has the lock.
+    fault: Mutex<Fault>,
+    /// Whether there is a fault to report.
+    state: AtomicU32,
+}
 
+/// `Handover::state` of none, which is the default.
 const IDLE: u32 = 0;
 const REPORTED: u32 = 1;
 
-/// Whether there is a fault to report.
-static STATE: AtomicU32 = AtomicU32::new(IDLE);
+/// A child of a fork lacks the threads that may have been in the middle of it. [`start_reporter`] creates it.
+static HANDOVER: PerProcess<Handover> = PerProcess::new();
 
 /// The handlers before this one, the latest last.
 static BEFORE: Mutex<Before> = Mutex::new(Before {
@@ -114,7 +127,7 @@ pub fn stay_installed() {
 
 /// Starts the thread that reports; the child of a fork needs one of its own.
 pub fn start_reporter() {
-    STATE.store(IDLE, Ordering::Relaxed);
+    HANDOVER.get();
     let reporter = thread::Builder::new().name("zeusm-cpu-check".to_owned());
     if reporter.spawn(serve).is_err() {
         eprintln!("zeusm check: no thread can be started, so accesses are not reported");
@@ -160,8 +173,9 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) -
     if is_allowed {
         return true;
     }
-    let _turn = TURN.lock();
-    let mut fault = FAULT.lock();
+    let handover = HANDOVER.get();
+    let _turn = handover.turn.lock();
+    let mut fault = handover.fault.lock();
     fault.access = access;
     fault.address = address;
     fault.by_device = by_device;
@@ -182,10 +196,11 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) -
     fault.length = python::dump(&mut text);
     fault.python = text;
     drop(fault);
-    STATE.store(REPORTED, Ordering::Release);
-    let _ = futex::wake(&STATE, futex::Flags::PRIVATE, u32::MAX >> 1);
-    while STATE.load(Ordering::Acquire) == REPORTED {
-        let _ = futex::wait(&STATE, futex::Flags::PRIVATE, REPORTED, None);
+    let state = &handover.state;
+    state.store(REPORTED, Ordering::Release);
+    let _ = futex::wake(state, futex::Flags::PRIVATE, u32::MAX >> 1);
+    while state.load(Ordering::Acquire) == REPORTED {
+        let _ = futex::wait(state, futex::Flags::PRIVATE, REPORTED, None);
     }
     true
 }
@@ -268,14 +283,15 @@ impl Before {
 /// The life of the thread that reports.
 fn serve() {
     block_signals();
+    let Handover { fault, state, .. } = HANDOVER.get();
     loop {
-        while STATE.load(Ordering::Acquire) == IDLE {
-            let _ = futex::wait(&STATE, futex::Flags::PRIVATE, IDLE, None);
+        while state.load(Ordering::Acquire) == IDLE {
+            let _ = futex::wait(state, futex::Flags::PRIVATE, IDLE, None);
         }
-        let finding = FAULT.lock().finding();
+        let finding = fault.lock().finding();
         report::add(finding);
-        STATE.store(IDLE, Ordering::Release);
-        let _ = futex::wake(&STATE, futex::Flags::PRIVATE, u32::MAX >> 1);
+        state.store(IDLE, Ordering::Release);
+        let _ = futex::wake(state, futex::Flags::PRIVATE, u32::MAX >> 1);
     }
 }
 

@@ -11,7 +11,7 @@
 //! - `hooks`: what the rest of the runtime calls.
 //!
 //! No lock of the checker is held while memory of the program is accessed, or while another one than `table`'s and
-//! `watch`'s, in this order, is taken.
+//! `watch`'s, in this order, or `report`'s, is taken.
 
 mod commands;
 mod fault;
@@ -56,17 +56,20 @@ pub fn begin() {
 
 /// Keeps the tables consistent in the child of a fork, until [`parent`] or [`child`].
 pub fn prepare() {
+    report::prepare();
     table::prepare();
 }
 
 /// Undoes [`prepare`], in the parent.
 pub fn parent() {
     table::after_fork();
+    report::after_fork();
 }
 
 /// Undoes [`prepare`], in the child, which begins without commands in flight and with a report of its own.
 pub fn child() {
     table::after_fork();
+    report::after_fork();
     if is_on() {
         threads::child();
         table::child();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::finding::{Finding, Report};
 use super::settings;
 use crate::process::PerProcess;
-use crate::process::sync::{Lazy, Mutex};
+use crate::process::sync::{HeldGuard, Lazy, Mutex, MutexGuard};
 
 /// The most findings of a process that are reported.
 const MOST: usize = 100;
@@ -22,6 +22,23 @@ struct Found {
 
 static FOUND: PerProcess<Mutex<Found>> = PerProcess::new();
 
+/// Held while a finding is resolved and written. That takes locks of libraries, which a child of a fork must get unlocked.
+static ADDING: Mutex<()> = Mutex::new(());
+
+static HELD_AT_FORK: HeldGuard<MutexGuard<'static, ()>> = HeldGuard::new();
+
+/// Waits until no finding is being added, and lets none be until this thread calls [`after_fork`].
+pub fn prepare() {
+    // SAFETY: the lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(ADDING.lock()) };
+}
+
+/// Undoes [`prepare`], in the parent and in the child.
+pub fn after_fork() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
+}
+
 /// The file of a process.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -33,6 +50,7 @@ struct Document<'a> {
 
 /// Reports a finding, unless it is suppressed. Findings that repeat an earlier one are counted there.
 pub fn add(finding: Finding) {
+    let _adding = ADDING.lock();
     let report = finding.resolve();
     let mut found = FOUND.get().lock();
     if is_suppressed(&report) {

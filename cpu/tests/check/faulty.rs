@@ -152,7 +152,7 @@ fn initialise(context: &Context, memory: Memory, size: usize) {
     destroy(list);
 }
 
-fn host_reads_device_memory() {
+pub fn host_reads_device_memory() {
     with(Kind::Device, |_, memory| {
         read(memory, 5);
     });

@@ -31,6 +31,9 @@ mod tricky;
 
 use std::path::PathBuf;
 use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -170,6 +173,42 @@ fn suppressions_and_the_exit_status_can_be_set() {
     assert_eq!(report["suppressed"], 1);
     let (output, _) = run("host_writes_device_memory", &suppressed);
     assert_eq!(output.status.code(), Some(86));
+}
+
+#[test]
+fn a_child_reports_whatever_its_parent_reports_at_the_fork() {
+    if direct() {
+        let output = process::run("forks_beside_findings", &[("ZEUSM_CHECK", "all")]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "run by a_child_reports_whatever_its_parent_reports_at_the_fork"]
+fn forks_beside_findings() {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                faulty::host_reads_device_memory();
+            }
+        });
+        let forks = || {
+            for _ in 0..20 {
+                thread::sleep(Duration::from_millis(20));
+                process::in_child(|| {
+                    // As that of a child that hangs.
+                    unsafe { libc::alarm(20) };
+                    faulty::host_reads_device_memory();
+                    true
+                });
+            }
+        };
+        let done = std::panic::catch_unwind(forks);
+        over.store(true, Ordering::Relaxed);
+        done.unwrap();
+    });
 }
 
 struct Suppressions(PathBuf);
