@@ -23,7 +23,10 @@ impl CommandList {
             return Ok(());
         }
         for pin in operation.pin()? {
-            let (allocation, kind) = (pin.allocation(), pin.allocation().kind());
+            let Some(allocation) = pin.allocation() else {
+                continue;
+            };
+            let kind = allocation.kind();
             // Host memory belongs to no device.
             let owner = device::find(allocation.device() as sys::ze_device_handle_t).ok();
             let Some(owner) = owner.filter(|owner| !self.device.can_access(owner)) else {
@@ -48,11 +51,13 @@ impl CommandList {
     fn check_context(&self, operation: &impl Operation) -> ZeResult {
         let (own, other) = (self.context.id(), operation.uses().context);
         for pin in operation.pin()? {
-            let owner = pin.allocation().context();
-            if let Some(watch) = pin.allocation().watched()
-                && owner != own
-                && Some(owner) != other
-            {
+            let allocation = pin.allocation();
+            let Some((owner, watch)) =
+                allocation.and_then(|it| Some((it.context(), it.watched()?)))
+            else {
+                continue;
+            };
+            if owner != own && Some(owner) != other {
                 check::foreign_context(watch, own);
             }
         }

@@ -8,7 +8,7 @@ use crate::abi::result::ZeResult;
 use crate::context::Context;
 use crate::device;
 use crate::handle::{object, resolve};
-use crate::memory::{self, Span};
+use crate::memory::{self, Allocation, Pin, Span};
 use crate::opencl::{self, ImageKind, ImageLayout};
 use crate::operation::{Layout, Region};
 
@@ -102,7 +102,10 @@ pub unsafe fn allocation_properties(
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
     let pin = image.pixels.pin()?;
-    properties.id = pin.map_or(0, |pin| pin.allocation().id());
+    properties.id = pin
+        .as_ref()
+        .and_then(Pin::allocation)
+        .map_or(0, Allocation::id);
     Ok(())
 }
 

@@ -102,7 +102,7 @@ pub fn destroy(kernel: sys::ze_kernel_handle_t) -> ZeResult {
     retire::<Kernel>(kernel).map(drop)
 }
 
-/// `zeKernelSetIndirectAccess`: kernels can access all memory anyway, so the flags are only stored.
+/// `zeKernelSetIndirectAccess`: kernels can access all memory anyway; a blocking free waits for launches with any flag.
 pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
     let kernel = resolve::<Kernel>(kernel)?;
     check_flags(wanted, INDIRECT_FLAGS)?;

@@ -97,6 +97,11 @@ impl Kernel {
         let state = self.state();
         (Arc::clone(&state.arguments), state.group, state.offset)
     }
+
+    /// Whether its launches follow pointers in memory.
+    pub fn is_indirect(&self) -> bool {
+        self.state().indirect != 0
+    }
 }
 
 impl Drop for Kernel {

@@ -11,7 +11,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::check::Uses;
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
-use crate::memory::Span;
+use crate::memory::{Pin, Span};
 use crate::opencl::{self, Queue, Range};
 
 /// From this number of work-items on, a launch is large: it takes at least some ten microseconds.
@@ -26,6 +26,8 @@ pub struct Launch {
     range: Range,
     /// The memory of its pointers and images. Memory that it accesses through other pointers is unknown.
     memory: SmallVec<[Span; 4]>,
+    /// Whether it accesses such memory, which the program has to say.
+    is_indirect: bool,
 }
 
 impl Launch {
@@ -59,6 +61,7 @@ impl Launch {
             kernel: Arc::clone(kernel.compiled()),
             source: Arc::downgrade(kernel),
             memory: arguments.memory()?,
+            is_indirect: kernel.is_indirect(),
             arguments,
             range,
         })
@@ -76,6 +79,7 @@ impl Launch {
             arguments: Arc::clone(&self.arguments),
             range: range(groups, group, offset)?,
             memory: self.memory.clone(),
+            is_indirect: self.is_indirect,
         })
     }
 
@@ -155,8 +159,9 @@ impl Operation for Launch {
     }
 
     fn pin(&self) -> ZeResult<Pins> {
+        let any = self.is_indirect.then(|| Ok(Pin::any()));
         let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
-        pins.collect()
+        pins.chain(any).collect()
     }
 
     fn uses(&self) -> Uses {

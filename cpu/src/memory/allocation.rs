@@ -8,6 +8,7 @@ use level_zero_sys as sys;
 use super::accounting;
 use super::allocate::Request;
 use super::backing::{Backing, Export, Record, exports};
+use super::indirect::{self, Indirect};
 use super::pins::PinCount;
 use super::share::Share;
 use crate::abi::result::ZeResult;
@@ -117,9 +118,10 @@ impl Allocation {
         exports::export(block, &record)
     }
 
-    /// Waits until no submitted command uses it.
+    /// Waits until no submitted command uses it, nor may use it.
     pub fn wait_until_unused(&self) {
         self.pins.wait_until_zero();
+        indirect::wait();
     }
 }
 
@@ -137,15 +139,36 @@ impl Drop for Allocation {
 
 /// Keeps an allocation alive for a command: a free takes effect when the last pin is dropped.
 #[derive(Debug)]
-pub struct Pin {
+pub struct AllocationPin {
     allocation: Arc<Allocation>,
     generation: u32,
 }
 
+impl Drop for AllocationPin {
+    fn drop(&mut self) {
+        self.allocation.pins.unpin(self.generation);
+        if let Some(watch) = self.allocation.watched() {
+            watch.unpin();
+        }
+    }
+}
+
+/// A command's use of memory, from its submission to its completion.
+#[derive(Debug)]
+pub enum Pin {
+    /// That of an allocation.
+    Allocation(AllocationPin),
+    /// That of any allocation, which keeps none alive: a blocking free waits for it.
+    Any(Indirect),
+}
+
 impl Pin {
-    /// The allocation.
-    pub fn allocation(&self) -> &Allocation {
-        &self.allocation
+    /// The allocation, if it is of one.
+    pub fn allocation(&self) -> Option<&Allocation> {
+        match self {
+            Self::Allocation(pin) => Some(&pin.allocation),
+            Self::Any(_) => None,
+        }
     }
 
     /// Pins `allocation`.
@@ -154,18 +177,14 @@ impl Pin {
         if let Some(watch) = allocation.watched() {
             watch.pin();
         }
-        Self {
+        Self::Allocation(AllocationPin {
             allocation,
             generation,
-        }
+        })
     }
-}
 
-impl Drop for Pin {
-    fn drop(&mut self) {
-        self.allocation.pins.unpin(self.generation);
-        if let Some(watch) = self.allocation.watched() {
-            watch.unpin();
-        }
+    /// For a kernel that follows pointers in memory.
+    pub fn any() -> Self {
+        Self::Any(Indirect::begin())
     }
 }

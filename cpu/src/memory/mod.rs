@@ -8,6 +8,7 @@ mod allocate;
 mod allocation;
 mod at_fork;
 mod backing;
+mod indirect;
 mod map;
 mod pins;
 mod share;

@@ -25,7 +25,8 @@ pub fn free(context: sys::ze_context_handle_t, pointer: *mut c_void) -> ZeResult
     take(&context, pointer, 0).map(drop)
 }
 
-/// `zeMemFreeExt`: blocking waits until no command in flight uses the memory, deferred is what [`free`] does.
+/// `zeMemFreeExt`: blocking waits until no command in flight uses the memory, nor may use it through pointers in memory;
+/// deferred is what [`free`] does.
 ///
 /// # Safety
 /// `desc` must be null, misaligned or valid.
