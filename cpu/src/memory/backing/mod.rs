@@ -68,7 +68,10 @@ impl Backing {
         if check::is_on() && !alone {
             Guarded::new(size, alignment).map(Self::Guarded)
         } else if alone || size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
-            Block::new(size, alignment).map(Self::Block)
+            // With a byte more, which costs a page of addresses at most: the end of this allocation, to which a recorded
+            // command may have a pointer, is the base of no other one, whose free would make that command an error. Parts of
+            // a block may touch, as a gap would cost small allocations an eighth of their memory.
+            Block::new(size.checked_add(1)?, alignment).map(Self::Block)
         } else {
             Suballocation::new(size, alignment).map(Self::Suballocation)
         }

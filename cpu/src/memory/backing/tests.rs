@@ -61,6 +61,17 @@ fn pieces_are_apart_aligned_and_used_again() {
 }
 
 #[test]
+fn the_end_of_a_large_allocation_is_the_base_of_no_other() {
+    let sizes = [OWN_BLOCK_THRESHOLD, 1 << 20, 2 * HUGE_PAGE].map(|size| [size; 12]);
+    let of = |size: &usize| (*size, Backing::new(*size, 64, false).unwrap());
+    let all: Vec<_> = sizes.as_flattened().iter().map(of).collect();
+    for (size, one) in &all {
+        let end = one.address() + size;
+        assert!(all.iter().all(|(_, other)| other.address() != end));
+    }
+}
+
+#[test]
 fn what_is_exported_keeps_its_bytes_and_shares_them() {
     for length in [PAGE, 1 << 20, 9 << 20] {
         let block = Block::new(length, PAGE).unwrap();
