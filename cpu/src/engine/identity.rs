@@ -1,4 +1,4 @@
-//! What the checker knows a signal or a stream by.
+//! The identity of a signal or a stream for the checker.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
