@@ -29,7 +29,7 @@ pub(crate) fn expect_main() -> PyResult<()> {
     ))
 }
 
-/// A function of CPython that is not in the stable ABI; `None` for an interpreter without it.
+/// A function of CPython that is not in the stable ABI, or that PyO3 declares otherwise; `None` for an interpreter without it.
 ///
 /// # Safety
 /// `F` must be the type that the interpreter's headers give the function.

@@ -3,9 +3,10 @@
 //! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
-//! - `interpreter`: the check that the main interpreter imports the module, and its exit;
+//! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: calls in which that may
+//!   end the thread;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
-//! - `pins`, `errors`, `imports`: NumPy, and imports for which the exit waits; `dpctl`: dpctl's types, capsules and queues;
+//! - `pins`, `errors`, `imports`: NumPy and its like; `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
 //! - `resolve`: the context, the device and the SYCL queue of an argument;
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
@@ -35,6 +36,7 @@ mod interpreter;
 mod ipc;
 mod machine;
 mod memory;
+mod parking;
 mod parse;
 mod pins;
 mod pool;

@@ -1,5 +1,7 @@
 """The exit of the interpreter."""
 
+import pytest
+
 
 def test_queues_are_released(fresh):
     """zeusm caches the queues that it was given. A SYCL context that is alive after the exit keeps its kernels, which the
@@ -30,3 +32,61 @@ def test_queues_are_released(fresh):
         """
     )
     assert result.stdout == "[False, False, False]\n"
+
+
+COPIES = {
+    "to the host": "array.copy_to_host()",
+    "of every second element": "array[::2].copy_to_host()",
+    "from the host": "array.copy_from_host(host)",
+    "an assignment": "array[...] = host",
+    "a number": "array[...] = 1.0",
+    "a new array": "zeusm.asarray(host, usm_type='shared')",
+}
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_daemon_threads_copy_with_numpy(fresh, copy):
+    """NumPy releases the GIL itself. Before Python 3.14 the exit ends a thread that acquires it again, which unwinds its stack."""
+    for _ in range(3):
+        fresh(f"""
+            import threading, time
+            import numpy as np
+            import zeusm
+
+            array = zeusm.empty((4 << 20) // 8, usm_type="shared")
+            host = np.ones(array.shape)
+
+            def work():
+                while True:
+                    {COPIES[copy]}
+
+            for _ in range(3):
+                threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.2)
+        """)
+
+
+def test_the_exit_may_join_a_thread_that_copies(fresh):
+    """As that of `multiprocessing`, whose function is registered before zeusm is imported."""
+    result = fresh("""
+        import atexit, threading
+
+        leave = threading.Event()
+
+        def work():
+            leave.wait()
+            print(array.copy_to_host()[0])
+
+        def stop():
+            leave.set()
+            thread.join()
+
+        atexit.register(stop)
+
+        import zeusm
+
+        array = zeusm.asarray([1.5], usm_type="shared")
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+    """)
+    assert result.stdout == "1.5\n"

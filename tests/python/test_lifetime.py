@@ -156,8 +156,8 @@ def test_interpreter_ends_while_threads_copy(fresh, usm):
     assert result.stderr == ""
 
 
-def test_exit_waits_for_an_import_of_dpctl(fresh):
-    """Daemon threads that import dpctl at the exit would be ended below frames of Rust, which aborts the process."""
+def test_daemon_threads_import_dpctl_at_the_exit(fresh):
+    """Python ends them below frames of Rust, in which they park."""
     for _ in range(3):
         result = fresh("""
             import threading

@@ -10,6 +10,7 @@ use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
 
 use super::UsmArray;
 use super::{create, cuda, host};
+use crate::parking;
 use crate::parse::{self, dtype};
 use crate::transfer::{self, StridedCopy};
 use zeusm::suai::Order;
@@ -44,7 +45,7 @@ impl UsmArray {
             return copy_usm(slf.py(), &source, inner);
         }
         if inner.memory().kind.is_host_accessible() {
-            return host::in_place(&target)?.set_item(PyEllipsis::get(slf.py()), value);
+            return parking::set_item(&host::in_place(&target)?, &PyEllipsis::get(slf.py()), value);
         }
         if inner.layout.nbytes() <= STAGING {
             return copy_staged(&target, value);
@@ -106,7 +107,7 @@ fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Boun
         // NumPy checks the range of Python's numbers, and takes a tuple for a record, only if it knows the type that they
         // are for.
         let dtype = dtype::object(py, &target.element)?;
-        source = numpy.call_method1("asarray", (value, dtype))?;
+        source = parking::call_method(&numpy, "asarray", (value, dtype), None)?;
     }
     let mut dimensions: Vec<usize> = source.getattr(intern!(py, "shape"))?.extract()?;
     while dimensions.len() > target.layout.ndim() && dimensions[0] == 1 {
@@ -115,7 +116,7 @@ fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Boun
         source = source.get_item(0)?;
     }
     let shape = PyTuple::new(py, target.layout.shape())?;
-    numpy.call_method1("broadcast_to", (source, shape))
+    parking::call_method(&numpy, "broadcast_to", (source, shape), None)
 }
 
 /// Copies what NumPy converts and broadcasts to the target, in parts of at most [`STAGING`] bytes. A source of several parts is
@@ -129,7 +130,7 @@ fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyRes
             dtype::object(py, &inner.element)?,
         );
         let staged = imports::numpy(py)?.call_method1("empty", (shape, dtype))?;
-        staged.set_item(PyEllipsis::get(py), source)?;
+        parking::set_item(&staged, &PyEllipsis::get(py), source)?;
         return host::write(target, &staged);
     }
     let part = |key: &Bound<'_, PyAny>| -> PyResult<()> {

@@ -12,6 +12,7 @@ use crate::allocate::allocate;
 use crate::errors::OrRaise;
 use crate::imports;
 use crate::memory::object;
+use crate::parking;
 use crate::parse::{self, dtype, shape, usm_kind};
 use crate::pool::AllocationSource;
 use crate::resolve::{self, QueueBinding, default_binding};
@@ -239,7 +240,7 @@ fn of_host(
     let keywords = PyDict::new(py);
     keywords.set_item("dtype", dtype)?;
     keywords.set_item("order", order)?;
-    let source = imports::numpy(py)?.call_method("asarray", (obj,), Some(&keywords))?;
+    let source = parking::call_method(&imports::numpy(py)?, "asarray", (obj,), Some(&keywords))?;
     let element = dtype::read(&source.getattr("dtype")?)?;
     let layout = host::packed_like(&source, &element)?;
     let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::UsmArray;
 use super::class::invalid;
+use crate::parking;
 use crate::parse::{HostBuffer, dtype, record};
 use crate::transfer::{self, StridedCopy};
 use zeusm::suai::{ElementType, Layout};
@@ -46,7 +47,7 @@ pub(super) fn as_numpy<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
     let numpy = imports::numpy(py)?;
-    let view = numpy.call_method1("asarray", (array,))?;
+    let view = in_place(array)?;
     let keywords = PyDict::new(py);
     keywords.set_item("copy", copy == Some(true))?;
     let as_it_is = dtype.is_none_or(Bound::is_none);
@@ -60,7 +61,7 @@ pub(super) fn as_numpy<'py>(
             dtype::name(&array.get().element)
         )));
     }
-    view.call_method("astype", (wanted,), Some(&keywords))
+    parking::call_method(&view, "astype", (wanted,), Some(&keywords))
 }
 
 /// Copies the array to a new NumPy array, or to `destination`.
@@ -80,7 +81,7 @@ pub(super) fn read<'py>(
         read_staged(py, inner)?
     };
     let (Some(destination), Some(to)) = (destination, to) else {
-        return elements.call_method1("copy", ("K",));
+        return parking::call_method(&elements, "copy", ("K",), None);
     };
     copy_elements(&to, &elements)?;
     Ok(destination.clone())
@@ -90,7 +91,7 @@ pub(super) fn read<'py>(
 pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = array.py();
     let inner = array.get();
-    let source = imports::numpy(py)?.call_method1("asarray", (source,))?;
+    let source = parking::call_method(&imports::numpy(py)?, "asarray", (source,), None)?;
     let source = of_same(source, inner, "source")?;
     inner.memory().check_writable()?;
     if inner.layout.elements() == 0 {
@@ -156,7 +157,7 @@ pub(super) fn packed_like(array: &Bound<'_, PyAny>, element: &ElementType) -> Py
 
 /// A NumPy view of an array that the host can access.
 pub(super) fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
-    imports::numpy(array.py())?.call_method1("asarray", (array,))
+    parking::call_method(&imports::numpy(array.py())?, "asarray", (array,), None)
 }
 
 /// A new NumPy array with a copy of an array that the host cannot access.
@@ -240,7 +241,7 @@ fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<
         py.import("builtins")?
             .call_method1("memoryview", (destination,))?
     };
-    let numpy = numpy.call_method1("asarray", (view,))?;
+    let numpy = parking::call_method(&numpy, "asarray", (view,), None)?;
     let numpy = of_same(numpy, array, "destination")?;
     let flags = numpy.getattr(intern!(py, "flags"))?;
     if !flags.getattr("writeable")?.extract::<bool>()? {
@@ -284,13 +285,11 @@ fn of_same<'py>(
 fn copy_elements(to: &Bound<'_, PyAny>, from: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = to.py();
     let numpy = imports::numpy(py)?;
-    let may_overlap = numpy
-        .call_method1("may_share_memory", (to, from))?
-        .extract()?;
-    let from = if may_overlap {
-        &from.call_method1("copy", ("K",))?
+    let may_overlap = parking::call_method(&numpy, "may_share_memory", (to, from), None)?;
+    let from = if may_overlap.is_truthy()? {
+        &parking::call_method(from, "copy", ("K",), None)?
     } else {
         from
     };
-    numpy.call_method1("copyto", (to, from, "no")).map(drop)
+    parking::call_method(&numpy, "copyto", (to, from, "no"), None).map(drop)
 }

@@ -10,6 +10,7 @@ use pyo3::types::PyTuple;
 use super::UsmArray;
 use super::create;
 use super::host;
+use crate::parking;
 use crate::parse::dtype;
 
 #[pymethods]
@@ -76,8 +77,6 @@ fn number<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
         "zeros",
         (PyTuple::empty(py), dtype::object(py, &inner.element)?),
     )?;
-    numpy.call_method1(
-        "broadcast_to",
-        (zero, PyTuple::new(py, inner.layout.shape())?),
-    )
+    let shape = PyTuple::new(py, inner.layout.shape())?;
+    parking::call_method(&numpy, "broadcast_to", (zero, shape), None)
 }

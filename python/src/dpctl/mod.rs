@@ -36,7 +36,7 @@ impl Dpctl {
         // No lock is used: the import may release the GIL, so another thread could hold the lock at a fork.
         static DPCTL: OnceBox<Dpctl> = OnceBox::new();
         DPCTL.get_or_try_init(|| {
-            let module = imports::import(py, "dpctl").explain(py, |cause| {
+            let module = imports::dpctl(py).explain(py, |cause| {
                 imports::missing(py, cause, "SYCL objects need dpctl: pip install dpctl")
             })?;
             let class = |name| -> PyResult<Py<PyType>> {

@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyMemoryView, PyType};
 
 use super::PyMemory;
 use crate::imports;
+use crate::parking;
 use zeusm::usm::UsmKind;
 
 /// Defines a class. `$getbuffer` handles buffer requests.
@@ -120,11 +121,11 @@ impl PyMemory {
         let view = PyMemoryView::from(slf.as_any())?;
         let numpy = imports::numpy(py)?;
         let Some(copy) = copy else {
-            return numpy.call_method1("asarray", (view, dtype));
+            return parking::call_method(&numpy, "asarray", (view, dtype), None);
         };
         let keywords = PyDict::new(py);
         keywords.set_item("copy", copy)?;
-        numpy.call_method("array", (view, dtype), Some(&keywords))
+        parking::call_method(&numpy, "array", (view, dtype), Some(&keywords))
     }
 }
 

@@ -8,6 +8,7 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use super::{PyPoolScope, PyPoolStatistics};
+use crate::parking;
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
 use crate::stacks;
@@ -347,7 +348,7 @@ impl PyMemoryPool {
 
 /// Calls the failure callback.
 fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
-    Python::attach(|py| callback.call1(py, (size,))?.is_truthy(py))
+    Python::attach(|py| parking::call(callback.bind(py), (size,), None)?.is_truthy())
         .map_err(|error| Error::Callback(Box::new(error)))
 }
 
