@@ -10,7 +10,9 @@ import dpctl
 import dpctl.memory
 import numpy as np
 import pytest
+import zeusm
 import zeusm.memory
+import zeusm.memory as zm
 
 N = 4096
 PATTERN = bytes(i % 251 for i in range(N))
@@ -226,3 +228,67 @@ def test_objects_without_bytes_are_pickled(memory_class):
 
 def test_size_in_python_is_of_the_object_alone(memory_class):
     assert sys.getsizeof(memory_class(1 << 20)) < 1000
+
+
+def uses(target, array):
+    """What takes a memory object as the source or the destination."""
+    return {
+        "a slice": lambda x: target.__setitem__(slice(0, 64), x),
+        "an array's elements": lambda x: array.__setitem__(..., x),
+        "asarray": lambda x: zeusm.asarray(x, copy=True),
+        "as_usm_array": zeusm.as_usm_array,
+        "copy_to_device": lambda x: array.copy_to_device(x),
+    }
+
+
+@pytest.mark.parametrize("use", uses(None, None))
+def test_zeusm_itself_is_no_reader_of_the_interface(memory_class, use):
+    with memory_class(64) as x:
+        x.memset(3)
+        uses(memory_class(64), zeusm.empty(64, "u1"))[use](x)
+    assert x.closed
+
+
+def test_copies_without_sycl(fresh):
+    fresh("""
+        import sys
+        sys.modules["dpctl"] = None
+        import zeusm, zeusm.memory as zm
+
+        source, target = zm.MemoryUSMShared(8), zm.MemoryUSMShared(8)
+        source.memset(3)
+        array = zeusm.empty(8, "u1", usm_type="shared")
+        target[0:8] = source
+        assert target.tobytes() == bytes([3] * 8)
+        array[...] = source
+        target.memset(4)
+        target[0:8] = array
+        assert target.tobytes() == bytes([3] * 8)
+        target.memset(5)
+        array.copy_to_device(target)
+        for same in zeusm.asarray(source), zeusm.as_usm_array(source), zeusm.as_usm_array(array):
+            assert (same.shape, same.dtype) == ((8,), "u1")
+            assert same.copy_to_host().tolist() == [3] * 8
+    """)
+
+
+def test_a_field_of_packed_records_is_assigned_as_bytes():
+    """Its alignment keeps it from being exported, not from being copied."""
+    records = zeusm.empty(4, [("x", "u1"), ("y", "f4")], usm_type="shared")["y"]
+    memory = zm.MemoryUSMShared(64)
+    size = zm.as_usm_memory(records).nbytes
+    memory[0:size] = records
+    assert memory[0:size].tobytes() == zm.as_usm_memory(records).tobytes()
+
+
+def test_a_class_that_overrides_the_interface_is_read():
+    other = zm.MemoryUSMShared(8)
+
+    class Elsewhere(zm.MemoryUSMShared):
+        @property
+        def __sycl_usm_array_interface__(self):
+            return other.__sycl_usm_array_interface__
+
+    memory = Elsewhere(8)
+    assert zeusm.asarray(memory)._pointer == other._pointer
+    assert zeusm.as_usm_array(memory)._pointer == other._pointer

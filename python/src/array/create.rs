@@ -11,7 +11,7 @@ use super::{UsmArray, cuda, host, interface};
 use crate::allocate::allocate;
 use crate::errors::OrRaise;
 use crate::imports;
-use crate::memory::object;
+use crate::memory::{as_memory, object};
 use crate::parking;
 use crate::parse::{self, dtype, shape, usm_kind};
 use crate::pool::AllocationSource;
@@ -152,11 +152,19 @@ pub(crate) fn asarray(
     }
 }
 
+/// The array of an object of zeusm itself, whose interface is not read: reading it marks the memory as exported, and needs
+/// SYCL. A memory object is a one-dimensional array of its bytes.
+pub(super) fn own(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
+    if let Ok(array) = obj.cast::<UsmArray>() {
+        return array.get().share(obj.py()).map(Some);
+    }
+    as_memory(obj)?.map(UsmArray::bytes).transpose()
+}
+
 /// The array of an object that is in USM already.
 pub(super) fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
-    let py = obj.py();
-    if let Ok(array) = obj.cast::<UsmArray>() {
-        return array.get().share(py).map(Some);
+    if let Some(array) = own(obj)? {
+        return Ok(Some(array));
     }
     if parse::interface::dictionary(obj)?.is_none() {
         return Ok(None);

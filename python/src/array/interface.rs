@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::class::invalid;
-use super::{UsmArray, fields};
+use super::{UsmArray, create, fields};
 use crate::interpreter::intern;
 use crate::memory::object;
 use crate::parse::{self, dtype, interface, record};
@@ -55,7 +55,8 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
 /// Returns
 /// -------
 /// UsmArray
-///     Its shape, strides and dtype are those of `obj`; `base.reference_obj` is `obj`.
+///     Its shape, strides and dtype are those of `obj`; `base.reference_obj` is `obj`, unless that is zeusm's, whose memory
+///     it shares.
 ///
 /// Raises
 /// ------
@@ -73,6 +74,9 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
 /// (2,)
 #[pyfunction]
 pub(crate) fn as_usm_array(obj: &Bound<'_, PyAny>) -> PyResult<UsmArray> {
+    if let Some(array) = create::own(obj)? {
+        return Ok(array);
+    }
     match interface::dictionary(obj)? {
         Some(dictionary) => described(obj, &dictionary),
         None if parse::cuda::is_cuda(obj)? => Err(PyValueError::new_err(format!(

@@ -8,6 +8,14 @@ use crate::memory::PyMemory;
 use crate::parse;
 use zeusm::suai::{ElementType, Layout};
 
+impl UsmArray {
+    /// The bytes of a memory object, as a one-dimensional view.
+    pub(super) fn bytes(memory: &Bound<'_, PyMemory>) -> PyResult<Self> {
+        let layout = Layout::new(&[memory.get().nbytes as i64], None, 0, 1).or_raise()?;
+        Self::new(memory, ElementType::BYTE, layout)
+    }
+}
+
 #[pymethods]
 impl PyMemory {
     /// An array in this memory.
@@ -61,8 +69,7 @@ impl PyMemory {
         dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let layout = Layout::new(&[slf.get().nbytes as i64], None, 0, 1).or_raise()?;
-        let bytes = UsmArray::new(slf, ElementType::BYTE, layout)?;
+        let bytes = UsmArray::bytes(slf)?;
         dlpack_export::dlpack(slf.py(), &bytes, stream, max_version, dl_device, copy)
     }
 

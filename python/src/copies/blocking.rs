@@ -217,9 +217,11 @@ impl PyMemory {
         if parse::is_integral(value)? {
             return Self::memset(&part, value.extract()?);
         }
-        let (of_usm, size) = match parse::interface::dictionary(value)? {
-            Some(_) => (true, Source::of(value)?.nbytes),
-            None => (false, HostBuffer::readable(value)?.size()),
+        let of_usm = Source::is_usm(value)?;
+        let size = if of_usm {
+            Source::of(value)?.nbytes
+        } else {
+            HostBuffer::readable(value)?.size()
         };
         if size != part.get().nbytes {
             return Err(PyValueError::new_err(format!(

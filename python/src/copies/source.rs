@@ -7,8 +7,7 @@ use pyo3::prelude::*;
 
 use crate::adopt;
 use crate::array::UsmArray;
-use crate::interpreter::intern;
-use crate::memory::{Pinned, PyMemory, is_exact_class};
+use crate::memory::{Pinned, PyMemory, as_memory};
 use crate::parse::{cuda, interface};
 use zeusm::cuda::Interface;
 
@@ -33,9 +32,17 @@ impl Source {
         cuda::read(object)
     }
 
+    /// Whether an object has USM. The interface of zeusm's own objects is not read: reading it marks their memory as exported,
+    /// and needs SYCL.
+    pub(crate) fn is_usm(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(as_memory(object)?.is_some()
+            || object.is_instance_of::<UsmArray>()
+            || interface::dictionary(object)?.is_some())
+    }
+
     /// The memory of any other object with USM.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match memory_object(object)? {
+        match as_memory(object)? {
             Some(memory) => Pinned::new(memory).map(Self::Memory),
             None => view_of(object).map(Box::new).map(Self::View),
         }
@@ -56,7 +63,7 @@ impl Deref for Source {
 /// Imports the memory of any object with USM, without a copy.
 pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
     let py = object.py();
-    if let Some(memory) = memory_object(object)? {
+    if let Some(memory) = as_memory(object)? {
         return memory.get().share(py);
     }
     if let Ok(array) = object.cast::<UsmArray>() {
@@ -76,26 +83,4 @@ pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
         )));
     };
     Ok(adopt::from_interface(object, &dictionary)?.0)
-}
-
-/// The object as a memory object, unless its class overrides the interface.
-fn memory_object<'a, 'py>(
-    object: &'a Bound<'py, PyAny>,
-) -> PyResult<Option<&'a Bound<'py, PyMemory>>> {
-    match object.cast::<PyMemory>() {
-        Ok(memory) if !overrides_interface(object)? => Ok(Some(memory)),
-        _ => Ok(None),
-    }
-}
-
-/// Whether a subclass in Python overrides the interface; its override takes precedence.
-fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = object.py();
-    let class = object.get_type();
-    if is_exact_class(&class) {
-        return Ok(false);
-    }
-    let name = intern!(py, "__sycl_usm_array_interface__");
-    let inherited = py.get_type::<PyMemory>().getattr(name)?;
-    Ok(!class.getattr(name)?.is(&inherited))
 }

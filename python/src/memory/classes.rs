@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyMemoryView, PyType};
 
 use super::PyMemory;
 use crate::imports;
+use crate::interpreter::intern;
 use crate::parking;
 use zeusm::usm::UsmKind;
 
@@ -208,8 +209,30 @@ pub(crate) fn class(py: Python<'_>, kind: UsmKind) -> Bound<'_, PyType> {
 }
 
 /// Whether `class` is one of the three and not a subclass.
-pub(crate) fn is_exact_class(class: &Bound<'_, PyType>) -> bool {
+fn is_exact_class(class: &Bound<'_, PyType>) -> bool {
     [UsmKind::Shared, UsmKind::Device, UsmKind::Host]
         .into_iter()
         .any(|kind| class.is(self::class(class.py(), kind)))
+}
+
+/// The object as a memory object, unless its class overrides the interface.
+pub(crate) fn as_memory<'a, 'py>(
+    object: &'a Bound<'py, PyAny>,
+) -> PyResult<Option<&'a Bound<'py, PyMemory>>> {
+    match object.cast::<PyMemory>() {
+        Ok(memory) if !overrides_interface(object)? => Ok(Some(memory)),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a subclass in Python overrides the interface; its override takes precedence.
+fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    let class = object.get_type();
+    if is_exact_class(&class) {
+        return Ok(false);
+    }
+    let name = intern!(py, "__sycl_usm_array_interface__");
+    let inherited = py.get_type::<PyMemory>().getattr(name)?;
+    Ok(!class.getattr(name)?.is(&inherited))
 }

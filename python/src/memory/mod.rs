@@ -20,7 +20,7 @@ use crate::resolve::{ContextDevice, QueueBinding, ResolvedSyclObject};
 use zeusm::usm::UsmKind;
 
 pub(crate) use access::Address;
-pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, is_exact_class, object};
+pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, as_memory, object};
 pub(crate) use export_state::ExportState;
 pub(crate) use owner::{Owner, OwnerSlot};
 pub(crate) use pickling::from_pickle;
