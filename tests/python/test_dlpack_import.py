@@ -71,6 +71,40 @@ class TestImport:
 
         assert zeusm.from_dlpack(Old(array, Unversioned))._pointer == array._pointer
 
+    def test_exporters_that_refuse_the_queue(self, array):
+        """They are asked for the same without it."""
+
+        class Strict(Exporter):
+            def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+                if stream not in (None, -1):
+                    raise TypeError("stream must be an integer")
+                self.keywords = {"max_version": max_version, "copy": copy}
+                return self.capsule
+
+        exporter = Strict(array)
+        assert zeusm.from_dlpack(exporter, copy=False)._pointer == array._pointer
+        assert exporter.keywords == {"max_version": (1, 0), "copy": False}
+
+    def test_a_copy_is_refused_if_there_must_be_none(self, array):
+        exporter = Exporter(array, flags=IS_COPIED)
+        with pytest.raises(BufferError, match="copy"):
+            zeusm.from_dlpack(exporter, copy=False)
+        assert api.PyCapsule_GetName(exporter.capsule) == b"dltensor_versioned"
+
+    def test_a_capsule_that_is_taken_meanwhile(self):
+        array = zeusm.empty(0, usm_type="shared")
+
+        class Taken(Exporter):
+            @property
+            def usm_type(self):
+                api.PyCapsule_SetName(self.capsule, b"used_dltensor_versioned")
+                return "shared"
+
+        exporter = Taken(array)
+        with pytest.raises(ValueError, match="used before"):
+            zeusm.from_dlpack(exporter)
+        assert exporter.deleted == 0
+
     def test_offsets_and_missing_strides(self, array):
         exporter = Exporter(array[1:], strides=None, byte_offset=8)
         exporter.structure.tensor.data = array._pointer
@@ -169,6 +203,10 @@ class TestImport:
         np.testing.assert_array_equal(moved.copy_to_host(), numbers((4, 6)).T)
         with pytest.raises(BufferError, match="copy"):
             zeusm.from_dlpack(array, device=queue, copy=False)
+        exporter = Exporter(array)
+        with pytest.raises(BufferError, match="copy"):
+            zeusm.from_dlpack(exporter, device=queue, copy=False)
+        assert api.PyCapsule_GetName(exporter.capsule) == b"dltensor_versioned"
         device = array.__dlpack_device__()
         assert zeusm.from_dlpack(array, device=device, copy=False)._pointer == array._pointer
         assert zeusm.from_dlpack(array, device=device, copy=True)._pointer != array._pointer

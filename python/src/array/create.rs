@@ -15,7 +15,7 @@ use crate::memory::{as_memory, object};
 use crate::parking;
 use crate::parse::{self, dtype, shape, usm_kind};
 use crate::pool::AllocationSource;
-use crate::resolve::{self, QueueBinding, default_binding};
+use crate::resolve::{self, ContextDevice, QueueBinding, default_binding};
 use crate::transfer::{self, StridedCopy};
 use zeusm::suai::{ElementType, Layout, Order};
 use zeusm::usm::UsmKind;
@@ -182,22 +182,19 @@ pub(super) fn placed(
     copy: Option<bool>,
 ) -> PyResult<UsmArray> {
     let memory = array.memory();
-    let is_same = |binding: &Arc<QueueBinding>| {
-        let (own, given) = (memory.context_device(), binding.context_device());
-        own.shares_context(given) && own.device() == given.device()
-    };
     let fits = kind.is_none_or(|kind| kind == memory.kind)
-        && binding.as_ref().is_none_or(is_same)
+        && binding
+            .as_ref()
+            .is_none_or(|binding| is_same(memory.context_device(), binding))
         && match order {
             None => true,
             Some(Order::RowMajor) => array.layout.is_c_contiguous(),
             Some(Order::ColumnMajor) => array.layout.is_f_contiguous(),
         };
     match copy {
-        Some(false) if !fits => Err(PyValueError::new_err(format!(
-            "the array is in USM-{} memory on {}; a copy is needed and copy is False",
+        Some(false) if !fits => Err(PyValueError::new_err(needs_copy(
             memory.kind,
-            memory.context_device().device().name()
+            memory.context_device(),
         ))),
         Some(false) | None if fits => Ok(array),
         _ => {
@@ -206,6 +203,18 @@ pub(super) fn placed(
             copied(py, &array, kind, binding, order)
         }
     }
+}
+
+/// Whether memory is in the context and on the device of a binding.
+pub(super) fn is_same(own: &ContextDevice, binding: &QueueBinding) -> bool {
+    let given = binding.context_device();
+    own.shares_context(given) && own.device() == given.device()
+}
+
+/// The message of a refused copy.
+pub(super) fn needs_copy(kind: UsmKind, at: &ContextDevice) -> String {
+    let device = at.device().name();
+    format!("the array is in USM-{kind} memory on {device}; a copy is needed and copy is False")
 }
 
 fn of_cuda(
@@ -330,22 +339,22 @@ pub(super) fn copied_in_order(
     )
 }
 
-/// A copy in USM of host memory with the given layout.
+/// A copy in USM of host memory with the given layout, whose owner `own` takes once the copy has memory.
 ///
 /// # Safety
-/// `owner` must keep the extent of `layout` at `from` valid.
-pub(super) unsafe fn copied_from_host(
+/// What `own` returns must keep the extent of `layout` at `from` valid.
+pub(super) unsafe fn copied_from_host<T: Send + 'static>(
     py: Python<'_>,
     from: usize,
     element: ElementType,
     layout: &Layout,
     binding: Arc<QueueBinding>,
-    owner: impl Send + 'static,
+    own: impl FnOnce() -> PyResult<T>,
 ) -> PyResult<UsmArray> {
     let (elements, packed) = in_order(layout, None)?;
     let copy = allocated(py, element, packed, UsmKind::Device, binding)?;
     let (context_device, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
-    let operands = (owner, copy.pinned().share(py)?);
+    let operands = (own()?, copy.pinned().share(py)?);
     // SAFETY: the caller guarantees that the source is valid; the copy is as large as the elements.
     unsafe {
         transfer::copy_strided(

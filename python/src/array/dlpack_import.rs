@@ -12,7 +12,7 @@ use super::class::invalid;
 use super::{UsmArray, create, dlpack_export};
 use crate::adopt::declared_kind;
 use crate::dpctl::{Dpctl, SyclQueue};
-use crate::errors::{Explain, OrRaise};
+use crate::errors::OrRaise;
 use crate::interpreter::intern;
 use crate::memory::{Owner, PyMemory, object};
 use crate::parse::{self, dtype};
@@ -69,8 +69,15 @@ pub(crate) fn from_dlpack(
         .filter(|device| !device.is_none())
         .map(|device| wanted(device))
         .transpose()?;
-    let offer = Offered::read(&capsule(x, copy)?)?;
+    let is_fixed = copy == Some(false);
+    let place = binding.as_ref().filter(|_| is_fixed);
+    let offer = Offered::read(&capsule(x, copy)?, place)?;
     let tensor = &offer.tensor;
+    if is_fixed && tensor.copied {
+        return Err(PyBufferError::new_err(
+            "the exporter made a copy, and copy is False",
+        ));
+    }
     let element = tensor.item.into();
     if !dtype::is_supported(&element) {
         return Err(PyBufferError::new_err(dtype::unsupported(&element)));
@@ -88,10 +95,7 @@ pub(crate) fn from_dlpack(
             )));
         }
     };
-    create::placed(py, array, None, binding, None, copy).explain(py, |error| match copy {
-        Some(false) => PyBufferError::new_err(error.value(py).to_string()),
-        _ => error,
-    })
+    create::placed(py, array, None, binding, None, copy)
 }
 
 /// The queue binding of a DLPack device or a SYCL object.
@@ -123,37 +127,50 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         )));
     };
     let (kind, id) = parse::dlpack::device(&device.call0()?, "__dlpack_device__()")?;
-    let stream = PyDict::new(py);
-    let keywords = PyDict::new(py);
-    match Device::from(abi::Device { kind, id }) {
-        Device::OneApi(number) => {
-            let queue = match own_queue(x)? {
-                Some(queue) => queue,
-                None => DlpackDevice::get(py, number)?.waiting(py)?,
-            };
-            stream.set_item("stream", queue)?;
-            keywords.update(stream.as_mapping())?;
-        }
-        Device::Other(_) if copy != Some(false) => {
-            keywords.set_item("dl_device", (abi::CPU, 0))?;
-        }
-        _ => {}
-    }
-    keywords.set_item("max_version", (abi::VERSION.major, abi::VERSION.minor))?;
+    let newer = PyDict::new(py);
+    newer.set_item("max_version", (abi::VERSION.major, abi::VERSION.minor))?;
     if copy == Some(false) {
-        keywords.set_item("copy", false)?;
+        newer.set_item("copy", false)?;
     }
-    // Exporters older than DLPack 1.0 accept the stream only, and never copy; some do not accept a dpctl queue.
-    for keywords in [&keywords, &stream] {
+    let queue = match Device::from(abi::Device { kind, id }) {
+        Device::OneApi(number) => Some(match own_queue(x)? {
+            Some(queue) => queue,
+            None => DlpackDevice::get(py, number)?.waiting(py)?,
+        }),
+        Device::Other(_) if copy != Some(false) => {
+            newer.set_item("dl_device", (abi::CPU, 0))?;
+            None
+        }
+        _ => None,
+    };
+    let capsule = requested(&export, &newer, queue.as_ref())?;
+    // It is the stream, or the exporter's own queue, of which the exporter may have taken no notice.
+    if let Some(queue) = queue {
+        SyclQueue::new(&queue)?.finish(py)?;
+    }
+    Ok(capsule)
+}
+
+/// Calls `__dlpack__` with the keywords that it accepts, which a `TypeError` tells. Some exporters do not accept a dpctl queue.
+/// Those older than DLPack 1.0 accept the stream only, and never copy.
+fn requested<'py>(
+    export: &Bound<'py, PyAny>,
+    newer: &Bound<'py, PyDict>,
+    queue: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = export.py();
+    let older = PyDict::new(py);
+    let mut attempts = vec![newer.clone()];
+    if let Some(queue) = queue {
+        older.set_item("stream", queue)?;
+        let all = newer.copy()?;
+        all.update(older.as_mapping())?;
+        attempts = vec![all, newer.clone(), older];
+    }
+    for keywords in &attempts {
         match export.call((), Some(keywords)) {
             Err(error) if error.is_instance_of::<PyTypeError>(py) => {}
-            result => {
-                let capsule = result?;
-                if let Some(queue) = keywords.get_item("stream")? {
-                    SyclQueue::new(&queue)?.finish(py)?;
-                }
-                return Ok(capsule);
-            }
+            result => return result,
         }
     }
     export.call0()
@@ -173,16 +190,22 @@ fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
     }
 }
 
+fn used_before() -> PyErr {
+    PyValueError::new_err("the DLPack capsule was used before; a tensor can be taken once")
+}
+
 /// A tensor whose capsule is not consumed yet; after an error, its producer still owns it.
 struct Offered<'py> {
     capsule: Bound<'py, PyAny>,
     form: Form,
     structure: *mut c_void,
     tensor: Tensor,
+    /// The only place that the array may have, if it must not be copied.
+    place: Option<Arc<QueueBinding>>,
 }
 
 impl<'py> Offered<'py> {
-    fn read(capsule: &Bound<'py, PyAny>) -> PyResult<Self> {
+    fn read(capsule: &Bound<'py, PyAny>, place: Option<&Arc<QueueBinding>>) -> PyResult<Self> {
         for form in Form::ALL {
             if let Some(structure) = dlpack_export::structure(capsule.as_ptr(), form) {
                 // SAFETY: by DLPack's rules a capsule of this name holds a valid structure of this form.
@@ -192,13 +215,12 @@ impl<'py> Offered<'py> {
                     form,
                     structure,
                     tensor,
+                    place: place.cloned(),
                 });
             }
             // SAFETY: the interpreter is attached; the check takes any object.
             if unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), form.used_name().as_ptr()) } != 0 {
-                return Err(PyValueError::new_err(
-                    "the DLPack capsule was used before; a tensor can be taken once",
-                ));
+                return Err(used_before());
             }
         }
         Err(PyTypeError::new_err(format!(
@@ -208,12 +230,18 @@ impl<'py> Offered<'py> {
     }
 
     /// Consumes the capsule, and takes the ownership of the structure.
-    fn consume(&self) -> Managed {
-        // SAFETY: the name is static; `read` found the structure under the other name, so no consumer owns it, and the new
+    ///
+    /// # Errors
+    /// `ValueError` when code of the exporter that ran since `read` has given it to another consumer.
+    fn consume(&self) -> PyResult<Managed> {
+        if dlpack_export::structure(self.capsule.as_ptr(), self.form) != Some(self.structure) {
+            return Err(used_before());
+        }
+        // SAFETY: the name is static; the capsule has the structure under the other name, so no consumer owns it, and the new
         // name prevents other consumers from consuming it.
         unsafe {
             ffi::PyCapsule_SetName(self.capsule.as_ptr(), self.form.used_name().as_ptr());
-            Managed::new(self.form, self.structure)
+            Ok(Managed::new(self.form, self.structure))
         }
     }
 
@@ -225,6 +253,14 @@ impl<'py> Offered<'py> {
         binding: Arc<QueueBinding>,
     ) -> PyResult<UsmArray> {
         let tensor = &self.tensor;
+        let at = binding.context_device();
+        if !self
+            .place
+            .as_ref()
+            .is_none_or(|place| create::is_same(at, place))
+        {
+            return Err(PyBufferError::new_err(create::needs_copy(kind, at)));
+        }
         let extent = tensor.layout.extent();
         let (pointer, before) = if extent.is_empty() {
             (tensor.pointer, tensor.layout.byte_offset())
@@ -238,7 +274,7 @@ impl<'py> Offered<'py> {
             .layout
             .rebased(before)
             .map_err(|error| invalid(&error))?;
-        let owner = Bound::new(py, ImportedTensor(self.consume()))?;
+        let owner = Bound::new(py, ImportedTensor(self.consume()?))?;
         let owner = Owner::Object(owner.into_any().unbind());
         let memory = PyMemory::new(
             binding,
@@ -339,8 +375,11 @@ fn copy_of_host(
     let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
     let tensor = &offer.tensor;
     // The copy belongs to zeusm alone, so it is writable.
-    let tensor_owner = offer.consume();
     let (from, element) = (tensor.pointer, tensor.item.into());
     // SAFETY: the producer keeps its memory valid until the structure's deleter is called.
-    unsafe { create::copied_from_host(py, from, element, &tensor.layout, binding, tensor_owner) }
+    unsafe {
+        create::copied_from_host(py, from, element, &tensor.layout, binding, || {
+            offer.consume()
+        })
+    }
 }
