@@ -60,8 +60,11 @@ class History:
 
     def _stop(self) -> None:
         global _current
+        if self is not _current:
+            return
+        # A re-entrant call may come after this one, stop nothing, and start another recording.
+        self._state = _zeusm._history_stop() or self._state
         if self is _current:
-            self._state = _zeusm._history_stop()
             _current = None
 
     def snapshot(self) -> dict[str, Any]:
@@ -120,14 +123,15 @@ class History:
 
 
 _current: History | None = None
-_lock = threading.Lock()
+# Reentrant, as signal handlers and finalizers may call these functions in the thread that holds it.
+_lock = threading.RLock()
 
 
 def _forget() -> None:
     """In a fork's child, which records nothing: the parent's history stays the parent's."""
     global _current, _lock
     _current = None
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -177,15 +181,21 @@ def record_history(
     True
     """
     global _current
+    history = History()
     with _lock:
         before = _current
-        if before is not None:
-            before._stop()
+        while _current is not None:  # A re-entrant call may start another recording meanwhile.
+            _current._stop()
         if not enabled:
             return before
-        _zeusm._history_start(stacks, max_events)
-        _current = History()
-        return _current
+        # Before the start, so that a re-entrant call stops what has started.
+        _current = history
+        try:
+            _zeusm._history_start(stacks, max_events)
+        except BaseException:
+            history._stop()
+            raise
+        return history
 
 
 def snapshot() -> dict[str, Any]:
@@ -215,7 +225,8 @@ def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
         "zeusm": _zeusm.__version__,
         "process": {
             "pid": os.getpid(),
-            "argv": list(sys.argv),
+            # There may be other objects, and names that are not in the system's encoding, which JSON cannot have.
+            "argv": [str(each).encode(errors="replace").decode() for each in sys.argv],
             "python": sys.version.split()[0],
             "host": os.uname().nodename,
         },

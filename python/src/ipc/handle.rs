@@ -11,6 +11,7 @@ use super::opened;
 use crate::errors::OrRaise;
 use crate::memory::{Owner, PyMemory};
 use crate::resolve::{binding_or_default, default_binding};
+use crate::stacks;
 use crate::traced::Traced;
 use zeusm::process::Mutex;
 use zeusm::{Context, Device, IpcHandle, ipc};
@@ -309,9 +310,10 @@ impl PyIpcHandle {
     /// >>> handle.close()
     /// >>> handle.closed
     /// True
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) {
         let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
-        drop(state);
+        let _scope = stacks::scope(py);
+        py.detach(|| drop(state));
     }
 
     /// Whether the handle object is closed.
@@ -421,9 +423,9 @@ impl PyIpcHandle {
         Ok(slf)
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        self.close();
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, exception: &Bound<'_, PyTuple>) {
+        self.close(exception.py());
     }
 
     fn __reduce__<'py>(
