@@ -163,6 +163,30 @@ except KeyboardInterrupt:
     assert any(is_interrupted(seconds) for seconds in (3, 12, 36))
 
 
+def test_operands_are_kept_if_nothing_can_be_registered_for_the_exit(fresh):
+    result = fresh("""
+import signal
+import sys
+import zeusm.memory as zm
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+def interrupted():
+    memory = zm.MemoryUSMDevice(512 << 20)
+    sys.modules["atexit"] = None
+    try:
+        for _ in range(100):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            memory.memset(1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+try:
+    interrupted()
+except KeyboardInterrupt:
+    print("interrupted")
+    """)
+    assert result.stdout == "interrupted\n"
+    assert "atexit" in result.stderr
+
+
 def test_control_c_ends_the_submission_of_many_regions():
     """An element of a reversed array is a region of its own."""
     program = """

@@ -202,11 +202,14 @@ pub(crate) fn finish<T: Send + 'static>(
             }
         }
     };
-    in_flight::drain_at_exit(py)?;
+    // First, as the device still uses the operands, and the registration may fail.
     drop(
         py.detach(|| in_flight::retain(context_device, &event, touched.to_vec(), operands))
             .or_raise()?,
     );
+    if let Err(error) = in_flight::drain_at_exit(py) {
+        error.write_unraisable(py, None);
+    }
     Err(interrupted)
 }
 
