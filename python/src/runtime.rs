@@ -197,14 +197,13 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
 fn came_too_late(py: Python<'_>) -> PyResult<Option<String>> {
     let modules = py.import("sys")?.getattr("modules")?;
     let dpctl = modules.call_method1("get", ("dpctl",))?;
-    if dpctl.is_none() {
+    // Another thread may be importing dpctl, which does not have the function yet.
+    let Some(count) = dpctl.getattr_opt("get_num_devices")? else {
         return Ok(None);
-    }
+    };
     let keywords = PyDict::new(py);
     keywords.set_item("backend", "level_zero")?;
-    let devices = dpctl
-        .call_method("get_num_devices", (), Some(&keywords))?
-        .extract::<usize>()?;
+    let devices: usize = count.call((), Some(&keywords))?.extract()?;
     Ok((devices == 0).then(|| {
         format!(
             "dpctl looked for devices before zeusm was imported, or was not to show them, and does not see zeusm's \

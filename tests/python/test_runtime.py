@@ -80,6 +80,18 @@ def test_memory_needs_no_dpctl(machine):
     """)
 
 
+def test_zeusm_is_imported_while_dpctl_is(machine):
+    """By another thread: the module is known then, and has nothing yet."""
+    machine("""
+        import sys, types
+
+        sys.modules["dpctl"] = types.ModuleType("dpctl")
+        import zeusm.memory
+
+        assert zeusm.memory.MemoryUSMShared(8).nbytes == 8
+    """)
+
+
 def test_runtime_tells_what_serves_and_why():
     runtime = zeusm.runtime()
     assert runtime.kind in ("system", "cpu", "custom")
