@@ -123,6 +123,20 @@ def test_a_node_that_this_user_cannot_open(tmp_path):
     )
 
 
+def test_a_user_without_a_name(tmp_path, monkeypatch):
+    """As in a container that runs as another user than its image has."""
+    for name in "LOGNAME", "USER", "LNAME", "USERNAME":
+        monkeypatch.delenv(name, raising=False)
+
+    def unknown(number):
+        raise KeyError(number)
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    node = tmp_path / "renderD128"
+    node.touch()
+    assert f" {os.getuid()} " in gpu.remedy(node, errno.EACCES)
+
+
 def test_a_gpu_that_works(tmp_path):
     one = machine(tmp_path, **{"dev/dri/renderD128": ""})
     bind(tmp_path, "xe")

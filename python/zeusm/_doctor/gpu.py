@@ -69,10 +69,17 @@ def node(machine: Machine, device: Path, nodes: dict[Path, int | None]) -> Findi
 def remedy(path: Path, error: int) -> str:
     """Return the command that lets this user open a node."""
     if error == errno.EACCES:
-        return f"sudo usermod --append --groups {group_of(path)} {getpass.getuser()}  # then log in again"
+        return f"sudo usermod --append --groups {group_of(path)} {user()}  # then log in again"
     if error in (errno.ENOENT, errno.EPERM):
         return "docker run --device /dev/dri ...  # or the same option of another container runtime"
     return "sudo dmesg | grep -iE 'xe|i915'"
+
+
+def user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # In a container, whose users may have no names.
+        return str(os.getuid())
 
 
 def group_of(path: Path) -> str:
