@@ -155,6 +155,16 @@ def test_device_memory_refuses():
     assert not buffer.buf
 
 
+def test_a_refused_request_leaves_no_object(memory_class):
+    memory = memory_class(8)
+    memory.close()
+    view = Buffer()
+    view.obj = "of an earlier request"
+    with pytest.raises((ValueError, TypeError)):
+        get_buffer(memory, ctypes.byref(view), 0)
+    assert not ctypes.c_void_p.from_buffer(view, Buffer.obj.offset)
+
+
 def test_an_empty_object_has_an_empty_view(host_class):
     x = host_class(0)
     assert memoryview(x).nbytes == 0

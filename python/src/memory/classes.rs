@@ -141,6 +141,8 @@ unsafe fn host_buffer(
 ) -> PyResult<()> {
     let py = memory.py();
     let inner = memory.get();
+    // SAFETY: the buffer protocol requires a null `obj` when the request fails.
+    unsafe { (*view).obj = std::ptr::null_mut() };
     inner.pins.acquire()?;
     let address = inner
         .for_buffer(py, inner.extent(), flags)
