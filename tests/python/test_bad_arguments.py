@@ -149,3 +149,12 @@ def test_an_error_of_the_callers_own_code_is_the_cause(call):
     with pytest.raises((TypeError, ValueError, IndexError, BufferError)) as raised:
         call(Bad())
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_an_error_of_the_callers_own_iterator_propagates():
+    class Shape:
+        def __iter__(self):
+            raise RuntimeError("own")
+
+    with pytest.raises(RuntimeError, match="own"):
+        zeusm.empty(Shape())

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use crate::errors::{Explain, passes};
+use crate::errors::Explain;
 use zeusm::suai::Order;
 
 /// An integer, or a sequence of integers.
@@ -28,8 +28,11 @@ pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64
     }
     match value.try_iter() {
         Ok(items) => items.map(|item| integer(&item?)).collect(),
-        Err(error) if passes(value.py(), &error) => Err(error),
-        Err(_) => integer(value).map(|size| vec![size]),
+        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
+            integer(value).map(|size| vec![size])
+        }
+        // The caller's own.
+        Err(error) => Err(error),
     }
 }
 
