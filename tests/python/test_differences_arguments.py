@@ -56,6 +56,35 @@ def test_the_dictionary_has_an_offset(memory_class, dpctl_class):
     assert ours["offset"] == 0
 
 
+class Index:
+    """An integer by `__index__` alone."""
+
+    def __index__(self):
+        return 64
+
+
+def test_fills_with_what_has_an_index(memory_class, dpctl_class):
+    with pytest.raises(TypeError, match="integer"):
+        dpctl_class(N).memset(Index())
+    memory = memory_class(N)
+    memory.memset(Index())
+    assert memory.tobytes() == b"\x40" * N
+
+
+def test_a_copy_by_a_float(memory_class, dpctl_class):
+    assert dpctl_class(dpctl_class(N), copy=1.0).nbytes == N
+    with pytest.raises(TypeError, match="integer"):
+        memory_class(memory_class(N), copy=1.0)
+
+
+def test_the_common_base_has_no_objects(memory_class, dpctl_class):
+    theirs, ours = dpctl_class.__mro__[1], memory_class.__mro__[1]
+    assert theirs.__name__ == ours.__name__ == "_Memory"
+    assert isinstance(theirs(), theirs)
+    with pytest.raises(TypeError):
+        ours()
+
+
 @pytest.mark.parametrize("package", [dpctl.memory, zeusm.memory], ids=["dpctl", "zeusm"])
 class TestTheSame:
     """Cases in which zeusm equals dpctl although a difference would be easy to introduce."""
@@ -77,6 +106,9 @@ class TestTheSame:
             made(N).copy_to_host(memoryview(bytearray(2 * N))[::2])
         with pytest.raises(ValueError, match="contiguous"):
             made(N).copy_from_host(np.zeros(2 * N, "u1")[::2])
+
+    def test_an_alignment_is_an_index(self, made):
+        assert made(N, alignment=Index())._pointer % 64 == 0
 
     def test_copy_is_an_integer(self, made):
         memory = made(N)

@@ -51,13 +51,13 @@ pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// # Errors
 /// `TypeError` for other objects than integers, `ValueError` for an integer out of range.
 pub(crate) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    if !is_integral(object)? {
-        return Err(PyTypeError::new_err(format!(
-            "alignment must be an integer, not {}",
-            object.get_type().name()?
-        )));
-    }
-    object.extract::<usize>().explain(object.py(), |_| {
+    object.extract::<usize>().explain(object.py(), |error| {
+        if error.is_instance_of::<PyTypeError>(object.py()) {
+            return PyTypeError::new_err(format!(
+                "alignment must be an integer, not {}",
+                object.get_type()
+            ));
+        }
         PyValueError::new_err(format!(
             "alignment must be 0 or a power of two of at most {} bytes, not {object}",
             zeusm::usm::LARGEST_ALIGNMENT
