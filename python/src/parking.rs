@@ -2,10 +2,10 @@
 //!
 //! Before Python 3.14 a thread that asks for the GIL after the exit has begun ends by `pthread_exit`, which unwinds its stack.
 //! PyO3 declares the C API as functions that do not unwind, so Rust aborts the process if the call is below one of its frames.
-//! Whoever releases the GIL may so end a thread: NumPy in each copy, an import, any Python function between two instructions.
+//! NumPy releases the GIL in each copy, an import does so often, and Python code between any two instructions.
 //!
-//! The functions here call the C API as one that unwinds, and the thread parks in their frame. It does not hold the GIL then, and
-//! the exit does not wait for it. Python 3.14 does the same, and PyO3 where it acquires the GIL itself.
+//! The functions here declare the C API as one that may unwind, and the thread parks in their frame. It does not hold the GIL
+//! then, and the exit does not wait for it. Python 3.14 does the same, and PyO3 where it acquires the GIL itself.
 
 use std::ffi::c_int;
 use std::{mem, thread};
