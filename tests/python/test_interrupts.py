@@ -182,6 +182,8 @@ try:
     interrupted()
 except KeyboardInterrupt:
     print("interrupted")
+# The exit does not wait for the fill, and a driver may crash if it is in flight then.
+zm.MemoryUSMDevice(1 << 20).memset(0)
     """)
     assert result.stdout == "interrupted\n"
     assert "atexit" in result.stderr
