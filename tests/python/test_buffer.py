@@ -165,6 +165,16 @@ def test_a_refused_request_leaves_no_object(memory_class):
     assert not ctypes.c_void_p.from_buffer(view, Buffer.obj.offset)
 
 
+@pytest.mark.parametrize("flags", [0x100, 0x200], ids=["PyBUF_READ", "PyBUF_WRITE"])
+def test_flags_of_memoryviews_are_refused(host_class, flags):
+    """CPython would raise a SystemError, since 3.14 also for `memory.__buffer__(flags)`."""
+    memory = host_class(8)
+    view = Buffer()
+    with pytest.raises(BufferError, match="PyBUF_READ"):
+        get_buffer(memory, ctypes.byref(view), flags)
+    memory.close()
+
+
 def test_an_empty_object_has_an_empty_view(host_class):
     x = host_class(0)
     assert memoryview(x).nbytes == 0

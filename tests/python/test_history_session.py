@@ -85,6 +85,8 @@ def test_arguments_that_are_no_text(tmp_path, monkeypatch, arguments, fresh):
     fresh.run("-m", "zeusm", "memory", "report", path)
 
 
+# Not shared memory, which cannot be exported where it migrates.
+@pytest.mark.parametrize("memory_class", [zm.MemoryUSMDevice, zm.MemoryUSMHost])
 def test_the_free_by_the_end_of_a_handle_has_a_stack(memory_class):
     with zm.record_history() as history:
         memory = memory_class(1000)

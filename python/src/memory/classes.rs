@@ -6,7 +6,7 @@
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMemoryView, PyType};
@@ -143,6 +143,11 @@ unsafe fn host_buffer(
     let inner = memory.get();
     // SAFETY: the buffer protocol requires a null `obj` when the request fails.
     unsafe { (*view).obj = std::ptr::null_mut() };
+    if flags == ffi::PyBUF_READ || flags == ffi::PyBUF_WRITE {
+        return Err(PyBufferError::new_err(
+            "PyBUF_READ and PyBUF_WRITE are no requests for a buffer",
+        ));
+    }
     inner.pins.acquire()?;
     let address = inner
         .for_buffer(py, inner.extent(), flags)
