@@ -25,13 +25,8 @@ UNCACHED = {
 # copy. The abort message names this source file.
 DIES = "cpu_page_fault_memory_manager.cpp"
 FOR_GOOD = {"DRM_IOCTL_XE_VM_BIND", "DRM_IOCTL_XE_EXEC"}
-# Where these fail permanently, the driver of Lunar Lake has no command buffer for an append either. Its command list then
-# stays unusable, and the driver may corrupt the heap.
-ONCE = (
-    set()
-    if MACHINE in MOVING
-    else {"DRM_IOCTL_XE_GEM_CREATE", "DRM_IOCTL_XE_GEM_MMAP_OFFSET", "DRM_IOCTL_XE_VM_BIND"}
-)
+# Where this fails permanently, the driver of Lunar Lake has no command buffer for an append either, and corrupts the heap.
+ONCE = set() if MACHINE in MOVING else {"DRM_IOCTL_XE_GEM_CREATE"}
 # With wrong data on a discrete GPU, and a SIGSEGV on an integrated one (docs/gpus.md, "Failing maps").
 UNNOTICED = pytest.mark.xfail(reason="the driver does not check the second mapping", strict=True)
 NAMES = [
