@@ -74,6 +74,10 @@ impl IpcHandle {
         }
         let mappings = mappings_of(self.allocation_key());
         let mut mappings = mappings.lock();
+        let is_same =
+            |it: &Arc<Owned<DriverMapping>>| it.context == *context && it.device == *device;
+        // Before the lock of the files, which the drop of a mapping takes: another thread may drop its last reference now.
+        let known = mappings.iter().filter_map(Weak::upgrade).find(is_same);
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let received = descriptor::receive(self)?;
         if descriptor::is_own(self) && !imported_file::is_recognised(device.driver())? {
@@ -81,10 +85,11 @@ impl IpcHandle {
                 device: device.name().to_owned(),
             });
         }
-        let is_same =
-            |it: &Arc<Owned<DriverMapping>>| it.context == *context && it.device == *device;
-        let mapped = match mappings.iter().filter_map(Weak::upgrade).find(is_same) {
-            Some(mapped) => mapped,
+        let mapped = match known {
+            Some(mapped) => {
+                drop(received);
+                mapped
+            }
             None => {
                 let mapped = DriverMapping::new(self, context, device, received)?;
                 let mapped = Arc::new(Owned::new(mapped));
