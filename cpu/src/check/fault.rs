@@ -20,7 +20,7 @@ use super::stack::{DEEPEST, Stack, native_frames};
 use super::watch::{Access, Watch};
 use super::{commands, python, report, table, threads};
 use crate::process::PerProcess;
-use crate::process::sync::Mutex;
+use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
 
 /// A fault that the reporter turns into a finding.
 struct Fault {
@@ -78,6 +78,20 @@ static BEFORE: Mutex<Before> = Mutex::new(Before {
     last: (0, 0),
     passed: 0,
 });
+
+static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Before>> = HeldGuard::new();
+
+/// Lets no thread look at the handlers before this one until this thread calls [`after_fork`].
+pub fn prepare() {
+    // SAFETY: the lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(BEFORE.lock()) };
+}
+
+/// Undoes [`prepare`], in the parent and in the child.
+pub fn after_fork() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
+}
 
 struct Before {
     count: usize,

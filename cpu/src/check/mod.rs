@@ -58,18 +58,21 @@ pub fn begin() {
 pub fn prepare() {
     report::prepare();
     table::prepare();
+    watch::prepare();
+    fault::prepare();
 }
 
 /// Undoes [`prepare`], in the parent.
 pub fn parent() {
+    fault::after_fork();
+    watch::after_fork();
     table::after_fork();
     report::after_fork();
 }
 
 /// Undoes [`prepare`], in the child, which begins without commands in flight and with a report of its own.
 pub fn child() {
-    table::after_fork();
-    report::after_fork();
+    parent();
     if is_on() {
         threads::child();
         table::child();

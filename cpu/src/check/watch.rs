@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::stack::Stack;
-use crate::process::sync::{Lazy, Mutex};
+use crate::process::sync::{
+    HeldGuard, Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 /// An allocation, with inaccessible guard pages around it.
 #[derive(Debug)]
@@ -51,6 +53,24 @@ struct State {
     used: bool,
     /// Whether a page beside its own was opened for an access that was reported.
     breached: bool,
+}
+
+/// Threads that change a watch share it. A fork holds it alone, so that its child finds all watches unlocked, and the
+/// protection of their pages as they say.
+static CHANGES: RwLock<()> = RwLock::new(());
+
+static HELD_AT_FORK: HeldGuard<RwLockWriteGuard<'static, ()>> = HeldGuard::new();
+
+/// Waits until no watch is being changed, and lets none be until this thread calls [`after_fork`].
+pub fn prepare() {
+    // SAFETY: the lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(CHANGES.write()) };
+}
+
+/// Undoes [`prepare`], in the parent and in the child.
+pub fn after_fork() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
 }
 
 /// Whether kernels have opened allocations by pointers that no command names.
@@ -140,7 +160,7 @@ impl Watch {
         };
         // Pages of the device that need no filling stay as they are, which saves system calls.
         if host || watch.is_padded() || pattern.is_some() {
-            let mut state = watch.state.lock();
+            let (_shared, mut state) = watch.change();
             state.open(&watch);
             if !state.open {
                 return None;
@@ -151,9 +171,14 @@ impl Watch {
         Some(watch)
     }
 
+    /// The state, which no fork interrupts while the guards exist. They are dropped in reverse order.
+    fn change(&self) -> (RwLockReadGuard<'static, ()>, MutexGuard<'_, State>) {
+        (CHANGES.read(), self.state.lock())
+    }
+
     /// Decides about an access that found the page closed, and opens it in any case, so that the program goes on.
     pub fn access(&self, address: usize, by_device: bool) -> Access {
-        let mut state = self.state.lock();
+        let (_shared, mut state) = self.change();
         if !self.pages.contains(&address) {
             let page = address / crate::system::PAGE * crate::system::PAGE;
             state.breached = true;
@@ -185,7 +210,7 @@ impl Watch {
 
     /// Keeps the host out until [`permit`](Self::permit); `false` if it is kept out already.
     pub fn restrict(&self) -> bool {
-        let mut state = self.state.lock();
+        let (_shared, mut state) = self.change();
         if !state.host || state.released || state.buried {
             return false;
         }
@@ -196,7 +221,7 @@ impl Watch {
 
     /// Lets the host in again.
     pub fn permit(&self) {
-        let mut state = self.state.lock();
+        let (_shared, mut state) = self.change();
         if state.restricted && !state.buried {
             state.open(self);
         }
@@ -206,19 +231,20 @@ impl Watch {
     /// Forgets the commands of the parent, in the child of a fork.
     pub fn child(&self) {
         self.permit();
-        let mut state = self.state.lock();
+        let (_shared, mut state) = self.change();
         state.uses = 0;
         state.settle(self);
     }
 
     /// A submitted command uses it.
     pub fn pin(&self) {
-        self.state.lock().uses += 1;
+        let (_shared, mut state) = self.change();
+        state.uses += 1;
     }
 
     /// A command that used it is complete.
     pub fn unpin(&self) {
-        let mut state = self.state.lock();
+        let (_shared, mut state) = self.change();
         // A child of a fork has the pins of its parent's commands, which are not counted there.
         state.uses = state.uses.saturating_sub(1);
         state.settle(self);
@@ -226,12 +252,13 @@ impl Watch {
 
     /// Closes it if no command uses it, after kernels that may have followed pointers to it.
     pub fn settle(&self) {
-        self.state.lock().settle(self);
+        let (_shared, mut state) = self.change();
+        state.settle(self);
     }
 
     /// Ends the watch: all pages become accessible for good, as other processes share them.
     pub fn release(&self) {
-        let mut state = self.state.lock();
+        let (_shared, mut state) = self.change();
         open(self.whole.clone());
         (state.released, state.host, state.open) = (true, true, true);
         state.restricted = false;
@@ -239,13 +266,14 @@ impl Watch {
 
     /// Whether the watch has ended.
     pub fn is_released(&self) -> bool {
-        self.state.lock().released
+        let (_shared, state) = self.change();
+        state.released
     }
 
     /// Closes it for all, after it was freed. Its memory goes back to the system, its addresses stay taken. Returns the
     /// address of a byte beside the allocation that was overwritten.
     pub fn bury(&self) -> Option<usize> {
-        let mut state = self.state.lock();
+        let (_shared, mut state) = self.change();
         // Pages that were never open hold nothing.
         let damaged = state.used.then(|| self.empty(&mut state)).flatten();
         if state.breached {

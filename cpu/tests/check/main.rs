@@ -198,8 +198,6 @@ fn forks_beside_findings() {
             for _ in 0..20 {
                 thread::sleep(Duration::from_millis(20));
                 process::in_child(|| {
-                    // As that of a child that hangs.
-                    unsafe { libc::alarm(20) };
                     faulty::host_reads_device_memory();
                     true
                 });
@@ -209,6 +207,49 @@ fn forks_beside_findings() {
         over.store(true, Ordering::Relaxed);
         done.unwrap();
     });
+}
+
+#[test]
+fn a_child_begins_beside_commands_that_open_and_close_pages() {
+    if direct() {
+        let output = process::run("forks_beside_changes", &[("ZEUSM_CHECK", "all")]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{text}");
+    }
+}
+
+/// The host is kept out of the memory at each submission and let in after the wait. The pages are many, so that this takes
+/// most of the time.
+#[test]
+#[ignore = "run by a_child_begins_beside_commands_that_open_and_close_pages"]
+fn forks_beside_changes() {
+    const SIZE: usize = 64 << 20;
+    let context = common::Context::new();
+    let memory = context.alloc(common::Kind::Shared, SIZE);
+    let list = context.immediate(0);
+    common::fill(list, memory, &[3], SIZE, common::NONE, &[]);
+    common::finish(&context, list);
+    let (over, addresses) = (AtomicBool::new(false), (list as usize, memory as usize));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (list, memory) = (addresses.0 as common::List, addresses.1 as common::Memory);
+            while !over.load(Ordering::Relaxed) {
+                common::fill(list, memory, &[3], 1, common::NONE, &[]);
+                common::finish(&context, list);
+            }
+        });
+        let forks = || {
+            for _ in 0..50 {
+                thread::sleep(Duration::from_millis(2));
+                process::in_child(|| faulty::read(memory, 5) == 3);
+            }
+        };
+        let done = std::panic::catch_unwind(forks);
+        over.store(true, Ordering::Relaxed);
+        done.unwrap();
+    });
+    common::destroy(list);
+    context.free(memory);
 }
 
 struct Suppressions(PathBuf);

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A process that takes longer hangs.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(900);
@@ -59,6 +59,7 @@ pub fn run(test: &str, environment: &[(&str, &str)]) -> Output {
 pub fn in_child(work: impl FnOnce() -> bool) {
     let child = unsafe { libc::fork() };
     if child == 0 {
+        // If this process ends before `join` does.
         unsafe { libc::alarm(CHILD_TIMEOUT) };
         let worked = catch_unwind(AssertUnwindSafe(work));
         unsafe { libc::_exit(i32::from(!worked.unwrap_or(false))) };
@@ -67,13 +68,21 @@ pub fn in_child(work: impl FnOnce() -> bool) {
     join(child);
 }
 
-/// Waits for a child, which must exit with 0.
+/// Waits for a child, which must exit with 0. It may hang in the handlers of the fork, before its alarm is set.
 pub fn join(child: libc::pid_t) {
+    let deadline = Instant::now() + Duration::from_secs(CHILD_TIMEOUT.into());
     let mut status = 1;
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert!(
-        !libc::WIFSIGNALED(status) || libc::WTERMSIG(status) != libc::SIGALRM,
-        "a child hangs"
-    );
+    loop {
+        let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+        if ended != 0 {
+            assert_eq!(ended, child);
+            break;
+        }
+        if Instant::now() > deadline {
+            unsafe { libc::kill(child, libc::SIGABRT) };
+            panic!("a child hangs");
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
     assert_eq!(status, 0, "a child failed");
 }
