@@ -54,7 +54,7 @@ impl RawQueue {
     /// the event would occupy the engine before them.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result. `event` then has no pending signal.
     ///
     /// # Safety
     /// `event` must be an event of this queue's context without a pending signal or wait, and stay valid until the returned
@@ -70,10 +70,15 @@ impl RawQueue {
                     library,
                     zeCommandListAppendBarrier(list, event, count, waits)
                 )?;
-                call!(
+                let second = call!(
                     library,
                     zeCommandListAppendBarrier(list, signal, 0, std::ptr::null_mut())
-                )
+                );
+                if second.is_err() {
+                    // The caller may destroy `event` after an error, and the first barrier will signal it.
+                    let _ = call!(library, zeEventHostSynchronize(event, u64::MAX));
+                }
+                second
             }
         })
     }

@@ -101,3 +101,42 @@ fn failed_waits() {
     queue.reclaim();
     assert!(!is_allocated());
 }
+
+#[test]
+fn a_failed_signal_leaves_none_pending() {
+    child::run(child::command("waits::failed_signals"));
+}
+
+#[test]
+#[ignore = "run by a_failed_signal_leaves_none_pending"]
+fn failed_signals() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let [queue, owner] = [(); 2].map(|()| Queue::new(&context, &device).unwrap());
+    let mut failures = 0;
+    for nth in 1.. {
+        let foreign = owner.barrier(&[]).unwrap();
+        assert!(foreign.wait(None).unwrap());
+        let busy = busy(&context, &device, &queue);
+        driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+        // SAFETY: the event has no other use, belongs to the same context, and lives until the queue is idle.
+        let signalled = unsafe { queue.signal_raw(foreign.handle()) };
+        let fired = driver.fired();
+        driver.arm(0, sys::ZE_RESULT_SUCCESS);
+        let at_once = foreign.is_complete().unwrap();
+        queue.wait().unwrap();
+        drop(busy);
+        if fired.is_none() {
+            break;
+        }
+        if signalled.is_err() {
+            assert_eq!(at_once, foreign.is_complete().unwrap(), "{fired:?}");
+            failures += 1;
+            // The next barrier waits for the event.
+            // SAFETY: as above.
+            unsafe { queue.signal_raw(foreign.handle()) }.unwrap();
+        }
+    }
+    assert!(failures >= 2, "of each barrier");
+}
