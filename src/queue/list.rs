@@ -36,7 +36,7 @@ pub(super) struct List {
 pub(super) struct Retired {
     commands: Arc<CommandList>,
     /// The wait list of the failed operation.
-    _awaited: Vec<Event>,
+    pub(super) awaited: Vec<Event>,
 }
 
 #[derive(Default)]
@@ -110,18 +110,19 @@ impl List {
         self.reclaim();
     }
 
-    /// Waits until all appended operations are complete; `false` if the driver lacks the function.
+    /// Waits until all appended operations are complete; `false` if the driver lacks the function, and without a command list,
+    /// as the operations may be in one that is retired.
     fn synchronize(&self) -> Result<bool> {
         let state = self.state.lock();
         let retired = state.retired.iter().map(|retired| &retired.commands);
         let lists: Vec<_> = retired.chain(&state.commands).cloned().collect();
         drop(state);
-        for list in lists {
+        for list in &lists {
             if !list.synchronize(Duration::MAX)? {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(!lists.is_empty())
     }
 
     /// The command list for the next append.
@@ -188,7 +189,7 @@ impl State {
         }
         self.retired.push(Retired {
             commands,
-            _awaited: awaited.to_vec(),
+            awaited: awaited.to_vec(),
         });
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use level_zero_sys as sys;
 
 use super::RawQueue;
-use super::list::{List, State};
+use super::list::{List, Retired, State};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process::MutexGuard;
@@ -149,11 +149,11 @@ impl RawQueue {
         let mut state = list.state.lock();
         let answer = match is_complete {
             Ok(true) => {
-                state
+                let ended = state
                     .unsignalled
                     .take_if(|unsignalled| *unsignalled == number);
-                // Their operations are complete, as the list was idle before this operation.
-                let retired = mem::take(&mut state.retired);
+                // Their operations are complete, as the list was idle before this operation, and none was appended since.
+                let retired = ended.map(|_| mem::take(&mut state.retired));
                 drop(state);
                 drop(retired);
                 return Ok(None);
@@ -306,7 +306,8 @@ impl Next<'_> {
     fn append(mut self, append: impl Append) -> Result<Event> {
         self.list
             .append(&mut self.state, &self.event, &self.awaited, append)?;
-        Ok(self.enter())
+        let retired = mem::take(&mut self.state.retired);
+        Ok(self.enter(retired))
     }
 
     /// Leaves the operation to the queue's host thread, which appends it when all that it waits for has reached the state.
@@ -323,15 +324,14 @@ impl Next<'_> {
         let list = Arc::clone(self.list);
         let task = Box::new(move || list.submit_deferred(deferred));
         self.list.worker.send(task)?;
-        Ok(self.enter())
+        // Retired command lists wait for an operation that is appended, as a failed wait has to know them until then.
+        Ok(self.enter(Vec::new()))
     }
 
-    /// Makes it the newest operation and unlocks the list.
-    fn enter(mut self) -> Event {
+    /// Makes it the newest operation and unlocks the list. The events of the wait list are not reused, and the retired command
+    /// lists not destroyed, before this operation is complete.
+    fn enter(mut self, retired: Vec<Retired>) -> Event {
         let before = self.state.set_last(&self.event);
-        // The events of the wait list must not be reused, and retired command lists not destroyed, before this operation is
-        // complete.
-        let retired = mem::take(&mut self.state.retired);
         if !self.awaited.is_empty() || !retired.is_empty() {
             let number = self.event.number_in(&self.list.events);
             let operands = Box::new((self.awaited, retired));
@@ -398,9 +398,11 @@ impl List {
 }
 
 impl State {
-    /// The events that the next operation waits for: the one before it and those of a wait list, without those that are over.
+    /// The events that the next operation waits for: the one before it, those of a wait list, and those that a failed append
+    /// may have left the device waiting for; without those that are over.
     fn awaited(&self, wait_list: &[Event]) -> Vec<Event> {
-        let all = self.last.iter().chain(wait_list);
+        let retired = self.retired.iter().flat_map(|retired| &retired.awaited);
+        let all = self.last.iter().chain(wait_list).chain(retired);
         all.filter(|event| !event.is_over()).cloned().collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Waits that fail: while an operation is in flight, and on a device that is lost.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use zeusm::{Context, Device, DeviceMemory, Operation, Queue, SharedMemory, sys};
@@ -100,6 +101,45 @@ fn failed_waits() {
     drop(busy);
     queue.reclaim();
     assert!(!is_allocated());
+}
+
+#[test]
+fn after_a_failed_append_a_failed_wait_waits_for_the_operations_before_it() {
+    child::run(child::command("waits::failed_append"));
+}
+
+#[test]
+#[ignore = "run by after_a_failed_append_a_failed_wait_waits_for_the_operations_before_it"]
+fn failed_append() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    let error = sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    let busy = busy(&context, &device, &queue);
+    let pending = busy.last().unwrap().event();
+    for nth in 1.. {
+        let memory = DeviceMemory::new(&context, &device, 64).unwrap();
+        driver.arm(nth, error);
+        let failed = queue.fill_async(memory, 1).is_err();
+        let fired = driver.fired();
+        driver.arm(0, sys::ZE_RESULT_SUCCESS);
+        if fired.as_deref() == Some("zeCommandListAppendMemoryFill") && failed {
+            break;
+        }
+        assert!(fired.is_some(), "there was no append in {nth} calls");
+    }
+    // An operation that is deferred, as it waits for the host.
+    let (release, released) = mpsc::channel::<()>();
+    let task = queue.host_task(move || _ = released.recv()).unwrap();
+    let deferred = queue.barrier(&[task]).unwrap();
+    assert!(!deferred.is_submitted());
+    driver.arm(1, error);
+    queue.finish(pending, "fill", 1).unwrap_err();
+    driver.arm(0, sys::ZE_RESULT_SUCCESS);
+    assert!(pending.is_complete().unwrap());
+    drop(release);
+    assert!(deferred.wait(None).unwrap());
 }
 
 #[test]
