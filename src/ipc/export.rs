@@ -7,7 +7,7 @@ use super::authentication::Key;
 use super::driver::{self, DriverHandle};
 use super::export_table::{self, Entry};
 use super::handle::IpcHandle;
-use super::{Error, identity, server};
+use super::{Error, identity, imported_file, server};
 use crate::context::Context;
 use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
@@ -34,6 +34,8 @@ impl Export {
         let context = allocation.context().clone();
         // A pool's block is a part of the driver's allocation, which can only be exported from its base.
         let exported = context.driver_attributes(allocation.as_ptr().addr())?;
+        // The driver may open or close its descriptors of exported memory when a handle of this process is opened.
+        let files = imported_file::lock();
         let driver_handle = DriverHandle::get(&context, exported.base)
             .map_err(|cause| driver::explain(allocation.device(), exported.size, cause))?;
         let put = |_: &Error| driver_handle.put(&context);
@@ -41,6 +43,7 @@ impl Export {
             let what = "cannot duplicate the descriptor of the memory";
             Error::System { what, cause }
         });
+        drop(files);
         let descriptor = descriptor.inspect_err(put)?;
         let number = descriptor.as_ref().map(AsRawFd::as_raw_fd);
         let (entry, key) = export_table::insert(number).inspect_err(put)?;
