@@ -53,7 +53,7 @@ impl Dpctl {
         })
     }
 
-    /// dpctl's cached queue for a device, in dpctl's default context of that device.
+    /// dpctl's cached queue for a device or its filter string, in dpctl's default context of that device.
     pub(crate) fn cached_queue<'py>(
         &self,
         device: &Bound<'py, PyAny>,
@@ -72,7 +72,7 @@ impl Dpctl {
         self.cached(pair.into_pyobject(py)?.as_any())
     }
 
-    /// The cached queue for a device, or for a pair of a context and a device.
+    /// The cached queue for a device, its filter string, or a pair of a context and a device.
     fn cached<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.module
             .bind(key.py())

@@ -68,10 +68,10 @@ impl ResolvedSyclObject {
             let context =
                 unsafe { ContextRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
             Ok(Self::of_context(context))
-        } else if object.is_instance(dpctl.device.bind(py))? {
+        } else if object.is_instance(dpctl.device.bind(py))? || object.is_instance_of::<PyString>()
+        {
+            // The queue of dpctl's and dpnp's arrays: zeusm waits for the work on it.
             Self::of_queue(&dpctl.cached_queue(object)?)
-        } else if object.is_instance_of::<PyString>() {
-            Self::of_queue(&dpctl.queue.bind(py).call1((object,))?)
         } else if let Some(get_capsule) = object.getattr_opt(intern!(py, "_get_capsule"))? {
             match SyclCapsule::read(&get_capsule.call0()?)? {
                 Some(capsule) => Self::of_capsule(py, capsule),
