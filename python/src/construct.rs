@@ -134,19 +134,15 @@ fn copy(
 
 /// The same memory with another queue, which must be of its context.
 fn with_queue(py: Python<'_>, memory: PyMemory, binding: Arc<QueueBinding>) -> PyResult<PyMemory> {
-    let (own, given) = (memory.context_device(), binding.context_device());
-    if !own.shares_context(given) {
+    if !memory
+        .context_device()
+        .shares_context(binding.context_device())
+    {
         return Err(PyValueError::new_err(
             "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
         ));
     }
-    let binding = if Arc::ptr_eq(own, given) {
-        binding
-    } else {
-        // The memory keeps its device.
-        binding.with_device(py, own)
-    };
-    Ok(PyMemory { binding, ..memory })
+    memory.on_queue(py, binding)
 }
 
 /// Imports USM of any kind without a copy, and keeps its owner alive.

@@ -12,6 +12,7 @@ use super::descriptor::Received;
 use super::handle::{AllocationKey, IpcHandle};
 use super::identity::{self, format_uuid};
 use super::imported_file::{self, DroppedMapping, FileKey};
+use super::mapped_range::MappedRange;
 use super::{Error, descriptor, driver};
 use crate::context::Context;
 use crate::device::Device;
@@ -40,6 +41,8 @@ struct DriverMapping {
     size: usize,
     kind: UsmKind,
     file: Option<FileKey>,
+    /// Its addresses; `None` until the size is known.
+    range: Option<MappedRange>,
 }
 
 /// The current mappings of one allocation, in any context. The lock is held while the owner is queried and the driver maps
@@ -192,12 +195,14 @@ impl DriverMapping {
             size: 0,
             kind: handle.kind,
             file,
+            range: None,
         };
         // An error drops the mapping, which closes it.
         let found = context.driver_attributes(pointer)?;
         // The driver may have mapped it into a larger allocation of its own.
         let before = pointer.saturating_sub(found.base);
         (mapped.size, mapped.kind) = (found.size.saturating_sub(before), found.kind);
+        mapped.range = Some(MappedRange::new(pointer..pointer + mapped.size));
         Ok(mapped)
     }
 
@@ -228,6 +233,8 @@ impl DriverMapping {
 
 impl Drop for DriverMapping {
     fn drop(&mut self) {
+        // First, as another thread's memory may get the addresses.
+        self.range = None;
         let mapping = DroppedMapping {
             memory: self.memory,
             context: self.context.clone(),

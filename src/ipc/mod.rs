@@ -36,6 +36,7 @@ mod export_table;
 mod handle;
 mod identity;
 mod imported_file;
+mod mapped_range;
 mod mapping;
 mod server;
 #[cfg(test)]
@@ -44,4 +45,5 @@ mod tests;
 pub use driver::is_supported;
 pub use error::Error;
 pub use handle::IpcHandle;
+pub use mapped_range::is_mapped;
 pub use mapping::Mapping;

@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::{buffer, create, dlpack_export, fields, host, interface};
 use crate::errors::OrRaise;
-use crate::memory::{Pinned, PyMemory};
+use crate::memory::{Address, Pinned, PyMemory};
 use crate::parse::{dtype, index, shape};
 use crate::transfer;
 use zeusm::suai::{Allocation, ElementType, Error, Layout};
@@ -153,9 +153,7 @@ impl UsmArray {
                 memory.address
             } else {
                 let first = memory.address.number();
-                memory
-                    .address
-                    .moved(first.wrapping_add_signed(extent.start()))
+                Address::new(first.wrapping_add_signed(extent.start()))
             },
             nbytes: extent.len(),
             alignment_bits: 0,

@@ -172,7 +172,7 @@ pub(super) fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
     interface::as_usm_array(obj).map(Some)
 }
 
-/// The array itself if it has the requested kind, context, device and order, else a copy.
+/// The array itself, on the requested queue, if it has the requested kind, context, device and order, else a copy.
 pub(super) fn placed(
     py: Python<'_>,
     array: UsmArray,
@@ -196,13 +196,26 @@ pub(super) fn placed(
             memory.kind,
             memory.context_device(),
         ))),
-        Some(false) | None if fits => Ok(array),
+        Some(false) | None if fits => match binding.filter(|binding| !memory.is_on(binding)) {
+            Some(binding) => on_queue(py, &array, binding),
+            None => Ok(array),
+        },
         _ => {
             let kind = kind.unwrap_or(memory.kind);
             let binding = binding.unwrap_or_else(|| Arc::clone(&memory.binding));
             copied(py, &array, kind, binding, order)
         }
     }
+}
+
+/// The same array with another queue of its context.
+fn on_queue(py: Python<'_>, array: &UsmArray, binding: Arc<QueueBinding>) -> PyResult<UsmArray> {
+    let memory = array.memory().share(py)?.on_queue(py, binding)?;
+    UsmArray::new(
+        &object(py, memory)?,
+        array.element.clone(),
+        array.layout.clone(),
+    )
 }
 
 /// Whether memory is in the context and on the device of a binding.

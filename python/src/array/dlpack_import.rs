@@ -14,7 +14,7 @@ use crate::adopt::declared_kind;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::OrRaise;
 use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory, object};
+use crate::memory::{Owner, PyMemory, as_memory, note_import_from_host, object};
 use crate::parse::{self, dtype};
 use crate::resolve::{
     self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
@@ -329,7 +329,22 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
     } else {
         QueueBinding::new(context_device, None)
     };
-    offer.array(py, attributes.kind, binding)
+    let own = own_binding(x)?.filter(|own| create::is_same(binding.context_device(), own));
+    offer.array(py, attributes.kind, own.unwrap_or(binding))
+}
+
+/// The binding of the exporter's array, which may have more work on its queue later.
+fn own_binding(x: &Bound<'_, PyAny>) -> PyResult<Option<Arc<QueueBinding>>> {
+    if let Ok(array) = x.cast::<UsmArray>() {
+        return Ok(Some(Arc::clone(&array.get().memory().binding)));
+    }
+    if let Some(memory) = as_memory(x)? {
+        return Ok(Some(Arc::clone(&memory.get().binding)));
+    }
+    let queue = own_queue(x)?;
+    queue
+        .map(|queue| resolve::binding(&queue, "sycl_queue"))
+        .transpose()
 }
 
 /// Whether the error says that the pointer is unknown, as opposed to a failure of the query.
@@ -357,7 +372,9 @@ fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<Usm
         offer.check_within(attributes.base, attributes.size)?;
     }
     let binding = QueueBinding::new(context_device, None);
-    offer.array(py, attributes.kind, binding).map(Some)
+    let array = offer.array(py, attributes.kind, binding)?;
+    note_import_from_host();
+    Ok(Some(array))
 }
 
 /// A copy in USM of host memory.

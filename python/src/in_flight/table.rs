@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::resolve::ContextDevice;
 use zeusm::Event;
+use zeusm::ipc::is_mapped;
 use zeusm::process::{Local, Mutex};
 
 /// This process's operations in flight. In a fork's child, the parent's operations count as complete.
@@ -45,7 +46,7 @@ impl InFlight {
         let table = TABLE.get_or_default();
         table.entries.lock().push_back(Entry {
             number,
-            touched,
+            touched: touched.into_iter().map(with_aliases).collect(),
             context_device: Arc::clone(context_device),
             event: event.clone(),
         });
@@ -67,6 +68,15 @@ impl Drop for InFlight {
         }
         // Outside the lock, as it may be the last owner of a queue.
         drop(removed);
+    }
+}
+
+/// The range; of a mapping, the whole address space, as its bytes may have other addresses, too.
+fn with_aliases(range: Range<usize>) -> Range<usize> {
+    if is_mapped(&range) {
+        0..usize::MAX
+    } else {
+        range
     }
 }
 
@@ -95,6 +105,7 @@ impl Table {
     fn using(&self, ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
         let is_other =
             |entry: &&Entry| own.is_none_or(|own| !std::ptr::eq(own, &*entry.context_device));
+        let ranges: Vec<_> = ranges.iter().cloned().map(with_aliases).collect();
         let overlap = |one: &Range<usize>, other: &Range<usize>| {
             !one.is_empty() && one.start < other.end && other.start < one.end
         };

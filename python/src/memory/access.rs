@@ -4,6 +4,7 @@
 use std::ffi::c_int;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -12,47 +13,28 @@ use super::PyMemory;
 use crate::errors::OrRaise;
 use crate::event::WaitList;
 use crate::in_flight;
+use crate::resolve::QueueBinding;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
 
 /// The address of the first byte; 0 without memory. The methods `for_*` return it for each use.
 #[derive(Clone, Copy)]
-pub(crate) struct Address {
-    number: usize,
-    /// Whether the memory is a mapping, whose bytes may also have another address in this process.
-    is_mapped: bool,
-}
+pub(crate) struct Address(usize);
 
 impl Address {
     pub(crate) fn new(number: usize) -> Self {
-        Self {
-            number,
-            is_mapped: false,
-        }
-    }
-
-    /// The address of a mapping of another process's memory, or of this process's own.
-    pub(crate) fn of_mapping(number: usize) -> Self {
-        Self {
-            number,
-            is_mapped: true,
-        }
+        Self(number)
     }
 
     /// The number, for arithmetic and comparison; it must not be dereferenced.
     pub(crate) fn number(self) -> usize {
-        self.number
-    }
-
-    /// Another address in the same memory.
-    pub(crate) fn moved(self, number: usize) -> Self {
-        Self { number, ..self }
+        self.0
     }
 }
 
 impl fmt::LowerHex for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.number, formatter)
+        fmt::LowerHex::fmt(&self.0, formatter)
     }
 }
 
@@ -67,7 +49,7 @@ impl PyMemory {
         }
         self.after_sycl(py)?;
         self.check_accessible()?;
-        Ok(self.address.number)
+        Ok(self.address.number())
     }
 
     /// For a request of the buffer protocol. A `memoryview`, which NumPy also uses, requests it for host access; any other
@@ -91,7 +73,7 @@ impl PyMemory {
         if flags != ffi::PyBUF_FULL_RO {
             self.export_state.mark_shared();
         }
-        Ok(self.address.number)
+        Ok(self.address.number())
     }
 
     /// For the next operation on a queue of zeusm; [`order`](crate::transfer::order) makes it wait for operations on other
@@ -99,7 +81,7 @@ impl PyMemory {
     pub(crate) fn for_queue(&self, py: Python<'_>) -> PyResult<usize> {
         self.after_sycl(py)?;
         self.check_accessible()?;
-        Ok(self.address.number)
+        Ok(self.address.number())
     }
 
     /// For an asynchronous operation, which waits for `wait_list` and for the memory's SYCL queue, whether that is in-order
@@ -119,7 +101,7 @@ impl PyMemory {
                 queue.finish(py)?;
             }
         }
-        Ok(self.address.number)
+        Ok(self.address.number())
     }
 
     /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
@@ -129,17 +111,13 @@ impl PyMemory {
             in_flight::wait(py, &event, None)?;
         }
         self.export_state.mark_shared();
-        Ok(self.address.number)
+        Ok(self.address.number())
     }
 
-    /// The range of the bytes in the table of operations in flight. For a mapping it is the whole address space, as its
-    /// bytes may also be mapped at other addresses.
+    /// The addresses of the bytes.
     pub(crate) fn extent(&self) -> Range<usize> {
-        if self.address.is_mapped {
-            0..usize::MAX
-        } else {
-            self.address.number..self.address.number + self.nbytes
-        }
+        let first = self.address.number();
+        first..first + self.nbytes
     }
 
     /// Refuses shared memory of a lost device, as Intel's driver terminates the process on a host access to it.
@@ -158,9 +136,7 @@ impl PyMemory {
         if self.context_device().device().check_not_lost().is_err() {
             return Vec::new();
         }
-        let touched = if self.address.is_mapped {
-            self.extent()
-        } else if self.migrates() && !touched.is_empty() && in_flight::any() {
+        let touched = if self.migrates() && !touched.is_empty() && in_flight::any() {
             self.allocation().unwrap_or(touched)
         } else {
             touched
@@ -183,8 +159,30 @@ impl PyMemory {
     /// The allocation that the memory is in.
     fn allocation(&self) -> Option<Range<usize>> {
         let context = self.context_device().context();
-        let attributes = context.pointer_attributes(self.address.number).ok()?;
+        let attributes = context.pointer_attributes(self.address.number()).ok()?;
         Some(attributes.base..attributes.base + attributes.size)
+    }
+
+    /// Whether `binding` has no queue, or the same as the memory's own.
+    pub(crate) fn is_on(&self, binding: &QueueBinding) -> bool {
+        let own = self.binding.queue();
+        binding
+            .queue()
+            .is_none_or(|given| own.is_some_and(|own| own.reference() == given.reference()))
+    }
+
+    /// The same memory with another queue of its context. Work that was submitted to the present queue is complete when this
+    /// returns, as later accesses wait for the new queue only.
+    pub(crate) fn on_queue(self, py: Python<'_>, binding: Arc<QueueBinding>) -> PyResult<Self> {
+        self.after_sycl(py)?;
+        let own = self.context_device();
+        let binding = if Arc::ptr_eq(own, binding.context_device()) {
+            binding
+        } else {
+            // The memory keeps its device.
+            binding.with_device(py, own)
+        };
+        Ok(Self { binding, ..self })
     }
 
     /// Waits for the memory's SYCL queue, which may have kernels in flight on this memory. A copy on an out-of-order queue,

@@ -1,11 +1,19 @@
 //! Whether users outside of zeusm can reach the memory.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The address was exported, so that the SYCL queue may have work on the memory.
 const SHARED: u8 = 1;
 /// `__sycl_usm_array_interface__` was read, so that other packages may use the memory without zeusm's knowledge.
 const EXPORTED: u8 = 2;
+
+/// Whether USM was imported by its host address: the object that allocated it does not know of the import, which may be any.
+static IMPORTED_FROM_HOST: AtomicBool = AtomicBool::new(false);
+
+/// From now on, all memory counts as shared.
+pub(crate) fn note_import_from_host() {
+    IMPORTED_FROM_HOST.store(true, Ordering::Relaxed);
+}
 
 /// Whether the memory was exported, and how. The state is never reset.
 #[derive(Debug, Default)]
@@ -19,7 +27,7 @@ impl ExportState {
 
     /// Whether the SYCL queue may have work on the memory.
     pub(crate) fn is_shared(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= SHARED
+        self.0.load(Ordering::Relaxed) >= SHARED || IMPORTED_FROM_HOST.load(Ordering::Relaxed)
     }
 
     /// Whether the interface was read.

@@ -38,12 +38,10 @@ impl PyMemory {
         part.nbytes = range.slicelength;
         part.alignment_bits = 0;
         // A part without bytes has a null pointer, as a new object without bytes has.
-        part.address = if part.nbytes == 0 {
-            Address::new(0)
-        } else {
-            let address = memory.address;
-            address.moved(address.number() + range.start.unsigned_abs())
-        };
+        part.address = Address::new(match part.nbytes {
+            0 => 0,
+            _ => memory.address.number() + range.start.unsigned_abs(),
+        });
         object(slf.py(), part)
     }
 

@@ -21,7 +21,7 @@ use zeusm::usm::UsmKind;
 
 pub(crate) use access::Address;
 pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, as_memory, object};
-pub(crate) use export_state::ExportState;
+pub(crate) use export_state::{ExportState, note_import_from_host};
 pub(crate) use owner::{Owner, OwnerSlot};
 pub(crate) use pickling::from_pickle;
 pub(crate) use pinned::Pinned;
@@ -48,7 +48,7 @@ pub(crate) struct PyMemory {
     pub(crate) owner: OwnerSlot,
     pub(crate) pins: Pins,
     /// Before the memory is exported, no SYCL queue has work on it. A memoryview does not export it, as only the host uses
-    /// one.
+    /// one, unless USM is imported from it.
     pub(crate) export_state: ExportState,
 }
 
@@ -63,10 +63,7 @@ impl PyMemory {
         owner: Owner,
     ) -> Self {
         Self {
-            address: match owner {
-                Owner::Mapping(_) => Address::of_mapping(pointer),
-                _ => Address::new(pointer),
-            },
+            address: Address::new(pointer),
             nbytes,
             kind,
             read_only,
