@@ -65,14 +65,27 @@ pub struct Stream {
 /// they delay no other stream.
 struct Member {
     engine: DeviceEngine,
-    /// The number of the first command after those of this stream.
-    end: AtomicU64,
+    end: ForkSafe<End>,
+}
+
+/// The number of the first command in the engine after those of a stream; 0 in a fork's child, whose engine is empty.
+#[derive(Default)]
+struct End(AtomicU64);
+
+impl Reinit for End {
+    fn reinit(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Member {
+    fn end(&self) -> &AtomicU64 {
+        &self.end.get().0
+    }
+
     fn is_done(&self) -> bool {
         self.engine.sequence.own().finished.load(Ordering::Acquire)
-            >= self.end.load(Ordering::Relaxed)
+            >= self.end().load(Ordering::Relaxed)
     }
 }
 
@@ -321,7 +334,7 @@ impl Stream {
             }),
             engine: engine.filter(is_ordered).map(|engine| Member {
                 engine: engine.clone(),
-                end: AtomicU64::new(0),
+                end: ForkSafe::default(),
             }),
         }
     }
@@ -355,7 +368,7 @@ impl Stream {
         if member.engine.is_blocked || is_alone && !is_stuck() {
             let order = Order::Barrier;
             let end = self.enter(engine, operation, pins, order, waits, signal);
-            member.end.fetch_max(end, Ordering::Relaxed);
+            member.end().fetch_max(end, Ordering::Relaxed);
             return;
         }
         if is_alone && !member.is_done() {
@@ -475,7 +488,7 @@ impl Stream {
     /// The first error of a command since the last call that returned `true`.
     pub fn synchronize(&self, deadline: Deadline) -> ZeResult<bool> {
         let in_engine = self.engine.as_ref().is_none_or(|member| {
-            let end = member.end.load(Ordering::Relaxed);
+            let end = member.end().load(Ordering::Relaxed);
             member.engine.sequence.wait(end, deadline)
         });
         if !in_engine || !self.shared.wait(u64::MAX, deadline) {

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 use sys::{ZE_RESULT_SUCCESS as OK, ze_result_t as Code};
 
 use crate::common::{self, Context, Kind, List, MIB, NONE, bytes};
-use crate::process::{alone, in_child};
+use crate::process::{alone, alone_with, in_child};
 use crate::{Shared, beside, forks};
 
 fn submit(
@@ -81,6 +81,48 @@ fn forks_with_commands_in_flight() {
         drop(pool);
         true
     });
+}
+
+#[test]
+fn a_child_waits_for_a_queue_without_the_commands_behind_it() {
+    alone_with(
+        "objects::forks_with_commands_behind_a_queue",
+        &[("ZEUSM_CPU_ENGINES", "1")],
+    );
+}
+
+#[test]
+#[ignore = "run by a_child_waits_for_a_queue_without_the_commands_behind_it"]
+fn forks_with_commands_behind_a_queue() {
+    let context = Context::new();
+    let pool = context.pool(1, false);
+    let gate = pool.events[0];
+    let memory = context.alloc(Kind::Shared, 64);
+    let (free, behind) = (context.queue(), context.queue());
+    let [list, gated] = [&[][..], &[gate]].map(|waits| {
+        let list = context.list(0);
+        common::fill(list, memory, &[1], 64, NONE, waits);
+        ok!(zeCommandListClose(list));
+        list
+    });
+    for _ in 0..10 {
+        assert_eq!(submit(free, list, ptr::null_mut()), OK);
+    }
+    let waits_for_its_own = || {
+        assert_eq!(submit(free, list, ptr::null_mut()), OK);
+        assert_eq!(submit(behind, gated, ptr::null_mut()), OK);
+        let waited = ze!(zeCommandQueueSynchronize(free, common::SECOND));
+        ok!(zeEventHostSignal(gate));
+        ok!(zeCommandQueueSynchronize(behind, u64::MAX));
+        ok!(zeEventHostReset(gate));
+        waited == OK
+    };
+    assert!(waits_for_its_own());
+    in_child(waits_for_its_own);
+    [list, gated].into_iter().for_each(common::destroy);
+    for queue in [free, behind] {
+        ok!(zeCommandQueueDestroy(queue));
+    }
 }
 
 #[test]
