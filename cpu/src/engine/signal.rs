@@ -82,6 +82,17 @@ struct State {
     seen: u64,
 }
 
+impl State {
+    /// The commands that have been waiting, if a signal that has been set `count` times was set since this process noticed it
+    /// last.
+    fn take_passed(&mut self, count: u64) -> Vec<Token> {
+        if mem::replace(&mut self.seen, count) == count {
+            return Vec::new();
+        }
+        mem::take(&mut self.waiting)
+    }
+}
+
 impl Signal {
     /// A signal, initially `set` or not. If it is `timed`, it keeps the times of the command that sets it.
     pub fn new(set: bool, timed: bool) -> Self {
@@ -121,9 +132,14 @@ impl Signal {
 
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
+        self.read().0
+    }
+
+    /// Whether it is set, and, if processes share it, how often it was set, at one moment: another process takes no lock.
+    fn read(&self) -> (bool, u64) {
         match &self.shared {
-            None => self.own.get().is_set(),
-            Some(shared) => shared.read().0,
+            None => (self.own.get().is_set(), 0),
+            Some(shared) => shared.read(),
         }
     }
 
@@ -183,7 +199,7 @@ impl Signal {
         own.expected.store(false, Ordering::Relaxed);
         if let Some(shared) = &self.shared {
             shared.set(started, ended);
-            state.seen = shared.read().1;
+            state.seen = self.read().1;
         }
         let executor = state.executor.take();
         let waiting = mem::take(&mut state.waiting);
@@ -198,7 +214,9 @@ impl Signal {
     #[must_use]
     pub fn refresh(&self) -> Vec<Token> {
         let own = self.own.get();
-        let passed = self.take_passed(&mut own.state.lock());
+        let mut state = own.state.lock();
+        let passed = state.take_passed(self.read().1);
+        drop(state);
         own.changed.notify_all();
         passed
     }
@@ -227,7 +245,8 @@ impl Signal {
         }
         let own = self.own.get();
         let mut state = own.state.lock();
-        if self.is_set() {
+        let (is_set, count) = self.read();
+        if is_set {
             return Some(token);
         }
         if let Some(Executor::Native(native)) = &state.executor
@@ -236,22 +255,14 @@ impl Signal {
             return Some(token);
         }
         // Another process may have set and reset it, which counts for the commands that have been waiting only.
-        let passed = self.take_passed(&mut state);
+        // If it is set from here on, the count differs from the one that is noticed now, and `refresh` takes the token.
+        let passed = state.take_passed(count);
         state.waiting.push(token);
         drop(state);
         if !passed.is_empty() {
             dispatch(passed);
         }
         None
-    }
-
-    /// The commands that have been waiting, if another process has set the signal since this one noticed it last.
-    fn take_passed(&self, state: &mut State) -> Vec<Token> {
-        let count = self.shared.as_ref().map_or(0, |shared| shared.read().1);
-        if mem::replace(&mut state.seen, count) == count {
-            return Vec::new();
-        }
-        mem::take(&mut state.waiting)
     }
 
     /// Publishes the executor of the command that will set it.

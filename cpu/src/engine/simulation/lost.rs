@@ -1,6 +1,6 @@
-//! Commands that wait for a signal that nothing can set any more.
+//! Commands that wait for a signal that nothing in this process can set.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::world::engine;
@@ -79,4 +79,42 @@ fn another_process_may_set_a_signal_that_nothing_else_refers_to() {
     dispatch(watched.upgrade().unwrap().refresh());
     assert!(end.is_set());
     assert!(watched.upgrade().is_none());
+}
+
+/// The state of a signal that another process sets right after this one has read it for the n-th time.
+struct SetAfter(AtomicUsize);
+
+impl SharedState for SetAfter {
+    fn read(&self) -> (bool, u64) {
+        let left = |reads: usize| reads.checked_sub(1);
+        let is_set = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left)
+            .is_err();
+        (is_set, u64::from(is_set))
+    }
+
+    fn set(&self, _started: u64, _ended: u64) {}
+
+    fn reset(&self) {}
+
+    fn times(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn watch(&self) {}
+}
+
+#[test]
+fn another_process_may_set_a_signal_while_a_command_begins_to_wait_for_it() {
+    engine();
+    for reads in 0..10 {
+        let stream = Stream::new(None, Priority::Normal);
+        let shared = Signal::shared(false, |_| SetAfter(reads.into()));
+        let end = Arc::new(Signal::default());
+        submit(&stream, &[&shared], Some(&end));
+        while !shared.is_set() {}
+        dispatch(shared.refresh());
+        assert!(end.is_set(), "set after {reads} reads");
+    }
 }
