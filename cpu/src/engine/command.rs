@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use level_zero_sys as sys;
 use smallvec::IntoIter;
 
+use super::changes::Changes;
 use super::native::{Native, NativeQueue};
 use super::native_wait::Request;
 use super::operation::{Kind, Operation, Pins};
@@ -29,8 +30,8 @@ pub struct Command {
     pub pins: Pins,
     /// The signals that it has still to pass, once the stream has released it.
     pub waits: IntoIter<[Arc<Signal>; 4]>,
-    /// The signal that its completion sets.
-    pub signal: Option<Arc<Signal>>,
+    /// What its completion does to signals.
+    pub changes: Changes,
     /// The stream to whose host synchronizations its error is reported. That may own the command.
     pub submitter: Weak<Shared>,
 }
@@ -132,8 +133,7 @@ impl Token {
 
     /// Whether its start and end times are needed.
     pub fn is_timed(&self) -> bool {
-        let signal = self.command.signal.as_ref();
-        signal.is_some_and(|signal| signal.is_timed())
+        self.command.changes.is_timed()
     }
 
     fn now_if_timed(&self) -> u64 {
@@ -144,13 +144,13 @@ impl Token {
     /// it now, for the caller to [`dispatch`] when it holds no lock.
     #[must_use]
     pub fn executing(&self, executor: &Executor) -> Vec<Token> {
-        if let Some(signal) = &self.command.signal {
+        if let Some(signal) = self.command.changes.signal() {
             signal.expect(executor.clone());
         }
         self.stream.executing(self.sequence, executor.clone())
     }
 
-    /// Completes the command: unpins its memory, then sets its signal, then releases what follows it in the stream.
+    /// Completes the command: unpins its memory, then changes its signals, then releases what follows it in the stream.
     /// Returns the commands that are ready now.
     #[must_use]
     pub fn complete(self, started: u64, ended: u64) -> Vec<Token> {
@@ -163,12 +163,12 @@ impl Token {
         let Command {
             operation,
             pins,
-            signal,
+            changes,
             ..
         } = *command;
         drop(pins);
         retire_or_drop(operation);
-        let mut ready = signal.map_or_else(Vec::new, |signal| signal.set(started, ended));
+        let mut ready = changes.make(started, ended);
         stream.complete(sequence, &mut ready);
         ready
     }

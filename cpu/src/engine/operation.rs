@@ -56,7 +56,7 @@ pub trait Operation: Any + Send + Sync {
         Uses::default()
     }
 
-    /// The signal that it resets.
+    /// The signal that its completion resets; the engine does that.
     fn resets(&self) -> Option<Arc<Signal>> {
         None
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Weak};
 
+use super::changes::{Change, Pending};
 use super::command::{Executor, Token};
 use super::identity::Identity;
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
@@ -44,10 +45,6 @@ struct Own {
     set: AtomicBool,
     /// Whether a submitted command will set it.
     promised: AtomicBool,
-    /// Whether a command in an engine will set it, after all submitted resets.
-    expected: AtomicBool,
-    /// Whether a submitted command will reset it.
-    doomed: AtomicBool,
     /// Held for a few instructions; no lock is taken and no native object is dropped under it.
     state: Mutex<State>,
     changed: Condvar,
@@ -80,6 +77,8 @@ struct State {
     times: (u64, u64),
     /// How often a shared signal had been set when this process noticed it last.
     seen: u64,
+    /// What submitted commands will do to it. Calls of the host and other processes do not count.
+    pending: Pending,
 }
 
 impl State {
@@ -153,24 +152,32 @@ impl Signal {
         self.own.get().promised.load(Ordering::Relaxed)
     }
 
-    /// Notes that a command in an engine will set it.
-    pub fn will_be_set(&self) {
-        let own = self.own.get();
-        own.doomed.store(false, Ordering::Relaxed);
-        own.expected.store(true, Ordering::Relaxed);
+    /// Notes that a submitted command will change it.
+    pub fn promise_change(&self, change: Change) {
+        self.own.get().state.lock().pending.add(change);
     }
 
-    /// Notes that a submitted command will reset it.
-    pub fn will_be_reset(&self) {
-        let own = self.own.get();
-        own.expected.store(false, Ordering::Relaxed);
-        own.doomed.store(true, Ordering::Relaxed);
+    /// Notes that a change will not be made: its command is dropped.
+    pub fn withdraw_change(&self, change: Change) {
+        self.own.get().state.lock().pending.remove(change);
+    }
+
+    /// Makes a change. Returns the commands that have been waiting for it.
+    ///
+    /// The change is pending until it is made, and not any more when a thread that has seen it calls [`reset`](Self::reset).
+    #[must_use]
+    pub fn make_change(&self, change: Change, started: u64, ended: u64) -> Vec<Token> {
+        if change.sets {
+            return self.set_by(Some(change), started, ended);
+        }
+        self.reset_by(Some(change));
+        Vec::new()
     }
 
     /// Whether a command that is submitted now, and reaches it after all that are in engines, will find it set.
     pub fn is_expected(&self) -> bool {
-        let own = self.own.get();
-        own.expected.load(Ordering::Relaxed) || self.is_set() && !own.doomed.load(Ordering::Relaxed)
+        let state = self.own.get().state.lock();
+        state.pending.leave_set(self.is_set())
     }
 
     /// Whether it keeps the times of the command that sets it.
@@ -191,12 +198,19 @@ impl Signal {
     /// Sets it, wakes the host threads that wait, and returns the commands that have been waiting for it.
     #[must_use]
     pub fn set(&self, started: u64, ended: u64) -> Vec<Token> {
+        self.set_by(None, started, ended)
+    }
+
+    /// Sets it for the host, or by a command whose change is `pending`.
+    fn set_by(&self, pending: Option<Change>, started: u64, ended: u64) -> Vec<Token> {
         let own = self.own.get();
         let mut state = own.state.lock();
+        if let Some(change) = pending {
+            state.pending.remove(change);
+        }
         state.times = (started, ended);
         own.set.store(true, Ordering::Release);
         own.promised.store(false, Ordering::Relaxed);
-        own.expected.store(false, Ordering::Relaxed);
         if let Some(shared) = &self.shared {
             shared.set(started, ended);
             state.seen = self.read().1;
@@ -223,10 +237,17 @@ impl Signal {
 
     /// Unsets it.
     pub fn reset(&self) {
+        self.reset_by(None);
+    }
+
+    /// Unsets it for the host, or by a command whose change is `pending`.
+    fn reset_by(&self, pending: Option<Change>) {
         let own = self.own.get();
-        let _state = own.state.lock();
+        let mut state = own.state.lock();
+        if let Some(change) = pending {
+            state.pending.remove(change);
+        }
         own.set.store(false, Ordering::Release);
-        own.doomed.store(false, Ordering::Relaxed);
         if let Some(shared) = &self.shared {
             shared.reset();
         }

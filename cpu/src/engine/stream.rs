@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
 
+use super::changes::Changes;
 use super::command::{Command, Executor, Token, run_all};
 use super::device_engine::DeviceEngine;
 use super::fault::Fault;
@@ -99,7 +100,7 @@ pub struct Shared {
 /// The state for one process: a fork's child has an empty stream.
 #[derive(Default)]
 struct Own {
-    /// Held for a few instructions; no other lock is taken under it.
+    /// Held for a few instructions; only locks of signals are taken under it.
     state: Mutex<State>,
     changed: Condvar,
     /// A copy of `State::first`, which can be read without the lock: all commands before it are complete.
@@ -355,9 +356,6 @@ impl Stream {
         if check::is_on() {
             self.tell_checker(order, &waits, signal.as_ref(), || operation.uses());
         }
-        if let Some(signal) = operation.resets() {
-            signal.will_be_reset();
-        }
         let Some(member) = &self.engine else {
             self.enter(&self.shared, operation, pins, order, waits, signal);
             return;
@@ -392,13 +390,12 @@ impl Stream {
         waits: SmallVec<[Arc<Signal>; 4]>,
         signal: Option<Arc<Signal>>,
     ) -> u64 {
-        let kind = operation.kind();
+        let (kind, reset) = (operation.kind(), operation.resets());
+        let in_engine = !Arc::ptr_eq(sequence, &self.shared);
         let mut state = sequence.own().state.lock();
-        let is_engine = !Arc::ptr_eq(sequence, &self.shared);
-        if let Some(signal) = signal.as_ref().filter(|_| is_engine) {
-            // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it.
-            signal.will_be_set();
-        }
+        // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it, and the
+        // changes are counted in the order in which they will be made.
+        let changes = Changes::new(reset, signal, in_engine);
         let end = state.end() + 1;
         if state.commands.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)
@@ -406,7 +403,7 @@ impl Stream {
         {
             let number = state.push(order, Stage::Released(None));
             drop(state);
-            self.run_now(sequence, number, &operation, pins, signal);
+            self.run_now(sequence, number, &operation, pins, changes);
             return end;
         }
         let command = Box::new(Command {
@@ -414,7 +411,7 @@ impl Stream {
             kind,
             pins,
             waits: waits.into_iter(),
-            signal,
+            changes,
             submitter: Arc::downgrade(&self.shared),
         });
         state.push(order, Stage::Held(command));
@@ -458,14 +455,14 @@ impl Stream {
         number: u64,
         operation: &impl Operation,
         pins: Pins,
-        signal: Option<Arc<Signal>>,
+        changes: Changes,
     ) {
-        let timed = signal.as_ref().is_some_and(|signal| signal.is_timed());
+        let timed = changes.is_timed();
         let now = || if timed { clock::now() } else { 0 };
         let started = now();
         self.shared.note(run_all(operation));
         drop(pins);
-        let mut ready = signal.map_or_else(Vec::new, |signal| signal.set(started, now()));
+        let mut ready = changes.make(started, now());
         sequence.complete(number, &mut ready);
         dispatch(ready);
     }

@@ -12,6 +12,7 @@
 mod entries;
 mod lost;
 mod programs;
+mod resets;
 mod threads;
 mod turns;
 mod world;

@@ -167,14 +167,18 @@ impl Operation for Logged {
         if self.kind == Kind::Long { 3 } else { 1 }
     }
 
+    fn resets(&self) -> Option<Arc<Signal>> {
+        match &self.behaviour {
+            Behaviour::Resets(signal) => Some(Arc::clone(signal)),
+            _ => None,
+        }
+    }
+
     fn run(&self, _part: usize) -> ZeResult {
         if self.kind == Kind::Marker {
             return Ok(());
         }
         self.world.note(Moment::Begin(self.id));
-        if let Behaviour::Resets(signal) = &self.behaviour {
-            signal.reset();
-        }
         self.world.note(Moment::End(self.id));
         assert!(!matches!(self.behaviour, Behaviour::Panics), "on purpose");
         self.fault()

@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::cell::UnsafeCell;
 use loom::thread;
 
+use self::changes::Changes;
 use self::command::{Executor, Token, Work};
 use self::native_wait::Waiter;
 use self::signal::Signal;
 use crate::Model;
 use crate::system::clock::Deadline;
 
+#[path = "../../../../cpu/src/engine/changes.rs"]
+mod changes;
 mod command;
 #[path = "../../../../cpu/src/engine/identity.rs"]
 mod identity;
@@ -81,6 +84,7 @@ pub const MODELS: &[Model] = &[
         executed,
     ),
     ("signal: each command goes on once", None, each_goes_on),
+    ("signal: a change is pending until it is made", None, made),
     (
         "waiter: one thread has the role at a time",
         Some(4),
@@ -182,6 +186,19 @@ fn each_goes_on() {
     command.join().expect("no panic");
     setter.join().expect("no panic");
     assert_eq!(gone_on.load(Ordering::Relaxed), 11);
+}
+
+/// A host thread that resets a signal as soon as a command has set it finds that no command is pending that sets it.
+fn made() {
+    let signal = Arc::new(Signal::default());
+    let changes = Changes::new(None, Some(Arc::clone(&signal)), true);
+    let command = thread::spawn(move || assert!(changes.make(0, 0).is_empty()));
+    assert!(signal.is_expected());
+    assert!(signal.wait(Deadline::Never));
+    assert!(signal.is_expected());
+    signal.reset();
+    assert!(!signal.is_expected());
+    command.join().expect("no panic");
 }
 
 fn one_has_the_role() {
