@@ -11,6 +11,9 @@
 //!   finds them idle, with their settings and recorded commands.
 //! - The OpenCL runtime has locks and workers of its own, so a fork first waits until it is quiescent.
 //!
+//! One thread forks at a time: the C library runs the handlers of several at once, and the first to end its fork would
+//! otherwise let calls of OpenCL begin while another one forks.
+//!
 //! Commands in flight in the parent complete in the parent only; the child sees neither their completion nor their
 //! effects.
 
@@ -24,10 +27,15 @@ use crate::images::{Image, Sampler};
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
 use crate::opencl::quiesce;
+use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::virtual_memory::PhysicalMemory;
 use crate::{check, engine, memory, process, virtual_memory};
+
+/// Held by the thread that forks, from the first handler to the last.
+static FORKING: Mutex<()> = Mutex::new(());
+static HELD_AT_FORK: HeldGuard<MutexGuard<'static, ()>> = HeldGuard::new();
 
 /// The tables of all handles.
 fn tables() -> [&'static dyn AtFork; 12] {
@@ -57,6 +65,8 @@ pub fn register_handlers() {
 }
 
 extern "C" fn prepare() {
+    // SAFETY: the lock guards `HELD_AT_FORK`.
+    unsafe { HELD_AT_FORK.put(FORKING.lock()) };
     quiesce::prepare();
     virtual_memory::prepare();
     memory::prepare();
@@ -74,6 +84,7 @@ extern "C" fn parent() {
     memory::parent();
     virtual_memory::parent_or_child();
     quiesce::parent();
+    end();
 }
 
 extern "C" fn child() {
@@ -86,4 +97,11 @@ extern "C" fn child() {
     virtual_memory::parent_or_child();
     quiesce::child();
     engine::reset();
+    end();
+}
+
+/// Lets another thread fork.
+fn end() {
+    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
+    drop(unsafe { HELD_AT_FORK.take() });
 }

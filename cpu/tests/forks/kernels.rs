@@ -1,5 +1,9 @@
 //! Kernels and the compiler in a child.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
@@ -67,6 +71,56 @@ fn forks_beside_kernels() {
     beside(&[&launch, &launch], forks(20), |_| {
         in_child(|| Doubling::new(runtime.get(), *module.get()).run(10));
     });
+}
+
+#[test]
+fn each_of_two_threads_that_fork_waits_for_calls_of_opencl() {
+    alone("kernels::forks_of_two_threads");
+}
+
+/// How many calls that reach OpenCL have returned.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+/// Whether one of them did so between the handlers of a fork.
+static FORKED_DURING_CALL: AtomicBool = AtomicBool::new(false);
+
+/// A handler that makes a fork take long. The C library calls it after the runtime's, which are registered later.
+extern "C" fn linger() {
+    thread::sleep(Duration::from_millis(20));
+    let before = CALLS.load(Ordering::Acquire);
+    thread::sleep(Duration::from_millis(50));
+    let called = CALLS.load(Ordering::Acquire) != before;
+    FORKED_DURING_CALL.fetch_or(called, Ordering::AcqRel);
+}
+
+#[test]
+#[ignore = "run by each_of_two_threads_that_fork_waits_for_calls_of_opencl"]
+fn forks_of_two_threads() {
+    let registered = unsafe { libc::pthread_atfork(Some(linger), None, None) };
+    assert_eq!(registered, 0);
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::module(), &[]).unwrap();
+    let kernel = Shared(runtime.kernel(module, "add").unwrap());
+    let ask = || {
+        ok!(zeKernelGetProperties(
+            *kernel.get(),
+            &mut sys::ze_kernel_properties_t {
+                stype: sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES,
+                ..Default::default()
+            }
+        ));
+        CALLS.fetch_add(1, Ordering::AcqRel);
+    };
+    beside(&[&ask], 3, |_| {
+        thread::scope(|scope| {
+            let fork = || in_child(|| true);
+            scope.spawn(fork);
+            scope.spawn(fork);
+        });
+    });
+    assert!(CALLS.load(Ordering::Acquire) > 0);
+    assert!(!FORKED_DURING_CALL.load(Ordering::Acquire));
 }
 
 #[test]
