@@ -9,7 +9,7 @@
 use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -62,6 +62,8 @@ struct Handover {
     fault: Mutex<Fault>,
     /// Whether there is a fault to report.
     state: AtomicU32,
+    /// Whether there is a thread that reports.
+    is_served: AtomicBool,
 }
 
 /// `Handover::state` of none, which is the default.
@@ -141,9 +143,11 @@ pub fn stay_installed() {
 
 /// Starts the thread that reports; the child of a fork needs one of its own.
 pub fn start_reporter() {
-    HANDOVER.get();
+    let handover = HANDOVER.get();
     let reporter = thread::Builder::new().name("zeusm-cpu-check".to_owned());
-    if reporter.spawn(serve).is_err() {
+    let is_served = reporter.spawn(serve).is_ok();
+    handover.is_served.store(is_served, Ordering::Release);
+    if !is_served {
         eprintln!("zeusm check: no thread can be started, so accesses are not reported");
     }
 }
@@ -168,7 +172,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Opens the page, and reports the access unless it is allowed. Returns whether the page is open.
+/// Opens the page, and reports the access unless it is allowed or no thread reports. Returns whether the page is open.
 ///
 /// # Safety
 /// `context` is that of the fault.
@@ -188,6 +192,9 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) -
         return true;
     }
     let handover = HANDOVER.get();
+    if !handover.is_served.load(Ordering::Acquire) {
+        return true;
+    }
     let _turn = handover.turn.lock();
     let mut fault = handover.fault.lock();
     fault.access = access;

@@ -27,6 +27,8 @@ mod races;
 #[path = "../kernels/runtime.rs"]
 #[allow(dead_code, unused_imports)]
 mod runtime;
+#[path = "../common/seccomp.rs"]
+mod seccomp;
 mod tricky;
 
 use std::path::PathBuf;
@@ -250,6 +252,27 @@ fn forks_beside_changes() {
     });
     common::destroy(list);
     context.free(memory);
+}
+
+#[test]
+fn a_process_that_can_start_no_thread_goes_on_after_an_access() {
+    if direct() {
+        let output = process::run("reads_without_a_reporter", &[("ZEUSM_CHECK", "all")]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{text}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("no thread can be started"), "{errors}");
+    }
+}
+
+#[test]
+#[ignore = "run by a_process_that_can_start_no_thread_goes_on_after_an_access"]
+fn reads_without_a_reporter() {
+    seccomp::refuse(libc::SYS_clone, libc::EAGAIN);
+    seccomp::refuse(libc::SYS_clone3, libc::EAGAIN);
+    // In case that it waits for ever.
+    unsafe { libc::alarm(60) };
+    faulty::host_reads_device_memory();
 }
 
 struct Suppressions(PathBuf);
