@@ -113,8 +113,11 @@ impl Kernel {
     }
 
     /// The sub-group size and the number of sub-groups that a group of this shape gets; 0 where OpenCL does not report
-    /// them.
+    /// them, or kernels cannot run.
     pub fn sub_groups(&self, group: [usize; 3]) -> (usize, usize) {
+        if quiesce::expect_usable().is_err() {
+            return (0, 0);
+        }
         let _call = Call::begin();
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
@@ -151,8 +154,9 @@ impl Kernel {
             .try_for_each(|(index, value)| self.set(*kernel, index, *value))
     }
 
-    /// The group size that the runtime suggests for so many work-items, if it suggests one.
+    /// The group size that the runtime suggests for so many work-items, if it suggests one and kernels can run.
     pub fn suggested_group(&self, items: [usize; 3]) -> Option<[usize; 3]> {
+        quiesce::expect_usable().ok()?;
         let suggest = self.runtime.suggested_group?;
         let queue = self.runtime.any_queue()?;
         let _call = Call::begin();
@@ -208,6 +212,8 @@ impl Kernel {
         };
         Error::check("clEnqueueNDRangeKernel", code)?;
         quiesce::register_launch(event, self.runtime);
+        // The wait below may take as long as the kernel.
+        drop(kernel);
         let event = Event::new(self.runtime, event);
         if quiesce::has_no_workers() {
             event.wait()?;

@@ -78,6 +78,19 @@ fn each_of_two_threads_that_fork_waits_for_calls_of_opencl() {
     alone("kernels::forks_of_two_threads");
 }
 
+/// Queries about a kernel that OpenCL answers.
+fn ask(kernel: sys::ze_kernel_handle_t) {
+    let mut properties = sys::ze_kernel_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeKernelGetProperties(kernel, &raw mut properties));
+    let [mut x, mut y, mut z] = [0; 3];
+    ok!(zeKernelSuggestGroupSize(
+        kernel, 64, 1, 1, &raw mut x, &raw mut y, &raw mut z
+    ));
+}
+
 /// How many calls that reach OpenCL have returned.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 /// Whether one of them did so between the handlers of a fork.
@@ -103,13 +116,7 @@ fn forks_of_two_threads() {
     let module = runtime.build(&programs::module(), &[]).unwrap();
     let kernel = Shared(runtime.kernel(module, "add").unwrap());
     let ask = || {
-        ok!(zeKernelGetProperties(
-            *kernel.get(),
-            &mut sys::ze_kernel_properties_t {
-                stype: sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES,
-                ..Default::default()
-            }
-        ));
+        ask(*kernel.get());
         CALLS.fetch_add(1, Ordering::AcqRel);
     };
     beside(&[&ask], 3, |_| {
@@ -121,6 +128,60 @@ fn forks_of_two_threads() {
     });
     assert!(CALLS.load(Ordering::Acquire) > 0);
     assert!(!FORKED_DURING_CALL.load(Ordering::Acquire));
+}
+
+#[test]
+fn a_kernel_that_runs_in_a_child_answers_queries() {
+    alone("kernels::asks_a_running_kernel_in_a_child");
+}
+
+#[test]
+#[ignore = "run by a_kernel_that_runs_in_a_child_answers_queries"]
+fn asks_a_running_kernel_in_a_child() {
+    beside_a_running_kernel_of_a_child(ask);
+}
+
+#[test]
+#[ignore = "takes ten seconds, in a process of its own: run it by name"]
+fn a_child_of_a_fork_during_a_launch_of_a_child_answers_queries() {
+    beside_a_running_kernel_of_a_child(|kernel| {
+        in_child(|| {
+            unsafe { libc::alarm(60) };
+            ask(kernel);
+            true
+        });
+    });
+}
+
+/// Calls `work` in a child, which has no workers of OpenCL, with a kernel that another thread runs there.
+fn beside_a_running_kernel_of_a_child(work: impl Fn(sys::ze_kernel_handle_t)) {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::module(), &[]).unwrap();
+    assert!(Doubling::new(&runtime, module).run(1));
+    let kernel = runtime.kernel(module, "meet").unwrap();
+    let runtime = Shared(runtime);
+    in_child(|| {
+        // A query may wait for the kernel, which waits for this thread.
+        unsafe { libc::alarm(60) };
+        let memory = runtime.get().shared(&[0; 2]);
+        assert_eq!(runtime.get().set(kernel, 0, memory.as_ptr()), OK);
+        let (kernel, launched) = (Shared(kernel), Shared(kernel));
+        let has = |index: usize| unsafe { memory.as_ptr().add(index).read_volatile() } != 0;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let list = runtime.get().immediate(true);
+                runtime.get().launch(list, *launched.get(), 1, NONE, &[]);
+            });
+            while !has(0) {
+                thread::yield_now();
+            }
+            work(*kernel.get());
+            unsafe { memory.as_ptr().add(1).cast_mut().write_volatile(1) };
+        });
+        true
+    });
 }
 
 #[test]
