@@ -92,8 +92,9 @@ extern "C" fn child() {
     for table in tables() {
         table.child();
     }
-    check::child();
     memory::child();
+    // Memory has replaced blocks, whose pages the checker closes.
+    check::child();
     virtual_memory::parent_or_child();
     quiesce::child();
     engine::reset();

@@ -228,12 +228,22 @@ impl Watch {
         state.restricted = false;
     }
 
-    /// Forgets the commands of the parent, in the child of a fork.
+    /// Forgets the commands of the parent, in the child of a fork, and protects all pages anew: of memory that was in a
+    /// file, the child has a copy that is accessible throughout.
     pub fn child(&self) {
-        self.permit();
         let (_shared, mut state) = self.change();
-        state.uses = 0;
-        state.settle(self);
+        (state.uses, state.restricted) = (0, false);
+        if state.released {
+            return;
+        }
+        close(self.whole.start..self.pages.start);
+        close(self.pages.end..self.whole.end);
+        if state.host && !state.buried {
+            state.open(self);
+        } else {
+            close(self.pages.clone());
+            state.open = false;
+        }
     }
 
     /// A submitted command uses it.

@@ -275,6 +275,40 @@ fn reads_without_a_reporter() {
     faulty::host_reads_device_memory();
 }
 
+#[test]
+fn a_child_reports_accesses_where_memory_is_in_files() {
+    if direct() {
+        let output = process::run("forks_without_userfaultfd", &[("ZEUSM_CHECK", "all")]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{text}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        for found in ["host-access", "out-of-bounds", "use-after-free"] {
+            let line = format!("zeusm check: {found}: ");
+            assert_eq!(errors.matches(&line).count(), 1, "{found}\n{errors}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by a_child_reports_accesses_where_memory_is_in_files"]
+fn forks_without_userfaultfd() {
+    seccomp::refuse(libc::SYS_userfaultfd, libc::EPERM);
+    let context = common::Context::new();
+    let device = context.alloc(common::Kind::Device, 1000);
+    let shared = context.alloc(common::Kind::Shared, 1000);
+    let freed = context.alloc(common::Kind::Shared, 1000);
+    context.free(freed);
+    faulty::write(shared, 5);
+    process::in_child(|| {
+        faulty::read(device, 5);
+        faulty::read(shared, 1000 + 5000);
+        faulty::read(freed, 5);
+        faulty::read(shared, 5) == 1
+    });
+    context.free(device);
+    context.free(shared);
+}
+
 struct Suppressions(PathBuf);
 
 impl Suppressions {
