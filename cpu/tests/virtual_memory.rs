@@ -348,6 +348,74 @@ fn mapped_memory_is_opened_by_a_handle() {
     ok!(zePhysicalMemDestroy(context.0, memory));
 }
 
+/// A handle of what is mapped at `pointer`.
+fn export(context: &Context, pointer: *const c_void) -> sys::ze_ipc_mem_handle_t {
+    let mut handle = sys::ze_ipc_mem_handle_t::default();
+    ok!(zeMemGetIpcHandle(context.0, pointer, &raw mut handle));
+    handle
+}
+
+/// Whether memory can be opened by its handle.
+fn opens(context: &Context, handle: sys::ze_ipc_mem_handle_t) -> bool {
+    let mut opened = ptr::null_mut();
+    let place = &raw mut opened;
+    let result = ze!(zeMemOpenIpcHandle(context.0, device(), handle, 0, place));
+    if result == OK {
+        ok!(zeMemCloseIpcHandle(context.0, opened));
+    }
+    result == OK
+}
+
+#[test]
+fn each_mapping_of_the_same_memory_has_a_handle() {
+    let context = Context::new();
+    let page = page(&context);
+    let (range, memory) = (reserve(&context, 4 * page), physical(&context, 2 * page));
+    let mappings = [(range, page), (range.wrapping_byte_add(2 * page), 2 * page)];
+    let handles = mappings.map(|(at, length)| {
+        ok!(zeVirtualMemMap(
+            context.0, at, length, memory, 0, READ_WRITE
+        ));
+        export(&context, at)
+    });
+    assert!(handles.iter().all(|handle| opens(&context, *handle)));
+    let [(first, one_page), (second, two_pages)] = mappings;
+    ok!(zeVirtualMemUnmap(context.0, first, one_page));
+    assert!(!opens(&context, handles[0]));
+    assert!(opens(&context, handles[1]));
+    // What was unmapped gives its place to a later one.
+    for _ in 0..200 {
+        ok!(zeVirtualMemMap(
+            context.0, first, one_page, memory, 0, READ_ONLY
+        ));
+        assert!(opens(&context, export(&context, first)));
+        ok!(zeVirtualMemUnmap(context.0, first, one_page));
+    }
+    ok!(zeVirtualMemUnmap(context.0, second, two_pages));
+    ok!(zeVirtualMemFree(context.0, range, 4 * page));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+}
+
+#[test]
+fn a_handle_is_valid_after_a_child_has_unmapped_its_memory() {
+    let context = Context::new();
+    let page = page(&context);
+    let (range, memory) = (reserve(&context, page), physical(&context, page));
+    ok!(zeVirtualMemMap(
+        context.0, range, page, memory, 0, READ_WRITE
+    ));
+    let handle = export(&context, range);
+    process::in_child(|| {
+        let own = opens(&context, export(&context, range));
+        ok!(zeVirtualMemUnmap(context.0, range, page));
+        own
+    });
+    assert!(opens(&context, handle));
+    ok!(zeVirtualMemUnmap(context.0, range, page));
+    ok!(zeVirtualMemFree(context.0, range, page));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+}
+
 #[test]
 fn a_child_shares_mapped_memory() {
     let context = Context::new();

@@ -1,7 +1,8 @@
 //! The export table: memory of this process that other processes may map.
 //!
 //! A block is private at first, and moves into a memory file when an allocation in it is exported. The file holds the
-//! block's bytes, followed by one slot for a [`Record`] for each offset at which an allocation can begin.
+//! block's bytes, followed by one slot for a [`Record`] for each offset at which an allocation can begin. Physical memory is
+//! mapped from a page on, by a process and its children, and at several addresses: each export gets one of the page's slots.
 //!
 //! A fork's child gets a private copy of every such block at the same addresses, as it does of all other memory: an
 //! exported allocation may have neighbours in its block, which must not be shared by accident. The child shares memory
@@ -13,13 +14,14 @@ use std::io::{Seek, SeekFrom};
 use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::MIN_ALIGNMENT;
 use super::block::Block;
 use super::error::ShareError;
 use super::mapping::Mapping;
 use super::record::Record;
 use super::share::{can_move, extents, memory_file, move_to};
+use super::{MIN_ALIGNMENT, PAGE};
 use crate::abi::result::ZeResult;
 use crate::memory::accounting;
 use crate::process;
@@ -36,6 +38,9 @@ pub struct Export {
     /// The record's offset in the file.
     pub record_offset: u64,
 }
+
+/// The bytes of the slots of all offsets in a page, which divide a page.
+const SLOTS_OF_A_PAGE: u64 = (PAGE / MIN_ALIGNMENT * Record::LENGTH) as u64;
 
 struct Exports {
     /// The blocks that were moved into a file, by address.
@@ -63,24 +68,49 @@ static EXPORTS: Mutex<Exports> = Mutex::new(Exports {
 pub fn export(block: &Block, record: &Record) -> ZeResult<Export> {
     EXPORTS.lock().export(record, |all| {
         let shared = all.share(block)?;
-        publish(&shared.file, shared.length, record)
+        let record_offset = record_offset(shared.length as u64, record.offset);
+        publish(&shared.file, record_offset, record)
     })
 }
 
-/// Exports the part that `record` describes of a memory file with `length` bytes of memory, which was made with
+/// Exports the pages that `record` describes of a memory file with `length` bytes of memory, which was made with
 /// [`file_length`].
 ///
 /// # Errors
 /// As for [`export`].
 pub fn export_part(file: &File, length: usize, record: &Record) -> ZeResult<Export> {
-    EXPORTS
-        .lock()
-        .export(record, |_| publish(file, length, record))
+    EXPORTS.lock().export(record, |_| {
+        let record_offset = claim(file, length, record)?;
+        publish(file, record_offset, record).inspect_err(|_| clear(file, record_offset))
+    })
+}
+
+/// Takes a free slot of the first page that `record` describes. Other processes may do so, too.
+fn claim(file: &File, length: usize, record: &Record) -> Result<u64, ShareError> {
+    let first = record_offset(length as u64, record.offset);
+    let page = first / PAGE as u64 * PAGE as u64;
+    let error = |code| ShareError::new("finding a slot for one more handle of a page", code);
+    let mapping = Mapping::of_file(file, page, PAGE).ok_or(error(libc::ENOMEM))?;
+    let mut slots = (first..first + SLOTS_OF_A_PAGE).step_by(Record::LENGTH);
+    let is_free = |slot: &u64| {
+        let id = mapping.address() + (slot - page) as usize;
+        // SAFETY: the slots of a page do not cross one, as they divide it, and the file does not shrink. A record begins
+        // with its id, which is never 0, and is aligned to a word.
+        let id = unsafe { &*(id as *const AtomicU64) };
+        let taken = id.compare_exchange(0, record.id.to_le(), Ordering::AcqRel, Ordering::Relaxed);
+        taken.is_ok()
+    };
+    slots.find(is_free).ok_or(error(libc::ENOSPC))
+}
+
+/// Clears a record.
+fn clear(file: &File, record_offset: u64) {
+    // The file has room there, so the write cannot fail.
+    let _ = file.write_all_at(&[0; Record::LENGTH], record_offset);
 }
 
 /// Writes the record, and returns the descriptor of the export.
-fn publish(file: &File, length: usize, record: &Record) -> Result<(File, Export), ShareError> {
-    let record_offset = record_offset(length as u64, record.offset);
+fn publish(file: &File, record_offset: u64, record: &Record) -> Result<(File, Export), ShareError> {
     file.write_all_at(&record.encode(), record_offset)
         .map_err(ShareError::of("pwrite to a memory file"))?;
     let file = reopen(file, record_offset)?;
@@ -156,8 +186,7 @@ pub fn revoke(id: u64) {
     drop(all);
     for ((_, generation), (file, export)) in of_it {
         if generation == process::generation() {
-            // The file has room there, so the write cannot fail.
-            let _ = file.write_all_at(&[0; Record::LENGTH], export.record_offset);
+            clear(&file, export.record_offset);
         }
     }
 }
@@ -188,7 +217,7 @@ fn block_length(file_length: u64) -> Option<u64> {
 /// The record at `place` of a file; `Some(None)` when its export was revoked, `None` when there is no record at
 /// `place`.
 ///
-/// A record is valid only at the offset where the exporter writes it, which is outside of the block's bytes: a program
+/// A record is valid only at an offset where the exporter writes it, which is outside of the block's bytes: a program
 /// cannot forge one by writing to its allocations.
 pub fn read_record(file: &File, place: u64) -> Option<Option<Record>> {
     let length = block_length(file.metadata().ok()?.len())?;
@@ -203,7 +232,10 @@ pub fn read_record(file: &File, place: u64) -> Option<Option<Record>> {
     let record = Record::decode(&bytes)?;
     let end = record.offset.checked_add(record.size)?;
     let inside = record.size > 0 && end <= length;
-    (inside && record_offset(length, record.offset) == place).then_some(Some(record))
+    let first = record_offset(length, record.offset);
+    let is_of_page = record.offset.is_multiple_of(PAGE as u64);
+    let slots = first..first + if is_of_page { SLOTS_OF_A_PAGE } else { 1 };
+    (inside && slots.contains(&place)).then_some(Some(record))
 }
 
 /// Another descriptor of `file` with a position of its own.
@@ -267,7 +299,7 @@ impl InFile {
         if !accounting::has_room_for(bytes) {
             return None;
         }
-        let copy = Mapping::anonymous(self.length, super::PAGE)?;
+        let copy = Mapping::anonymous(self.length, PAGE)?;
         for extent in extents {
             let length = (extent.end - extent.start) as usize;
             // SAFETY: no other code has the mapping's address, and the extent lies within it.
