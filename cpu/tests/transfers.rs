@@ -6,6 +6,9 @@
 mod common;
 
 use std::ptr;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use common::{Context, KINDS, Kind, MIB, Memory, NONE, OK, Result, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
@@ -423,4 +426,29 @@ fn bad_regions_are_refused() {
     common::destroy(list);
     context.free(to);
     context.free(from);
+}
+
+#[test]
+fn a_region_of_width_0_takes_no_time() {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let context = Context::new();
+        let memory = context.alloc(Kind::Shared, 64);
+        let list = context.immediate(0);
+        let array = Array {
+            pitch: 0,
+            rows: 0,
+            slices: 0,
+        };
+        let nothing = (memory, array, region([0; 3], [0, u32::MAX, u32::MAX]));
+        let less = (memory, array, region([0; 3], [0, u32::MAX, 1]));
+        assert_eq!(copy_region(list, nothing, nothing), OK);
+        let size = sys::ZE_RESULT_ERROR_INVALID_SIZE;
+        assert_eq!(copy_region(list, nothing, less), size);
+        common::finish(&context, list);
+        common::destroy(list);
+        context.free(memory);
+        sender.send(()).unwrap();
+    });
+    receiver.recv_timeout(Duration::from_secs(60)).unwrap();
 }

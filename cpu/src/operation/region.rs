@@ -125,7 +125,11 @@ impl Region {
         }
     }
 
+    /// The rows of all slices; none if they have no bytes, as no memory limits their number then.
     fn rows(&self) -> usize {
+        if self.width == 0 {
+            return 0;
+        }
         self.height * self.depth
     }
 
@@ -137,7 +141,7 @@ impl Region {
     }
 
     fn overlaps(&self, other: &Self) -> bool {
-        if self.width == 0 || !self.span.overlaps(&other.span) {
+        if !self.span.overlaps(&other.span) {
             return false;
         }
         // The rows of both boxes are in order of addresses, so one pass over both finds any pair that overlaps.
@@ -180,7 +184,7 @@ impl RegionCopy {
             sys::ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
         )?;
         let split = Split::new(to.width.saturating_mul(to.rows()));
-        let rows_in_part = to.rows().div_ceil(split.parts().max(1));
+        let rows_in_part = to.rows().div_ceil(split.parts().max(1)).max(1);
         let kind = split.kind();
         Ok(Self {
             to,
