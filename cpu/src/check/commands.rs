@@ -326,9 +326,16 @@ impl Commands {
             .iter()
             .map(|range| range.start)
             .chain(uses.pointers.iter().copied());
-        for watch in places.filter_map(table::find) {
-            if watch.restrict() {
-                self.restricted.push(watch);
+        let mut done = 0..0;
+        for place in places {
+            // The rows of a box are in one allocation.
+            if !done.contains(&place)
+                && let Some(watch) = table::find(place)
+            {
+                done = watch.whole.clone();
+                if watch.restrict() {
+                    self.restricted.push(watch);
+                }
             }
         }
     }
