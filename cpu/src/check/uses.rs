@@ -107,6 +107,7 @@ mod tests {
         assert_eq!(kernel(20).conflict(&copy(a.clone(), b.clone())), Some(20));
         assert_eq!(kernel(5).conflict(&copy(a, b)), None);
     }
+
     #[test]
     fn two_copies_of_many_rows_are_compared_in_one_pass() {
         const ROWS: usize = 40_000;
