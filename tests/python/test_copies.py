@@ -264,3 +264,27 @@ def test_a_direct_copy_that_fails_is_told_and_one_that_the_driver_lacks_goes_ano
         assert y.tobytes() == bytes([9]) * (1 << 20)
     """
     fresh(program, env={"ZEUSM_RUNTIME": str(stand_in(ANSWER))})
+
+
+COPIES = {
+    "assignment": lambda to, source: to.__setitem__(slice(None), source),
+    "from": lambda to, source: to.copy_from_device(source),
+    "to": lambda to, source: source.copy_to_device(to),
+    "asynchronous": lambda to, source: to.copy_from_device_async(source).wait(),
+}
+
+
+@pytest.mark.parametrize("size", [101, 4762, (1 << 20) + 3])
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_overlapping_parts_of_memory(memory_class, copy, size):
+    """A GPU copies the bytes in any order."""
+    content = np.random.default_rng(1).integers(0, 256, size, "uint8").tobytes()
+    for distance in (1, 64, size // 2, size - 1):
+        for begin, end in ((0, distance), (distance, 0)):
+            memory = memory_class(size)
+            memory.copy_from_host(content)
+            length = size - distance
+            copy(memory[end : end + length], memory[begin : begin + length])
+            expected = bytearray(content)
+            expected[end : end + length] = content[begin : begin + length]
+            assert memory.tobytes() == expected, (distance, begin)
