@@ -12,6 +12,7 @@ use once_cell::race::OnceBox;
 
 pub(crate) use self::pool::EventPool;
 use crate::context::Context;
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::process::Owned;
 
@@ -209,6 +210,11 @@ impl Event {
     pub(crate) fn finish(&self) -> Result<()> {
         while !self.wait(None)? {}
         Ok(())
+    }
+
+    /// Whether an operation on this device signals it.
+    pub(crate) fn is_of(&self, device: &Device) -> bool {
+        self.0.pool.device == *device
     }
 
     /// Whether the event was made by a parent process.

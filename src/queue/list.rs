@@ -20,7 +20,7 @@ use crate::process::{Condvar, Mutex};
 /// A command list and its operations.
 pub(super) struct List {
     context: Context,
-    device: Device,
+    pub(super) device: Device,
     pub(super) events: Arc<EventPool>,
     pub(super) recorded: Arc<Recorded>,
     /// Runs the host tasks.

@@ -299,7 +299,8 @@ impl Next<'_> {
     /// Whether all that the operation waits for has reached the state. An event that is not submitted waits for the host: an
     /// operation that waited for it on the device would occupy the engine before the work that the host needs.
     fn may_append(&self, after: After) -> bool {
-        self.awaited.iter().all(|event| after.is_reached_by(event))
+        let mut awaited = self.awaited.iter();
+        awaited.all(|event| self.list.required(after, event).is_reached_by(event))
     }
 
     /// Appends the operation to the command list.
@@ -349,6 +350,28 @@ impl Next<'_> {
 }
 
 impl List {
+    /// The state of an event before which an operation that waits for it must not be appended. One of another device has to be
+    /// complete: if that device is lost, the operation would never end, nor any later one of this device.
+    fn required(&self, after: After, event: &Event) -> After {
+        if event.is_of(&self.device) {
+            after
+        } else {
+            After::Completion
+        }
+    }
+
+    /// Waits until an event has reached that state.
+    ///
+    /// # Errors
+    /// [`Error::Call`] when the event is of another device that is lost.
+    fn reach(&self, after: After, event: &Event) -> Result<()> {
+        self.required(after, event).wait_for(event);
+        if event.is_of(&self.device) || event.is_over() {
+            return Ok(());
+        }
+        event.is_complete().map(drop)
+    }
+
     /// Appends an operation after a wait list.
     fn append(
         &self,
@@ -383,11 +406,14 @@ impl List {
             after,
             append,
         } = deferred;
-        wait_list.iter().for_each(|event| after.wait_for(event));
+        let reached = wait_list.iter().map(|event| self.reach(after, event));
+        // All are waited for, also after an error.
+        let reached = reached.fold(Ok(()), Result::and);
         wait_list.retain(|event| !event.is_over());
-        let mut state = self.state.lock();
-        let answer = self.append(&mut state, &event, &wait_list, append);
-        drop(state);
+        let answer = reached.and_then(|()| {
+            let mut state = self.state.lock();
+            self.append(&mut state, &event, &wait_list, append)
+        });
         if answer.is_err() {
             // Later operations wait for this event only, which therefore completes after all that it follows.
             wait_list.iter().for_each(|event| _ = event.drain());

@@ -51,3 +51,42 @@ def test_a_host_access_to_another_part_loses_no_bytes(program, access):
         XE_SIM_SLOW="1",
     )
     assert out.strip() == "0"
+
+
+DEPENDENT = {
+    "blocking": "b.copy_from_device(a)",
+    "asynchronous": "b.copy_from_device_async(a).wait()",
+    "dependent": "b.memset_async(2, depends=e).wait()",
+    "submitted before": "early.wait()",
+}
+
+
+@pytest.mark.parametrize("when", ["before the loss is known", "after"])
+@pytest.mark.parametrize("dependent", DEPENDENT.values(), ids=DEPENDENT)
+def test_the_loss_of_one_does_not_stop_the_other(program, dependent, when):
+    """An operation that waited on the device for one of the lost device never ended, nor did the process."""
+    wait = "e.wait()" if when == "after" else "time.sleep(0.5)"
+    out = program(
+        f"""
+        import time
+        import zeusm
+        import zeusm.memory as zm
+
+        a, b = (zm.MemoryUSMDevice(1 << 20, queue=f"level_zero:{{n}}") for n in range(2))
+        e = a.memset_async(1)
+        early = b.memset_async(2, depends=e)
+        def attempt(what):
+            try:
+                what()
+                print("none")
+            except (zeusm.LevelZeroError, RuntimeError) as error:
+                print("lost" if "DEVICE_LOST" in str(error) else error)
+        attempt(lambda: {wait})
+        attempt(lambda: {dependent})
+        b.memset(5)
+        print(set(b.tobytes()))
+        """,
+        XE_SIM_STOP="lost:1",
+    )
+    first = "lost" if when == "after" else "none"
+    assert out.split("\n")[:3] == [first, "lost", "{5}"]
