@@ -217,6 +217,11 @@ impl Event {
         self.0.pool.device == *device
     }
 
+    /// Checks that the device whose operation signals it is not lost, which a query of the event may not tell.
+    pub(crate) fn check_device(&self) -> Result<()> {
+        self.0.pool.device.check_alive()
+    }
+
     /// Whether the event was made by a parent process.
     pub(crate) fn is_inherited(&self) -> bool {
         self.0.is_inherited()

@@ -369,7 +369,7 @@ impl List {
         if event.is_of(&self.device) || event.is_over() {
             return Ok(());
         }
-        event.is_complete().map(drop)
+        event.check_device()
     }
 
     /// Appends an operation after a wait list.
