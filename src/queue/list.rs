@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventPool};
+use crate::pool::retry_out_of_memory;
 use crate::process::{Condvar, Mutex};
 
 /// A command list and its operations.
@@ -63,8 +64,9 @@ impl List {
         // From 1 on.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let commands = retry_out_of_memory(|| CommandList::new(context, device))?;
         let state = State {
-            commands: Some(Arc::new(CommandList::new(context, device)?)),
+            commands: Some(Arc::new(commands)),
             ..State::default()
         };
         Ok(Self {

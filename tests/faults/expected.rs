@@ -20,8 +20,12 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
             code == sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
                 || code == sys::ZE_RESULT_ERROR_UNINITIALIZED
         }
-        // A pool returns its free memory and retries.
+        // The pools return their free memory, and the call is repeated.
         "zeMemAllocHost" | "zeMemAllocDevice" | "zeMemAllocShared" => true,
+        "zeCommandListCreateImmediate" | "zeDeviceGetCommandQueueGroupProperties" => {
+            code == sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+                || code == sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+        }
         // The status is only used to detect a lost device.
         "zeDeviceGetStatus" => code != sys::ZE_RESULT_ERROR_DEVICE_LOST,
         // Without the property, concurrent access to shared memory is assumed to be unsupported.

@@ -109,6 +109,26 @@ def test_a_full_device_takes_the_free_memory_of_other_pools(program, options):
     )
 
 
+@pytest.mark.skipif(MACHINE not in MOVING, reason="an integrated GPU has no memory of its own")
+def test_the_first_operation_takes_the_free_memory_of_pools(program):
+    """Its command list needs memory of the device."""
+    program(
+        """
+        import zeusm.memory as zm
+
+        memory, blocks = zm.MemoryUSMDevice(65536), []
+        while zm.mem_get_info()[0] >= 2 << 20:
+            blocks.append(zm.MemoryUSMDevice(1 << 20))
+        while zm.mem_get_info()[0] >= 65536:
+            blocks.append(zm.MemoryUSMDevice(65536, pool=False))
+        blocks = None
+        memory.memset(7)
+        assert memory.tobytes() == bytes([7]) * 65536
+        """,
+        XE_SIM_VRAM=str(256 << 20),
+    )
+
+
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_a_slow_engine_changes_nothing(program, seed):
     program(
