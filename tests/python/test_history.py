@@ -383,7 +383,8 @@ assert [it["time"] for it in operations] == sorted(it["time"] for it in operatio
 ends = [it["time"] + it["duration"] for it in operations if it["size"] == 20000]
 freed = [it["time"] for it in events(snapshot, "free") if it["size"] == 20000]
 late = [end - time for end, time in zip(ends, freed, strict=True) if end > time]
-assert len(late) < 5 and max(late, default=0) < 1_000_000, late
+# The host's and the device's clocks are compared with an error of microseconds.
+assert len(late) < 50 and max(late, default=0) < 1_000_000, late
     """)
 
 
