@@ -11,6 +11,7 @@ use super::{Event, Inner};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::pool::retry_out_of_memory;
 use crate::process::{Condvar, Mutex, Owned};
 
 /// The number of events in a Level Zero event pool.
@@ -51,8 +52,14 @@ impl EventPool {
     }
 
     /// An unused event, not signalled. A clone of it has to live until every operation that signals it, or waits for it, is
-    /// complete.
+    /// complete. If a new pool of events needs memory, zeusm's pools of memory return theirs; the caller holds no lock, as
+    /// that may call into Python.
     pub(crate) fn take(self: &Arc<Self>) -> Result<Event> {
+        retry_out_of_memory(|| self.take_at_once())
+    }
+
+    /// As [`take`](Self::take), without memory from pools: for a caller with a lock.
+    pub(crate) fn take_at_once(self: &Arc<Self>) -> Result<Event> {
         let mut state = self.state.lock();
         if state.free.is_empty() {
             self.grow(&mut state)?;

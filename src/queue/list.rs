@@ -162,7 +162,7 @@ impl List {
         let Some(number) = state.unsignalled else {
             return Ok(());
         };
-        let event = self.events.take()?;
+        let event = self.events.take_at_once()?;
         self.append_with(state, &[], |list| {
             // SAFETY: the list and the event are alive; a barrier waits for all operations before it in the list.
             unsafe {

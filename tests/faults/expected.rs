@@ -22,7 +22,11 @@ pub fn may_pass(function: &str, code: sys::ze_result_t) -> bool {
         }
         // The pools return their free memory, and the call is repeated.
         "zeMemAllocHost" | "zeMemAllocDevice" | "zeMemAllocShared" => true,
-        "zeCommandListCreateImmediate" | "zeDeviceGetCommandQueueGroupProperties" => {
+        "zeCommandListCreateImmediate"
+        | "zeDeviceGetCommandQueueGroupProperties"
+        | "zeEventPoolCreate"
+        | "zeEventCreate"
+        | "zeEventHostReset" => {
             code == sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
                 || code == sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
         }

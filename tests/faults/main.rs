@@ -9,6 +9,7 @@
 mod child;
 mod driver;
 mod expected;
+mod retries;
 mod script;
 mod waits;
 

@@ -67,6 +67,25 @@ def test_a_used_capsule_is_no_queue(memory_class):
         memory_class(N, queue=capsule)
 
 
+def test_a_filter_string_without_a_device(memory_class):
+    for filter_string in ("level_zero:gpu:99", "bananas", ""):
+        with pytest.raises(ValueError, match=f"queue is '{filter_string}'"):
+            memory_class(N, queue=filter_string)
+
+
+def test_a_device_that_has_no_queue(memory_class, monkeypatch):
+    """The argument is right: a failure of its device, which may be lost, is not a `ValueError`."""
+
+    def fail(key):
+        raise dpctl.SyclQueueCreationError("the device is lost")
+
+    monkeypatch.setattr(dpctl, "get_device_cached_queue", fail)
+    for device in ("level_zero:gpu", dpctl.SyclDevice("level_zero:gpu")):
+        with pytest.raises(RuntimeError, match="the device is lost") as caught:
+            memory_class(N, queue=device)
+        assert isinstance(caught.value.__cause__, dpctl.SyclQueueCreationError)
+
+
 def test_a_queue_of_another_backend(fresh, usm_type):
     """The message names both backends. The environment contains the OpenCL runtime."""
     icd = os.path.join(sys.prefix, "lib", "libintelocl.so")

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyImportError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
 
 use super::{ContextDevice, QueueBinding};
 use crate::dpctl::{self, Dpctl, RawReference, SyclCapsule, SyclQueue};
 use crate::errors::{Explain, OrRaise};
 use crate::interpreter::intern;
-use zeusm::sycl::{ContextRef, QueueRef};
+use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
 /// A SYCL object, resolved to references that zeusm owns.
 pub(crate) struct ResolvedSyclObject {
@@ -30,7 +31,8 @@ impl ResolvedSyclObject {
     /// Reads an object of any of the kinds. `role` is the argument's name in messages: `queue` or `'syclobj'`.
     ///
     /// # Errors
-    /// `TypeError` for other objects; `ValueError` for a filter string that selects no device, and for a consumed capsule.
+    /// `TypeError` for other objects; `ValueError` for a filter string that selects no device, and for a consumed capsule;
+    /// `RuntimeError` if a device exists and fails.
     pub(crate) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Self> {
         let py = object.py();
         if let Some(binding) = QueueBinding::remembered(object) {
@@ -47,6 +49,8 @@ impl ResolvedSyclObject {
             let message = format!("{role} is {}: {}", describe(object), error.value(py));
             let named = if error.is_instance_of::<PyTypeError>(py) {
                 PyTypeError::new_err(message)
+            } else if error.is_instance_of::<PyRuntimeError>(py) || selects_device(object) {
+                PyRuntimeError::new_err(message)
             } else {
                 PyValueError::new_err(message)
             };
@@ -192,6 +196,16 @@ pub(crate) fn invalid_argument(role: &str, py: Python<'_>, error: PyErr) -> PyEr
         PyValueError::new_err(format!("{role}: {}", error.value(py)))
     } else {
         error
+    }
+}
+
+/// Whether the object is a device, or a filter string that selects one. A failure to make its queue is then not the string's.
+fn selects_device(object: &Bound<'_, PyAny>) -> bool {
+    match object.extract::<PyBackedStr>() {
+        Ok(filter) => DeviceRef::from_filter(&filter).is_ok(),
+        Err(_) => Dpctl::get(object.py())
+            .and_then(|dpctl| object.is_instance(dpctl.device.bind(object.py())))
+            .unwrap_or(false),
     }
 }
 
