@@ -22,20 +22,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::command_list::CommandList;
 use crate::context::Context;
 use crate::event::{Event, EventPool};
-use crate::handle::{AtFork, Object};
+use crate::handle::Object;
 use crate::images::{Image, Sampler};
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
 use crate::opencl::quiesce;
-use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::Mutex;
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::virtual_memory::PhysicalMemory;
 use crate::{check, engine, memory, process, virtual_memory};
 
 /// Held by the thread that forks, from the first handler to the last.
-static FORKING: Mutex<()> = Mutex::new(());
-static HELD_AT_FORK: HeldGuard<MutexGuard<'static, ()>> = HeldGuard::new();
+static FORKING: ForkLock<Mutex<()>> = ForkLock::new(Mutex::new(()));
 
 /// The tables of all handles.
 fn tables() -> [&'static dyn AtFork; 12] {
@@ -65,10 +65,9 @@ pub fn register_handlers() {
 }
 
 extern "C" fn prepare() {
-    // SAFETY: the lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(FORKING.lock()) };
+    FORKING.prepare();
     quiesce::prepare();
-    virtual_memory::prepare();
+    virtual_memory::at_fork().prepare();
     memory::prepare();
     check::prepare();
     for table in tables() {
@@ -82,9 +81,9 @@ extern "C" fn parent() {
     }
     check::parent();
     memory::parent();
-    virtual_memory::parent_or_child();
+    virtual_memory::at_fork().parent();
     quiesce::parent();
-    end();
+    FORKING.parent();
 }
 
 extern "C" fn child() {
@@ -95,14 +94,8 @@ extern "C" fn child() {
     memory::child();
     // Memory has replaced blocks, whose pages the checker closes.
     check::child();
-    virtual_memory::parent_or_child();
+    virtual_memory::at_fork().child();
     quiesce::child();
     engine::reset();
-    end();
-}
-
-/// Lets another thread fork.
-fn end() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+    FORKING.child();
 }

@@ -20,7 +20,8 @@ use super::stack::{DEEPEST, Stack, native_frames};
 use super::watch::{Access, Watch};
 use super::{commands, python, report, table, threads};
 use crate::process::PerProcess;
-use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::Mutex;
 
 /// A fault that the reporter turns into a finding.
 struct Fault {
@@ -74,25 +75,16 @@ const REPORTED: u32 = 1;
 static HANDOVER: PerProcess<Handover> = PerProcess::new();
 
 /// The handlers before this one, the latest last.
-static BEFORE: Mutex<Before> = Mutex::new(Before {
+static BEFORE: ForkLock<Mutex<Before>> = ForkLock::new(Mutex::new(Before {
     count: 0,
     handlers: [const { MaybeUninit::uninit() }; 8],
     last: (0, 0),
     passed: 0,
-});
+}));
 
-static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Before>> = HeldGuard::new();
-
-/// Lets no thread look at the handlers before this one until this thread calls [`after_fork`].
-pub fn prepare() {
-    // SAFETY: the lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(BEFORE.lock()) };
-}
-
-/// Undoes [`prepare`], in the parent and in the child.
-pub fn after_fork() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+/// The lock of the handlers before this one, which a fork holds so that it copies a consistent state.
+pub fn at_fork() -> &'static dyn AtFork {
+    &BEFORE
 }
 
 struct Before {

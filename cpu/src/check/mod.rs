@@ -36,6 +36,8 @@ pub use threads::DeviceCode;
 pub use uses::Uses;
 pub use watch::{Properties, Watch};
 
+use crate::process::at_fork::AtFork;
+
 static ON: AtomicBool = AtomicBool::new(false);
 
 /// Whether the checker is on.
@@ -54,20 +56,28 @@ pub fn begin() {
     }
 }
 
+/// The locks that a fork holds, in the order of `prepare`.
+fn locks() -> [&'static dyn AtFork; 4] {
+    [
+        report::at_fork(),
+        table::at_fork(),
+        watch::at_fork(),
+        fault::at_fork(),
+    ]
+}
+
 /// Keeps the tables consistent in the child of a fork, until [`parent`] or [`child`].
 pub fn prepare() {
-    report::prepare();
-    table::prepare();
-    watch::prepare();
-    fault::prepare();
+    for lock in locks() {
+        lock.prepare();
+    }
 }
 
 /// Undoes [`prepare`], in the parent.
 pub fn parent() {
-    fault::after_fork();
-    watch::after_fork();
-    table::after_fork();
-    report::after_fork();
+    for lock in locks() {
+        lock.parent();
+    }
 }
 
 /// Undoes [`prepare`], in the child, which begins without commands in flight and with a report of its own.

@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::finding::{Finding, Report};
 use super::settings;
 use crate::process::PerProcess;
-use crate::process::sync::{HeldGuard, Lazy, Mutex, MutexGuard};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::{Lazy, Mutex};
 
 /// The most findings of a process that are reported.
 const MOST: usize = 100;
@@ -23,20 +24,11 @@ struct Found {
 static FOUND: PerProcess<Mutex<Found>> = PerProcess::new();
 
 /// Held while a finding is resolved and written. That takes locks of libraries, which a child of a fork must get unlocked.
-static ADDING: Mutex<()> = Mutex::new(());
+static ADDING: ForkLock<Mutex<()>> = ForkLock::new(Mutex::new(()));
 
-static HELD_AT_FORK: HeldGuard<MutexGuard<'static, ()>> = HeldGuard::new();
-
-/// Waits until no finding is being added, and lets none be until this thread calls [`after_fork`].
-pub fn prepare() {
-    // SAFETY: the lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(ADDING.lock()) };
-}
-
-/// Undoes [`prepare`], in the parent and in the child.
-pub fn after_fork() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+/// The lock of additions: a fork waits until no finding is being added.
+pub fn at_fork() -> &'static dyn AtFork {
+    &ADDING
 }
 
 /// The file of a process.

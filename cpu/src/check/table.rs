@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::watch::{self, Watch};
-use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::Mutex;
 
 /// As many freed allocations are kept; they take addresses and a few kilobytes for their stacks.
 const MOST_BURIED: usize = 4096;
@@ -21,12 +22,11 @@ struct Table {
 }
 
 /// A handler of a fault may take the lock: the fault is at an access to an allocation, which no code makes that holds it.
-static TABLE: Mutex<Table> = Mutex::new(Table {
+static TABLE: ForkLock<Mutex<Table>> = ForkLock::new(Mutex::new(Table {
     watches: BTreeMap::new(),
     buried: VecDeque::new(),
     bytes: 0,
-});
-static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Table>> = HeldGuard::new();
+}));
 
 /// Adds an allocation.
 pub fn insert(watch: Arc<Watch>) {
@@ -87,14 +87,7 @@ pub fn child() {
     table.watches.values().for_each(|watch| watch.child());
 }
 
-/// Locks the table until this thread calls [`after_fork`].
-pub fn prepare() {
-    // SAFETY: the table's lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(TABLE.lock()) };
-}
-
-/// Undoes [`prepare`], in the parent and in the child.
-pub fn after_fork() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+/// The table's lock, which a fork holds so that it copies a consistent state.
+pub fn at_fork() -> &'static dyn AtFork {
+    &TABLE
 }

@@ -7,9 +7,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::stack::Stack;
-use crate::process::sync::{
-    HeldGuard, Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::{Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 /// An allocation, with inaccessible guard pages around it.
 #[derive(Debug)]
@@ -57,20 +56,11 @@ struct State {
 
 /// Threads that change a watch share it. A fork holds it alone, so that its child finds all watches unlocked, and the
 /// protection of their pages as they say.
-static CHANGES: RwLock<()> = RwLock::new(());
+static CHANGES: ForkLock<RwLock<()>> = ForkLock::new(RwLock::new(()));
 
-static HELD_AT_FORK: HeldGuard<RwLockWriteGuard<'static, ()>> = HeldGuard::new();
-
-/// Waits until no watch is being changed, and lets none be until this thread calls [`after_fork`].
-pub fn prepare() {
-    // SAFETY: the lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(CHANGES.write()) };
-}
-
-/// Undoes [`prepare`], in the parent and in the child.
-pub fn after_fork() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+/// The lock of changes, which a fork holds alone.
+pub fn at_fork() -> &'static dyn AtFork {
+    &CHANGES
 }
 
 /// Whether kernels have opened allocations by pointers that no command names.

@@ -12,7 +12,7 @@ use level_zero_sys as sys;
 
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
-pub use table::{AtFork, Table};
+pub use table::Table;
 
 /// The kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

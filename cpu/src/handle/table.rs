@@ -4,7 +4,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{GENERATION_BITS, SLOT_BITS};
-use crate::process::sync::{HeldGuard, Lazy, Mutex, MutexGuard, RwLock};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::{Lazy, Mutex, RwLock};
 
 /// Slots in the first segment; each further one is twice as large as the one before.
 const FIRST: u32 = 64;
@@ -28,33 +29,19 @@ struct Vacancies {
 /// changes a slot holds the vacancies' lock as well.
 pub struct Table<T: 'static> {
     segments: [Lazy<Box<[Slot<T>]>>; SEGMENTS],
-    vacancies: Mutex<Vacancies>,
-    held: HeldGuard<MutexGuard<'static, Vacancies>>,
-}
-
-/// The fork handlers of a table, whatever its objects.
-pub trait AtFork {
-    /// Blocks changes of the table by other threads until this thread calls [`parent`](Self::parent) or
-    /// [`child`](Self::child).
-    fn prepare(&'static self);
-    /// Undoes [`prepare`](Self::prepare), in the parent.
-    fn parent(&'static self);
-    /// Undoes [`prepare`](Self::prepare), in the child, and unlocks slots of readers that the child does not have.
-    fn child(&'static self);
+    vacancies: ForkLock<Mutex<Vacancies>>,
 }
 
 impl<T: Send + Sync> AtFork for Table<T> {
     fn prepare(&'static self) {
-        let guard = self.vacancies.lock();
-        // SAFETY: the vacancies' lock guards `held`.
-        unsafe { self.held.put(guard) };
+        self.vacancies.prepare();
     }
 
     fn parent(&'static self) {
-        // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-        drop(unsafe { self.held.take() });
+        self.vacancies.parent();
     }
 
+    /// Also unlocks slots of readers that the child does not have.
     fn child(&'static self) {
         for slot in self.segments.iter().filter_map(Lazy::get).flatten() {
             let place = ptr::from_ref(&slot.0).cast_mut();
@@ -72,11 +59,10 @@ impl<T: Send + Sync> Table<T> {
     pub const fn new() -> Self {
         Self {
             segments: [const { Lazy::new() }; SEGMENTS],
-            vacancies: Mutex::new(Vacancies {
+            vacancies: ForkLock::new(Mutex::new(Vacancies {
                 free: Vec::new(),
                 used: 0,
-            }),
-            held: HeldGuard::new(),
+            })),
         }
     }
 

@@ -7,21 +7,21 @@ use super::{backing, map};
 ///
 /// Lock order: the map, the arenas, the export table.
 pub fn prepare() {
-    map::prepare();
-    backing::prepare();
+    map::at_fork().prepare();
+    backing::at_fork().prepare();
     exports::prepare();
 }
 
 /// Undoes [`prepare`], in the parent.
 pub fn parent() {
     exports::parent();
-    backing::release();
-    map::release();
+    backing::at_fork().parent();
+    map::at_fork().parent();
 }
 
 /// Undoes [`prepare`], in the child, and replaces memory that the parent shares with other processes by private copies.
 pub fn child() {
     exports::child();
-    backing::release();
-    map::release();
+    backing::at_fork().parent();
+    map::at_fork().parent();
 }

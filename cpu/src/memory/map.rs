@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::allocation::Allocation;
-use crate::process::sync::{HeldGuard, RwLock, RwLockWriteGuard};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::RwLock;
 
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;
 
-static LIVE: RwLock<Live> = RwLock::new(BTreeMap::new());
+static LIVE: ForkLock<RwLock<Live>> = ForkLock::new(RwLock::new(BTreeMap::new()));
 
 /// Adds an allocation.
 pub fn insert(allocation: Arc<Allocation>) {
@@ -38,16 +39,7 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
         .collect()
 }
 
-static HELD_AT_FORK: HeldGuard<RwLockWriteGuard<'static, Live>> = HeldGuard::new();
-
-/// Locks the map until this thread calls [`release`], so that a fork copies it in a consistent state.
-pub fn prepare() {
-    // SAFETY: the map's lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(LIVE.write()) };
-}
-
-/// Undoes [`prepare`], in the parent and in the child.
-pub fn release() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+/// The map's lock, which a fork holds so that it copies a consistent state.
+pub fn at_fork() -> &'static dyn AtFork {
+    &LIVE
 }

@@ -3,12 +3,13 @@
 //! A child has the memory of its parent but only the thread that forked. Threads that it lacks may hold locks or have
 //! work in flight. So state is kept in one of three ways:
 //! - Tables that a child inherits are guarded by locks that are held for microseconds, and that the `fork` handlers
-//!   take before a fork.
+//!   take before a fork ([`ForkLock`](at_fork::ForkLock)).
 //! - State that belongs to threads is [`PerProcess`]: a child does not touch its parent's and creates its own.
 //! - State of an object that a child inherits is [`ForkSafe`](fork_safe::ForkSafe): a child replaces it in place.
 //!
 //! [`sync`] has the locks.
 
+pub mod at_fork;
 pub mod fork_safe;
 pub mod sync;
 

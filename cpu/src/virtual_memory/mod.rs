@@ -14,7 +14,7 @@ use level_zero_sys as sys;
 
 use self::access::Access;
 pub use self::physical::{PhysicalMemory, create, destroy, properties};
-pub use self::reservation::{parent_or_child, prepare};
+pub use self::reservation::at_fork;
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;

@@ -13,15 +13,15 @@ use super::access::Access;
 use super::physical::PhysicalMemory;
 use crate::abi::result::{ZeResult, ensure};
 use crate::memory::{Export, PAGE, Record, exports, next_id};
-use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::Mutex;
 
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 
 /// Reservations by the address of their first byte.
 type Reservations = BTreeMap<usize, Reservation>;
 
-static RESERVATIONS: Mutex<Reservations> = Mutex::new(BTreeMap::new());
-static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Reservations>> = HeldGuard::new();
+static RESERVATIONS: ForkLock<Mutex<Reservations>> = ForkLock::new(Mutex::new(BTreeMap::new()));
 
 struct Reservation {
     length: usize,
@@ -229,14 +229,7 @@ impl Mapped {
     }
 }
 
-/// Locks the table until this thread calls [`parent_or_child`], so that a fork copies it in a consistent state.
-pub fn prepare() {
-    // SAFETY: the table's lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(RESERVATIONS.lock()) };
-}
-
-/// Undoes [`prepare`].
-pub fn parent_or_child() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+/// The table's lock, which a fork holds so that it copies a consistent state.
+pub fn at_fork() -> &'static dyn AtFork {
+    &RESERVATIONS
 }

@@ -8,7 +8,8 @@ use offset_allocator::{Allocation, Allocator};
 
 use super::block::Block;
 use super::{MIN_ALIGNMENT, PAGE};
-use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::Mutex;
 
 /// The length of a block for small allocations: room for several of the largest, and little to move at an export.
 const LENGTH: usize = 2 << 20;
@@ -34,10 +35,10 @@ struct Arenas {
     latest: usize,
 }
 
-static ARENAS: Mutex<Arenas> = Mutex::new(Arenas {
+static ARENAS: ForkLock<Mutex<Arenas>> = ForkLock::new(Mutex::new(Arenas {
     all: BTreeMap::new(),
     latest: 0,
-});
+}));
 
 impl Suballocation {
     /// `size` bytes, aligned to a power of two of at most a page; `None` when there are none.
@@ -133,18 +134,9 @@ impl Drop for Suballocation {
     }
 }
 
-static HELD_AT_FORK: HeldGuard<MutexGuard<'static, Arenas>> = HeldGuard::new();
-
-/// Locks the arenas until this thread calls [`release`], so that a fork copies them in a consistent state.
-pub fn prepare() {
-    // SAFETY: the arenas' lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put(ARENAS.lock()) };
-}
-
-/// Undoes [`prepare`], in the parent and in the child.
-pub fn release() {
-    // SAFETY: this thread took the lock in `prepare`, or is a copy of the one that did.
-    drop(unsafe { HELD_AT_FORK.take() });
+/// The arenas' lock, which a fork holds so that it copies a consistent state.
+pub fn at_fork() -> &'static dyn AtFork {
+    &ARENAS
 }
 
 impl std::fmt::Debug for Suballocation {

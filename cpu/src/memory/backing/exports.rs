@@ -25,7 +25,8 @@ use super::{MIN_ALIGNMENT, PAGE};
 use crate::abi::result::ZeResult;
 use crate::memory::accounting;
 use crate::process;
-use crate::process::sync::{HeldGuard, Mutex, MutexGuard};
+use crate::process::at_fork::ForkLock;
+use crate::process::sync::Mutex;
 
 /// How another process finds an exported allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ struct Exports {
     /// The exported allocations by id, and by the generation of the process that exported them: a child keeps its
     /// parent's descriptors, so that a handle of the parent's can be opened there.
     records: BTreeMap<(u64, u32), (File, Export)>,
+    /// In a fork, the copies of the blocks for the child, by address.
+    copies: BTreeMap<usize, Mapping>,
 }
 
 /// The file of a block.
@@ -56,10 +59,11 @@ struct InFile {
     length: usize,
 }
 
-static EXPORTS: Mutex<Exports> = Mutex::new(Exports {
+static EXPORTS: ForkLock<Mutex<Exports>> = ForkLock::new(Mutex::new(Exports {
     blocks: BTreeMap::new(),
     records: BTreeMap::new(),
-});
+    copies: BTreeMap::new(),
+}));
 
 /// Exports the allocation that `record` describes, which is in `block`.
 ///
@@ -251,25 +255,18 @@ pub fn reopen(file: &File, position: u64) -> Result<File, ShareError> {
     Ok(file)
 }
 
-/// The guard of the export table's lock and, by address, the copies for the child.
-type HeldState = (MutexGuard<'static, Exports>, BTreeMap<usize, Mapping>);
-
-static HELD_AT_FORK: HeldGuard<HeldState> = HeldGuard::new();
-
 /// Locks the export table until this thread calls [`parent`] or [`child`], and copies all blocks that are in files.
 pub fn prepare() {
-    let all = EXPORTS.lock();
+    let mut all = EXPORTS.lock();
     let copy = |(address, block): (&usize, &InFile)| Some((*address, block.copy()?));
-    let copies = all.blocks.iter().filter_map(copy).collect();
-    // SAFETY: the export table's lock guards `HELD_AT_FORK`.
-    unsafe { HELD_AT_FORK.put((all, copies)) };
+    all.copies = all.blocks.iter().filter_map(copy).collect();
+    EXPORTS.hold(all);
 }
 
 /// Undoes [`prepare`], in the parent.
 pub fn parent() {
-    // SAFETY: this thread took the lock in `prepare`.
-    let held = unsafe { HELD_AT_FORK.take() };
-    if let Some((all, copies)) = held {
+    if let Some(mut all) = EXPORTS.release() {
+        let copies = mem::take(&mut all.copies);
         drop(all);
         drop(copies);
     }
@@ -277,10 +274,10 @@ pub fn parent() {
 
 /// Undoes [`prepare`], in the child: replaces the blocks by the copies.
 pub fn child() {
-    // SAFETY: this thread is a copy of the one that took the lock in `prepare`.
-    let Some((mut all, mut copies)) = (unsafe { HELD_AT_FORK.take() }) else {
+    let Some(mut all) = EXPORTS.release() else {
         return;
     };
+    let mut copies = mem::take(&mut all.copies);
     for (address, block) in mem::take(&mut all.blocks) {
         let copy = copies.remove(&address);
         let put = copy.is_some_and(|copy| copy.move_over(address).is_ok());

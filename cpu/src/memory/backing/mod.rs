@@ -17,7 +17,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arena::Suballocation;
-pub use arena::{prepare, release};
+pub use arena::at_fork;
 pub use block::Block;
 pub use error::ShareError;
 pub use exports::{Export, read_record};
