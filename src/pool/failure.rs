@@ -1,7 +1,8 @@
 //! The failure callback: the user's function that is called before an allocation fails.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -37,26 +38,47 @@ impl Callback {
     }
 
     /// Calls the function; `true` asks for a retry. No lock is held, so the function may use the pool. An allocation that
-    /// fails inside of it does not call it again.
+    /// fails inside of it does not call it again; one of another pool calls that pool's function.
     pub(super) fn call(&self, failure: impl FnOnce() -> Failure) -> Result<bool> {
-        thread_local! {
-            static IS_CALLING: Cell<bool> = const { Cell::new(false) };
-        }
-        struct Guard;
-        impl Drop for Guard {
-            fn drop(&mut self) {
-                IS_CALLING.set(false);
-            }
-        }
         let Some(function) = self.0.lock().clone() else {
             return Ok(false);
         };
-        if IS_CALLING.replace(true) {
+        let Some(_call) = Call::begin(self) else {
             return Ok(false);
-        }
-        // Resets the flag also when the function panics.
-        let _guard = Guard;
+        };
         function(&failure())
+    }
+}
+
+/// A call of a function, which ends with the drop, also when the function panics.
+struct Call(usize);
+
+thread_local! {
+    /// The callbacks in whose calls this thread is, by address.
+    static CALLS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Call {
+    /// `None` in a call of the same callback by this thread, and while the thread's variables are being destroyed.
+    fn begin(callback: &Callback) -> Option<Self> {
+        let address = ptr::from_ref(callback).addr();
+        let begin = |calls: &RefCell<Vec<usize>>| {
+            let mut calls = calls.borrow_mut();
+            let is_new = !calls.contains(&address);
+            is_new.then(|| calls.push(address))
+        };
+        CALLS.try_with(begin).ok().flatten()?;
+        Some(Self(address))
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let end = |calls: &RefCell<Vec<usize>>| {
+            calls.borrow_mut().retain(|address| *address != self.0);
+        };
+        // Without the variable there is no list to leave.
+        let _ = CALLS.try_with(end);
     }
 }
 

@@ -204,6 +204,26 @@ fn a_callback_may_allocate_and_is_not_called_recursively() {
 }
 
 #[test]
+fn in_a_callback_the_callback_of_another_pool_is_called() {
+    let (tracker, other) = (Tracker::with_capacity(MIB), Tracker::with_capacity(MIB));
+    let (first, second) = (pool(&tracker), pool(&other));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (spill, back) = (second.clone(), first.clone());
+    first.set_failure_callback(move |_| Ok(spill.allocate(2 * MIB, 0).is_ok()));
+    let counted = Arc::clone(&calls);
+    second.set_failure_callback(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        // The first pool's callback is being called already.
+        Ok(back.allocate(2 * MIB, 0).is_ok())
+    });
+    assert!(first.allocate(2 * MIB, 0).is_err());
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    // The callbacks own the pools.
+    first.clear_failure_callback();
+    second.clear_failure_callback();
+}
+
+#[test]
 fn blocks_outlive_their_pool() {
     let tracker = Tracker::default();
     let pool = pool(&tracker);
