@@ -1,5 +1,9 @@
 //! Order across queues and contexts: wait lists, and signals of foreign events.
 
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use level_zero_sys as sys;
 
 use super::RawQueue;
@@ -61,7 +65,9 @@ impl RawQueue {
     /// event is complete ([`retain`](Self::retain) can hold its owner).
     pub unsafe fn signal_raw(&self, event: sys::ze_event_handle_t) -> Result<Option<Event>> {
         let library = self.library();
-        self.submit_at_once(move |list, signal, count, waits| {
+        let pending = Arc::new(AtomicBool::new(false));
+        let appended = Arc::clone(&pending);
+        let answer = self.submit_at_once(move |list, signal, count, waits| {
             // SAFETY: the caller guarantees the validity of `event`, and `submit_at_once` passes valid handles. The second
             // barrier waits for the first, as for all operations before it in the list.
             unsafe {
@@ -70,16 +76,18 @@ impl RawQueue {
                     library,
                     zeCommandListAppendBarrier(list, event, count, waits)
                 )?;
-                let second = call!(
+                appended.store(true, Ordering::Relaxed);
+                call!(
                     library,
-                    zeCommandListAppendBarrier(list, signal, 0, std::ptr::null_mut())
-                );
-                if second.is_err() {
-                    // The caller may destroy `event` after an error, and the first barrier will signal it.
-                    let _ = call!(library, zeEventHostSynchronize(event, u64::MAX));
-                }
-                second
+                    zeCommandListAppendBarrier(list, signal, 0, ptr::null_mut())
+                )
             }
-        })
+        });
+        if answer.is_err() && pending.load(Ordering::Relaxed) {
+            // The caller may destroy the event after an error, and the first barrier will signal it.
+            // SAFETY: the caller guarantees the validity of `event`.
+            let _ = unsafe { call!(library, zeEventHostSynchronize(event, u64::MAX)) };
+        }
+        answer
     }
 }
