@@ -178,7 +178,12 @@ impl Event {
 
     /// Records the first failure.
     fn set_failed(&self, cause: Error) {
-        let _ = self.0.failure.set(Box::new(Arc::new(cause)));
+        let cause = match cause {
+            // Of an operation that it follows.
+            Error::NotSubmitted { cause } => cause,
+            cause => Arc::new(cause),
+        };
+        let _ = self.0.failure.set(Box::new(cause));
         self.0.is_submitted.store(true, Ordering::Release);
     }
 
@@ -194,7 +199,8 @@ impl Event {
         (number > 0 && Arc::ptr_eq(&self.0.pool, pool)).then_some(number)
     }
 
-    fn check_submission(&self) -> Result<()> {
+    /// Checks that the submission of its operation has not failed.
+    pub(crate) fn check_submission(&self) -> Result<()> {
         match self.0.failure.get() {
             Some(cause) => Err(Error::NotSubmitted {
                 cause: Arc::clone(cause),

@@ -58,6 +58,11 @@ impl EventPool {
         retry_out_of_memory(|| self.take_at_once())
     }
 
+    /// Makes an event for a later [`take_at_once`](Self::take_at_once), unless another thread takes it.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<()> {
+        self.take().map(drop)
+    }
+
     /// As [`take`](Self::take), without memory from pools: for a caller with a lock.
     pub(crate) fn take_at_once(self: &Arc<Self>) -> Result<Event> {
         let mut state = self.state.lock();

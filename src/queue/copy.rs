@@ -8,8 +8,6 @@ use super::RawQueue;
 use super::submission::{After, Completion};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::kind::UsmKind;
-use crate::usm::Allocation;
 
 /// Rows in memory, for [`RawQueue::copy_rows_raw`].
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +32,8 @@ static PATTERNS: [u8; 256] = {
 };
 
 impl RawQueue {
-    /// Submits a copy; `None` when it is complete already. The ranges may overlap: the copy then goes through device memory, as
-    /// a GPU copies the bytes in any order.
+    /// Submits a copy; `None` when it is complete already. The ranges may overlap: the copy then goes through at most 16 MiB of
+    /// device memory in several operations, of which the event is the last one's.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result; for ranges that overlap, the error of the allocation.
@@ -53,46 +51,24 @@ impl RawQueue {
         let distance = destination.addr().abs_diff(source.addr());
         if (1..size).contains(&distance) {
             // SAFETY: as for this function.
-            return unsafe { self.copy_overlapping(destination, source, size, completion) };
+            return unsafe { self.copy_overlapping(destination, source, size) };
         }
         // SAFETY: as for this function.
-        unsafe { self.copy_disjoint(destination, source, size, completion) }
+        unsafe { self.copy_disjoint(destination, source, size, completion, None) }
     }
 
-    /// Copies through staging memory, which is retained until the last copy submitted is complete.
-    ///
-    /// # Safety
-    /// As for [`copy_raw`](Self::copy_raw).
-    unsafe fn copy_overlapping(
-        &self,
-        destination: *mut c_void,
-        source: *const c_void,
-        size: usize,
-        completion: Completion,
-    ) -> Result<Option<Event>> {
-        let staging = Allocation::new(self.context(), self.device(), UsmKind::Device, size, 0)?;
-        let between = staging.as_ptr();
-        // SAFETY: the caller guarantees the validity of both ranges, and the second copy follows the first one.
-        let first = unsafe { self.copy_disjoint(between, source, size, Completion::Event) }?;
-        // SAFETY: as above.
-        let second = unsafe { self.copy_disjoint(destination, between, size, completion) };
-        let last = second.as_ref().map_or(&first, |second| second);
-        if let Some(event) = last {
-            self.retain(event, staging);
-        }
-        second
-    }
-
-    /// As [`copy_raw`](Self::copy_raw), of ranges that are the same or do not overlap.
+    /// As [`copy_raw`](Self::copy_raw), of ranges that are the same or do not overlap. If the submission of `first`, the
+    /// operation before it, has failed, so does this one.
     ///
     /// # Safety
     /// As for `copy_raw`.
-    unsafe fn copy_disjoint(
+    pub(super) unsafe fn copy_disjoint(
         &self,
         destination: *mut c_void,
         source: *const c_void,
         size: usize,
         completion: Completion,
+        first: Option<Event>,
     ) -> Result<Option<Event>> {
         let library = self.library();
         self.run(
@@ -101,6 +77,7 @@ impl RawQueue {
             completion,
             || self.after([destination.cast_const(), source]),
             move |list, signal, count, waits| {
+                first.map_or(Ok(()), |first| first.check_submission())?;
                 not_null(destination)?;
                 not_null(source)?;
                 // SAFETY: the caller guarantees the validity of both ranges, and `run` passes valid handles.

@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventPool};
 use crate::pool::retry_out_of_memory;
-use crate::process::{Condvar, Mutex};
+use crate::process::{Condvar, Mutex, MutexGuard};
 
 /// A command list and its operations.
 pub(super) struct List {
@@ -37,7 +37,7 @@ pub(super) struct List {
 pub(super) struct Retired {
     commands: Arc<CommandList>,
     /// The wait list of the failed operation.
-    pub(super) awaited: Vec<Event>,
+    awaited: Vec<Event>,
 }
 
 #[derive(Default)]
@@ -127,7 +127,21 @@ impl List {
         Ok(!lists.is_empty())
     }
 
-    /// The command list for the next append.
+    /// Locks the list for an append. After a failed one it has no command list: the new one gets the memory of pools if there is
+    /// none for it, which needs the lock to be free.
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        if state.commands.is_some() {
+            return Ok(state);
+        }
+        drop(state);
+        let commands = retry_out_of_memory(|| CommandList::new(&self.context, &self.device))?;
+        let mut state = self.state.lock();
+        state.commands.get_or_insert_with(|| Arc::new(commands));
+        Ok(state)
+    }
+
+    /// The command list for an append. The append of the signal before it may have failed since [`lock`](Self::lock).
     fn commands(&self, state: &mut State) -> Result<Arc<CommandList>> {
         if let Some(commands) = &state.commands {
             return Ok(Arc::clone(commands));
@@ -206,7 +220,15 @@ impl State {
         if self.last.as_ref().is_some_and(Event::is_over) {
             self.last = None;
         }
-        self.last.is_none() && self.unsignalled.is_none()
+        self.last.is_none()
+            && self.unsignalled.is_none()
+            && self.retired_wait_for().next().is_none()
+    }
+
+    /// The events that failed appends may have left the device waiting for.
+    pub(super) fn retired_wait_for(&self) -> impl Iterator<Item = &Event> {
+        let awaited = self.retired.iter().flat_map(|retired| &retired.awaited);
+        awaited.filter(|event| !event.is_over())
     }
 
     /// Records that an operation without an event was appended; returns its number.

@@ -18,6 +18,7 @@ mod copy;
 mod host_task;
 mod list;
 mod operation;
+mod overlap;
 mod peer;
 mod recorded;
 mod retained;

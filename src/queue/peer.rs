@@ -6,6 +6,7 @@ use std::ptr;
 use level_zero_sys as sys;
 
 use super::copy::not_null;
+use super::overlap::parts;
 use super::submission::After;
 use super::{Completion, RawQueue};
 use crate::context::Context;
@@ -73,7 +74,7 @@ impl RawQueue {
         })
     }
 
-    /// Copies through a staging chunk in host memory of this queue's context, and waits. For the context of `from` the chunk
+    /// Copies through a staging chunk in host memory of this queue's context, and waits. The ranges may overlap. For the context of `from` the chunk
     /// is ordinary host memory, which Level Zero's copies support.
     ///
     /// # Errors
@@ -91,8 +92,7 @@ impl RawQueue {
         let chunk = size.min(STAGING_CHUNK);
         let allocation = Allocation::new(self.context(), self.device(), UsmKind::Host, chunk, 0)?;
         let staging = allocation.as_ptr();
-        for offset in (0..size).step_by(STAGING_CHUNK) {
-            let length = STAGING_CHUNK.min(size - offset);
+        for (offset, length) in parts(destination.addr(), source.addr(), size, STAGING_CHUNK) {
             // Wrapping offsets, as device memory is no allocated object in Rust's sense. SAFETY: the caller guarantees the
             // validity of both ranges, and the chunk lives until this returns.
             unsafe {

@@ -135,7 +135,7 @@ impl RawQueue {
     fn spin(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Option<Event>> {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
-        let mut state = list.state.lock();
+        let mut state = list.lock()?;
         if !state.is_idle() {
             drop(state);
             return self.submit_after(&[], after, append).map(Some);
@@ -145,7 +145,10 @@ impl RawQueue {
         })?;
         let number = state.set_unsignalled();
         drop(state);
-        let is_complete = commands.synchronize(SPIN_TIMEOUT);
+        let is_complete = match commands.synchronize(SPIN_TIMEOUT) {
+            Ok(false) => list.events.reserve().map(|()| false),
+            answer => answer,
+        };
         let mut state = list.state.lock();
         let answer = match is_complete {
             Ok(true) => {
@@ -215,7 +218,7 @@ impl RawQueue {
         self.0.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
-        let mut state = list.state.lock();
+        let mut state = list.lock()?;
         list.signal_end(&mut state)?;
         let awaited = state.awaited(wait_list);
         Ok(Next {
@@ -411,7 +414,7 @@ impl List {
         let reached = reached.fold(Ok(()), Result::and);
         wait_list.retain(|event| !event.is_over());
         let answer = reached.and_then(|()| {
-            let mut state = self.state.lock();
+            let mut state = self.lock()?;
             self.append(&mut state, &event, &wait_list, append)
         });
         if answer.is_err() {
@@ -427,8 +430,11 @@ impl State {
     /// The events that the next operation waits for: the one before it, those of a wait list, and those that a failed append
     /// may have left the device waiting for; without those that are over.
     fn awaited(&self, wait_list: &[Event]) -> Vec<Event> {
-        let retired = self.retired.iter().flat_map(|retired| &retired.awaited);
-        let all = self.last.iter().chain(wait_list).chain(retired);
+        let all = self
+            .last
+            .iter()
+            .chain(wait_list)
+            .chain(self.retired_wait_for());
         all.filter(|event| !event.is_over()).cloned().collect()
     }
 }

@@ -9,6 +9,7 @@
 mod child;
 mod driver;
 mod expected;
+mod overlap;
 mod retries;
 mod script;
 mod waits;
@@ -156,7 +157,8 @@ fn failed_spin_wait() {
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     let mut memory = SharedMemory::new(&context, &device, 64).unwrap();
-    for nth in 1.. {
+    // Downwards: after a failed append, which precedes the wait, the next operation makes a command list first.
+    for nth in (1..10).rev() {
         driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
         let filled = queue.fill(&mut memory, 1);
         let fired = driver.fired();
@@ -166,10 +168,10 @@ fn failed_spin_wait() {
                 assert!(filled.is_err() && queue.is_idle());
                 return;
             }
-            Some(_) => queue.wait().unwrap(),
-            None => panic!("there was no spin wait in {nth} calls"),
+            _ => queue.wait().unwrap(),
         }
     }
+    panic!("there was no spin wait");
 }
 
 #[test]

@@ -288,3 +288,30 @@ def test_overlapping_parts_of_memory(memory_class, copy, size):
             expected = bytearray(content)
             expected[end : end + length] = content[begin : begin + length]
             assert memory.tobytes() == expected, (distance, begin)
+
+
+def test_overlapping_parts_that_are_larger_than_the_staging_memory(memory_class):
+    content = np.random.default_rng(1).integers(0, 256, (33 << 20) + 3, "uint8")
+    memory = memory_class(content.nbytes)
+    for distance in (1, 17 << 20):
+        for end, begin in (
+            (slice(distance, None), slice(-distance)),
+            (slice(-distance), slice(distance, None)),
+        ):
+            memory.copy_from_host(content)
+            memory[end].copy_from_device(memory[begin])
+            expected = content.copy()
+            expected[end] = content[begin]
+            assert np.array_equal(np.frombuffer(memory.tobytes(), "uint8"), expected), (
+                distance,
+                end,
+            )
+
+
+def test_overlapping_parts_take_little_device_memory():
+    size = 100 << 20
+    memory = zeusm.memory.MemoryUSMDevice(size)
+    pool = zeusm.memory.get_pool("device")
+    used = pool.used_bytes()
+    memory[1:].copy_from_device(memory[:-1])
+    assert pool.used_bytes() - used <= 16 << 20

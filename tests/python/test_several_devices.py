@@ -447,3 +447,30 @@ def test_a_variable_that_cannot_be_used_is_named(fresh, variable, value, expecte
     assert listed == "[]"
     assert message in error
     assert result.stderr.count(f"zeusm CPU runtime: {message}\n") == 1
+
+
+def test_a_staged_copy_between_overlapping_parts(several):
+    """Host memory that two devices use, neither of which reaches the other's memory."""
+    several(
+        """
+        context = dpctl.SyclContext(gpus)
+        first, second = (dpctl.SyclQueue(context, device) for device in gpus)
+        content = np.random.default_rng(1).integers(0, 256, (9 << 20) + 3, "uint8")
+        memory = zm.MemoryUSMHost(content.nbytes, queue=first)
+
+        class Other:
+            __sycl_usm_array_interface__ = dict(memory.__sycl_usm_array_interface__, syclobj=second)
+
+        other = zm.as_usm_memory(Other)
+        assert other.sycl_device != memory.sycl_device
+        for distance in (5, 5 << 20):
+            front, back = slice(-distance), slice(distance, None)
+            for to, source in ((back, front), (front, back)):
+                memory.copy_from_host(content)
+                other[to].copy_from_device(memory[source])
+                expected = content.copy()
+                expected[to] = content[source]
+                assert np.array_equal(np.frombuffer(memory.tobytes(), "uint8"), expected), distance
+        """,
+        TWO | APART,
+    )

@@ -1,0 +1,88 @@
+//! Copies between overlapping parts of memory, through staging memory.
+
+use std::ffi::c_void;
+
+use super::{Completion, RawQueue};
+use crate::error::Result;
+use crate::event::Event;
+use crate::kind::UsmKind;
+use crate::usm::Allocation;
+
+/// The most bytes of device memory that such a copy takes.
+const STAGING: usize = 16 << 20;
+
+impl RawQueue {
+    /// Submits a copy between ranges that overlap: a GPU copies the bytes of one operation in any order. The staging memory is
+    /// retained until the last operation is complete.
+    ///
+    /// # Safety
+    /// As for [`copy_raw`](Self::copy_raw).
+    pub(super) unsafe fn copy_overlapping(
+        &self,
+        destination: *mut c_void,
+        source: *const c_void,
+        size: usize,
+    ) -> Result<Option<Event>> {
+        let length = size.min(STAGING);
+        let staging = Allocation::new(self.context(), self.device(), UsmKind::Device, length, 0)?;
+        let between = staging.as_ptr();
+        let mut last: Option<Event> = None;
+        let mut parts = parts(destination.addr(), source.addr(), size, STAGING);
+        let submitted = parts.try_for_each(|(offset, length)| {
+            // Wrapping offsets, as device memory is no allocated object in Rust's sense.
+            let source = source.wrapping_byte_add(offset);
+            let destination = destination.wrapping_byte_add(offset);
+            for (to, from) in [(between, source), (destination, between.cast_const())] {
+                // SAFETY: the caller guarantees the validity of both ranges, and the staging memory is retained.
+                last = unsafe {
+                    self.copy_disjoint(to, from, length, Completion::Event, last.clone())
+                }?;
+            }
+            Ok(())
+        });
+        let Some(event) = &last else {
+            return submitted.map(|()| None);
+        };
+        if submitted.is_err() {
+            // The caller owns the operands again.
+            event.drain();
+        }
+        self.retain(event, staging);
+        submitted.map(|()| last)
+    }
+}
+
+/// The offsets and lengths of the parts of a copy, in an order in which none overwrites the source of a later one.
+pub(super) fn parts(
+    destination: usize,
+    source: usize,
+    size: usize,
+    most: usize,
+) -> impl Iterator<Item = (usize, usize)> {
+    let count = size.div_ceil(most);
+    (0..count).map(move |number| {
+        let backwards = destination > source;
+        let number = if backwards {
+            count - 1 - number
+        } else {
+            number
+        };
+        let offset = number * most;
+        (offset, most.min(size - offset))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_in_the_order_of_the_distance() {
+        let all =
+            |destination, source, size| parts(destination, source, size, 4).collect::<Vec<_>>();
+        assert_eq!(all(0, 1, 10), [(0, 4), (4, 4), (8, 2)]);
+        assert_eq!(all(1, 0, 10), [(8, 2), (4, 4), (0, 4)]);
+        assert_eq!(all(0, 9, 4), [(0, 4)]);
+        assert_eq!(all(9, 0, 0), []);
+    }
+}
