@@ -6,7 +6,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
 use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory};
+use crate::memory::{Owner, PyMemory, note_import_by_address};
 use crate::parse::{self, interface};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
 use zeusm::suai::{self, Interface};
@@ -81,6 +81,7 @@ pub(crate) fn from_pointer(
         )));
     }
     let binding = resolved.bind_at(owner.py(), &context_device)?;
+    note_import_by_address(attributes.kind);
     let owner = Owner::Object(owner.clone().unbind());
     Ok(PyMemory::new(
         binding,

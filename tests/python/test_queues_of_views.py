@@ -85,24 +85,33 @@ def test_a_dlpack_import_has_the_queue_of_its_array(other):
     del in_flight
 
 
-NUMPY_VIEW = """
+BY_ADDRESS = """
 import dpctl.memory, numpy as np, zeusm
 from test_queues_of_views import filled
 from test_waiting import SIZE, slowly
 
-array = zeusm.asarray(np.zeros(SIZE, "u1"), usm_type="shared")
-view = zeusm.from_dlpack(np.asarray(array))
-queue = array.sycl_queue
-in_flight = slowly(queue, dpctl.memory.as_usm_memory(view.base), filled("host", 7, queue))
-print((np.asarray(array) == 7).all())
+queue = dpctl.get_device_cached_queue(dpctl.SyclDevice("level_zero:gpu"))
+array = zeusm.asarray(np.zeros(SIZE, "u1"), usm_type="shared", queue=queue)
+host = np.asarray(array)
+described = dict(data=(host.ctypes.data, False), shape=(SIZE,), strides=None, typestr="|u1", version=1, syclobj=queue)
+view = {view}
+in_flight = slowly(queue, dpctl.memory.as_usm_memory({written}.base), filled("host", 7, queue))
+print((np.asarray({read}) == 7).all())
 del in_flight
 """
+VIEWS = {
+    "NumPy": "zeusm.from_dlpack(host)",
+    "interface": "zeusm.from_sycl_usm_array_interface(described, owner=host)",
+}
 
 
-def test_an_import_of_a_numpy_view_ends_the_skipped_waits(fresh):
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize(("written", "read"), [("view", "array"), ("array", "view")])
+def test_an_import_by_address_ends_the_skipped_waits(fresh, view, written, read):
     """In a new process, as it does so for all memory of the process."""
     tests = str(Path(__file__).parent)
-    assert fresh(NUMPY_VIEW, env={"PYTHONPATH": tests}).stdout.split() == ["True"]
+    program = BY_ADDRESS.format(view=view, written=written, read=read)
+    assert fresh(program, env={"PYTHONPATH": tests}).stdout.split() == ["True"]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["the same context", "another context"])

@@ -14,7 +14,7 @@ use crate::adopt::declared_kind;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::OrRaise;
 use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory, as_memory, note_import_from_host, object};
+use crate::memory::{Owner, PyMemory, as_memory, note_import_by_address, object};
 use crate::parse::{self, dtype};
 use crate::resolve::{
     self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
@@ -372,8 +372,12 @@ fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<Usm
         offer.check_within(attributes.base, attributes.size)?;
     }
     let binding = QueueBinding::new(context_device, None);
+    if binding.context_device().sycl().is_ok() {
+        // Accesses wait for this queue, also if the program never asks for it.
+        binding.queue_or_cached(py)?;
+    }
     let array = offer.array(py, attributes.kind, binding)?;
-    note_import_from_host();
+    note_import_by_address(attributes.kind);
     Ok(Some(array))
 }
 

@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::class::invalid;
 use super::{UsmArray, create, fields};
 use crate::interpreter::intern;
-use crate::memory::object;
+use crate::memory::{note_import_by_address, object};
 use crate::parse::{self, dtype, interface, record};
 use crate::{adopt, dpctl};
 
@@ -126,7 +126,9 @@ pub(crate) fn from_sycl_usm_array_interface(
     owner: Option<Bound<'_, PyAny>>,
 ) -> PyResult<UsmArray> {
     let owner = owner.unwrap_or_else(|| desc.py().None().into_bound(desc.py()));
-    described(&owner, desc)
+    let array = described(&owner, desc)?;
+    note_import_by_address(array.memory().kind);
+    Ok(array)
 }
 
 fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResult<UsmArray> {

@@ -2,17 +2,23 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use zeusm::usm::UsmKind;
+
 /// The address was exported, so that the SYCL queue may have work on the memory.
 const SHARED: u8 = 1;
 /// `__sycl_usm_array_interface__` was read, so that other packages may use the memory without zeusm's knowledge.
 const EXPORTED: u8 = 2;
 
-/// Whether USM was imported by its host address: the object that allocated it does not know of the import, which may be any.
-static IMPORTED_FROM_HOST: AtomicBool = AtomicBool::new(false);
+/// Whether USM was imported by an address that a memoryview or a NumPy array may have told: the object that allocated it does
+/// not know of the import, and may be any.
+static IMPORTED_BY_ADDRESS: AtomicBool = AtomicBool::new(false);
 
-/// From now on, all memory counts as shared.
-pub(crate) fn note_import_from_host() {
-    IMPORTED_FROM_HOST.store(true, Ordering::Relaxed);
+/// Notes an import by an address, rather than of an object that zeusm knows to share its memory. From now on, all memory counts
+/// as shared.
+pub(crate) fn note_import_by_address(kind: UsmKind) {
+    if kind.is_host_accessible() {
+        IMPORTED_BY_ADDRESS.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Whether the memory was exported, and how. The state is never reset.
@@ -27,7 +33,7 @@ impl ExportState {
 
     /// Whether the SYCL queue may have work on the memory.
     pub(crate) fn is_shared(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= SHARED || IMPORTED_FROM_HOST.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed) >= SHARED || IMPORTED_BY_ADDRESS.load(Ordering::Relaxed)
     }
 
     /// Whether the interface was read.

@@ -21,7 +21,7 @@ use zeusm::usm::UsmKind;
 
 pub(crate) use access::Address;
 pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, as_memory, object};
-pub(crate) use export_state::{ExportState, note_import_from_host};
+pub(crate) use export_state::{ExportState, note_import_by_address};
 pub(crate) use owner::{Owner, OwnerSlot};
 pub(crate) use pickling::from_pickle;
 pub(crate) use pinned::Pinned;
