@@ -150,9 +150,17 @@ class TestExport:
         with pytest.raises(BufferError, match="context"):
             array.__dlpack__()
         device = array.__dlpack_device__()
-        copy = zeusm.from_dlpack(Producer(lambda: array.__dlpack__(copy=True), device))
-        assert copy.sycl_context == zeusm.empty(1).sycl_context
-        assert copy.copy_to_host().tolist() == [1, 2, 3, 4, 5]
+        producer = Producer(lambda: array.__dlpack__(copy=True), device)
+        for copy in (
+            zeusm.from_dlpack(producer),
+            zeusm.from_dlpack(array),
+            zeusm.from_dlpack(array, copy=True),
+        ):
+            assert copy.sycl_context == zeusm.empty(1).sycl_context
+            assert copy.copy_to_host().tolist() == [1, 2, 3, 4, 5]
+        assert zeusm.from_dlpack(array, device=queue).sycl_context == array.sycl_context
+        with pytest.raises(BufferError, match="context"):
+            zeusm.from_dlpack(array, copy=False)
 
     def test_streams(self, array):
         queue = dpctl.SyclQueue(array.sycl_context, array.sycl_device)

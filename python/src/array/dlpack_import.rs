@@ -95,6 +95,7 @@ pub(crate) fn from_dlpack(
             )));
         }
     };
+    let copy = copy.filter(|copy| !(*copy && tensor.copied));
     create::placed(py, array, None, binding, None, copy)
 }
 
@@ -133,17 +134,29 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         newer.set_item("copy", false)?;
     }
     let queue = match Device::from(abi::Device { kind, id }) {
-        Device::OneApi(number) => Some(match own_queue(x)? {
-            Some(queue) => queue,
-            None => DlpackDevice::get(py, number)?.waiting(py)?,
-        }),
+        Device::OneApi(number) => {
+            if copy == Some(true) {
+                newer.set_item("copy", true)?;
+            }
+            Some(match own_queue(x)? {
+                Some(queue) => queue,
+                None => DlpackDevice::get(py, number)?.waiting(py)?,
+            })
+        }
         Device::Other(_) if copy != Some(false) => {
             newer.set_item("dl_device", (abi::CPU, 0))?;
             None
         }
         _ => None,
     };
-    let capsule = requested(&export, &newer, queue.as_ref())?;
+    let capsule = requested(&export, &newer, queue.as_ref()).or_else(|error| {
+        // Memory in another context than the device's default one is exported as a copy only.
+        if queue.is_none() || copy.is_some() || !error.is_instance_of::<PyBufferError>(py) {
+            return Err(error);
+        }
+        newer.set_item("copy", true)?;
+        requested(&export, &newer, queue.as_ref())
+    })?;
     // It is the stream, or the exporter's own queue, of which the exporter may have taken no notice.
     if let Some(queue) = queue {
         SyclQueue::new(&queue)?.finish(py)?;
