@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
+use crate::in_flight::Visible;
 use crate::resolve::ContextDevice;
 use crate::transfer::{self, pointer, range};
 use zeusm::cuda::{self, Interface};
@@ -32,8 +33,10 @@ pub(crate) unsafe fn copy<T: Send>(
     usm: usize,
     operands: T,
 ) -> PyResult<T> {
-    transfer::order(py, context_device, &[range(usm, layout.nbytes())])?;
-    let copied = py.detach(|| {
+    let touched = [range(usm, layout.nbytes())];
+    transfer::order(py, context_device, &touched)?;
+    let mut visible = Visible::new(context_device, context_device, &touched);
+    let copied = visible.detach(py, || {
         let queue = context_device.queue()?;
         let packed = |first| pointer(usm.wrapping_add(first));
         // SAFETY: the caller guarantees the validity of both sides; a chunk is valid until the closure returns, and the copy

@@ -72,6 +72,34 @@ def test_a_small_write_does_not_discard_work_of_another_queue(program, write):
     assert int(lost) == 0
 
 
+@pytest.mark.parametrize("access", ["tail.view('u1')[:] = 5", "pickle.dumps(tail)"])
+def test_a_host_access_does_not_discard_a_blocking_copy_of_another_thread(program, access):
+    """The copy is in flight while its thread has released the GIL."""
+    lost = program(
+        f"""
+        import pickle
+        import threading
+        import time
+        import zeusm.memory as zm
+
+        half, lost = 4 << 20, 0
+        for n in range(10):
+            memory = zm.MemoryUSMShared(2 * half)
+            memory.memset_async(1).wait()
+            head, tail = memory[:half], memory[-64:]
+            thread = threading.Thread(target=head.copy_from_host, args=(bytes([9]) * half,))
+            thread.start()
+            time.sleep(n * 2e-4)
+            {access}
+            thread.join()
+            lost += memory[:half].tobytes() != bytes([9]) * half
+        print(lost)
+        """,
+        XE_SIM_SLOW="1",
+    )
+    assert int(lost) == 0
+
+
 @pytest.fixture
 def used():
     """Shared memory that resides on the device, if the driver migrates."""

@@ -399,3 +399,40 @@ for way in ways:
 """,
         env={"ZEUSM_CPU_DISCRETE": "1"},
     )
+
+
+def test_host_access_waits_for_a_blocking_call_of_another_thread_if_memory_migrates(fresh):
+    """The GIL is released in the call, so other threads run while the device writes to other bytes of the allocation."""
+    fresh(
+        """
+import threading
+import time
+import dpctl
+import zeusm.memory as zm
+
+HALF = 1 << 26
+elsewhere = dpctl.SyclQueue(dpctl.SyclContext(), dpctl.SyclDevice())
+packed, apart = zm.MemoryUSMDevice(HALF), zm.MemoryUSMDevice(HALF, queue=elsewhere)
+packed.memset(9)
+apart.memset(9)
+calls = {
+    "fill": lambda head: head.memset(9),
+    "from the host": lambda head: head.copy_from_host(bytes([9]) * HALF),
+    "from a device": lambda head: head.copy_from_device(packed),
+    "of regions": lambda head: head.view("u1").__setitem__(slice(None), packed.view("u1")),
+    "of another context": lambda head: head.copy_from_device(apart),
+}
+for name, call in calls.items():
+    memory = zm.MemoryUSMShared(2 * HALF)
+    memory.memset()
+    written = memoryview(memory)[:HALF : 1 << 14]
+    thread = threading.Thread(target=call, args=(memory[:HALF],))
+    thread.start()
+    while not any(bytes(written[::16])):
+        time.sleep(0)
+    memoryview(memory[-64:])
+    assert set(bytes(written)) == {9}, name
+    thread.join()
+""",
+        env={"ZEUSM_CPU_DISCRETE": "1"},
+    )

@@ -11,7 +11,7 @@ use super::Source;
 use super::blocking::Byte;
 use crate::errors::OrRaise;
 use crate::event::{PyEvent, WaitList};
-use crate::in_flight::{self, HostError};
+use crate::in_flight::{self, HostError, Visible};
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::HostBuffer;
 use crate::transfer::{self, pointer};
@@ -382,10 +382,17 @@ impl Operands {
         let touched = self.touched();
         in_flight::drain_at_exit(py)?;
         let context_device = Arc::clone(memory.context_device());
+        let from = self
+            .source
+            .as_ref()
+            .map_or(&context_device, |source| source.context_device())
+            .clone();
         transfer::order(py, &context_device, &touched)?;
         let submitted = Instant::now();
+        let mut visible = Visible::new(&context_device, &from, &touched);
+        visible.submitting();
         let (event, returned) = py
-            .detach(move || -> Result<_, Error> {
+            .detach(|| -> Result<_, Error> {
                 let queue = context_device.queue()?.clone();
                 let host_error = HostError::default();
                 wait_list.submit_barrier(&queue)?;
@@ -393,8 +400,9 @@ impl Operands {
                     Some(event) => event,
                     None => queue.barrier(&[])?,
                 };
-                let returned = in_flight::retain(&context_device, &event, touched, self)?;
-                let event = PyEvent::new(event, queue, context_device, host_error, submitted);
+                let returned = visible.retain(&event, self)?;
+                let owner = Arc::clone(&context_device);
+                let event = PyEvent::new(event, queue, owner, host_error, submitted);
                 Ok((event, returned))
             })
             .or_raise()?;

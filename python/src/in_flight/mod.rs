@@ -3,9 +3,10 @@
 mod reclaimer;
 mod retain;
 mod table;
+mod visible;
 mod wait;
 
 pub(crate) use reclaimer::{drain_at_exit, reclaim, reclaim_later};
-pub(crate) use retain::retain;
 pub(crate) use table::{any, using};
+pub(crate) use visible::Visible;
 pub(crate) use wait::{HostError, SLICE, check, wait};

@@ -26,7 +26,7 @@ pub(crate) fn retain<T: Send + 'static>(
         return Ok(Some(operands));
     }
     let queue = context_device.queue()?;
-    let entry = InFlight::new(context_device, event, touched);
+    let entry = InFlight::new(context_device, Some(event), touched);
     queue.retain(event, (entry, Attached(Some(operands))));
     reclaim_later(queue);
     Ok(None)

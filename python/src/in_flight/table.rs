@@ -2,14 +2,20 @@
 //! packages make from a pointer), so no single object can record all operations on its bytes.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::ops::Range;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 
+use pyo3::prelude::*;
+
+use super::wait::SLICE;
 use crate::resolve::ContextDevice;
 use zeusm::Event;
 use zeusm::ipc::is_mapped;
-use zeusm::process::{Local, Mutex};
+use zeusm::process::{Condvar, Local, Mutex};
 
 /// This process's operations in flight. In a fork's child, the parent's operations count as complete.
 static TABLE: Local<Table> = Local::new();
@@ -20,6 +26,8 @@ struct Table {
     count: AtomicUsize,
     /// Oldest first, as the oldest entry is usually the first to be removed.
     entries: Mutex<VecDeque<Entry>>,
+    /// Wakes the threads that wait for the submission of an operation.
+    submitted: Condvar,
 }
 
 struct Entry {
@@ -27,17 +35,33 @@ struct Entry {
     touched: Vec<Range<usize>>,
     /// The owner of the operation's queue.
     context_device: Arc<ContextDevice>,
-    event: Event,
+    state: State,
+}
+
+enum State {
+    /// The thread is submitting the operation.
+    Submitting(ThreadId),
+    Submitted(Event),
+}
+
+impl State {
+    fn new(event: Option<&Event>) -> Self {
+        event.map_or_else(
+            || Self::Submitting(thread::current().id()),
+            |event| Self::Submitted(event.clone()),
+        )
+    }
 }
 
 /// An entry of the table, which the drop removes.
 pub(super) struct InFlight(u64);
 
 impl InFlight {
-    /// Enters an operation on the queue of `context_device` that uses the `touched` addresses.
+    /// Enters an operation on the queue of `context_device` that uses the `touched` addresses. It has no event as long as this
+    /// thread is submitting it.
     pub(super) fn new(
         context_device: &Arc<ContextDevice>,
-        event: &Event,
+        event: Option<&Event>,
         touched: Vec<Range<usize>>,
     ) -> Self {
         /// The numbering continues in a fork's child, so that an inherited entry does not remove one of the child's.
@@ -48,10 +72,21 @@ impl InFlight {
             number,
             touched: touched.into_iter().map(with_aliases).collect(),
             context_device: Arc::clone(context_device),
-            event: event.clone(),
+            state: State::new(event),
         });
         table.count.fetch_add(1, Ordering::Release);
         Self(number)
+    }
+
+    /// Replaces the event; `None` while this thread submits another part of the operation.
+    pub(super) fn set(&self, event: Option<&Event>) {
+        let Some(table) = TABLE.get() else { return };
+        let mut entries = table.entries.lock();
+        let entry = entries.iter_mut().find(|entry| entry.number == self.0);
+        let before = entry.map(|entry| mem::replace(&mut entry.state, State::new(event)));
+        drop(entries);
+        table.submitted.notify_all();
+        drop(before);
     }
 }
 
@@ -65,6 +100,7 @@ impl Drop for InFlight {
         };
         if removed.is_some() {
             table.count.fetch_sub(1, Ordering::Release);
+            table.submitted.notify_all();
         }
         // Outside the lock, as it may be the last owner of a queue.
         drop(removed);
@@ -89,37 +125,85 @@ fn used() -> Option<&'static Table> {
 }
 
 /// Whether any operation is in flight. One that is complete counts until its operands are reclaimed.
+#[inline]
 pub(crate) fn any() -> bool {
     used().is_some()
 }
 
 /// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order,
-/// so that later operations on it follow them anyway.
+/// so that later operations on it follow them anyway. While another thread submits such an operation, this waits for it
+/// without the GIL, and calls `interrupt` from time to time.
+///
+/// # Errors
+/// That of `interrupt`.
 #[inline]
-pub(crate) fn using(ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
-    used().map_or_else(Vec::new, |table| table.using(ranges, own))
+pub(crate) fn using(
+    py: Python<'_>,
+    ranges: &[Range<usize>],
+    own: Option<&ContextDevice>,
+    interrupt: impl Fn() -> PyResult<()>,
+) -> PyResult<Vec<Event>> {
+    used().map_or_else(
+        || Ok(Vec::new()),
+        |table| table.using(py, ranges, own, interrupt),
+    )
 }
 
 impl Table {
     #[cold]
-    fn using(&self, ranges: &[Range<usize>], own: Option<&ContextDevice>) -> Vec<Event> {
-        let is_other =
-            |entry: &&Entry| own.is_none_or(|own| !std::ptr::eq(own, &*entry.context_device));
+    fn using(
+        &self,
+        py: Python<'_>,
+        ranges: &[Range<usize>],
+        own: Option<&ContextDevice>,
+        interrupt: impl Fn() -> PyResult<()>,
+    ) -> PyResult<Vec<Event>> {
         let ranges: Vec<_> = ranges.iter().cloned().map(with_aliases).collect();
+        let concerns = |entry: &&Entry| {
+            let is_other = own.is_none_or(|own| !ptr::eq(own, &*entry.context_device));
+            is_other && entry.uses(&ranges)
+        };
+        let this_thread = thread::current().id();
+        // A thread does not wait for itself, in a finalizer for instance that runs during its submission.
+        let is_awaited = |entry: &Entry| match &entry.state {
+            State::Submitting(thread) => *thread != this_thread,
+            State::Submitted(_) => false,
+        };
+        loop {
+            let entries = self.entries.lock();
+            let concerned = entries.iter().filter(concerns);
+            if !concerned.clone().any(is_awaited) {
+                return Ok(concerned.filter_map(Entry::unfinished).collect());
+            }
+            drop(entries);
+            py.detach(|| {
+                let is_submitting =
+                    |entries: &mut VecDeque<Entry>| entries.iter().filter(concerns).any(is_awaited);
+                drop(
+                    self.submitted
+                        .wait_while(self.entries.lock(), SLICE, is_submitting),
+                );
+            });
+            interrupt()?;
+        }
+    }
+}
+
+impl Entry {
+    /// Whether the operation uses one of the addresses.
+    fn uses(&self, ranges: &[Range<usize>]) -> bool {
         let overlap = |one: &Range<usize>, other: &Range<usize>| {
             !one.is_empty() && one.start < other.end && other.start < one.end
         };
-        let uses = |entry: &&Entry| {
-            let mut ranges = ranges.iter();
-            ranges.any(|range| entry.touched.iter().any(|touched| overlap(range, touched)))
-        };
-        let entries = self.entries.lock();
-        entries
-            .iter()
-            .filter(is_other)
-            .filter(uses)
-            .filter(|entry| !entry.event.is_over())
-            .map(|entry| entry.event.clone())
-            .collect()
+        let mut ranges = ranges.iter();
+        ranges.any(|range| self.touched.iter().any(|touched| overlap(range, touched)))
+    }
+
+    /// The event of an operation that has been submitted and is not over.
+    fn unfinished(&self) -> Option<Event> {
+        match &self.state {
+            State::Submitted(event) => (!event.is_over()).then(|| event.clone()),
+            State::Submitting(_) => None,
+        }
     }
 }

@@ -44,7 +44,7 @@ impl PyMemory {
     /// # Errors
     /// The exception of a signal handler during the wait; [`Error::Call`] for shared memory of a lost device.
     pub(crate) fn for_host(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<usize> {
-        for event in self.in_flight(touched) {
+        for event in self.in_flight(py, touched, || py.check_signals())? {
             in_flight::wait(py, &event, None)?;
         }
         self.after_sycl(py)?;
@@ -63,7 +63,7 @@ impl PyMemory {
         touched: Range<usize>,
         flags: c_int,
     ) -> PyResult<usize> {
-        let in_flight = self.in_flight(touched);
+        let in_flight = self.in_flight(py, touched, || Ok(()))?;
         if !in_flight.is_empty() {
             py.detach(|| in_flight.iter().try_for_each(wait))
                 .or_raise()?;
@@ -107,7 +107,7 @@ impl PyMemory {
     /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
     /// memory is exported.
     pub(crate) fn for_export(&self, py: Python<'_>) -> PyResult<usize> {
-        for event in self.in_flight(self.extent()) {
+        for event in self.in_flight(py, self.extent(), || py.check_signals())? {
             in_flight::wait(py, &event, None)?;
         }
         self.export_state.mark_shared();
@@ -131,17 +131,23 @@ impl PyMemory {
         Ok(())
     }
 
-    /// The events of zeusm's operations in flight on the bytes; none on a lost device.
-    fn in_flight(&self, touched: Range<usize>) -> Vec<Event> {
+    /// The events of zeusm's operations in flight on the bytes; none on a lost device. `interrupt` is called from time to time
+    /// while another thread submits such an operation.
+    fn in_flight(
+        &self,
+        py: Python<'_>,
+        touched: Range<usize>,
+        interrupt: impl Fn() -> PyResult<()>,
+    ) -> PyResult<Vec<Event>> {
         if self.context_device().device().check_not_lost().is_err() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let touched = if self.migrates() && !touched.is_empty() && in_flight::any() {
             self.allocation().unwrap_or(touched)
         } else {
             touched
         };
-        in_flight::using(&[touched], None)
+        in_flight::using(py, &[touched], None, interrupt)
     }
 
     /// Whether the host itself may copy to or from the memory, once no operation in flight uses the same bytes. If the driver

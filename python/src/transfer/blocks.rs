@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use super::{finish, order, pointer, range};
 use crate::errors::OrRaise;
+use crate::in_flight::Visible;
 use crate::resolve::ContextDevice;
 use zeusm::suai::{Layout, Region};
 use zeusm::{Completion, Error, Event, Queue, Rows};
@@ -68,9 +69,10 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     let touched = [range(first, extent.len()), range(sides.packed, size)];
     order(py, context_device, &touched)?;
     let mut last = None;
-    let submitted = append_all(py, context_device, layout, sides, &mut last);
+    let mut visible = Visible::new(context_device, context_device, &touched);
+    let submitted = append_all(py, context_device, &mut visible, layout, sides, &mut last);
     // Also after an error, the operations submitted before it must be complete before the operands are returned.
-    let operands = finish(py, context_device, last, "copy", size, &touched, operands)?;
+    let operands = finish(py, visible, last, "copy", size, operands)?;
     submitted?;
     Ok(operands)
 }
@@ -80,21 +82,25 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
 fn append_all(
     py: Python<'_>,
     context_device: &Arc<ContextDevice>,
+    visible: &mut Visible<'_>,
     layout: &Layout,
     sides: StridedCopy,
     last: &mut Option<Event>,
 ) -> PyResult<()> {
     let mut regions = layout.regions();
     while regions.len() > 0 {
-        py.detach(|| -> Result<(), Error> {
+        let submitted = visible.detach(py, || -> Result<(), Error> {
             let queue = context_device.queue()?;
             for region in regions.by_ref().take(BETWEEN_SIGNALS) {
                 // SAFETY: the caller of `copy_strided` guarantees the validity of both sides.
                 *last = unsafe { append(queue, &region, sides) }?;
             }
             Ok(())
-        })
-        .or_raise()?;
+        });
+        if let Some(last) = last {
+            visible.submitted(last);
+        }
+        submitted.or_raise()?;
         py.check_signals()?;
     }
     Ok(())

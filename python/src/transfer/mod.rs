@@ -14,7 +14,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use crate::errors::{IntoException, OrRaise};
-use crate::in_flight;
+use crate::in_flight::{self, Visible};
 use crate::resolve::ContextDevice;
 use zeusm::{Completion, Error, Event, Queue};
 
@@ -123,33 +123,29 @@ impl Operation<'_> {
             return Ok(operands);
         }
         let queue = context_device.queue().or_raise()?;
+        let mut visible = Visible::new(context_device, context_device, self.touched);
         let event = if is_small {
             submit(queue, Completion::SpinWait)
         } else {
-            py.detach(|| submit(queue, Completion::Event))
+            visible.detach(py, || submit(queue, Completion::Event))
         }
         .or_raise()?;
-        let Self { name, size, .. } = *self;
-        finish(
-            py,
-            context_device,
-            event,
-            name,
-            size,
-            self.touched,
-            operands,
-        )
+        finish(py, visible, event, self.name, self.size, operands)
     }
 }
 
 /// Orders later operations on the queue of `context_device` after the operations that other queues have in flight on the
 /// same bytes; returns whether there are such operations.
+#[inline]
 pub(crate) fn order(
     py: Python<'_>,
     context_device: &Arc<ContextDevice>,
     touched: &[Range<usize>],
 ) -> PyResult<bool> {
-    let before = in_flight::using(touched, Some(context_device));
+    if !in_flight::any() {
+        return Ok(false);
+    }
+    let before = in_flight::using(py, touched, Some(context_device), || py.check_signals())?;
     if before.is_empty() {
         return Ok(false);
     }
@@ -165,16 +161,17 @@ pub(crate) fn order(
 /// complete.
 pub(crate) fn finish<T: Send + 'static>(
     py: Python<'_>,
-    context_device: &Arc<ContextDevice>,
+    mut visible: Visible<'_>,
     event: Option<Event>,
     operation: &'static str,
     size: usize,
-    touched: &[Range<usize>],
     operands: T,
 ) -> PyResult<T> {
     let Some(event) = event else {
         return Ok(operands);
     };
+    visible.submitted(&event);
+    let context_device = visible.context_device();
     let interrupted = loop {
         match py.detach(|| event.wait(Some(in_flight::SLICE))) {
             Ok(true) => return Ok(operands),
@@ -203,10 +200,7 @@ pub(crate) fn finish<T: Send + 'static>(
         }
     };
     // First, as the device still uses the operands, and the registration may fail.
-    drop(
-        py.detach(|| in_flight::retain(context_device, &event, touched.to_vec(), operands))
-            .or_raise()?,
-    );
+    drop(py.detach(|| visible.retain(&event, operands)).or_raise()?);
     if let Err(error) = in_flight::drain_at_exit(py) {
         error.write_unraisable(py, None);
     }

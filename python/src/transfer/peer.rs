@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use super::{SMALL, copy, finish, order, pointer, range};
 use crate::errors::OrRaise;
-use crate::in_flight::{self, HostError};
+use crate::in_flight::{self, HostError, Visible};
 use crate::resolve::ContextDevice;
 use zeusm::{Completion, Error, Event, Queue};
 
@@ -39,9 +39,10 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
         return Ok(operands);
     }
     let host_error = HostError::default();
+    let mut visible = Visible::new(to, from, &touched);
     // SAFETY: the caller guarantees the validity of the ranges.
-    let event = py
-        .detach(|| unsafe {
+    let event = visible
+        .detach(py, || unsafe {
             submit_peer(
                 to.queue()?,
                 destination,
@@ -52,7 +53,7 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
             )
         })
         .or_raise()?;
-    let operands = finish(py, to, event, "copy", size, &touched, operands)?;
+    let operands = finish(py, visible, event, "copy", size, operands)?;
     in_flight::check(&host_error)?;
     Ok(operands)
 }

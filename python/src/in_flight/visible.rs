@@ -1,0 +1,106 @@
+//! Operations in flight before they have an event that is retained: other threads have to see those that use memory that
+//! migrates.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::retain::retain;
+use super::table::InFlight;
+use crate::resolve::ContextDevice;
+use zeusm::usm::UsmKind;
+use zeusm::{Error, Event};
+
+/// An operation that is being submitted, or waited for by a blocking call. If the driver migrates memory that it uses, it is
+/// in the table from before the GIL is released until this is dropped: a host access to other bytes of the allocation would
+/// discard what the device writes.
+pub(crate) struct Visible<'a> {
+    /// The owner of the operation's queue.
+    context_device: &'a Arc<ContextDevice>,
+    /// The owner of the source's memory, which may be in another context.
+    from: &'a Arc<ContextDevice>,
+    touched: &'a [Range<usize>],
+    entry: Option<InFlight>,
+}
+
+impl<'a> Visible<'a> {
+    /// An operation on the queue of `context_device` that uses the `touched` addresses, of its context and of that of `from`.
+    pub(crate) fn new(
+        context_device: &'a Arc<ContextDevice>,
+        from: &'a Arc<ContextDevice>,
+        touched: &'a [Range<usize>],
+    ) -> Self {
+        Self {
+            context_device,
+            from,
+            touched,
+            entry: None,
+        }
+    }
+
+    /// Calls `submit` without the GIL, after [`submitting`](Self::submitting).
+    pub(crate) fn detach<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        submit: impl FnOnce() -> T + Send,
+    ) -> T {
+        self.submitting();
+        py.detach(submit)
+    }
+
+    /// From now on, other threads that need the operation's event wait until there is one.
+    pub(crate) fn submitting(&mut self) {
+        self.enter(None);
+    }
+
+    /// From now on, the operation is complete when `event` is.
+    pub(crate) fn submitted(&mut self, event: &Event) {
+        self.enter(Some(event));
+    }
+
+    /// The owner of the operation's queue.
+    pub(crate) fn context_device(&self) -> &'a Arc<ContextDevice> {
+        self.context_device
+    }
+
+    /// Retains `operands` until `event`, which completes with the operation, as [`retain`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn retain<T: Send + 'static>(
+        &self,
+        event: &Event,
+        operands: T,
+    ) -> Result<Option<T>, Error> {
+        retain(self.context_device, event, self.touched.to_vec(), operands)
+    }
+
+    fn enter(&mut self, event: Option<&Event>) {
+        if let Some(entry) = &self.entry {
+            entry.set(event);
+        } else if self.migrates() {
+            let touched = self.touched.to_vec();
+            self.entry = Some(InFlight::new(self.context_device, event, touched));
+        }
+    }
+
+    /// Whether the driver migrates any of the memory.
+    fn migrates(&self) -> bool {
+        let driver = self.context_device.device().driver();
+        let moves = |owner: &Arc<ContextDevice>, first| {
+            let found = owner.context().pointer_attributes(first);
+            found.is_ok_and(|found| {
+                let device = found.device.filter(|_| found.kind == UsmKind::Shared);
+                device.is_some_and(|device| device.migrates_shared_memory())
+            })
+        };
+        let is_discrete = driver
+            .devices()
+            .is_ok_and(|all| all.iter().any(|device| device.migrates_shared_memory()));
+        is_discrete
+            && self.touched.iter().any(|range| {
+                moves(self.context_device, range.start) || moves(self.from, range.start)
+            })
+    }
+}
