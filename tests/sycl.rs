@@ -211,7 +211,7 @@ fn a_barrier_is_complete_after_a_wait() {
         let queue = QueueRef::create(&device.default_context().unwrap(), &device).unwrap();
         let event = queue.barrier().unwrap();
         assert_eq!(event.backend(), device.backend());
-        event.wait();
+        event.wait().unwrap();
         assert!(event.is_complete());
         // SAFETY: the reference is alive.
         let copy = unsafe { EventRef::copy_from_raw(event.as_raw()) }.unwrap();

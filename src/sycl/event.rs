@@ -9,6 +9,8 @@ use super::library::Functions;
 use super::reference::sealed::{self, Calls};
 use super::reference::{Capsule, Class, Reference};
 use super::{ContextRef, Error};
+use crate::device::Device;
+use crate::runtime::Runtime;
 
 /// The class `sycl::event`.
 #[derive(Debug)]
@@ -38,6 +40,10 @@ const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duratio
 
 /// The interval between two queries of the device's status during a wait.
 const LOSS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The time after the loss of a device in which an event may be waited for that may be of another one: SYCL does not tell its
+/// device.
+const OTHER_DEVICE: Duration = Duration::from_secs(5);
 
 impl Class for Event {
     const NAME: &'static str = "SYCL event";
@@ -121,13 +127,29 @@ impl EventRef {
     /// The wait polls the status. SYCL's own wait for a command that depends on a host task holds the lock of SYCL's graph.
     /// dpctl's host tasks need the GIL, and a thread that holds the GIL may be submitting, which acquires that lock: a
     /// deadlock.
-    pub fn wait(&self) {
-        self.wait_unless(|| false);
+    ///
+    /// # Errors
+    /// [`crate::Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST` when the event may be of a lost device and is not complete: all
+    /// devices are lost, or one is, and the event does not complete within some seconds.
+    pub fn wait(&self) -> crate::Result<()> {
+        let devices = Runtime::get().map_or(&[][..], Runtime::devices);
+        let (mut since, mut loss) = (None, None);
+        self.wait_unless(|| {
+            let lost = devices.iter().map(Device::check_alive);
+            let lost: Vec<_> = lost.filter_map(Result::err).collect();
+            if lost.is_empty() {
+                return false;
+            }
+            let are_all = lost.len() == devices.len();
+            loss = lost.into_iter().next();
+            are_all || since.get_or_insert_with(Instant::now).elapsed() > OTHER_DEVICE
+        });
+        loss.filter(|_| !self.is_complete()).map_or(Ok(()), Err)
     }
 
     /// As [`wait`](Self::wait), but returns when `is_lost`, which is called from time to time: work on a lost device never
     /// completes, and SYCL reports such an event as submitted.
-    pub(super) fn wait_unless(&self, is_lost: impl Fn() -> bool) {
+    pub(super) fn wait_unless(&self, mut is_lost: impl FnMut() -> bool) {
         let (mut interval, mut checked) = (POLL_INTERVALS.0, Instant::now());
         while matches!(self.status(), SUBMITTED | RUNNING) {
             if checked.elapsed() > LOSS_INTERVAL {

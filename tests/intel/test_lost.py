@@ -129,6 +129,39 @@ def test_sycl_work_that_loses_it(program, stop):
     assert out.splitlines() == ["reported"] * 5 + [repr(b"ab")]
 
 
+DEPENDENT_ON_SYCL = """
+    import dpctl
+    import dpctl.memory as dm
+    import numpy
+    import zeusm
+    import zeusm.memory as zm
+
+    SIZE = 64 << 20
+    queue = dpctl.SyclQueue()
+    source, target = (dm.MemoryUSMDevice(SIZE, queue=queue) for _ in "ab")
+    memory = zm.MemoryUSMShared(4096, queue=queue)
+    event = memory.memset_async(1, depends=queue.memcpy_async(target, source, SIZE))
+    try:
+        print("none", {step})
+    except (zeusm.LevelZeroError, RuntimeError) as error:
+        print("lost" if "DEVICE_LOST" in str(error) else error)
+"""
+
+
+@pytest.mark.parametrize("stop", ["hang", "lost"])
+@pytest.mark.parametrize("step", ["event.wait()", "numpy.asarray(memory)", "memory.tobytes()"])
+def test_an_operation_that_waits_for_lost_work_of_sycl(program, step, stop):
+    """The host waits for SYCL's events, whose status never says that the device is lost. Neither this nor the exit ended."""
+    out = program(DEPENDENT_ON_SYCL.format(step=step), XE_SIM_STOP=f"{stop}:1")
+    assert out == "lost\n"
+
+
+@pytest.mark.parametrize("stop", ["hang", "lost"])
+def test_an_exit_with_an_operation_that_waits_for_lost_work_of_sycl(program, stop):
+    out = program(DEPENDENT_ON_SYCL.format(step="memory.nbytes"), XE_SIM_STOP=f"{stop}:1")
+    assert out == "none 4096\n"
+
+
 # A device that the kernel has given up, or that is unplugged, refuses all requests. A thread of the driver soon asks for the
 # state of a queue, and aborts the process when the request fails. The abort message names this source file.
 DIES = "drm_neo.cpp"

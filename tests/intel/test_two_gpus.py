@@ -89,3 +89,29 @@ def test_the_loss_of_one_does_not_stop_the_other(program, dependent, fails, is_k
     )
     answers = {False: "done", True: "failed"}
     assert out.split() == [answers[is_known], answers[fails], "{5}"]
+
+
+@pytest.mark.parametrize("stop", ["hang", "lost"])
+def test_lost_work_of_sycl_does_not_stop_the_other(program, stop):
+    """SYCL does not tell which device an event is of, so the operation's own event has the error."""
+    out = program(
+        """
+        import dpctl
+        import dpctl.memory as dm
+        import zeusm
+        import zeusm.memory as zm
+
+        first, second = (dpctl.SyclQueue(device) for device in dpctl.get_devices())
+        source, target = (dm.MemoryUSMDevice(64 << 20, queue=first) for _ in "ab")
+        b = zm.MemoryUSMDevice(1 << 20, queue=second)
+        event = b.memset_async(2, depends=first.memcpy_async(target, source, 64 << 20))
+        try:
+            print(event.wait())
+        except zeusm.LevelZeroError as error:
+            print("DEVICE_LOST" in str(error))
+        b.memset(5)
+        print(set(b.tobytes()))
+        """,
+        XE_SIM_STOP=f"{stop}:1",
+    )
+    assert out.split() == ["True", "{5}"]

@@ -395,7 +395,7 @@ impl Operands {
             .detach(|| -> Result<_, Error> {
                 let queue = context_device.queue()?.clone();
                 let host_error = HostError::default();
-                wait_list.submit_barrier(&queue)?;
+                wait_list.submit_barrier(&queue, &host_error)?;
                 let event = match operation(&queue, address, source, &host_error)? {
                     Some(event) => event,
                     None => queue.barrier(&[])?,

@@ -1,5 +1,7 @@
 //! The wait list of an asynchronous operation: the events of the keyword `depends`.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -7,6 +9,7 @@ use pyo3::types::PyString;
 use super::PyEvent;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{Explain, OrRaise};
+use crate::in_flight::HostError;
 use zeusm::sycl::EventRef;
 use zeusm::{Error, Event, Queue};
 
@@ -80,11 +83,18 @@ impl WaitList {
     /// Submits a barrier to `queue`: operations that are submitted later wait for the events.
     ///
     /// A host task waits for SYCL's events, as their native events cannot be used: an event whose command depends on a SYCL
-    /// host task has no native event yet, and the query for it terminates the process.
-    pub(crate) fn submit_barrier(self, queue: &Queue) -> Result<(), Error> {
+    /// host task has no native event yet, and the query for it terminates the process. Work on a lost device never completes:
+    /// the operations are then executed, and `host_error` gets the error.
+    pub(crate) fn submit_barrier(self, queue: &Queue, host_error: &HostError) -> Result<(), Error> {
         let Self { mut events, sycl } = self;
         if !sycl.is_empty() {
-            events.push(queue.host_task(move || sycl.iter().for_each(EventRef::wait))?);
+            let host_error = Arc::clone(host_error);
+            events.push(queue.host_task(move || {
+                for lost in sycl.iter().filter_map(|event| event.wait().err()) {
+                    let _ =
+                        host_error.set(Box::new(format!("an event that it depends on: {lost}")));
+                }
+            })?);
         }
         if !events.is_empty() {
             queue.barrier(&events)?;
