@@ -6,7 +6,7 @@ mod memory_state;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,9 @@ const VENDOR_INTEL: u32 = 0x8086;
 const STATUS_QUERIES: u32 = 5;
 const BETWEEN_QUERIES: Duration = Duration::from_millis(2);
 
+/// The interval between two queries for callers that poll, in milliseconds.
+const POLL_INTERVAL: u64 = 100;
+
 /// A Level Zero device. Cheap to clone; equal when the handles are.
 ///
 /// Source: Level Zero specification, "Core API", Device.
@@ -45,6 +48,9 @@ struct Inner {
     integrated: bool,
     /// Set when the device is lost, and never reset: no work can run on it any more in this process.
     lost: AtomicBool,
+    made: Instant,
+    /// When `check_alive_at_times` asked last, in milliseconds after `made`.
+    asked: AtomicU64,
     /// Queried once.
     memory_size: OnceBox<u64>,
     /// Queried once.
@@ -137,6 +143,8 @@ impl Device {
             concurrent_shared_access,
             integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
             lost: AtomicBool::new(false),
+            made: Instant::now(),
+            asked: AtomicU64::new(0),
             memory_size: OnceBox::new(),
             timer: OnceBox::new(),
         }));
@@ -243,6 +251,19 @@ impl Device {
                 self.0.lost.store(true, Ordering::Relaxed);
             }
         })
+    }
+
+    /// As [`check_alive`](Self::check_alive), but asks the driver at most every 100 ms, for callers that poll.
+    ///
+    /// # Errors
+    /// As [`check_alive`](Self::check_alive).
+    pub(crate) fn check_alive_at_times(&self) -> Result<()> {
+        let now = u64::try_from(self.0.made.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if now < self.0.asked.load(Ordering::Relaxed) + POLL_INTERVAL {
+            return self.check_not_lost();
+        }
+        self.0.asked.store(now, Ordering::Relaxed);
+        self.check_alive()
     }
 
     /// As [`check_alive`](Self::check_alive), where an error may have been caused by a loss: asks several times, as Intel's

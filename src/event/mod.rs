@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::process::Owned;
 
-/// The shortest wait after which the device's status is queried: Intel's driver detects a hang only in waits
+/// The shortest wait after which the device's status is always queried: Intel's driver detects a hang only in waits
 /// of half a second, so that a sequence of shorter ones would not end.
 const LONG_WAIT: Duration = Duration::from_millis(10);
 
@@ -86,6 +86,16 @@ impl Event {
     /// # Errors
     /// [`Error::Call`] when the device is lost; [`Error::NotSubmitted`].
     pub fn is_complete(&self) -> Result<bool> {
+        let done = self.query()?;
+        if !done {
+            // For a program that polls, as the event never completes on a lost device.
+            self.0.pool.device.check_alive_at_times()?;
+        }
+        Ok(done)
+    }
+
+    /// Whether the operation is complete, by a query of the event only.
+    fn query(&self) -> Result<bool> {
         if self.is_inherited() {
             return Ok(true);
         }
@@ -125,20 +135,23 @@ impl Event {
             )?;
         // An event is also signalled when the submission of its operation fails.
         self.check_submission()?;
-        if !done && timeout.is_none_or(|limit| limit >= LONG_WAIT) {
-            self.0.pool.device.check_alive()?;
+        if done {
+            return Ok(true);
         }
-        Ok(done)
+        let is_long = timeout.is_none_or(|limit| limit >= LONG_WAIT);
+        if is_long {
+            self.0.pool.device.check_alive()?;
+        } else {
+            self.0.pool.device.check_alive_at_times()?;
+        }
+        Ok(false)
     }
 
     /// Whether the operation accesses its operands no more: it is complete, or its submission failed. Always `false` on a
     /// lost device.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(
-            self.is_complete(),
-            Ok(true) | Err(Error::NotSubmitted { .. })
-        )
+        matches!(self.query(), Ok(true) | Err(Error::NotSubmitted { .. }))
     }
 
     /// Whether it completes without the host: the device has the operation that signals it, or it is over.
@@ -239,7 +252,8 @@ impl Event {
     }
 
     /// Whether an operation on this device signals it.
-    pub(crate) fn is_of(&self, device: &Device) -> bool {
+    #[must_use]
+    pub fn is_of(&self, device: &Device) -> bool {
         self.0.pool.device == *device
     }
 

@@ -129,6 +129,28 @@ def test_sycl_work_that_loses_it(program, stop):
     assert out.splitlines() == ["reported"] * 5 + [repr(b"ab")]
 
 
+POLLED = """
+    import time
+    import zeusm
+    import zeusm.memory as zm
+
+    memory = zm.MemoryUSMDevice(1 << 20)
+    event = memory.memset_async(1)
+    try:
+        while not {poll}:
+            time.sleep(0.001)
+    except zeusm.LevelZeroError as error:
+        print("lost" if "DEVICE_LOST" in str(error) else error)
+"""
+
+
+@pytest.mark.parametrize("stop", ["hang", "fault", "lost"])
+@pytest.mark.parametrize("poll", ["event.is_complete", "event.wait(0)", "event.wait(0.005)"])
+def test_a_program_that_polls_sees_it(program, poll, stop):
+    """A query of the event alone never tells it."""
+    assert program(POLLED.format(poll=poll), XE_SIM_STOP=f"{stop}:1") == "lost\n"
+
+
 DEPENDENT_ON_SYCL = """
     import dpctl
     import dpctl.memory as dm
