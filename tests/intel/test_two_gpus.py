@@ -115,3 +115,25 @@ def test_lost_work_of_sycl_does_not_stop_the_other(program, stop):
         XE_SIM_STOP=f"{stop}:1",
     )
     assert out.split() == ["True", "{5}"]
+
+
+def test_host_memory_of_a_lost_one_waits_for_the_other(program):
+    out = program(
+        """
+        import zeusm
+        import zeusm.memory as zm
+
+        size = 64 << 20
+        a, b = (zm.MemoryUSMDevice(size, queue=f"level_zero:{n}") for n in range(2))
+        target = zm.MemoryUSMHost(size, queue="level_zero:0")
+        try:
+            a.memset(1)
+        except zeusm.LevelZeroError:
+            print("lost")
+        b.memset(7)
+        read = b.copy_to_host_async(memoryview(target))
+        print(memoryview(target)[-1], read.is_complete)
+        """,
+        XE_SIM_STOP="lost:1",
+    )
+    assert out.split() == ["lost", "7", "True"]

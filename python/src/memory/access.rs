@@ -131,23 +131,24 @@ impl PyMemory {
         Ok(())
     }
 
-    /// The events of zeusm's operations in flight on the bytes; none on a lost device. `interrupt` is called from time to time
-    /// while another thread submits such an operation.
+    /// The events of zeusm's operations in flight on the bytes, without those of the memory's own device if that is lost.
+    /// `interrupt` is called from time to time while another thread submits such an operation.
     fn in_flight(
         &self,
         py: Python<'_>,
         touched: Range<usize>,
         interrupt: impl Fn() -> PyResult<()>,
     ) -> PyResult<Vec<Event>> {
-        if self.context_device().device().check_not_lost().is_err() {
-            return Ok(Vec::new());
-        }
-        let touched = if self.migrates() && !touched.is_empty() && in_flight::any() {
+        let device = self.context_device().device();
+        let is_lost = device.check_not_lost().is_err();
+        let touched = if !is_lost && self.migrates() && !touched.is_empty() && in_flight::any() {
             self.allocation().unwrap_or(touched)
         } else {
             touched
         };
-        in_flight::using(py, &[touched], None, interrupt)
+        let mut events = in_flight::using(py, &[touched], None, interrupt)?;
+        events.retain(|event| !(is_lost && event.is_of(device)));
+        Ok(events)
     }
 
     /// Whether the host itself may copy to or from the memory, once no operation in flight uses the same bytes. If the driver
