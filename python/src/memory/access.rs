@@ -139,9 +139,12 @@ impl PyMemory {
         touched: Range<usize>,
         interrupt: impl Fn() -> PyResult<()>,
     ) -> PyResult<Vec<Event>> {
+        if !in_flight::any() {
+            return Ok(Vec::new());
+        }
         let device = self.context_device().device();
         let is_lost = device.check_not_lost().is_err();
-        let touched = if !is_lost && self.migrates() && !touched.is_empty() && in_flight::any() {
+        let touched = if !is_lost && self.migrates() && !touched.is_empty() {
             self.allocation().unwrap_or(touched)
         } else {
             touched
