@@ -7,7 +7,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use once_cell::race::OnceBox;
 
-use super::Device;
+use super::{Device, known};
 use crate::call::enumerate;
 use crate::error::Result;
 
@@ -85,11 +85,14 @@ impl Driver {
     /// # Safety
     /// `handle` must be a device of this driver.
     pub unsafe fn device(&self, handle: sys::ze_device_handle_t) -> Result<Device> {
-        let known = self
+        let listed = self
             .devices()?
             .iter()
             .find(|device| device.handle() == handle);
-        known.map_or_else(|| Device::new(self, handle), |device| Ok(device.clone()))
+        match listed.cloned().or_else(|| known::of_driver(self, handle)) {
+            Some(known) => Ok(known),
+            None => Device::new(self, handle),
+        }
     }
 
     /// Whether `handle` is a device, a sub-device or a root device of this driver. It may be any address, as it is only

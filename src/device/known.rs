@@ -1,8 +1,11 @@
-//! The devices of this process by their handles, so that recorded places have a name.
+//! The devices of this process by their handles, so that recorded places have a name and each device one object.
 
 use std::collections::BTreeMap;
+use std::ptr;
 
-use super::Device;
+use level_zero_sys as sys;
+
+use super::{Device, Driver};
 use crate::process::{RwLock, held_at_fork};
 
 type Table = BTreeMap<usize, Device>;
@@ -12,12 +15,21 @@ type Table = BTreeMap<usize, Device>;
 static KNOWN: RwLock<Table> = RwLock::new(Table::new());
 held_at_fork!(KNOWN: Table);
 
-/// Adds a device, unless it is known.
-pub(super) fn register(device: &Device) {
-    let handle = device.handle().addr();
-    if !KNOWN.read().contains_key(&handle) {
-        KNOWN.write().insert(handle, device.clone());
-    }
+/// Adds a device, unless its handle is known; returns the one of the handle, which records whether the device is lost.
+pub(super) fn register(device: Device) -> Device {
+    let (driver, handle) = (device.driver().clone(), device.handle());
+    let mut table = KNOWN.write();
+    table.entry(handle.addr()).or_insert_with(|| device.clone());
+    drop(table);
+    of_driver(&driver, handle).unwrap_or(device)
+}
+
+/// The device of a driver with this handle, if this process has used it. Two libraries may use the same handles.
+pub(super) fn of_driver(driver: &Driver, handle: sys::ze_device_handle_t) -> Option<Device> {
+    Device::of_handle(handle.addr()).filter(|known| {
+        known.driver().handle() == driver.handle()
+            && ptr::eq(known.driver().library(), driver.library())
+    })
 }
 
 impl Device {
@@ -25,5 +37,24 @@ impl Device {
     #[must_use]
     pub fn of_handle(address: usize) -> Option<Self> {
         KNOWN.read().get(&address).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::Runtime;
+
+    /// Of a sub-device, each use made another one, and only one of them knew that the device was lost.
+    #[test]
+    #[cfg_attr(windows, ignore = "the CPU runtime is for Linux")]
+    fn a_handle_has_one_object() {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let again = Device::new(device.driver(), device.handle()).unwrap();
+        assert!(Arc::ptr_eq(&device.0, &again.0));
     }
 }

@@ -118,7 +118,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Device {
-    /// Wraps a handle of `driver`.
+    /// Wraps a handle of `driver`; the same object for each use of a handle.
     pub(crate) fn new(driver: &Driver, handle: sys::ze_device_handle_t) -> Result<Self> {
         let mut properties = sys::ze_device_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
@@ -148,8 +148,7 @@ impl Device {
             memory_size: OnceBox::new(),
             timer: OnceBox::new(),
         }));
-        known::register(&device);
-        Ok(device)
+        Ok(known::register(device))
     }
 
     /// Whether `part` is this device itself, or one of its sub-devices at any depth.
