@@ -53,6 +53,15 @@ impl Arguments {
         values.collect()
     }
 
+    /// The local memory of each work-group, in bytes.
+    pub fn local_memory(&self) -> u64 {
+        let sizes = self.0.iter().map(|stored| match stored {
+            Some(Stored::Local(size)) => *size as u64,
+            _ => 0,
+        });
+        sizes.fold(0, u64::saturating_add)
+    }
+
     /// The memory that the values refer to. Of a pointer that is not null, only the start is known.
     ///
     /// # Errors
@@ -221,10 +230,34 @@ impl Kernel {
     fn local_size(&self, size: Option<usize>) -> ZeResult<usize> {
         let code = sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
         let size = size.ok_or(code)?;
-        let most = Runtime::get().map_or(0, |runtime| runtime.properties().local_memory);
-        ensure(size as u64 <= most, code)?;
+        ensure(size as u64 <= device_local_memory(), code)?;
         Ok(size)
     }
+
+    /// Checks that the device can give a work-group all its local memory: that of `arguments`, and that which the kernel
+    /// declares itself.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`, as Intel's driver returns.
+    pub fn check_local_memory(&self, arguments: &Arguments) -> ZeResult {
+        let most = device_local_memory();
+        let needed = arguments
+            .local_memory()
+            .saturating_add(self.limits.local_memory);
+        if needed > most {
+            describe(&format!(
+                "a work-group of the kernel {} needs {needed} bytes of local memory, and the device has {most}",
+                self.info.name
+            ));
+            return Err(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
+        }
+        Ok(())
+    }
+}
+
+/// The local memory of a work-group, in bytes.
+fn device_local_memory() -> u64 {
+    Runtime::get().map_or(0, |runtime| runtime.properties().local_memory)
 }
 
 /// The object of the handle that `value` refers to.

@@ -61,6 +61,8 @@ pub unsafe fn create(
         describe(&error.to_string());
         sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME
     })?;
+    // Before local arguments have a size, which would count.
+    let limits = compiled.info();
     // Not every type has a default value; without one, the runtime only suggests no group size.
     let _ = compiled.preset(&preset(&info.arguments));
     let state = State {
@@ -73,7 +75,7 @@ pub unsafe fn create(
     let info = info.clone();
     module.add_kernel();
     *kernel = register(Arc::new(Kernel {
-        limits: compiled.info(),
+        limits,
         module,
         info,
         compiled: Arc::new(compiled),

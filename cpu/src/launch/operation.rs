@@ -34,7 +34,8 @@ impl Launch {
     /// Captures `kernel` as it is set up now, for so many groups.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64;
+    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the device lacks local memory.
     pub fn capture(kernel: &Arc<Kernel>, groups: [u32; 3]) -> ZeResult<Self> {
         let (arguments, group, offset) = kernel.launch_state();
         if let Err(index) = arguments.values() {
@@ -51,12 +52,13 @@ impl Launch {
     /// A launch of `kernel` over a range. An argument without a value is an error when it is executed.
     ///
     /// # Errors
-    /// Those of [`Span::new`].
+    /// Those of [`Span::new`] and [`Kernel::check_local_memory`].
     pub(super) fn new(
         kernel: &Arc<Kernel>,
         arguments: Arc<Arguments>,
         range: Range,
     ) -> ZeResult<Self> {
+        kernel.check_local_memory(&arguments)?;
         Ok(Self {
             kernel: Arc::clone(kernel.compiled()),
             source: Arc::downgrade(kernel),

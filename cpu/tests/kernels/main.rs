@@ -10,6 +10,7 @@ mod counter;
 mod hints;
 mod images;
 mod launches;
+mod local_memory;
 mod modules;
 mod mutable;
 mod order;

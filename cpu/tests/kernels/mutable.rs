@@ -116,13 +116,22 @@ impl<'a> Mutable<'a> {
 
     /// Changes an argument of a launch.
     pub fn argument<T>(&self, id: u64, index: u32, value: &T) -> ze_result_t {
+        self.argument_of(id, index, size_of::<T>(), (&raw const *value).cast())
+    }
+
+    /// Changes the size of local memory of a launch.
+    pub fn local_argument(&self, id: u64, index: u32, size: usize) -> ze_result_t {
+        self.argument_of(id, index, size, ptr::null())
+    }
+
+    fn argument_of(&self, id: u64, index: u32, size: usize, value: *const c_void) -> ze_result_t {
         self.update(&ze_mutable_kernel_argument_exp_desc_t {
             stype: extensions::ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC,
             pNext: ptr::null(),
             commandId: id,
             argIndex: index,
-            argSize: size_of::<T>(),
-            pArgValue: (&raw const *value).cast::<c_void>(),
+            argSize: size,
+            pArgValue: value,
         })
     }
 
