@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::command::Token;
 use super::signal::Signal;
+use crate::abi::result::ZeResult;
 
 /// A change of a signal by a command.
 #[derive(Clone, Copy)]
@@ -99,6 +100,8 @@ impl Drop for Promised {
 pub struct Changes {
     reset: Option<Promised>,
     set: Option<Promised>,
+    /// Whether the signal that it sets reports the errors of all commands before it, too.
+    concludes: bool,
 }
 
 impl Changes {
@@ -110,6 +113,25 @@ impl Changes {
         Self {
             reset: promised(reset, false),
             set: promised(set, true),
+            concludes: false,
+        }
+    }
+
+    /// Those of a command that concludes, or not: if it sets a signal, that reports the errors of all commands before it, too.
+    pub fn concluding(mut self, concludes: bool) -> Self {
+        self.concludes = concludes && self.set.is_some();
+        self
+    }
+
+    /// Whether the command concludes.
+    pub fn concludes(&self) -> bool {
+        self.concludes
+    }
+
+    /// Notes an outcome that waits for the signal report.
+    pub fn note(&self, outcome: ZeResult) {
+        if let (Err(code), Some(signal)) = (outcome, self.signal()) {
+            signal.fault().note(code);
         }
     }
 

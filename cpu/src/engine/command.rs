@@ -122,12 +122,13 @@ impl Token {
         &*self.command.operation
     }
 
-    /// Records an error for its stream's next host synchronization.
+    /// Records an error for waits for its signal, and for its stream.
     pub fn note(&self, outcome: ZeResult) {
+        self.command.changes.note(outcome);
         if outcome.is_err()
             && let Some(submitter) = self.command.submitter.upgrade()
         {
-            submitter.note(outcome);
+            submitter.faults().note(outcome);
         }
     }
 
@@ -164,10 +165,16 @@ impl Token {
             operation,
             pins,
             changes,
+            submitter,
             ..
         } = *command;
         drop(pins);
         retire_or_drop(operation);
+        if changes.concludes()
+            && let Some(submitter) = submitter.upgrade()
+        {
+            changes.note(submitter.faults().conclude());
+        }
         let mut ready = changes.make(started, ended);
         stream.complete(sequence, &mut ready);
         ready

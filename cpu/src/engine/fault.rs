@@ -1,4 +1,4 @@
-//! The error of a stream.
+//! The errors of commands, for those who wait for them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 
 use crate::abi::result::ZeResult;
 
-/// The first error of a stream's commands since the last synchronization; 0 is none.
+/// The first error of some commands since it was cleared; 0 is none.
 #[derive(Default)]
 pub struct Fault(AtomicU32);
 
@@ -18,11 +18,55 @@ impl Fault {
             .compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Reports the error once.
-    pub fn take(&self) -> ZeResult {
-        match self.0.swap(0, Ordering::AcqRel) {
+    /// The error.
+    pub fn get(&self) -> ZeResult {
+        match self.0.load(Ordering::Acquire) {
             0 => Ok(()),
             code => Err(sys::ze_result_t(code)),
         }
+    }
+
+    /// Forgets the error.
+    pub fn clear(&self) {
+        if self.0.load(Ordering::Relaxed) != 0 {
+            self.0.store(0, Ordering::Release);
+        }
+    }
+
+    /// Reports the error once.
+    fn take(&self) -> ZeResult {
+        let outcome = self.get();
+        self.clear();
+        outcome
+    }
+}
+
+/// The errors of a stream.
+#[derive(Default)]
+pub struct Faults {
+    /// Since the last host synchronization.
+    unsynchronized: Fault,
+    /// Since that, or since the last command that concludes: a barrier, fence or signal behind all commands before it.
+    unconcluded: Fault,
+}
+
+impl Faults {
+    /// Records the outcome of a command.
+    pub fn note(&self, outcome: ZeResult) {
+        if let Err(code) = outcome {
+            self.unsynchronized.note(code);
+            self.unconcluded.note(code);
+        }
+    }
+
+    /// Reports the error to a command that concludes.
+    pub fn conclude(&self) -> ZeResult {
+        self.unconcluded.take()
+    }
+
+    /// Reports the error to a host synchronization.
+    pub fn synchronize(&self) -> ZeResult {
+        self.unconcluded.clear();
+        self.unsynchronized.take()
     }
 }

@@ -82,7 +82,7 @@ pub trait Operation: Any + Send + Sync {
     /// Runs part `part` of [`parts`](Self::parts), to its end.
     ///
     /// # Errors
-    /// Reported by the next host synchronization with the stream.
+    /// Reported by waits for the command's signal, and by the next host synchronization with the stream.
     fn run(&self, part: usize) -> ZeResult;
 
     /// Enqueues a native operation to the native runtime's in-order queue number `queue`.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use super::changes::{Change, Pending};
 use super::command::{Executor, Token};
+use super::fault::Fault;
 use super::identity::Identity;
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{WaitState, wait};
@@ -45,6 +46,8 @@ struct Own {
     set: AtomicBool,
     /// Whether a submitted command will set it.
     promised: AtomicBool,
+    /// The error of the commands of this process that have set it since it was reset.
+    fault: Fault,
     /// Held for a few instructions; no lock is taken and no native object is dropped under it.
     state: Mutex<State>,
     changed: Condvar,
@@ -140,6 +143,11 @@ impl Signal {
             None => (self.own.get().is_set(), 0),
             Some(shared) => shared.read(),
         }
+    }
+
+    /// The error of the commands of this process that have set it since it was reset.
+    pub fn fault(&self) -> &Fault {
+        &self.own.get().fault
     }
 
     /// Notes that a submitted command will set it.
@@ -248,6 +256,7 @@ impl Signal {
             state.pending.remove(change);
         }
         own.set.store(false, Ordering::Release);
+        own.fault.clear();
         if let Some(shared) = &self.shared {
             shared.reset();
         }

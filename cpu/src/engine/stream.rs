@@ -11,10 +11,11 @@ use smallvec::SmallVec;
 use super::changes::Changes;
 use super::command::{Command, Executor, Token, run_all};
 use super::device_engine::DeviceEngine;
-use super::fault::Fault;
+use super::fault::Faults;
 use super::identity::Identity;
 use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
+use super::order::Order;
 use super::priority::Priority;
 use super::signal::Signal;
 use super::wait::{WaitState, wait};
@@ -24,29 +25,6 @@ use crate::check;
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::sync::{Condvar, Lazy, Mutex};
 use crate::system::clock::{self, Deadline};
-
-/// Which earlier commands of the same stream a command follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Only the last barrier.
-    Unordered,
-    /// All of them.
-    AfterEarlier,
-    /// Only the last barrier; and all later commands follow it.
-    BeforeLater,
-    /// All of them; and all later commands follow it.
-    Barrier,
-}
-
-impl Order {
-    fn follows_all(self) -> bool {
-        matches!(self, Self::AfterEarlier | Self::Barrier)
-    }
-
-    fn holds_later(self) -> bool {
-        matches!(self, Self::BeforeLater | Self::Barrier)
-    }
-}
 
 /// How many unfinished commands a step examines; later ones wait as if behind a barrier, which is always correct. This
 /// bounds the cost of a step and the number of native commands that a stream has in flight.
@@ -105,7 +83,7 @@ struct Own {
     changed: Condvar,
     /// A copy of `State::first`, which can be read without the lock: all commands before it are complete.
     finished: AtomicU64,
-    fault: Fault,
+    faults: Faults,
     /// The queue for native commands that follow none in flight, assigned on first use.
     home: Lazy<Home>,
 }
@@ -245,11 +223,9 @@ impl Shared {
             .0
     }
 
-    /// Records an error for the next host synchronization.
-    pub fn note(&self, outcome: ZeResult) {
-        if let Err(code) = outcome {
-            self.own().fault.note(code);
-        }
+    /// The errors of its commands.
+    pub fn faults(&self) -> &Faults {
+        &self.own().faults
     }
 
     /// Whether all commands are complete.
@@ -395,7 +371,8 @@ impl Stream {
         let mut state = sequence.own().state.lock();
         // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it, and the
         // changes are counted in the order in which they will be made.
-        let changes = Changes::new(reset, signal, in_engine);
+        let changes = Changes::new(reset, signal, in_engine)
+            .concluding(kind == Kind::Marker && order.follows_all());
         let end = state.end() + 1;
         if state.commands.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)
@@ -460,8 +437,13 @@ impl Stream {
         let timed = changes.is_timed();
         let now = || if timed { clock::now() } else { 0 };
         let started = now();
-        self.shared.note(run_all(operation));
+        let (outcome, faults) = (run_all(operation), self.shared.faults());
+        changes.note(outcome);
+        faults.note(outcome);
         drop(pins);
+        if changes.concludes() {
+            changes.note(faults.conclude());
+        }
         let mut ready = changes.make(started, now());
         sequence.complete(number, &mut ready);
         dispatch(ready);
@@ -494,6 +476,6 @@ impl Stream {
         if check::is_on() {
             check::waited_for_stream(self.identity());
         }
-        self.shared.own().fault.take().map(|()| true)
+        self.shared.faults().synchronize().map(|()| true)
     }
 }

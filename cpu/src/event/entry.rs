@@ -133,7 +133,8 @@ pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult
     if done && check::is_on() {
         check::waited_for_signal(signal.identity());
     }
-    ensure(done, sys::ZE_RESULT_NOT_READY)
+    ensure(done, sys::ZE_RESULT_NOT_READY)?;
+    signal.fault().get()
 }
 
 getters! { Event {

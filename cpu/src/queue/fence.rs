@@ -65,7 +65,8 @@ pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult
     if done && check::is_on() {
         check::waited_for_signal(fence.signal.identity());
     }
-    ensure(done, sys::ZE_RESULT_NOT_READY)
+    ensure(done, sys::ZE_RESULT_NOT_READY)?;
+    fence.signal.fault().get()
 }
 
 /// `zeFenceQueryStatus`.

@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use loom::model::Builder;
 
+mod abi;
 mod engine;
 mod error;
 mod fork_safe;

@@ -45,6 +45,20 @@ mod native {
     }
 }
 
+/// Replaces the errors of commands; those of the models have none.
+mod fault {
+    use crate::abi::result::ZeResult;
+
+    #[derive(Default)]
+    pub struct Fault;
+
+    impl Fault {
+        pub fn note(&self, (): ()) {}
+
+        pub fn clear(&self) {}
+    }
+}
+
 /// Replaces the engine's workers.
 mod workers {
     use super::native::NativeQueue;
