@@ -4,7 +4,7 @@ use level_zero_sys as sys;
 
 use super::{find, is_discrete};
 use crate::abi::arguments::{enumerate_structures, output_structure, structures, text};
-use crate::abi::result::ZeResult;
+use crate::abi::result::{ZeResult, ensure};
 use crate::{memory, system};
 
 structures! {
@@ -95,7 +95,15 @@ pub unsafe fn cache(
 }
 
 /// The types of external memory that can be exported and imported.
-pub const EXTERNAL_MEMORY_TYPES: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD.0;
+const EXTERNAL_MEMORY_TYPES: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD.0;
+
+/// `Ok` if `flags` are none or types that the runtime has, else `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION`.
+pub fn check_external(flags: u32) -> ZeResult {
+    ensure(
+        flags & !EXTERNAL_MEMORY_TYPES == 0,
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
+    )
+}
 
 /// `zeDeviceGetExternalMemoryProperties`: memory files, where the system allows them; images are neither imported nor
 /// exported.

@@ -24,7 +24,7 @@ use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
 pub use list::{Device, check_environment, find, present};
-pub use memory::{EXTERNAL_MEMORY_TYPES, cache, external_memory, memory, memory_access};
+pub use memory::{cache, check_external, external_memory, memory, memory_access};
 pub use pci::pci;
 pub use peers::{can_access_peer, p2p};
 pub use properties::{MUTABLE_FLAGS, device_properties};

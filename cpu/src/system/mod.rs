@@ -1,6 +1,7 @@
 //! The machine and this process as the operating system reports them: processors, memory, time, mapped files, errors.
 
 pub mod clock;
+pub mod descriptor;
 pub mod errno;
 pub mod maps;
 pub mod memory;

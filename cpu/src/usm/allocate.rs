@@ -4,11 +4,11 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use super::external::{self, check_external};
+use super::external;
 use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device::{self, Device};
+use crate::device::{self, Device, check_external};
 use crate::handle::resolve;
 use crate::memory::{self, MAX_ALIGNMENT};
 use crate::system::memory::max_allocation_size;

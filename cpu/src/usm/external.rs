@@ -8,18 +8,9 @@ use std::os::fd::IntoRawFd;
 
 use level_zero_sys as sys;
 
-use super::ipc::duplicate;
 use crate::abi::result::{ZeResult, ensure};
-use crate::device::EXTERNAL_MEMORY_TYPES;
 use crate::memory::{self, Allocation};
-
-/// `Ok` if `flags` are none or types that the runtime has, else `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION`.
-pub fn check_external(flags: u32) -> ZeResult {
-    ensure(
-        flags & !EXTERNAL_MEMORY_TYPES == 0,
-        sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
-    )
-}
+use crate::system::descriptor::duplicate;
 
 /// A new descriptor of the memory's file, which belongs to the caller.
 ///

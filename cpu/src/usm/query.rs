@@ -7,10 +7,11 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 
-use super::external::{self, check_external};
+use super::external;
 use crate::abi::arguments::{self, optional_output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
+use crate::device::check_external;
 use crate::handle::resolve;
 use crate::memory::{self, Allocation, PAGE};
 

@@ -1,5 +1,6 @@
 //! Physical memory, which is used once it is mapped.
 
+use std::ffi::c_void;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +9,15 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::check_size;
-use crate::abi::arguments::{check_flags, input_structure, output, output_structure, structures};
-use crate::abi::result::ZeResult;
+use crate::abi::arguments::{
+    chain, check_flags, input_structure, output, output_structure, structures,
+};
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device::{self, Device};
+use crate::device::{self, Device, check_external};
 use crate::handle::{object, register, resolve, retire};
-use crate::memory::{Share, accounting, exports, memory_file};
+use crate::memory::{Mapping, Share, accounting, exports, memory_file};
+use crate::system::descriptor::duplicate;
 
 structures! {
     sys::ze_physical_mem_desc_t = sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
@@ -37,27 +41,53 @@ pub struct PhysicalMemory {
     file: File,
     size: usize,
     share: Option<&'static Share>,
+    /// Whether the file is that of a descriptor that the program passed.
+    is_imported: bool,
 }
 
 impl PhysicalMemory {
+    fn next_id() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// `None` when the machine, or the device's share of it, has not enough.
     fn new(size: usize, share: Option<&'static Share>) -> Option<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         if !accounting::reserve(size, share) {
             return None;
         }
         match memory_file(exports::file_length(size)) {
             Ok(file) => Some(Self {
-                id: NEXT.fetch_add(1, Ordering::Relaxed),
+                id: Self::next_id(),
                 file,
                 size,
                 share,
+                is_imported: false,
             }),
             Err(_) => {
                 accounting::release(size, share);
                 None
             }
         }
+    }
+
+    /// The first `size` bytes of the file that `descriptor` names, which the program may close afterwards; `None` for a
+    /// descriptor of nothing that can be mapped, or of a file that is too short.
+    fn import(descriptor: i32, size: usize) -> Option<Self> {
+        let file = duplicate(descriptor)?;
+        Mapping::of_external(&file, size)?;
+        Some(Self {
+            id: Self::next_id(),
+            file,
+            size,
+            share: None,
+            is_imported: true,
+        })
+    }
+
+    /// Whether it is in a file of this runtime, with room for records of exports.
+    pub fn can_be_exported(&self) -> bool {
+        !self.is_imported
     }
 
     /// The file that holds it.
@@ -73,8 +103,33 @@ impl PhysicalMemory {
 
 impl Drop for PhysicalMemory {
     fn drop(&mut self) {
-        accounting::release(self.size, self.share);
+        if !self.is_imported {
+            accounting::release(self.size, self.share);
+        }
     }
+}
+
+/// The descriptor that a chain imports. What the runtime does not do, such as the export of physical memory as a descriptor,
+/// is an error rather than ignored.
+///
+/// # Safety
+/// As for [`chain`].
+unsafe fn imported(next: *const c_void) -> ZeResult<Option<i32>> {
+    let mut descriptor = None;
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(next) } {
+        let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
+        if link.stype() == sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC {
+            let export = link.input::<sys::ze_external_memory_export_desc_t>();
+            ensure(export.is_some_and(|it| it.flags == 0), unsupported)?;
+            continue;
+        }
+        let import = link.input::<sys::ze_external_memory_import_fd_t>();
+        let import = import.ok_or(unsupported)?;
+        check_external(import.flags)?;
+        descriptor = Some(import.fd);
+    }
+    Ok(descriptor)
 }
 
 /// `zePhysicalMemCreate`; the device may be null for memory on the host.
@@ -99,8 +154,13 @@ pub unsafe fn create(
     };
     let share = device.filter(|_| !is_on_host).and_then(Device::share);
     check_size(desc.size)?;
-    let memory =
-        PhysicalMemory::new(desc.size, share).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;
+    // SAFETY: the caller vouches for the chain.
+    let memory = match unsafe { imported(desc.pNext) }? {
+        Some(descriptor) => PhysicalMemory::import(descriptor, desc.size)
+            .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?,
+        None => PhysicalMemory::new(desc.size, share)
+            .ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?,
+    };
     *physical = register(Arc::new(memory))?;
     Ok(())
 }

@@ -111,11 +111,12 @@ pub fn map(
 /// Exports what one call has mapped at `address`; returns the export with its id.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other address, and those of [`exports::export_part`].
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other address and for imported memory, and those of [`exports::export_part`].
 pub fn export(address: usize) -> ZeResult<(Export, u64)> {
     let mut reservations = RESERVATIONS.lock();
     let found = reservations.range_mut(..=address).next_back();
     let mapped = found.and_then(|(_, reservation)| reservation.mapped.get_mut(&address));
+    let mapped = mapped.filter(|mapped| mapped.physical.can_be_exported());
     let mapped = mapped.ok_or(INVALID)?;
     let id = *mapped.exported.get_or_insert_with(next_id);
     let record = Record {

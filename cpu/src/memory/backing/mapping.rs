@@ -101,6 +101,17 @@ impl Mapping {
         Some(mapping)
     }
 
+    /// The first `size` bytes of any file that can be mapped; `None` when it is shorter or the system refuses.
+    pub fn of_external(file: &File, size: usize) -> Option<Self> {
+        let length = size.checked_next_multiple_of(PAGE)?;
+        // Not every file knows its length, which is 0 then; access beyond the end of one that does would end the process.
+        let known = file.metadata().ok()?.len();
+        if known != 0 && known.checked_next_multiple_of(PAGE as u64)? < length as u64 {
+            return None;
+        }
+        Self::of_file(file, 0, length)
+    }
+
     /// Maps the beginning of `file` at the same addresses.
     pub fn replace(&self, file: &File) -> std::io::Result<()> {
         // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.

@@ -88,14 +88,7 @@ impl Backing {
 
     /// The first `size` bytes of any file that can be mapped; `None` when it is shorter or the system refuses.
     pub fn external(file: &File, size: usize) -> Option<Self> {
-        let length = size.checked_next_multiple_of(PAGE)?;
-        // Not every file knows its length, which is 0 then; access beyond the end of one that does would end the process.
-        let known = file.metadata().ok()?.len();
-        if known != 0 && known.checked_next_multiple_of(PAGE as u64)? < length as u64 {
-            return None;
-        }
-        let mapping = Mapping::of_file(file, 0, length)?;
-        Some(Self::External(mapping))
+        Mapping::of_external(file, size).map(Self::External)
     }
 
     /// Address of the first byte.

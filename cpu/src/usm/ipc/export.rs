@@ -10,6 +10,7 @@ use crate::abi::arguments::{chain, check_flags, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
+use crate::system::descriptor::duplicate;
 use crate::{memory, virtual_memory};
 
 structures! {
@@ -111,8 +112,7 @@ pub unsafe fn to_descriptor(
     // SAFETY: the caller vouches for the pointer.
     let descriptor = unsafe { output(descriptor) }?;
     let handle = Handle::decode(&handle.data, Subject::Memory)?;
-    let known = super::import::duplicate(handle.descriptor)
-        .is_some_and(|file| super::import::is(&file, &handle));
+    let known = duplicate(handle.descriptor).is_some_and(|file| super::import::is(&file, &handle));
     ensure(known, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     *descriptor = u64::from(handle.descriptor.cast_unsigned());
     Ok(())

@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Seek;
-use std::os::fd::FromRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use level_zero_sys as sys;
@@ -17,6 +16,7 @@ use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
 use crate::memory::{self, Record, is_memory_file, read_record};
+use crate::system::descriptor::duplicate;
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
 
@@ -104,14 +104,6 @@ pub fn find_file(handle: &Handle) -> Option<File> {
     duplicate(handle.descriptor)
         .filter(|file| is(file, handle))
         .or_else(|| duplicate_from_process(handle).filter(|file| is(file, handle)))
-}
-
-/// Another descriptor for what `descriptor` names in this process.
-pub fn duplicate(descriptor: i32) -> Option<File> {
-    // SAFETY: duplicating any number is harmless; a number that names nothing is an error.
-    let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    // SAFETY: the descriptor is new and has no other owner.
-    (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
 }
 
 /// A descriptor for what the handle's descriptor names in the process that made it.

@@ -13,4 +13,4 @@ mod import;
 
 pub use export::{get, get_with_properties, put, to_descriptor};
 pub use handle::{Handle, Subject};
-pub use import::{close, duplicate, find_file, from_descriptor, open};
+pub use import::{close, find_file, from_descriptor, open};
