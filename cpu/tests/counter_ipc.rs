@@ -7,6 +7,7 @@ mod common;
 #[path = "common/process.rs"]
 mod process;
 
+use std::ffi::c_void;
 use std::ptr;
 use std::thread;
 use std::time::Duration;
@@ -34,18 +35,28 @@ const TIMED: u32 = extensions::ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP;
 const MANY: usize = 300;
 
 fn create(context: &Context, flags: u32) -> Event {
+    try_create(context, flags, ptr::null()).unwrap()
+}
+
+/// With `next` as the chain.
+fn try_create(
+    context: &Context,
+    flags: u32,
+    next: *const c_void,
+) -> std::result::Result<Event, Result> {
     let create: Create = unsafe { common::newer(c"zeEventCounterBasedCreate") };
     let desc = extensions::ze_event_counter_based_desc_t {
         stype: extensions::ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC,
-        pNext: ptr::null(),
+        pNext: next,
         flags: flags | 1,
         signal: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
         wait: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
     };
     let mut event = ptr::null_mut();
-    let code = unsafe { create(context.0, device(), &raw const desc, &raw mut event) };
-    assert_eq!(code, OK);
-    event
+    match unsafe { create(context.0, device(), &raw const desc, &raw mut event) } {
+        OK => Ok(event),
+        error => Err(error),
+    }
 }
 
 fn try_export(event: Event) -> std::result::Result<Handle, Result> {
@@ -313,4 +324,34 @@ fn the_other_process() {
     let event = open(&context, handle).unwrap();
     common::wait(event);
     assert_eq!(close(event), OK);
+}
+
+/// Such an event would not depend on its counter.
+#[test]
+fn counters_in_memory_of_the_program_are_refused() {
+    /// The longest of the structures.
+    #[repr(C)]
+    struct Extension {
+        stype: sys::ze_structure_type_t,
+        next: *const c_void,
+        fields: [u64; 3],
+    }
+    let context = Context::new();
+    let create = |stype| {
+        let extension = Extension {
+            stype,
+            next: ptr::null(),
+            fields: [0; 3],
+        };
+        try_create(&context, 0, (&raw const extension).cast())
+    };
+    for stype in [
+        extensions::ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_SYNC_ALLOCATION_DESC,
+        extensions::ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_AGGREGATE_STORAGE_DESC,
+    ] {
+        let unsupported = Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+        assert_eq!(create(stype), unsupported, "{stype:?}");
+    }
+    let event = create(extensions::ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC).unwrap();
+    ok!(zeEventDestroy(event));
 }

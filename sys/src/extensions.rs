@@ -46,8 +46,14 @@ pub const ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC: ze_struc
     ze_structure_type_t(0x20036);
 pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003a);
+pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_SYNC_ALLOCATION_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2003b);
+pub const ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC: ze_structure_type_t =
+    ze_structure_type_t(0x2003c);
 pub const ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003d);
+pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_AGGREGATE_STORAGE_DESC:
+    ze_structure_type_t = ze_structure_type_t(0x2003f);
 pub const ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES: ze_structure_type_t =
     ze_structure_type_t(0x20040);
 

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::{Attributes, Event, EventPool};
-use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::context::Context;
@@ -62,6 +62,9 @@ pub unsafe fn create(
 
 /// `zeEventCounterBasedCreate`: an event without a pool.
 ///
+/// # Errors
+/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` for counters that the program manages.
+///
 /// # Safety
 /// As for [`create`].
 pub unsafe fn create_counter_based(
@@ -77,6 +80,12 @@ pub unsafe fn create_counter_based(
     check_flags(desc.flags, COUNTER_BASED_FLAGS)?;
     check_flags(desc.signal, SCOPES)?;
     check_flags(desc.wait, SCOPES)?;
+    // How the host waits is left to the runtime. Other structures, such as counters in memory of the program, change what sets
+    // the event.
+    // SAFETY: the caller vouches for the chain.
+    let known = unsafe { chain(desc.pNext) }
+        .all(|link| link.stype() == extensions::ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC);
+    ensure(known, sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
     *event = register(Arc::new(Event::new(Attributes {
         pool: 0,
         timed: desc.flags & TIMED != 0,
