@@ -145,7 +145,7 @@ pub fn export(pointer: *const c_void) -> ZeResult<(Export, u64)> {
     reservation::export(pointer as usize)
 }
 
-/// `zeVirtualMemUnmap`, of what one call has mapped. Pages of a reservation that are not mapped are an error only if the
+/// `zeVirtualMemUnmap`, of what one or more calls have mapped, as a whole. Pages of a reservation that are not mapped are an error only if the
 /// runtime is strict.
 pub fn unmap(context: sys::ze_context_handle_t, pointer: *const c_void, size: usize) -> ZeResult {
     resolve::<Context>(context)?;
@@ -156,7 +156,7 @@ pub fn unmap(context: sys::ze_context_handle_t, pointer: *const c_void, size: us
     reservation::unmap(pages)
 }
 
-/// `zeVirtualMemSetAccessAttribute`, of pages that are mapped by one call. It holds for the host as for the devices.
+/// `zeVirtualMemSetAccessAttribute`, of pages that are mapped, by however many calls. It holds for the host as for the devices.
 pub fn set_access(
     context: sys::ze_context_handle_t,
     pointer: *const c_void,

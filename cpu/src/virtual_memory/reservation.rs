@@ -146,43 +146,66 @@ fn is_free(mapped: &BTreeMap<usize, Mapped>, pages: Pages) -> bool {
     before.is_none_or(|(start, before)| start + before.length() <= pages.address)
 }
 
-/// Unmaps what one call has mapped. The pages stay reserved.
+/// Where the mappings begin that `pages` are in, without a gap.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if a page is not mapped.
+fn cover(mapped: &BTreeMap<usize, Mapped>, pages: Pages) -> ZeResult<Vec<usize>> {
+    let (first, _) = mapped.range(..=pages.address).next_back().ok_or(INVALID)?;
+    let (mut starts, mut end) = (Vec::new(), pages.address);
+    for (start, it) in mapped.range(first..&pages.end()) {
+        ensure(*start <= end, INVALID)?;
+        starts.push(*start);
+        end = start + it.length();
+    }
+    ensure(end >= pages.end(), INVALID)?;
+    Ok(starts)
+}
+
+/// Unmaps what one or more calls have mapped. The pages stay reserved.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
 pub fn unmap(pages: Pages) -> ZeResult {
     let mut reservations = RESERVATIONS.lock();
     let mapped = &mut reservation(&mut reservations, pages)?.mapped;
-    let found = mapped.get(&pages.address).ok_or(INVALID)?;
-    ensure(found.length() == pages.length, INVALID)?;
+    let starts = cover(mapped, pages)?;
+    let lengths = starts.iter().filter_map(|start| mapped.get(start));
+    let length: usize = lengths.map(Mapped::length).sum();
+    ensure(
+        starts.first() == Some(&pages.address) && length == pages.length,
+        INVALID,
+    )?;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     let address = pages.address as *mut c_void;
     // SAFETY: the reservation owns the pages; the caller of the API does not use them any more.
     unsafe { mmap_anonymous(address, pages.length, ProtFlags::empty(), flags) }
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    mapped.remove(&pages.address);
+    for start in starts {
+        mapped.remove(&start);
+    }
     Ok(())
 }
 
-/// Sets the attribute of pages that one call has mapped.
+/// Sets the attribute of pages that are mapped.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
 pub fn set_access(pages: Pages, access: Access) -> ZeResult {
     let mut reservations = RESERVATIONS.lock();
     let mapped = &mut reservation(&mut reservations, pages)?.mapped;
-    let (start, found) = mapped
-        .range_mut(..=pages.address)
-        .next_back()
-        .ok_or(INVALID)?;
-    let first = (pages.address - start) / PAGE;
-    let range = first..first + pages.length / PAGE;
-    let attributes = found.access.get_mut(range).ok_or(INVALID)?;
+    let starts = cover(mapped, pages)?;
     let protection = MprotectFlags::from_bits_retain(access.protection().bits());
     // SAFETY: the pages are mapped in a reservation; the caller of the API asks for their protection.
     unsafe { mprotect(pages.address as *mut c_void, pages.length, protection) }
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    attributes.fill(access);
+    for start in starts {
+        if let Some(it) = mapped.get_mut(&start) {
+            let from = pages.address.saturating_sub(start) / PAGE;
+            let to = (pages.end() - start).min(it.length()) / PAGE;
+            it.access[from..to].fill(access);
+        }
+    }
     Ok(())
 }
 
