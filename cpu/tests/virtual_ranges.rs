@@ -137,3 +137,20 @@ fn one_call_changes_several_mappings() {
     assert_eq!(range.unmap(4, 2), OK);
     assert_eq!(range.unmap(7, 2), OK);
 }
+
+/// Page by page, this would take longer than the test may.
+#[test]
+fn a_large_range_is_described_at_once() {
+    let range = Range::new(1 << 44);
+    let pages = range.size / PAGE;
+    assert_eq!(range.get(0), (NO_ACCESS, pages));
+    let middle = pages / 2;
+    range.map(middle);
+    range.map(middle + 2);
+    assert_eq!(range.get(0), (NO_ACCESS, middle));
+    assert_eq!(range.get(middle), (READ_WRITE, 4));
+    assert_eq!(range.set(middle, 2, NO_ACCESS), OK);
+    assert_eq!(range.get(0), (NO_ACCESS, middle + 2));
+    assert_eq!(range.get(middle + 4), (NO_ACCESS, pages - middle - 4));
+    assert_eq!(range.unmap(middle, 4), OK);
+}

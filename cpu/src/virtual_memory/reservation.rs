@@ -216,10 +216,14 @@ pub fn set_access(pages: Pages, access: Access) -> ZeResult {
 pub fn access(pages: Pages) -> ZeResult<(Access, usize)> {
     let mut reservations = RESERVATIONS.lock();
     let reservation = reservation(&mut reservations, pages)?;
-    let addresses = (pages.address..pages.end()).step_by(PAGE);
-    let first = reservation.access(pages.address);
-    let same = addresses.take_while(|address| reservation.access(*address) == first);
-    Ok((first, same.count() * PAGE))
+    let (first, mut end) = reservation.access(pages.address);
+    while end < pages.end()
+        && let (access, next) = reservation.access(end)
+        && access == first
+    {
+        end = next;
+    }
+    Ok((first, end.min(pages.end()) - pages.address))
 }
 
 /// The reservation that contains `pages`.
@@ -231,11 +235,17 @@ fn reservation(reservations: &mut Reservations, pages: Pages) -> ZeResult<&mut R
 }
 
 impl Reservation {
-    /// The attribute of the page at `address`.
-    fn access(&self, address: usize) -> Access {
+    /// The attribute of the page at `address`, and the end of the pages of the same mapping that have it, or of those where
+    /// nothing is mapped.
+    fn access(&self, address: usize) -> (Access, usize) {
         let found = self.mapped.range(..=address).next_back();
-        let page = found.and_then(|(start, it)| it.access.get((address - start) / PAGE));
-        page.copied().unwrap_or(Access::None)
+        let pages = found.and_then(|(start, it)| it.access.get((address - start) / PAGE..));
+        let Some([first, rest @ ..]) = pages else {
+            let next = self.mapped.range(address..).next();
+            return (Access::None, next.map_or(usize::MAX, |(start, _)| *start));
+        };
+        let same = 1 + rest.iter().take_while(|page| *page == first).count();
+        (*first, address + same * PAGE)
     }
 }
 
