@@ -46,6 +46,8 @@ pub unsafe fn properties(
     properties.localMemSize = u32::try_from(kernel.limits.local_memory).unwrap_or(u32::MAX);
     properties.privateMemSize = u32::try_from(kernel.limits.private_memory).unwrap_or(u32::MAX);
     properties.spillMemSize = 0;
+    // Kernels have no UUIDs.
+    properties.uuid = sys::ze_kernel_uuid_t::default();
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(properties.pNext) } {
         match link.stype() {

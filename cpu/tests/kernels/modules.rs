@@ -94,7 +94,11 @@ fn kernel_properties_match_the_source() {
         pNext: (&raw mut preferred).cast(),
         ..Default::default()
     };
+    properties.uuid.kid = [7; 16];
+    properties.uuid.mid = [7; 16];
     must!(runtime, zeKernelGetProperties(kernel, &raw mut properties));
+    let uuid = (properties.uuid.kid, properties.uuid.mid);
+    assert_eq!(uuid, ([0; 16], [0; 16]), "kernels have none");
     assert_eq!(properties.numKernelArgs, 1);
     let required = [
         properties.requiredGroupSizeX,
