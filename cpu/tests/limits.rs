@@ -20,7 +20,9 @@ mod seccomp;
 
 use std::ffi::CStr;
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::ptr;
 
 use common::{Context, Kind, MIB, Memory, OK, bytes, bytes_mut, pattern};
@@ -29,7 +31,7 @@ use linux_raw_sys::ioctl;
 use process::{alone, alone_with, in_child};
 
 /// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
-fn group() -> Option<PathBuf> {
+fn group(name: &str) -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let folders = own.lines().filter_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -50,7 +52,7 @@ fn group() -> Option<PathBuf> {
     folders.flatten().find_map(|(parent, limit)| {
         // The outer group has the limit, and the process is in the inner one.
         let outer = parent.join(format!(
-            "zeusm-test-{}",
+            "zeusm-test-{name}-{}",
             std::os::unix::process::parent_id()
         ));
         let inner = outer.join("inner");
@@ -62,6 +64,13 @@ fn group() -> Option<PathBuf> {
         }
         ready.then_some(outer)
     })
+}
+
+/// Leaves the group, and removes it.
+fn leave(group: &Path) {
+    let parent = group.parent().unwrap();
+    fs::write(parent.join("cgroup.procs"), std::process::id().to_string()).unwrap();
+    remove(group);
 }
 
 fn remove(outer: &Path) {
@@ -77,7 +86,7 @@ fn allocations_are_limited_by_the_control_group() {
 #[test]
 #[ignore = "run by allocations_are_limited_by_the_control_group"]
 fn in_a_control_group() {
-    let Some(group) = group() else {
+    let Some(group) = group("own") else {
         eprintln!("skipped: this process cannot make a control group");
         return;
     };
@@ -118,12 +127,53 @@ fn in_a_control_group() {
         .into_iter()
         .for_each(|memory| context.free(memory));
     exports_need_room_for_a_copy(&context);
-    let parent = group.parent().unwrap();
-    fs::write(parent.join("cgroup.procs"), std::process::id().to_string()).unwrap();
-    remove(&group);
+    leave(&group);
 }
 
 /// Exports memory beside other memory that leaves no room for a copy, and without that.
+#[test]
+fn memory_that_another_process_frees_is_available() {
+    alone("beside_another_process");
+}
+
+#[test]
+#[ignore = "run by memory_that_another_process_frees_is_available"]
+fn beside_another_process() {
+    let Some(group) = group("beside") else {
+        eprintln!("skipped: this process cannot make a control group");
+        return;
+    };
+    let mut other = Command::new("dd")
+        .args(["if=/dev/zero", "of=/dev/stdout", "bs=150M", "count=2"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It writes its memory before it writes to the pipe, which it then waits for.
+    let mut byte = [0];
+    let mut output = other.stdout.take().unwrap();
+    output.read_exact(&mut byte).unwrap();
+    let context = Context::new();
+    let take = |size: usize| {
+        let memory = context.try_alloc(Kind::Device, size, 0)?;
+        bytes_mut(memory, size).fill(1);
+        Ok::<Memory, sys::ze_result_t>(memory)
+    };
+    let mut own = vec![take(100 * MIB).unwrap()];
+    assert!(take(140 * MIB).is_err(), "the other process has the memory");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    own.push(take(140 * MIB).unwrap());
+    assert!(take(60 * MIB).is_err());
+    own.into_iter().for_each(|memory| context.free(memory));
+    // Untouched memory is not available twice.
+    own = [100, 100]
+        .map(|size| context.alloc(Kind::Device, size * MIB))
+        .into();
+    assert!(context.try_alloc(Kind::Device, 120 * MIB, 0).is_err());
+    own.into_iter().for_each(|memory| context.free(memory));
+    leave(&group);
+}
+
 fn exports_need_room_for_a_copy(context: &Context) {
     let size = 110 * MIB;
     let [other, memory] = [(); 2].map(|()| context.alloc(Kind::Device, size));

@@ -6,11 +6,13 @@
 //! is refused.
 //!
 //! Allocated memory that has not been touched yet still counts as available in a reading. So there is a second limit:
-//! the most that was ever available, which is the state before this process allocated any.
+//! the most that was ever available, which is the state before this process allocated any. It grows when other processes free
+//! memory: before an allocation is refused because of it, the touched pages are counted, which are available no more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::share::Share;
+use super::touched::touched;
 use crate::system::clock;
 use crate::system::memory;
 
@@ -28,7 +30,7 @@ const RESERVE: u64 = 32;
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
 /// The limit for [`ALLOCATED`] without a new reading.
 static CHECKPOINT: AtomicU64 = AtomicU64::new(0);
-/// The most that has ever been available.
+/// The most that has ever been available, this process's own memory included.
 static MOST: AtomicU64 = AtomicU64::new(0);
 /// When the last reading was taken, in nanoseconds of the process's clock.
 static READ_AT: AtomicU64 = AtomicU64::new(0);
@@ -62,8 +64,15 @@ fn reserve_of_machine(size: usize) -> bool {
     if !stale && add(size, CHECKPOINT.load(Ordering::Relaxed)) {
         return true;
     }
-    let ceiling = read();
-    add(size, ceiling)
+    if add(size, read()) {
+        return true;
+    }
+    let available = usable(memory::available());
+    if size > available {
+        return false;
+    }
+    MOST.fetch_max(available.saturating_add(touched()), Ordering::Relaxed);
+    add(size, read())
 }
 
 /// Whether the machine has `size` bytes for a short-lived mapping.

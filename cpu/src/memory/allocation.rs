@@ -94,6 +94,11 @@ impl Allocation {
         matches!(self.backing, Backing::Import { .. })
     }
 
+    /// Whether it is memory of this process, rather than of another one or of a file of the program's.
+    pub fn is_own(&self) -> bool {
+        self.backing.in_block().is_some()
+    }
+
     /// Exports it: moves its block into a memory file, with a record that describes it.
     ///
     /// # Errors

@@ -1,8 +1,10 @@
 //! The map of live allocations by address: finds the allocation of any pointer in O(log n).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::PAGE;
 use super::allocation::Allocation;
 use crate::process::at_fork::{AtFork, ForkLock};
 use crate::process::sync::RwLock;
@@ -37,6 +39,21 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
         .extract_if(.., |_, allocation| allocation.context() == context)
         .map(|it| it.1)
         .collect()
+}
+
+/// The pages that allocations of this process have, in ranges that do not touch.
+pub fn pages() -> Vec<Range<usize>> {
+    let live = LIVE.read();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for (base, allocation) in live.iter().filter(|(_, it)| it.is_own()) {
+        let start = base / PAGE * PAGE;
+        let end = (base + allocation.size()).next_multiple_of(PAGE);
+        match ranges.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(end),
+            _ => ranges.push(start..end),
+        }
+    }
+    ranges
 }
 
 /// The map's lock, which a fork holds so that it copies a consistent state.

@@ -13,6 +13,7 @@ mod map;
 mod pins;
 mod share;
 mod span;
+mod touched;
 
 pub use allocate::{Request, allocate, import, import_file, next_id};
 pub use allocation::{Allocation, Pin};
