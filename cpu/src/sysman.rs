@@ -1,4 +1,4 @@
-//! System management: how much of a device's memory is free, for all processes together. The rest of that API is not
+//! System management: how much of a device's memory is free. The rest of that API is not
 //! implemented.
 //!
 //! A device has one memory module, the machine's memory, whose handle is the device's own.
@@ -7,7 +7,8 @@ use level_zero_sys as sys;
 
 use crate::abi::arguments::{enumerate, output_structure, structures, text};
 use crate::abi::result::{ZeResult, ensure};
-use crate::{device, init, system};
+use crate::memory::{Share, accounting};
+use crate::{device, init};
 
 /// The API counts its structures by itself, in a type of its own.
 const fn named(stype: sys::zes_structure_type_t) -> sys::ze_structure_type_t {
@@ -96,8 +97,8 @@ pub unsafe fn memory_properties(
     Ok(())
 }
 
-/// `zesMemoryGetState`: what the machine has available, or the control group if that has less, swapping included, up to the
-/// device's size.
+/// `zesMemoryGetState`: what can be allocated now, which is what the machine has available, or the control group if that has
+/// less, swapping included, and what this process has left of the device's share.
 ///
 /// # Safety
 /// As for [`device_properties`].
@@ -110,6 +111,7 @@ pub unsafe fn memory_state(
     let state = unsafe { output_structure(state) }?;
     state.health = sys::ZES_MEM_HEALTH_UNKNOWN;
     state.size = device.memory();
-    state.free = system::memory::available().min(state.size);
+    let share = device.share().map_or(state.size, Share::free);
+    state.free = accounting::free().min(share).min(state.size);
     Ok(())
 }

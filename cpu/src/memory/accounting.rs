@@ -64,15 +64,22 @@ fn reserve_of_machine(size: usize) -> bool {
     if !stale && add(size, CHECKPOINT.load(Ordering::Relaxed)) {
         return true;
     }
-    if add(size, read()) {
+    let (ceiling, available) = read();
+    if add(size, ceiling) {
         return true;
     }
-    let available = usable(memory::available());
-    if size > available {
-        return false;
+    size <= available && add(size, raised_ceiling(available))
+}
+
+/// How many bytes would be granted now.
+pub fn free() -> u64 {
+    let below = |ceiling: u64| ceiling.saturating_sub(ALLOCATED.load(Ordering::Relaxed));
+    let (ceiling, available) = read();
+    // A small difference is not worth the time.
+    if below(ceiling) >= usable(available) {
+        return below(ceiling);
     }
-    MOST.fetch_max(available.saturating_add(touched()), Ordering::Relaxed);
-    add(size, read())
+    below(raised_ceiling(available))
 }
 
 /// Whether the machine has `size` bytes for a short-lived mapping.
@@ -88,8 +95,14 @@ fn add(size: u64, ceiling: u64) -> bool {
         .is_ok()
 }
 
-/// Takes a reading and returns the limit for [`ALLOCATED`].
-fn read() -> u64 {
+/// The limit for [`ALLOCATED`] after [`MOST`] was compared with what is `available` and what is touched.
+fn raised_ceiling(available: u64) -> u64 {
+    MOST.fetch_max(available.saturating_add(touched()), Ordering::Relaxed);
+    read().0
+}
+
+/// Takes a reading, and returns the limit for [`ALLOCATED`] and what is available.
+fn read() -> (u64, u64) {
     let before = ALLOCATED.load(Ordering::Relaxed);
     let available = usable(memory::available());
     // A concurrent allocation or free may or may not be part of the reading; the smaller sum is correct in both cases.
@@ -102,7 +115,7 @@ fn read() -> u64 {
     let part = (available / PART).max(MIN_STEP);
     CHECKPOINT.store(ceiling.min(base.saturating_add(part)), Ordering::Relaxed);
     READ_AT.store(clock::now(), Ordering::Relaxed);
-    ceiling
+    (ceiling, available)
 }
 
 fn usable(available: u64) -> u64 {

@@ -42,6 +42,13 @@ impl Share {
         fits
     }
 
+    /// How many bytes it and its whole still have.
+    pub fn free(&self) -> u64 {
+        let allocated = self.allocated.load(Ordering::Relaxed);
+        let own = self.limit.saturating_sub(allocated);
+        self.whole.map_or(own, |whole| whole.free().min(own))
+    }
+
     /// Undoes [`reserve`](Self::reserve) for `size` bytes.
     pub fn release(&self, size: usize) {
         self.allocated.fetch_sub(size as u64, Ordering::Relaxed);
@@ -61,7 +68,9 @@ mod tests {
         let parts = [Share::new(60, Some(whole)), Share::new(60, Some(whole))];
         assert!(!parts[0].reserve(61));
         assert!(parts[0].reserve(60) && !parts[0].reserve(1));
+        assert_eq!((parts[0].free(), parts[1].free()), (0, 40));
         assert!(!parts[1].reserve(41) && parts[1].reserve(40));
+        assert_eq!(parts[1].free(), 0);
         assert!(!whole.reserve(1));
         parts[0].release(60);
         assert!(!parts[1].reserve(21) && parts[1].reserve(20));
