@@ -34,12 +34,12 @@ pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
         Some(status) => (status, files),
         None => match duplicate(handle) {
             Ok(status) => (status, files),
-            Err(Failure::Gone) => return Err(Error::ExporterGone { process }),
             Err(Failure::Shortage(cause)) => return Err(shortage(cause)),
-            Err(Failure::Forbidden(forbidden)) => {
+            // A process without an id here may be in another PID namespace, and its socket be reachable.
+            Err(failure) => {
                 drop(files); // The server may take long to answer.
                 server::request(handle, imported_file::lock)
-                    .map_err(|socket| unreachable(process, forbidden, socket))?
+                    .map_err(|socket| unreachable(process, failure, socket))?
             }
         },
     };
@@ -58,10 +58,17 @@ fn shortage(cause: Errno) -> Error {
     }
 }
 
-fn unreachable(process: u32, forbidden: Errno, socket: io::Error) -> Error {
+fn unreachable(process: u32, failure: Failure, socket: io::Error) -> Error {
     if let Some(cause) = Errno::from_io_error(&socket).filter(|cause| is_shortage(*cause)) {
         return shortage(cause);
     }
+    let forbidden = match failure {
+        Failure::Gone if socket.kind() == io::ErrorKind::ConnectionRefused => {
+            return Error::ExporterGone { process };
+        }
+        Failure::Gone => Errno::SRCH,
+        Failure::Forbidden(cause) | Failure::Shortage(cause) => cause,
+    };
     Error::Unreachable {
         process,
         forbidden: forbidden.into(),
@@ -100,7 +107,7 @@ pub fn is_own(handle: &IpcHandle) -> bool {
 
 /// Why a descriptor of another process could not be duplicated.
 enum Failure {
-    /// The process has exited; its id may have been reused.
+    /// No process of this PID namespace has the id and the export table: it has exited, or is in another namespace.
     Gone,
     /// The system does not permit it, or does not have the system call.
     Forbidden(Errno),
@@ -184,11 +191,22 @@ mod tests {
 
     #[test]
     fn a_shortage_at_the_socket_is_not_reported_as_a_missing_permission() {
-        let socket = |error: Errno| unreachable(7, Errno::PERM, error.into());
+        let socket = |error: Errno| unreachable(7, Failure::Forbidden(Errno::PERM), error.into());
         assert!(matches!(socket(Errno::MFILE), Error::System { .. }));
         assert!(matches!(
             socket(Errno::CONNREFUSED),
             Error::Unreachable { process: 7, .. }
         ));
+    }
+
+    #[test]
+    fn a_process_is_gone_if_no_socket_of_it_is_left() {
+        let socket = |error: Errno| unreachable(7, Failure::Gone, error.into());
+        assert!(matches!(socket(Errno::MFILE), Error::System { .. }));
+        assert!(matches!(
+            socket(Errno::CONNREFUSED),
+            Error::ExporterGone { process: 7 }
+        ));
+        assert!(matches!(socket(Errno::PIPE), Error::Unreachable { .. }));
     }
 }

@@ -72,8 +72,11 @@ pub enum Error {
         /// The process that owned it.
         process: u32,
     },
-    /// The process that owned the memory has exited.
-    #[error("process {process}, which owned the memory of the IPC handle, is gone")]
+    /// The process that owned the memory has exited, or is in a container with other PID and network namespaces.
+    #[error(
+        "process {process}, which owned the memory of the IPC handle, is gone (or in a container with other PID and network \
+         namespaces)"
+    )]
     ExporterGone {
         /// The process.
         process: u32,

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::thread;
@@ -90,10 +90,28 @@ fn check_client(server: Uid, client: Uid) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
+/// The effective user of the process at the other end. The process id that the kernel gives with it is 0 where that process
+/// is not in this PID namespace, which rustix's type of it does not permit, so it is not read.
+fn peer_user(stream: &UnixStream) -> io::Result<Uid> {
+    let mut peer = MaybeUninit::<libc::ucred>::zeroed();
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes of the credentials; zeros are valid ones.
+    let (answer, peer) = unsafe {
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        let value = peer.as_mut_ptr().cast();
+        let answer = libc::getsockopt(stream.as_raw_fd(), level, name, value, &raw mut size);
+        (answer, peer.assume_init())
+    };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Uid::from_raw(peer.uid))
+}
+
 fn answer(mut stream: &UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(SERVER_TIMEOUT))?;
     stream.set_write_timeout(Some(SERVER_TIMEOUT))?;
-    let client = rustix::net::sockopt::socket_peercred(stream)?.uid;
+    let client = peer_user(stream)?;
     check_client(rustix::process::geteuid(), client)?;
     let mut bytes = [0; IpcHandle::LENGTH];
     stream.read_exact(&mut bytes)?;
@@ -144,7 +162,7 @@ pub fn request<T>(handle: &IpcHandle, lock: impl FnOnce() -> T) -> io::Result<(E
         }
     };
     // The socket's name comes from the handle, so a forged handle may name any process's socket.
-    let server = rustix::net::sockopt::socket_peercred(&stream)?.uid;
+    let server = peer_user(&stream)?;
     if !is_trusted(server.as_raw()) {
         return Ok((ExportStatus::Untrusted(server.as_raw()), lock()));
     }

@@ -1,5 +1,7 @@
 //! Exporting and opening memory.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 use std::{fs, thread};
 
 use rustix::process::{Resource, Rlimit};
@@ -33,6 +35,9 @@ fn another_process() {
         let handle = IpcHandle::new(&memory, 0..4096).unwrap();
         println!("handle={}", hex(&handle.to_bytes()));
         return;
+    }
+    if task == "export-until-a-line" {
+        return export_until_a_line(&target);
     }
     if task == "limited" {
         return limited(&target);
@@ -118,6 +123,64 @@ fn another_process_reads_and_writes_a_range() {
 fn the_socket_passes_descriptors_where_tracing_is_forbidden() {
     let _undumpable = Undumpable::new();
     another_process_increments("increment-by-socket");
+}
+
+/// Exports memory, which is alive until the standard input has a line; afterwards the memory has the importer's bytes.
+fn export_until_a_line(target: &(Context, Device)) {
+    let memory = allocate(target, UsmKind::Device, 100);
+    write(target, memory.as_ptr(), &counted(100, 0));
+    let handle = IpcHandle::new(&memory, 0..100).unwrap();
+    println!("handle={}", hex(&handle.to_bytes()));
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    contents::check(&read(target, memory.as_ptr(), 100), &counted(100, 1));
+}
+
+/// A command that runs [`another_process`] in a PID namespace of its own; `None` if the system does not permit that.
+fn in_a_pid_namespace(task: &str) -> Option<Command> {
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc"]);
+        command
+    };
+    if !unshare().arg("true").status().is_ok_and(|it| it.success()) {
+        println!("skipped: `unshare --pid` is not permitted");
+        return None;
+    }
+    let program = child::command("sharing::another_process");
+    let mut command = unshare();
+    command.arg(program.get_program()).args(program.get_args());
+    command.env("ZEUSM_TEST_IPC", task);
+    Some(command)
+}
+
+#[test]
+fn a_process_of_another_pid_namespace_imports() {
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Device, 100);
+    write(&target, memory.as_ptr(), &counted(100, 0));
+    let handle = IpcHandle::new(&memory, 0..100).unwrap();
+    let task = format!("increment {}", hex(&handle.to_bytes()));
+    let Some(command) = in_a_pid_namespace(&task) else {
+        return;
+    };
+    child::run(command);
+    contents::check(&read(&target, memory.as_ptr(), 100), &counted(100, 1));
+}
+
+#[test]
+fn a_process_of_another_pid_namespace_exports() {
+    let Some(mut command) = in_a_pid_namespace("export-until-a-line -") else {
+        return;
+    };
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut exporter = command.spawn().unwrap();
+    let mut output = BufReader::new(exporter.stdout.take().unwrap()).lines();
+    let line = output.find_map(|line| Some(line.unwrap().split_once("handle=")?.1.to_owned()));
+    let handle = IpcHandle::from_bytes(&unhex(&line.unwrap())).unwrap();
+    increment(&handle, &setup());
+    exporter.stdin.take().unwrap().write_all(b"\n").unwrap();
+    output.for_each(drop);
+    assert!(exporter.wait().unwrap().success());
 }
 
 #[test]
