@@ -18,7 +18,7 @@ use crate::process::{Local, Mutex, MutexGuard};
 
 /// The exports of this process.
 pub struct ExportTable {
-    /// A secret of the process, which only handles contain. It identifies the process.
+    /// A random number that identifies the process, in handles and in the name of its socket.
     pub token: [u8; 16],
     /// The key of the handles' authentication tags.
     pub key: Key,
@@ -32,7 +32,7 @@ pub struct ExportTable {
 /// The entry of an export in the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The process's secret.
+    /// The number that identifies the process.
     pub token: [u8; 16],
     /// The table's descriptor in the process.
     pub descriptor: i32,

@@ -49,7 +49,8 @@ pub enum ExportStatus {
 /// Whether this process's server runs.
 static IS_RUNNING: Local<Mutex<bool>> = Local::new();
 
-/// The name contains the process's secret, so only a process with a handle can find the socket.
+/// The name identifies the process. It is no secret, as /proc/net/unix lists it: the server checks each client's user, and
+/// the tag of each handle.
 fn address(token: [u8; 16]) -> io::Result<SocketAddr> {
     let token = u128::from_ne_bytes(token);
     SocketAddr::from_abstract_name(format!("zeusm-ipc-{token:032x}"))
