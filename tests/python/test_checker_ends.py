@@ -26,9 +26,10 @@ ctypes.string_at(memory._pointer, 4)
 TIMEOUT = 120
 
 
-def start(code, *options, **streams):
+def start(code, *options, first="", **streams):
+    """Starts the faulty program, with code before and after it."""
     command = [sys.executable, "-m", "zeusm", "check", *map(str, options), sys.executable, "-c"]
-    code = FAULTY + dedent(code)
+    code = first + FAULTY + dedent(code)
     return subprocess.Popen([*command, code], stderr=subprocess.PIPE, text=True, **streams)
 
 
@@ -60,3 +61,44 @@ def test_an_exit_does_not_wait_for_threads_in_streams(tmp_path):
     os.close(put)
     assert process.returncode == 86, errors
     assert written.read_text() == "not flushed"
+
+
+#: What a program does about `SIGSEGV`: the exit status, the output and the dumps after two of them were sent to it.
+SENT = {
+    "nothing": ("", -signal.SIGSEGV, "", 0),
+    "ignored": ("signal.signal(signal.SIGSEGV, signal.SIG_IGN)", 86, "survived", 0),
+    "handled": ("signal.signal(signal.SIGSEGV, lambda *_: print('handled'))", 86, "handled", 0),
+    "faulthandler": ("import faulthandler; faulthandler.enable()", -signal.SIGSEGV, "", 1),
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+@pytest.mark.parametrize("is_early", [True, False], ids=["before Level Zero", "after it"])
+def test_a_signal_that_is_sent_is_not_lost(name, is_early):
+    action, status, output, dumps = SENT[name]
+    kill = """
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGSEGV)
+            print("survived", flush=True)
+    """
+    if is_early:
+        process = start(kill, first=f"import signal\n{action}", stdout=subprocess.PIPE)
+    else:
+        # The next allocation installs the checker's handler over the program's.
+        code = f"{action}\nzm.MemoryUSMDevice(1000)\n{dedent(kill)}"
+        process = start(code, stdout=subprocess.PIPE)
+    printed, errors = finish(process)
+    assert process.returncode == status, errors
+    assert output in printed
+    assert ("survived" in printed) == (status == 86)
+    assert errors.count("Fatal Python error") == dumps
+
+
+@pytest.mark.parametrize("is_early", [True, False], ids=["before Level Zero", "after it"])
+def test_a_fault_elsewhere_ends_the_program_with_one_dump(is_early):
+    enable = "import faulthandler; faulthandler.enable()"
+    code = "zm.MemoryUSMDevice(1000)\nctypes.string_at(8, 4)"
+    process = start(code, first=enable) if is_early else start(f"{enable}\n{code}")
+    errors = finish(process)[1]
+    assert process.returncode == -signal.SIGSEGV
+    assert errors.count("Fatal Python error") == 1, errors

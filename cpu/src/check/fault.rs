@@ -80,6 +80,7 @@ static BEFORE: ForkLock<Mutex<Before>> = ForkLock::new(Mutex::new(Before {
     handlers: [const { MaybeUninit::uninit() }; 8],
     last: (0, 0),
     passed: 0,
+    calling: 0,
 }));
 
 /// The lock of the handlers before this one, which a fork holds so that it copies a consistent state.
@@ -94,6 +95,8 @@ struct Before {
     /// return, and the instruction then faults again.
     last: (i32, usize),
     passed: usize,
+    /// The thread that such a handler runs in: one that gives up may send the signal again.
+    calling: i32,
 }
 
 /// Installs the handler, and starts the thread that reports.
@@ -254,19 +257,16 @@ unsafe fn registers(_: *const ucontext_t) -> (usize, Option<bool>) {
 /// # Safety
 /// The arguments are those of a signal handler.
 unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let thread = threads::thread_id();
     // SAFETY: the kernel passes a valid pointer.
-    let fault = (threads::thread_id(), unsafe { (*info).si_addr() } as usize);
-    let handler = BEFORE.lock().next(fault);
-    let Some(before) = handler else {
-        // SAFETY: as below.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-        return;
+    let (address, is_sent) = unsafe { ((*info).si_addr() as usize, (*info).si_code <= 0) };
+    let fault = (!is_sent).then_some(address);
+    let Some(before) = BEFORE.lock().next(thread, fault) else {
+        return end(signal, is_sent);
     };
     match before.sa_sigaction {
-        libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: the instruction faults again when this returns, and the default action ends the process.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
+        libc::SIG_IGN if is_sent => {}
+        libc::SIG_DFL | libc::SIG_IGN => return end(signal, is_sent),
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
             type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
             // SAFETY: the program installed it with this type.
@@ -278,14 +278,36 @@ unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             unsafe { mem::transmute::<usize, Handler>(handler)(signal) };
         }
     }
+    BEFORE.lock().calling = 0;
+}
+
+/// Ends the process by the default action. The instruction of a fault faults again; a signal that a process sent (`kill`)
+/// does not come again by itself.
+fn end(signal: c_int, is_sent: bool) {
+    // SAFETY: the signal has this default action, and this thread receives it, as its handler does not block it.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        if is_sent {
+            libc::raise(signal);
+        }
+    }
 }
 
 impl Before {
-    /// The handler for a fault: the latest one or, if the same fault comes again, the one before that.
-    fn next(&mut self, fault: (i32, usize)) -> Option<libc::sigaction> {
-        if self.last != fault {
-            (self.last, self.passed) = (fault, 0);
+    /// The handler for a fault at an address, or for a signal that a process sent: the latest one or, if it gave up, the one
+    /// before that.
+    fn next(&mut self, thread: i32, fault: Option<usize>) -> Option<libc::sigaction> {
+        let has_given_up = match fault {
+            Some(address) => self.last == (thread, address),
+            None => self.calling == thread,
+        };
+        if !has_given_up {
+            self.passed = 0;
         }
+        if let Some(address) = fault {
+            self.last = (thread, address);
+        }
+        self.calling = thread;
         let index = self.count.checked_sub(self.passed + 1)?;
         self.passed += 1;
         // SAFETY: the first `count` are initialised.
