@@ -102,3 +102,65 @@ def test_a_fault_elsewhere_ends_the_program_with_one_dump(is_early):
     errors = finish(process)[1]
     assert process.returncode == -signal.SIGSEGV
     assert errors.count("Fatal Python error") == 1, errors
+
+
+def test_a_report_into_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    process = start("", "--report", pipe)
+    _, errors = finish(process)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    [finding] = json.loads(os.read(reader, 1 << 16))["findings"]
+    assert finding["kind"] == "host-access"
+    os.close(reader)
+    # Nothing reads the pipe, and the program does not wait for a reader.
+    process = start("", "--report", pipe)
+    _, errors = finish(process)
+    assert process.returncode == 86
+    assert f"the report cannot be written to {pipe}" in errors
+
+
+def test_a_report_into_a_device(tmp_path):
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        device.write_bytes(b"")
+    except PermissionError:
+        pytest.skip("devices cannot be made or opened here")
+    process = start("", "--report", device)
+    _, errors = finish(process)
+    assert stat.S_ISCHR(device.lstat().st_mode)
+    assert "cannot be written" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_report_into_a_link(tmp_path, exists):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    target, first, second = folder / "report", folder / "first", tmp_path / "second"
+    first.symlink_to("report")
+    second.symlink_to(first)
+    if exists:
+        target.write_text("")
+    finish(start("", "--report", second))
+    assert second.is_symlink()
+    assert first.is_symlink()
+    assert len(json.loads(target.read_text())["findings"]) == 1
+    assert len(list(tmp_path.rglob("*"))) == 4
+
+
+def test_paths_that_are_no_text(tmp_path):
+    folder = os.fsencode(tmp_path)
+    suppressions = folder + b"/suppressions-\xff"
+    with open(suppressions, "w") as file:
+        file.write("\ufeffhost-access:string_at # known\nrace\nraces:text\n")
+    report = folder + b"/report-%p-\xff"
+    process = start("", "--report", os.fsdecode(report), "--suppressions", os.fsdecode(suppressions))
+    _, errors = finish(process)
+    assert process.returncode == 0, errors
+    assert ":2: kind:text is expected, not race\n" in errors
+    assert ":3: races is no kind of finding\n" in errors
+    with open(report.replace(b"%p", b"%d" % process.pid)) as file:
+        assert json.load(file)["suppressed"] == 1

@@ -35,6 +35,20 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 10] = [
+        Self::HostAccess,
+        Self::OutOfBounds,
+        Self::UseAfterFree,
+        Self::InvalidFree,
+        Self::FreeInUse,
+        Self::Race,
+        Self::EventInUse,
+        Self::ForeignContext,
+        Self::Uninitialised,
+        Self::Leak,
+    ];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {

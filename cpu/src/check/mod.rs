@@ -7,7 +7,7 @@
 //!   memory, as they execute device code.
 //! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow.
 //! - `poison`: bytes that were never written.
-//! - `stack`, `python`: where it happened. `finding`, `report`: what is told about it. `settings`: the environment.
+//! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`: what is told about it, and where. `settings`: the environment.
 //! - `hooks`: what the rest of the runtime calls.
 //!
 //! No lock of the checker is held while memory of the program is accessed, or while another one than `table`'s and
@@ -15,6 +15,7 @@
 
 mod commands;
 mod fault;
+mod file;
 mod finding;
 mod hooks;
 mod poison;
@@ -22,6 +23,7 @@ mod python;
 mod report;
 mod settings;
 mod stack;
+mod suppressions;
 mod table;
 mod threads;
 mod uses;

@@ -39,8 +39,9 @@ pub fn get() -> &'static Settings {
     SETTINGS.get_or_make(|| {
         let text = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let mut settings = parse(text(CHECK).as_deref().unwrap_or("0"));
-        settings.report = text(REPORT).map(PathBuf::from);
-        settings.suppressions = text(SUPPRESSIONS).map(PathBuf::from);
+        let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        settings.report = path(REPORT).map(PathBuf::from);
+        settings.suppressions = path(SUPPRESSIONS).map(PathBuf::from);
         if let Some(code) = text(EXIT_CODE) {
             match code.parse::<u8>() {
                 Ok(code) => settings.exit_code = i32::from(code),

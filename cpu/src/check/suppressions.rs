@@ -1,0 +1,117 @@
+//! The file of suppressions: findings that are not reported.
+
+use std::fs;
+use std::path::Path;
+
+use super::finding::{Kind, Report};
+use super::settings;
+use crate::process::sync::Lazy;
+
+/// A line of the file.
+struct Suppression {
+    /// The name of a kind; `*` is any.
+    kind: String,
+    /// A part of a line of a stack.
+    text: String,
+}
+
+/// Whether the file has a line for the finding.
+pub fn cover(report: &Report) -> bool {
+    static ALL: Lazy<Vec<Suppression>> = Lazy::new();
+    let all = ALL.get_or_make(|| {
+        let Some(path) = &settings::get().suppressions else {
+            return Vec::new();
+        };
+        match fs::read_to_string(path) {
+            Ok(text) => read(path, &text),
+            Err(error) => {
+                eprintln!("zeusm check: {}: {error}", path.display());
+                Vec::new()
+            }
+        }
+    });
+    all.iter().any(|it| it.covers(report))
+}
+
+impl Suppression {
+    fn covers(&self, report: &Report) -> bool {
+        (self.kind == "*" || self.kind == report.kind.name()) && report.mentions(&self.text)
+    }
+}
+
+/// The suppressions of a file. Lines that are wrong are named on the standard error.
+fn read(path: &Path, text: &str) -> Vec<Suppression> {
+    let lines = text.trim_start_matches('\u{feff}').lines();
+    let mut all = Vec::new();
+    for (index, line) in lines.enumerate() {
+        match parse(line) {
+            Ok(suppression) => all.extend(suppression),
+            Err(reason) => eprintln!("zeusm check: {}:{}: {reason}", path.display(), index + 1),
+        }
+    }
+    all
+}
+
+/// The suppression of a line: `kind:text`. `#` begins a comment, at the beginning of the line or after a space.
+fn parse(line: &str) -> Result<Option<Suppression>, String> {
+    let comment = line.find(" #").or_else(|| line.find("\t#"));
+    let line = line[..comment.unwrap_or(line.len())].trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    let Some((kind, text)) = line.split_once(':') else {
+        return Err(format!("kind:text is expected, not {line}"));
+    };
+    let (kind, text) = (kind.trim(), text.trim());
+    if kind != "*" && Kind::ALL.iter().all(|it| it.name() != kind) {
+        return Err(format!("{kind} is no kind of finding"));
+    }
+    if text.is_empty() {
+        return Err(format!("{kind}: lacks the text of a line of a stack"));
+    }
+    Ok(Some(Suppression {
+        kind: kind.to_owned(),
+        text: text.to_owned(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Finding;
+    use super::super::stack::Stack;
+    use super::*;
+
+    #[test]
+    fn a_suppression_names_a_kind_and_a_line_of_a_stack() {
+        let report = Finding::at(Kind::Race, "", Stack::capture(), 0).resolve();
+        let covers = |text: &str| {
+            let all = read(Path::new("file"), text);
+            all.iter().any(|it| it.covers(&report))
+        };
+        assert!(covers("race:a_suppression_names"));
+        assert!(covers("# all of a test\n\n*: a_suppression_names"));
+        assert!(covers("\u{feff}race:a_suppression_names"));
+        assert!(covers("race: a_suppression_names # known"));
+        assert!(!covers("leak:a_suppression_names"));
+        assert!(!covers("race:elsewhere"));
+        assert!(!covers("race:"));
+        assert!(!covers("a_suppression_names"));
+    }
+
+    #[test]
+    fn a_line_that_covers_nothing_is_wrong() {
+        for right in ["", "  # a:b", "race:text", "*:text # comment", "leak: a#b"] {
+            assert!(parse(right).is_ok(), "{right}");
+        }
+        for wrong in [
+            "text",
+            "races:text",
+            "Race:text",
+            "race:",
+            "race: # comment",
+            ":text",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
