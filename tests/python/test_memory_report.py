@@ -47,6 +47,15 @@ def save(tmp_path):
     return write
 
 
+@pytest.mark.parametrize("path", [".", "/", "", ".."])
+@pytest.mark.parametrize("action", [["report"], ["export", "--to", "perfetto"]])
+def test_a_folder_is_no_history(action, path):
+    done = zeusm(*action, path)
+    assert done.returncode == 2
+    assert done.stderr.endswith(": Is a directory\n")
+    assert done.stderr.count("\n") == 1
+
+
 def rows(tree):
     return list(zip(*(tree["events"][name] for name in EVENT), strict=True))
 

@@ -38,7 +38,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    options.output = options.output or beside(options)
     if getattr(options, "at", None) and options.to != "flamegraph":
         return failure("--at is for flame graphs: the other formats have all moments")
     try:
@@ -63,6 +62,8 @@ def call(options: Namespace) -> int:
 
 def read(options: Namespace) -> None:
     options.tree = load(options.history)
+    # Only a path with a name can be loaded, so there is a name beside it.
+    options.output = options.output or beside(options)
 
 
 def follow(options: Namespace) -> None:
