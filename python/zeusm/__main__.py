@@ -1,6 +1,7 @@
 """The command `zeusm`, which is `python -m zeusm`, too."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A process may be started without these files.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    # Names of files and devices may have characters that the output's encoding lacks.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     options = parser.parse_args(arguments)
     try:
         status: int = options.call(options)

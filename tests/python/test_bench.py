@@ -27,6 +27,13 @@ def test_figures_of_this_machine(fresh):
             assert ratio["low"] <= ratio["median"] <= ratio["high"]
 
 
+def test_an_output_without_the_characters_of_the_figures(fresh):
+    run = fresh.run(
+        "-m", "zeusm", "bench", "--rounds", "1", env={"PYTHONIOENCODING": "ascii:strict"}
+    )
+    assert "\\xb5s" in run.stdout
+
+
 def test_without_dpctl_there_are_times_and_no_ratios(fresh):
     code = """
         import sys
