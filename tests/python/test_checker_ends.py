@@ -157,7 +157,9 @@ def test_paths_that_are_no_text(tmp_path):
     with open(suppressions, "w") as file:
         file.write("\ufeffhost-access:string_at # known\nrace\nraces:text\n")
     report = folder + b"/report-%p-\xff"
-    process = start("", "--report", os.fsdecode(report), "--suppressions", os.fsdecode(suppressions))
+    process = start(
+        "", "--report", os.fsdecode(report), "--suppressions", os.fsdecode(suppressions)
+    )
     _, errors = finish(process)
     assert process.returncode == 0, errors
     assert ":2: kind:text is expected, not race\n" in errors

@@ -5,10 +5,12 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
-from zeusm._doctor import Machine, State, gpu, libraries, limits, sycl, variables
+from zeusm._doctor import Finding, Machine, State, examine, gpu, libraries, limits, sycl, variables
 
 GPU = "sys/bus/pci/devices/0000:03:00.0"
 
@@ -123,6 +125,43 @@ def test_a_node_that_this_user_cannot_open(tmp_path):
     )
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_folder_of_nodes_that_this_user_cannot_search(fresh):
+    code = """
+        import os, sys
+        from pathlib import Path
+        from zeusm._doctor import Machine, gpu
+
+        os.setuid(65534)
+        *_, found = gpu.find(Machine(Path(sys.argv[1])))
+        print(found.state, found.text, found.remedy, sep="\\n")
+    """
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        machine(root, **{"dev/dri/renderD128": ""})
+        bind(root, "xe")
+        make_node(root)
+        folder = root / "dev/dri"
+        folder.chmod(0o700)
+        lines = fresh(code, name).stdout.splitlines()
+        assert lines == ["wrong", f"{folder}: Permission denied", f"sudo chmod a+x {folder}"]
+
+
+def test_a_step_that_fails_does_not_end_the_doctor(monkeypatch):
+    def failing(machine):
+        yield Finding("first", State.OK, "")
+        raise OSError(errno.EIO, "text")
+
+    def following(machine):
+        yield Finding("second", State.OK, "")
+
+    monkeypatch.setattr("zeusm._doctor.STEPS", [failing, following])
+    first, failed, second = examine(Machine())
+    assert (first.step, failed.state, second.step) == ("first", State.WRONG, "second")
+    assert "[Errno 5] text" in failed.text
+
+
 def test_a_user_without_a_name(tmp_path, monkeypatch):
     """As in a container that runs as another user than its image has."""
     for name in "LOGNAME", "USER", "LNAME", "USERNAME":
@@ -198,6 +237,7 @@ def test_variables_are_listed_with_their_effect(tmp_path):
         ("import os; os.abort()", "signal 6"),
         ("raise OSError('the last line')", "OSError: the last line"),
         ("raise SystemExit(3)", "exit status 3"),
+        ("import os; os.write(2, b'not \\xff text'); raise SystemExit(1)", "not \ufffd text"),
     ],
 )
 def test_a_program_that_fails_is_quoted(program, part):

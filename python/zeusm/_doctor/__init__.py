@@ -25,6 +25,11 @@ STEPS: list[Step] = [
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
-    """Go through all steps."""
+    """Go through all steps; one that fails does not prevent the next ones."""
     for step in STEPS:
-        yield from step(machine)
+        try:
+            yield from step(machine)
+        except Exception as error:
+            name = f"{step.__module__.rpartition('.')[2]}.{step.__name__}"
+            text = f"this step of the doctor failed: {type(error).__name__}: {error}"
+            yield Finding(name, State.WRONG, text)

@@ -61,6 +61,9 @@ def node(machine: Machine, device: Path, nodes: dict[Path, int | None]) -> Findi
         return Finding(step, State.WRONG, text, "sudo dmesg | grep -iE 'xe|i915'")
     path = machine.path(f"/dev/dri/{names[0]}")
     error = nodes.get(path, errno.ENOENT)
+    if error == errno.EACCES and (folder := closed_folder(path)) is not None:
+        text = f"{folder}: {os.strerror(error)}"
+        return Finding(step, State.WRONG, text, f"sudo chmod a+x {folder}")
     if error is not None:
         return Finding(step, State.WRONG, f"{path}: {os.strerror(error)}", remedy(path, error))
     return Finding(step, State.OK, str(path))
@@ -82,8 +85,17 @@ def user() -> str:
         return str(os.getuid())
 
 
+def closed_folder(path: Path) -> Path | None:
+    """Return the first folder on the way to a file that this user may not search."""
+    folders = reversed(path.parents)
+    return next((folder for folder in folders if not os.access(folder, os.X_OK)), None)
+
+
 def group_of(path: Path) -> str:
-    number = path.stat().st_gid
+    try:
+        number = path.stat().st_gid
+    except OSError:
+        return "render"  # The usual one.
     try:
         return grp.getgrgid(number).gr_name
     except KeyError:  # In a container, whose groups are not those of the machine.

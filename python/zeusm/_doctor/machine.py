@@ -26,7 +26,7 @@ class Machine:
         """Return the text of a file, or None if it cannot be read."""
         path = self.path(name) if isinstance(name, str) else name
         try:
-            return path.read_text().strip()
+            return path.read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             return None
 
@@ -37,7 +37,8 @@ class Machine:
             return subprocess.run(
                 command,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 timeout=TIMEOUT,
                 env=dict(self.environment),
                 check=False,
