@@ -9,6 +9,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyString};
+use zeusm::process::{self, Section};
 
 /// The number of the main interpreter.
 const MAIN: i64 = 0;
@@ -62,6 +63,28 @@ impl ExitHook {
         self.0.store(true, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// Releases the GIL for `call`, and acquires it again. The exit of the process waits for calls of the driver in it.
+#[inline(never)]
+pub(crate) fn detach<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send) -> T {
+    #[expect(clippy::disallowed_methods, reason = "the section is here")]
+    py.detach(|| {
+        let _section = Section::enter();
+        call()
+    })
+}
+
+/// Has the exit of the process wait for threads that are in [`detach`], before the driver and SYCL destroy their objects.
+pub(crate) fn wait_at_exit(py: Python<'_>) -> PyResult<()> {
+    static EXIT_HOOK: ExitHook = ExitHook::new();
+    EXIT_HOOK.register(|| wrap_pyfunction!(close, py))
+}
+
+/// Registered with Python, so that the libraries whose functions for the exit have to run later are loaded.
+#[pyfunction]
+fn close() {
+    process::wait_at_exit();
 }
 
 /// A string that is interned on first use, for [`intern`].

@@ -7,6 +7,8 @@ use pyo3::types::PyDict;
 
 use crate::dpctl::show_level_zero;
 use crate::errors::{OrRaise, RuntimeSelectionWarning};
+use crate::interpreter::detach;
+use crate::interpreter::wait_at_exit;
 use crate::parse;
 use zeusm::Error;
 use zeusm::runtime::{CpuDevices, RUNTIME_VARIABLE, Runtime};
@@ -104,7 +106,7 @@ impl PyRuntime {
 /// True
 #[pyfunction]
 pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
-    Ok(PyRuntime(py.detach(Runtime::get).or_raise()?))
+    Ok(PyRuntime(detach(py, Runtime::get).or_raise()?))
 }
 
 /// Choose how many GPUs the CPU runtime presents, to test a program for several GPUs without any.
@@ -159,7 +161,7 @@ pub(crate) fn set_cpu_devices(
         tiles: number("tiles", tiles)?,
         peer_access,
     };
-    py.detach(|| Runtime::set_cpu_devices(devices)).or_raise()
+    detach(py, || Runtime::set_cpu_devices(devices)).or_raise()
 }
 
 /// Selects the runtime at import, so that a SYCL runtime loads the same one later, and warns about an unexpected selection.
@@ -168,7 +170,8 @@ pub(crate) fn set_cpu_devices(
 /// runtime raises the error.
 #[pyfunction(name = "_start")]
 pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
-    let warning = match py.detach(Runtime::select) {
+    wait_at_exit(py)?;
+    let warning = match detach(py, Runtime::select) {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),
         Ok(runtime) => match (runtime.warning(), runtime.other_library()) {
             (Some(text), _) => Some(text.to_owned()),

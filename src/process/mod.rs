@@ -5,6 +5,7 @@
 //! a value of the current process, and is empty in a new child. An [`Owned`] can be read in children, and records which
 //! process made it. Inherited values of both are leaked in the child, with their locks, threads and handles.
 
+mod exit;
 #[cfg(target_os = "linux")]
 mod fork;
 #[cfg(not(target_os = "linux"))]
@@ -18,6 +19,7 @@ mod registry;
 pub(crate) use std::sync::atomic;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use exit::{Section, wait_at_exit};
 pub(crate) use fork::{at_fork, held_at_fork};
 pub use local::{Local, Owned};
 pub(crate) use lock::RwLock;

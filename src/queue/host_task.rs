@@ -8,7 +8,7 @@ use std::thread;
 use super::RawQueue;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::process::Mutex;
+use crate::process::{Mutex, Section};
 
 pub(super) type Task = Box<dyn FnOnce() + Send>;
 
@@ -69,6 +69,7 @@ fn start() -> Result<mpsc::Sender<Task>> {
 /// Runs the tasks until the queue is dropped.
 fn run_all(tasks: &mpsc::Receiver<Task>) {
     for task in tasks {
+        let _section = Section::enter();
         // The panic hook has reported a panic, which must not terminate the thread.
         let _ = panic::catch_unwind(AssertUnwindSafe(task));
     }

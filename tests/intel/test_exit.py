@@ -43,3 +43,35 @@ def test_without_zeusm(program):
     program(LOADED_FIRST.format(load=load, keep=""))
     with pytest.raises(AssertionError, match="exit -11"):
         program(LOADED_FIRST.format(load=load, keep=KEEP))
+
+
+DAEMONS = """
+    import random, threading, time
+    import zeusm.memory as zm
+
+    SIZE = 1 << 20
+
+    def work():
+        memory = [kind(SIZE) for kind in (zm.MemoryUSMDevice, zm.MemoryUSMShared, zm.MemoryUSMHost)]
+        data = bytearray(SIZE)
+        while True:
+            one, other = random.choice(memory), random.choice(memory)
+            {call}
+
+    for _ in range(2):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(random.uniform(0.05, 0.25))
+"""
+CALLS = {
+    "to the host": "one.copy_to_host(data)",
+    "from the host": "one.copy_from_host(data)",
+    "asynchronous": "one.copy_from_host_async(data)",
+    "between memory": "one.copy_from_device(other)",
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_daemon_threads_are_in_calls_of_the_driver(program, call):
+    """The driver destroys its objects at the exit. Without a wait for these calls, one program in ten crashed."""
+    for _ in range(8):
+        program(DAEMONS.format(call=call))

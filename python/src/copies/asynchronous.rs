@@ -12,6 +12,7 @@ use super::blocking::Byte;
 use crate::errors::OrRaise;
 use crate::event::{PyEvent, WaitList};
 use crate::in_flight::{self, HostError, Visible};
+use crate::interpreter::detach;
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::HostBuffer;
 use crate::transfer::{self, pointer};
@@ -391,21 +392,20 @@ impl Operands {
         let submitted = Instant::now();
         let mut visible = Visible::new(&context_device, &from, &touched);
         visible.submitting();
-        let (event, returned) = py
-            .detach(|| -> Result<_, Error> {
-                let queue = context_device.queue()?.clone();
-                let host_error = HostError::default();
-                wait_list.submit_barrier(&queue, &host_error)?;
-                let event = match operation(&queue, address, source, &host_error)? {
-                    Some(event) => event,
-                    None => queue.barrier(&[])?,
-                };
-                let returned = visible.retain(&event, self)?;
-                let owner = Arc::clone(&context_device);
-                let event = PyEvent::new(event, queue, owner, host_error, submitted);
-                Ok((event, returned))
-            })
-            .or_raise()?;
+        let (event, returned) = detach(py, || -> Result<_, Error> {
+            let queue = context_device.queue()?.clone();
+            let host_error = HostError::default();
+            wait_list.submit_barrier(&queue, &host_error)?;
+            let event = match operation(&queue, address, source, &host_error)? {
+                Some(event) => event,
+                None => queue.barrier(&[])?,
+            };
+            let returned = visible.retain(&event, self)?;
+            let owner = Arc::clone(&context_device);
+            let event = PyEvent::new(event, queue, owner, host_error, submitted);
+            Ok((event, returned))
+        })
+        .or_raise()?;
         drop(returned);
         Ok(event)
     }

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use super::address;
 use crate::errors::OrRaise;
+use crate::interpreter::detach;
 use zeusm::process::{Local, Owned};
 use zeusm::sycl::QueueRef;
 
@@ -73,7 +74,7 @@ impl SyclQueue {
                 mem::forget(queue);
             });
             started.is_ok()
-                && py.detach(move || match receiver.recv_timeout(LOCK_TIMEOUT) {
+                && detach(py, move || match receiver.recv_timeout(LOCK_TIMEOUT) {
                     Ok(false) => receiver.recv_timeout(WORK_TIMEOUT).unwrap_or(false),
                     result => result.unwrap_or(false),
                 })
@@ -86,6 +87,6 @@ impl SyclQueue {
             return Ok(());
         }
         // This does not call dpctl's method, in which an exception of SYCL would terminate the process.
-        py.detach(|| self.reference.wait()).or_raise()
+        detach(py, || self.reference.wait()).or_raise()
     }
 }

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{IntoException, OrRaise};
 use crate::in_flight::{self, HostError};
+use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
 use zeusm::sycl::{self, EventRef};
 use zeusm::{Error, Event, Queue, Timing, sys};
@@ -80,7 +81,7 @@ impl PyEvent {
     /// Reclaims the operands of the queue's complete operations.
     fn reclaim(&self, py: Python<'_>) {
         if !self.queue.is_reclaimed() {
-            py.detach(|| self.queue.reclaim());
+            detach(py, || self.queue.reclaim());
         }
     }
 
@@ -108,7 +109,7 @@ impl PyEvent {
     /// the host.
     fn chained(&self, py: Python<'_>) -> PyResult<Option<EventRef>> {
         let context = self.context_device.sycl()?;
-        let chained = py.detach(|| {
+        let chained = detach(py, || {
             let Some((event, native)) = EventRef::create(context)? else {
                 return Ok(Ok(None));
             };

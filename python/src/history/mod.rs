@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 
 use self::columns::HistoryColumns;
 use crate::errors::OrRaise;
+use crate::interpreter::detach;
 use crate::parse::number;
 use crate::resolve::binding_or_default;
 use crate::stacks::{self, StackTable};
@@ -57,14 +58,14 @@ pub(crate) fn history_start(
 ) -> PyResult<()> {
     let max_events = number("max_events", max_events)?;
     stacks::start(record_stacks);
-    py.detach(|| history::start(Options { max_events }));
+    detach(py, || history::start(Options { max_events }));
     Ok(())
 }
 
 /// Stops recording; None if recording was off.
 #[pyfunction(name = "_history_stop")]
 pub(crate) fn history_stop(py: Python<'_>) -> Option<PyHistoryState> {
-    let state = py.detach(|| PyHistoryState::new(history::stop));
+    let state = detach(py, || PyHistoryState::new(history::stop));
     stacks::stop();
     state.recording.is_some().then_some(state)
 }
@@ -72,7 +73,7 @@ pub(crate) fn history_stop(py: Python<'_>) -> Option<PyHistoryState> {
 /// What was recorded so far, and the live blocks.
 #[pyfunction(name = "_history_state")]
 pub(crate) fn history_state(py: Python<'_>) -> PyHistoryState {
-    py.detach(|| PyHistoryState::new(history::recording))
+    detach(py, || PyHistoryState::new(history::recording))
 }
 
 /// Whether a history is recorded.
@@ -120,7 +121,7 @@ pub(crate) fn mem_get_info(
 /// The free and the total bytes of the runtime's device with this index, in the order of `Runtime.device_names`.
 #[pyfunction(name = "_device_memory")]
 pub(crate) fn device_memory(py: Python<'_>, index: usize) -> PyResult<(u64, u64)> {
-    let devices = py.detach(Runtime::get).or_raise()?.devices();
+    let devices = detach(py, Runtime::get).or_raise()?.devices();
     let device = devices
         .get(index)
         .ok_or_else(|| PyIndexError::new_err(format!("there are {} devices", devices.len())))?;
@@ -129,6 +130,6 @@ pub(crate) fn device_memory(py: Python<'_>, index: usize) -> PyResult<(u64, u64)
 
 /// The free and the total bytes of a device's memory.
 fn memory_of(py: Python<'_>, device: &Device) -> PyResult<(u64, u64)> {
-    let state = py.detach(|| device.memory_state()).or_raise()?;
+    let state = detach(py, || device.memory_state()).or_raise()?;
     Ok((state.free, state.total))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::interpreter::ExitHook;
+use crate::interpreter::{ExitHook, detach};
 use zeusm::Queue;
 use zeusm::process::{Condvar, Local, Mutex};
 
@@ -67,7 +67,7 @@ pub(crate) fn reclaim_later(queue: &Queue) {
 
 /// Drops the operands of all complete operations now.
 pub(crate) fn reclaim(py: Python<'_>) {
-    py.detach(|| {
+    detach(py, || {
         let queues = RECLAIMER
             .get()
             .map_or_else(Vec::new, |it| it.state.lock().queues.clone());
@@ -78,7 +78,7 @@ pub(crate) fn reclaim(py: Python<'_>) {
 /// Waits for all operations in flight, and drops their operands.
 #[pyfunction]
 fn drain(py: Python<'_>) {
-    py.detach(|| {
+    detach(py, || {
         EXITING.store(true, Ordering::Relaxed);
         let reclaimer = RECLAIMER.get_or_default();
         let State { queues, thread } = mem::take(&mut *reclaimer.state.lock());

@@ -12,6 +12,7 @@ use std::thread::{self, ThreadId};
 use pyo3::prelude::*;
 
 use super::wait::SLICE;
+use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
 use zeusm::Event;
 use zeusm::ipc::is_mapped;
@@ -176,7 +177,7 @@ impl Table {
                 return Ok(concerned.filter_map(Entry::unfinished).collect());
             }
             drop(entries);
-            py.detach(|| {
+            detach(py, || {
                 let is_submitting =
                     |entries: &mut VecDeque<Entry>| entries.iter().filter(concerns).any(is_awaited);
                 drop(

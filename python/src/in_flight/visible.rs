@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use super::retain::retain;
 use super::table::InFlight;
+use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
@@ -46,7 +47,7 @@ impl<'a> Visible<'a> {
         submit: impl FnOnce() -> T + Send,
     ) -> T {
         self.submitting();
-        py.detach(submit)
+        detach(py, submit)
     }
 
     /// From now on, other threads that need the operation's event wait until there is one.

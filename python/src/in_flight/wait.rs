@@ -7,6 +7,7 @@ use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
 use crate::errors::{LevelZeroError, OrRaise};
+use crate::interpreter::detach;
 use zeusm::Event;
 
 /// The interval at which a wait lets Python handle signals, Ctrl-C for instance.
@@ -28,7 +29,7 @@ pub(crate) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> Py
     loop {
         let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
         let slice = left.map_or(SLICE, |left| left.min(SLICE));
-        if py.detach(|| event.wait(Some(slice))).or_raise()? {
+        if detach(py, || event.wait(Some(slice))).or_raise()? {
             return Ok(true);
         }
         if left.is_some_and(|left| left <= slice) {

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use super::opened;
 use crate::errors::OrRaise;
+use crate::interpreter::detach;
 use crate::memory::{Owner, PyMemory};
 use crate::resolve::{binding_or_default, default_binding};
 use crate::stacks;
@@ -87,9 +88,7 @@ impl PyIpcHandle {
         }
         let start = memory.for_export(py)? - allocation.as_ptr().addr();
         let range = start..start + memory.nbytes;
-        let handle = py
-            .detach(|| IpcHandle::new(&allocation, range))
-            .or_raise()?;
+        let handle = detach(py, || IpcHandle::new(&allocation, range)).or_raise()?;
         Ok(Self {
             handle,
             state: Mutex::new(State::Open(Some(allocation))),
@@ -144,7 +143,7 @@ impl PyIpcHandle {
     fn is_available(py: Python<'_>) -> PyResult<bool> {
         let binding = default_binding(py)?;
         let driver = binding.context_device().device().driver();
-        py.detach(|| ipc::is_supported(driver)).or_raise()
+        detach(py, || ipc::is_supported(driver)).or_raise()
     }
 
     /// Makes a handle of the result of `to_bytes`, in this or another process.
@@ -255,7 +254,7 @@ impl PyIpcHandle {
             binding.context_device().context(),
             binding.context_device().device(),
         );
-        let mapping = py.detach(|| handle.open(context, device)).or_raise()?;
+        let mapping = detach(py, || handle.open(context, device)).or_raise()?;
         opened::object(py, mapping, nbytes, binding)
     }
 
@@ -313,7 +312,7 @@ impl PyIpcHandle {
     fn close(&self, py: Python<'_>) {
         let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
         let _scope = stacks::scope(py);
-        py.detach(|| drop(state));
+        detach(py, || drop(state));
     }
 
     /// Whether the handle object is closed.

@@ -13,6 +13,7 @@ use super::PyMemory;
 use crate::errors::OrRaise;
 use crate::event::WaitList;
 use crate::in_flight;
+use crate::interpreter::detach;
 use crate::resolve::QueueBinding;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
@@ -65,8 +66,7 @@ impl PyMemory {
     ) -> PyResult<usize> {
         let in_flight = self.in_flight(py, touched, || Ok(()))?;
         if !in_flight.is_empty() {
-            py.detach(|| in_flight.iter().try_for_each(wait))
-                .or_raise()?;
+            detach(py, || in_flight.iter().try_for_each(wait)).or_raise()?;
         }
         self.after_sycl(py)?;
         self.check_accessible()?;
@@ -96,7 +96,7 @@ impl PyMemory {
             // holds a lock during that wait, and a thread that submits a kernel with the GIL held needs that lock.
             if queue.reference().is_in_order() {
                 let queue = queue.reference();
-                wait_list.add_sycl(py.detach(|| queue.barrier()).or_raise()?);
+                wait_list.add_sycl(detach(py, || queue.barrier()).or_raise()?);
             } else {
                 queue.finish(py)?;
             }
@@ -206,7 +206,9 @@ impl PyMemory {
         };
         queue.finish(py).inspect_err(|_| {
             // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
-            let _ = py.detach(|| self.context_device().device().check_alive_after_error());
+            let _ = detach(py, || {
+                self.context_device().device().check_alive_after_error()
+            });
         })
     }
 }

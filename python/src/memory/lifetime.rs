@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::{Address, Owner, PyMemory, object};
 use crate::errors::OrRaise;
 use crate::in_flight;
+use crate::interpreter::detach;
 use crate::pins::Close;
 use crate::stacks;
 
@@ -132,8 +133,10 @@ impl PyMemory {
             Close::Closed => return Ok(()),
             Close::Pinned(pins) => {
                 // Operations on a lost device never complete; the loss is the cause.
-                py.detach(|| self.context_device().device().check_alive_after_error())
-                    .or_raise()?;
+                detach(py, || {
+                    self.context_device().device().check_alive_after_error()
+                })
+                .or_raise()?;
                 return Err(PyBufferError::new_err(format!(
                     "the memory cannot be closed while {pins} memoryviews, arrays or operations use it"
                 )));
@@ -145,10 +148,10 @@ impl PyMemory {
         let _scope = stacks::scope(py);
         match owner {
             // The drop may wait for the device.
-            Some(Owner::Allocation(allocation)) => py.detach(|| drop(allocation)),
-            Some(Owner::Shared(allocation)) => py.detach(|| drop(allocation)),
+            Some(Owner::Allocation(allocation)) => detach(py, || drop(allocation)),
+            Some(Owner::Shared(allocation)) => detach(py, || drop(allocation)),
             Some(Owner::Object(object)) => drop(object),
-            Some(Owner::Mapping(mapping)) => py.detach(|| drop(mapping)),
+            Some(Owner::Mapping(mapping)) => detach(py, || drop(mapping)),
             None => {}
         }
         Ok(())

@@ -8,6 +8,7 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use super::{PyPoolScope, PyPoolStatistics};
+use crate::interpreter::detach;
 use crate::parking;
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
@@ -223,7 +224,7 @@ impl PyMemoryPool {
     fn trim(&self, py: Python<'_>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         let keep = number("keep", keep)?.unwrap_or(0);
         let _scope = stacks::scope(py);
-        Ok(py.detach(|| self.pool.trim(keep)))
+        Ok(detach(py, || self.pool.trim(keep)))
     }
 
     /// Frees all unused memory; returns the number of bytes freed.
@@ -238,7 +239,7 @@ impl PyMemoryPool {
     /// (True, 0)
     fn free_all_blocks(&self, py: Python<'_>) -> usize {
         let _scope = stacks::scope(py);
-        py.detach(|| self.pool.free_all_blocks())
+        detach(py, || self.pool.free_all_blocks())
     }
 
     /// The maximum number of bytes that the pool holds, in use or not; None for no limit.
@@ -267,7 +268,7 @@ impl PyMemoryPool {
     fn set_limit(&self, py: Python<'_>, size: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = number("size", size)?;
         let _scope = stacks::scope(py);
-        py.detach(|| self.pool.set_limit(limit));
+        detach(py, || self.pool.set_limit(limit));
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use pyo3::types::PyBool;
 
 use super::PyMemoryPool;
 use crate::errors::OrRaise;
+use crate::interpreter::detach;
 use crate::resolve::{ContextDevice, QueueBinding};
 use crate::stacks;
 use zeusm::Error;
@@ -92,9 +93,10 @@ impl AllocationSource {
         };
         match free {
             Some(allocation) => Ok(allocation),
-            None => py
-                .detach(|| self.allocate_new(context_device, kind, size, alignment))
-                .or_raise(),
+            None => detach(py, || {
+                self.allocate_new(context_device, kind, size, alignment)
+            })
+            .or_raise(),
         }
     }
 

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
 use crate::dpctl::{Dpctl, device_reference, show_level_zero};
 use crate::errors::{OrRaise, passes};
+use crate::interpreter::detach;
 use zeusm::sycl::Backend;
 use zeusm::usm::PointerAttributes;
 
@@ -20,7 +21,7 @@ pub(crate) fn default_binding(py: Python<'_>) -> PyResult<&'static Arc<QueueBind
         let binding = match default_queue(py)? {
             Ok(queue) => ResolvedSyclObject::of_queue(&queue)?.bind(py)?,
             Err(reason) => {
-                let own = py.detach(|| ContextDevice::without_sycl(reason));
+                let own = detach(py, || ContextDevice::without_sycl(reason));
                 QueueBinding::new(own.or_raise()?, None)
             }
         };

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{IntoException, OrRaise};
 use crate::in_flight::{self, Visible};
+use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
 use zeusm::{Completion, Error, Event, Queue};
 
@@ -149,8 +150,7 @@ pub(crate) fn order(
     if before.is_empty() {
         return Ok(false);
     }
-    py.detach(|| context_device.queue()?.barrier(&before))
-        .or_raise()?;
+    detach(py, || context_device.queue()?.barrier(&before)).or_raise()?;
     Ok(true)
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn finish<T: Send + 'static>(
     visible.submitted(&event);
     let context_device = visible.context_device();
     let interrupted = loop {
-        match py.detach(|| event.wait(Some(in_flight::SLICE))) {
+        match detach(py, || event.wait(Some(in_flight::SLICE))) {
             Ok(true) => return Ok(operands),
             Ok(false) => {
                 if let Err(raised) = py.check_signals() {
@@ -182,7 +182,9 @@ pub(crate) fn finish<T: Send + 'static>(
             }
             // The queue waits once more, so that the operation is complete unless the device is lost.
             Err(cause) => {
-                match py.detach(|| context_device.queue()?.finish(&event, operation, size)) {
+                match detach(py, || {
+                    context_device.queue()?.finish(&event, operation, size)
+                }) {
                     Ok(()) => {
                         let device = context_device.device().name().to_owned();
                         let cause = Box::new(cause);
@@ -200,7 +202,7 @@ pub(crate) fn finish<T: Send + 'static>(
         }
     };
     // First, as the device still uses the operands, and the registration may fail.
-    drop(py.detach(|| visible.retain(&event, operands)).or_raise()?);
+    drop(detach(py, || visible.retain(&event, operands)).or_raise()?);
     if let Err(error) = in_flight::drain_at_exit(py) {
         error.write_unraisable(py, None);
     }
