@@ -35,9 +35,10 @@ impl Fault {
 
     /// Reports the error once.
     fn take(&self) -> ZeResult {
-        let outcome = self.get();
-        self.clear();
-        outcome
+        match self.0.swap(0, Ordering::AcqRel) {
+            0 => Ok(()),
+            code => Err(sys::ze_result_t(code)),
+        }
     }
 }
 
