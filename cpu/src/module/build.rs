@@ -33,7 +33,7 @@ impl Module {
     pub unsafe fn build(sources: Vec<Source>) -> Result<Self, Failure> {
         let (mut units, mut kernels) = (Vec::new(), Vec::new());
         for source in sources {
-            let parsed = spirv::Module::parse(source.code)
+            let mut parsed = spirv::Module::parse(source.code)
                 .map_err(|error| Failure::Refused(error.to_string()))?;
             // A constant that the module lacks (the optimiser may have removed it) is ignored.
             let specialisation = source.constants.iter().filter_map(|&(id, value)| {
@@ -43,7 +43,8 @@ impl Module {
                     .then(|| unsafe { std::slice::from_raw_parts(value, size) })?;
                 Some((id, bytes.to_vec()))
             });
-            let specialisation = specialisation.collect();
+            let specialisation: Vec<_> = specialisation.collect();
+            parsed.specialise(&specialisation);
             let options = if parsed.needs_opencl_2 {
                 with_opencl_2(&source.options)
             } else {

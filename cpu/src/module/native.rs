@@ -50,8 +50,9 @@ impl Module {
         let binary = read_blob(&mut body).map_err(short)?;
         let mut kernels = Vec::new();
         for unit in &job.units {
-            let parsed =
+            let mut parsed =
                 spirv::Module::parse(&unit.code).map_err(|error| refused(&error.to_string()))?;
+            parsed.specialise(&unit.specialisation);
             kernels.extend(parsed.kernels);
         }
         Self::load(job, kernels, binary)

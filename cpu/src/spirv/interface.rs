@@ -6,6 +6,7 @@ use spirv::{Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
 use super::atomics::NewAtomics;
+use super::modes::{self, Constant, ModeByConstants};
 use super::types::{Image, Type, Types};
 use super::words::{Instruction, Words};
 
@@ -55,6 +56,8 @@ pub struct Module {
     pub specialisation: HashMap<u32, usize>,
     /// Whether it has atomic operations on generic pointers or doubles.
     pub needs_opencl_2: bool,
+    /// The modes of kernels that depend on constants.
+    modes: Vec<ModeByConstants>,
 }
 
 impl Module {
@@ -69,14 +72,25 @@ impl Module {
             reader.read(&instruction?)?;
         }
         let needs_opencl_2 = reader.atomics.found();
+        let modes = reader.modes_by_constants();
         let (kernels, specialisation) = reader.finish()?;
-        Ok(Self {
+        let mut module = Self {
             code: words.to_bytes(),
             version: words.version(),
             kernels,
             specialisation,
             needs_opencl_2,
-        })
+            modes,
+        };
+        module.specialise(&[]);
+        Ok(module)
+    }
+
+    /// Changes the kernels as the values of specialisation constants demand, given as SpecId and bytes.
+    pub fn specialise(&mut self, values: &[(u32, Vec<u8>)]) {
+        for mode in &self.modes {
+            mode.apply(&mut self.kernels, values);
+        }
     }
 }
 
@@ -104,6 +118,8 @@ struct Reader {
     memory_model: bool,
     /// Entry points of the model Kernel, by the id of their function, in the module's order.
     entries: Vec<(u32, Kernel)>,
+    /// Execution modes whose operands are ids, by the id of their function.
+    modes: Vec<(u32, ExecutionMode, Vec<u32>)>,
     /// The parameter types of every finished function.
     functions: HashMap<u32, Vec<u32>>,
     current: Option<(u32, Function)>,
@@ -122,7 +138,7 @@ impl Reader {
         match op {
             Op::MemoryModel => self.memory_model(instruction),
             Op::EntryPoint => self.entry_point(instruction),
-            Op::ExecutionMode | Op::ExecutionModeId => self.execution_mode(instruction),
+            Op::ExecutionMode | Op::ExecutionModeId => self.execution_mode(op, instruction),
             Op::Decorate => self.decorate(instruction),
             Op::GroupDecorate => self.group_decorate(instruction),
             Op::Constant => self.types.note_constant(instruction),
@@ -177,32 +193,39 @@ impl Reader {
         Ok(())
     }
 
-    fn execution_mode(&mut self, instruction: &Instruction) -> Result<(), Error> {
+    fn execution_mode(&mut self, op: Op, instruction: &Instruction) -> Result<(), Error> {
         let (function, mode) = (self.id(instruction, 0)?, instruction.operand(1)?);
-        let three = || {
-            Ok([
-                instruction.operand(2)?,
-                instruction.operand(3)?,
-                instruction.operand(4)?,
-            ])
-        };
         let Some(mode) = ExecutionMode::from_u32(mode) else {
             return Ok(());
         };
+        let operands = instruction.rest(2);
+        if op == Op::ExecutionModeId {
+            // The constants come later in the module.
+            self.modes.push((function, mode, operands.to_vec()));
+            return Ok(());
+        }
         for (_, kernel) in self.entries.iter_mut().filter(|(id, _)| *id == function) {
-            match mode {
-                ExecutionMode::LocalSize => kernel.required_group_size = Some(three()?),
-                ExecutionMode::LocalSizeHint => kernel.group_size_hint = Some(three()?),
-                ExecutionMode::SubgroupSize => {
-                    kernel.required_sub_group_size = Some(instruction.operand(2)?)
-                }
-                ExecutionMode::SubgroupsPerWorkgroup => {
-                    kernel.required_sub_groups = Some(instruction.operand(2)?)
-                }
-                _ => {}
-            }
+            modes::apply(kernel, mode, operands).ok_or_else(|| instruction.malformed())?;
         }
         Ok(())
+    }
+
+    /// The modes whose operands are ids, for the kernels of their functions.
+    fn modes_by_constants(&self) -> Vec<ModeByConstants> {
+        let constant = |id: &u32| Constant {
+            value: self.types.constant(*id),
+            spec_id: self.decorations.get(id).and_then(|it| it.spec_id),
+        };
+        let entries = self.entries.iter().enumerate();
+        let modes = entries.flat_map(|(kernel, (entry, _))| {
+            let own = self.modes.iter().filter(move |it| it.0 == *entry);
+            own.map(move |(_, mode, operands)| ModeByConstants {
+                kernel,
+                mode: *mode,
+                operands: operands.iter().map(constant).collect(),
+            })
+        });
+        modes.collect()
     }
 
     fn decorate(&mut self, instruction: &Instruction) -> Result<(), Error> {

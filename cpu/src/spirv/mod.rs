@@ -11,6 +11,7 @@
 mod atomics;
 mod error;
 mod interface;
+mod modes;
 mod types;
 mod words;
 

@@ -291,3 +291,39 @@ fn split(bytes: &[u8]) -> (Vec<u32>, Vec<Vec<u32>>) {
     }
     (header.to_vec(), instructions)
 }
+
+/// The sizes of a kernel whose modes name constants: `LocalSizeId` a specialisation constant, 8 unless it is set, and twice 1.
+#[test]
+fn modes_by_constants_have_the_values_of_the_constants() {
+    let mut b = Builder::new();
+    b.set_version(1, 2);
+    b.capability(Capability::Kernel);
+    b.capability(Capability::Addresses);
+    b.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
+    let (void, int) = (b.type_void(), b.type_int(32, 0));
+    let width = b.spec_constant_bit32(int, 8);
+    b.decorate(width, Decoration::SpecId, [Operand::LiteralBit32(42)]);
+    let [one, two] = [1, 2].map(|value| b.constant_bit32(int, value));
+    let signature = b.type_function(void, []);
+    let control = FunctionControl::NONE;
+    let kernel = b.begin_function(void, None, control, signature).unwrap();
+    b.begin_block(None).unwrap();
+    b.ret().unwrap();
+    b.end_function().unwrap();
+    b.entry_point(ExecutionModel::Kernel, kernel, "sized", []);
+    b.execution_mode_id(kernel, ExecutionMode::LocalSizeId, [width, one, one]);
+    b.execution_mode_id(kernel, ExecutionMode::LocalSizeHintId, [two, one, void]);
+    b.execution_mode_id(kernel, ExecutionMode::SubgroupsPerWorkgroupId, [two]);
+    let words = b.module().assemble();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut parsed = Module::parse(&bytes).unwrap();
+    let expected = |width| Kernel {
+        name: "sized".to_owned(),
+        required_group_size: Some([width, 1, 1]),
+        required_sub_groups: Some(2),
+        ..Kernel::default()
+    };
+    assert_eq!(parsed.kernels, [expected(8)]);
+    parsed.specialise(&[(7, vec![9; 4]), (42, 16_u32.to_le_bytes().to_vec())]);
+    assert_eq!(parsed.kernels, [expected(16)]);
+}
