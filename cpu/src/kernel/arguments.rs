@@ -72,7 +72,9 @@ impl Arguments {
             Some(Stored::Image(image)) => Some(Ok(image.pixels().clone())),
             _ => None,
         });
-        spans.collect()
+        let mut spans = spans.collect::<ZeResult<SmallVec<[Span; 4]>>>()?;
+        Span::note_ends(&mut spans);
+        Ok(spans)
     }
 
     /// Sets one argument of `kernel`; without a size, the module determines it.

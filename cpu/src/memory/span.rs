@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
+use smallvec::SmallVec;
 
 use super::allocation::{Allocation, Pin};
 use super::map;
@@ -17,6 +18,10 @@ pub struct Span {
     address: usize,
     length: usize,
     allocation: Option<Weak<Allocation>>,
+    /// The end of the allocation, 0 without one.
+    end: usize,
+    /// Whether the address may be meant as the end of another allocation.
+    may_be_end: bool,
 }
 
 impl Span {
@@ -44,7 +49,17 @@ impl Span {
             address,
             length,
             allocation: allocation.as_ref().map(Arc::downgrade),
+            end: allocation.map_or(0, |it| it.base() + it.size()),
+            may_be_end: false,
         })
+    }
+
+    /// Notes which of some pointers may be the end of what another one of them points into: small allocations may touch.
+    pub fn note_ends(spans: &mut [Self]) {
+        let ends: SmallVec<[usize; 8]> = spans.iter().map(|it| it.end).collect();
+        for span in spans {
+            span.may_be_end = ends.contains(&span.address);
+        }
     }
 
     /// `length` bytes of it from `offset` on, which the caller has checked to be inside.
@@ -55,6 +70,8 @@ impl Span {
             address: self.address + offset,
             length,
             allocation: self.allocation.clone(),
+            end: self.end,
+            may_be_end: false,
         }
     }
 
@@ -87,14 +104,16 @@ impl Span {
     /// Keeps the allocation alive until the pin is dropped; other memory of the process needs no pin.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the allocation has been freed.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the allocation has been freed, unless the address may be the end of another one.
     pub fn pin(&self) -> ZeResult<Option<Pin>> {
-        match &self.allocation {
-            None => Ok(None),
-            Some(allocation) => allocation
-                .upgrade()
-                .map(|allocation| Some(Pin::new(allocation)))
-                .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
-        }
+        let Some(allocation) = &self.allocation else {
+            return Ok(None);
+        };
+        let pin = allocation.upgrade().map(Pin::new);
+        ensure(
+            pin.is_some() || self.may_be_end,
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+        )?;
+        Ok(pin)
     }
 }

@@ -7,6 +7,7 @@ use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::images::support as images;
 use super::launches::Setup;
+use super::mutable::Mutable;
 use super::process;
 use super::programs;
 use super::runtime::{Runtime, call, must};
@@ -130,4 +131,30 @@ fn child_copies_flat_regions() {
         assert_eq!(pixel[..4], all[all.len() - 4..], "{image_type:?}");
         assert_eq!(pixel[4..], [0; 4], "nothing behind it");
     }
+}
+
+/// The second argument is the end of what the first one points to, as of a range, and the base of a neighbour.
+#[test]
+fn a_recorded_launch_does_not_need_the_neighbour_of_its_array() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let all: Vec<_> = (0..8)
+        .map(|_| runtime.shared(&[3_u32; 16]).as_mut_ptr())
+        .collect();
+    let beside = |it: &&*mut u32| all.contains(&it.wrapping_add(16));
+    // With the checker they do not touch.
+    let Some(array) = all.iter().find(beside) else {
+        return;
+    };
+    let end = array.wrapping_add(16);
+    let kernel = setup.kernel("add", 1);
+    for (index, pointer) in [*array, end, *array].into_iter().enumerate() {
+        assert_eq!(runtime.set(kernel, index as u32, pointer), OK);
+    }
+    let list = Mutable::new(runtime, false);
+    runtime.launch(list.list, kernel, 0, std::ptr::null_mut(), &[]);
+    list.close();
+    list.execute();
+    must!(runtime, zeMemFree(runtime.context, end.cast()));
+    list.execute();
 }
