@@ -21,6 +21,8 @@ pub struct Unit {
     pub code: Vec<u8>,
     /// OpenCL build options.
     pub options: String,
+    /// The flags that the program passed, which the compiler does not need.
+    pub flags: String,
     /// Specialisation constants by SpecId, as bytes of their types.
     pub specialisation: Vec<(u32, Vec<u8>)>,
 }
@@ -60,6 +62,7 @@ impl Unit {
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
         write_blob(to, &self.code)?;
         write_blob(to, self.options.as_bytes())?;
+        write_blob(to, self.flags.as_bytes())?;
         write_number(to, self.specialisation.len() as u64)?;
         for (id, value) in &self.specialisation {
             write_number(to, u64::from(*id))?;
@@ -70,7 +73,8 @@ impl Unit {
 
     fn read(from: &mut impl Read) -> io::Result<Self> {
         let code = read_blob(from)?;
-        let options = String::from_utf8(read_blob(from)?).map_err(io::Error::other)?;
+        let mut text = || String::from_utf8(read_blob(from)?).map_err(io::Error::other);
+        let (options, flags) = (text()?, text()?);
         let count = read_number(from)?;
         let constant = |_| {
             let id = u32::try_from(read_number(from)?).map_err(io::Error::other)?;
@@ -80,6 +84,7 @@ impl Unit {
         Ok(Self {
             code,
             options,
+            flags,
             specialisation,
         })
     }
@@ -154,10 +159,11 @@ mod tests {
         fn jobs_arrive_as_they_were_sent(
             code: Vec<u8>,
             options: String,
+            flags: String,
             specialisation: Vec<(u32, Vec<u8>)>,
             noise: Vec<u8>,
         ) {
-            let unit = Unit { code, options, specialisation };
+            let unit = Unit { code, options, flags, specialisation };
             let job = Job { units: vec![unit.clone(), unit] };
             let mut sent = Vec::new();
             job.write(&mut sent).unwrap();

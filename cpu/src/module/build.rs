@@ -18,6 +18,8 @@ pub struct Source<'a> {
     pub code: &'a [u8],
     /// OpenCL build options.
     pub options: String,
+    /// The flags of Level Zero that these are made of.
+    pub flags: String,
     /// The constants to set.
     pub constants: Vec<Constant>,
 }
@@ -53,6 +55,7 @@ impl Module {
             units.push(Unit {
                 code: parsed.code,
                 options,
+                flags: source.flags,
                 specialisation,
             });
             kernels.extend(parsed.kernels);

@@ -134,6 +134,7 @@ unsafe fn source<'a>(
         Ok(Source {
             code: code(start, size)?,
             options: flags::options(&text.to_string_lossy()),
+            flags: flags::spelled(&text.to_string_lossy()),
             constants: read_constants(constants)?,
         })
     }

@@ -24,6 +24,18 @@ pub fn options(flags: &str) -> String {
     options.join(" ")
 }
 
+/// The flags as Intel's driver passes them to its compiler, and leaves them in the native binary, where the conformance tests
+/// look for levels of optimisation.
+pub fn spelled(flags: &str) -> String {
+    let words = flags.split_whitespace().map(|word| match word {
+        "-ze-opt-level=0" => "-ze-opt-level=O0",
+        "-ze-opt-level=1" => "-ze-opt-level=O1",
+        "-ze-opt-level=2" => "-ze-opt-level=O2",
+        _ => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// The options for a module with atomic operations on generic pointers. The compiler has them in OpenCL C 2.0 and later,
 /// and takes SPIR-V for OpenCL C 1.2 unless it is told otherwise.
 pub fn with_opencl_2(options: &str) -> String {
@@ -51,13 +63,19 @@ fn skip_quoted<'a>(words: &mut impl Iterator<Item = &'a str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{options, with_opencl_2};
+    use super::{options, spelled, with_opencl_2};
 
     #[test]
     fn the_standard_is_chosen_unless_the_program_chooses_it() {
         assert_eq!(with_opencl_2(""), "-cl-std=CL2.0");
         assert_eq!(with_opencl_2("-g"), "-g -cl-std=CL2.0");
         assert_eq!(with_opencl_2("-cl-std=CL3.0"), "-cl-std=CL3.0");
+    }
+
+    #[test]
+    fn levels_are_spelled_as_intel_s_compiler_spells_them() {
+        assert_eq!(spelled("-ze-opt-level=2  -g"), "-ze-opt-level=O2 -g");
+        assert_eq!(spelled("-ze-opt-level=O1"), "-ze-opt-level=O1");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The native binary of a module, which [`zeModuleCreate`](super::create) accepts: the device's code with the build's
-//! input.
+//! input: SPIR-V, flags and constants.
 //!
 //! The bytes may come from an untrusted file, and contain machine code. A checksum detects a damaged file, and the
 //! names of device and compiler detect a binary for another device; neither protects against malicious code.
@@ -10,7 +10,7 @@ use crate::opencl::Runtime;
 use crate::spirv;
 
 /// The magic number: the name and the version of the format.
-const MAGIC: &[u8; 16] = b"zeusm-cpu code 1";
+const MAGIC: &[u8; 16] = b"zeusm-cpu code 2";
 
 impl Module {
     /// Writes the module out.

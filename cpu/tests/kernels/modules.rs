@@ -235,14 +235,7 @@ fn flags_that_the_compiler_knows_are_passed_on() {
     assert!(!log.is_empty());
 }
 
-#[test]
-fn a_native_module_comes_back() {
-    let Some(runtime) = Runtime::with_compiler() else {
-        return;
-    };
-    let module = runtime
-        .build(&module(), &[(programs::CONSTANT, 5)])
-        .unwrap();
+fn native_binary(runtime: &Runtime, module: sys::ze_module_handle_t) -> Vec<u8> {
     let mut size = 0;
     must!(
         runtime,
@@ -253,6 +246,34 @@ fn a_native_module_comes_back() {
         runtime,
         zeModuleGetNativeBinary(module, &raw mut size, native.as_mut_ptr())
     );
+    native
+}
+
+/// The conformance tests look for the level of optimisation, as Intel's driver passes it on.
+#[test]
+fn a_native_module_has_the_flags_of_its_build() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let code = module();
+    let module = runtime.build_described(&sys::ze_module_desc_t {
+        pBuildFlags: c"-ze-opt-level=1".as_ptr(),
+        ..description(&code)
+    });
+    let native = native_binary(&runtime, module.unwrap());
+    let level = b"-ze-opt-level=O1";
+    assert!(native.windows(level.len()).any(|part| part == level));
+}
+
+#[test]
+fn a_native_module_comes_back() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime
+        .build(&module(), &[(programs::CONSTANT, 5)])
+        .unwrap();
+    let mut native = native_binary(&runtime, module);
     must!(runtime, zeModuleDestroy(module));
     let load = |bytes: &[u8]| {
         let format = sys::ZE_MODULE_FORMAT_NATIVE;
