@@ -416,6 +416,26 @@ fn a_handle_is_valid_after_a_child_has_unmapped_its_memory() {
     ok!(zePhysicalMemDestroy(context.0, memory));
 }
 
+/// As workers of a pool may end.
+#[test]
+fn children_that_end_leave_room_for_handles() {
+    let context = Context::new();
+    let page = page(&context);
+    let (range, memory) = (reserve(&context, page), physical(&context, page));
+    ok!(zeVirtualMemMap(
+        context.0, range, page, memory, 0, READ_WRITE
+    ));
+    let handle = export(&context, range);
+    // More than the handles that a page can have.
+    for _ in 0..80 {
+        process::in_child(|| opens(&context, export(&context, range)));
+    }
+    assert!(opens(&context, handle));
+    ok!(zeVirtualMemUnmap(context.0, range, page));
+    ok!(zeVirtualMemFree(context.0, range, page));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+}
+
 #[test]
 fn a_child_shares_mapped_memory() {
     let context = Context::new();

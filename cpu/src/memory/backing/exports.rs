@@ -10,11 +10,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::block::Block;
 use super::error::ShareError;
@@ -73,7 +72,8 @@ pub fn export(block: &Block, record: &Record) -> ZeResult<Export> {
     EXPORTS.lock().export(record, |all| {
         let shared = all.share(block)?;
         let record_offset = record_offset(shared.length as u64, record.offset);
-        publish(&shared.file, record_offset, record)
+        let own = reopen(&shared.file, record_offset)?;
+        publish(own, record_offset, record)
     })
 }
 
@@ -84,27 +84,46 @@ pub fn export(block: &Block, record: &Record) -> ZeResult<Export> {
 /// As for [`export`].
 pub fn export_part(file: &File, length: usize, record: &Record) -> ZeResult<Export> {
     EXPORTS.lock().export(record, |_| {
-        let record_offset = claim(file, length, record)?;
-        publish(file, record_offset, record).inspect_err(|_| clear(file, record_offset))
+        let (own, record_offset) = claim(file, length, record)?;
+        publish(own, record_offset, record)
     })
 }
 
-/// Takes a free slot of the first page that `record` describes. Other processes may do so, too.
-fn claim(file: &File, length: usize, record: &Record) -> Result<u64, ShareError> {
+/// Takes a free slot of the first page that `record` describes; returns a descriptor with the slot as its position, and the slot.
+///
+/// The descriptor holds a lock of the slot. So a slot is free again when it is revoked, or when the process that took it and its
+/// children have ended.
+fn claim(file: &File, length: usize, record: &Record) -> Result<(File, u64), ShareError> {
     let first = record_offset(length as u64, record.offset);
-    let page = first / PAGE as u64 * PAGE as u64;
-    let error = |code| ShareError::new("finding a slot for one more handle of a page", code);
-    let mapping = Mapping::of_file(file, page, PAGE).ok_or(error(libc::ENOMEM))?;
-    let mut slots = (first..first + SLOTS_OF_A_PAGE).step_by(Record::LENGTH);
-    let is_free = |slot: &u64| {
-        let id = mapping.address() + (slot - page) as usize;
-        // SAFETY: the slots of a page do not cross one, as they divide it, and the file does not shrink. A record begins
-        // with its id, which is never 0, and is aligned to a word.
-        let id = unsafe { &*(id as *const AtomicU64) };
-        let taken = id.compare_exchange(0, record.id.to_le(), Ordering::AcqRel, Ordering::Relaxed);
-        taken.is_ok()
+    for slot in (first..first + SLOTS_OF_A_PAGE).step_by(Record::LENGTH) {
+        let own = reopen(file, slot)?;
+        if lock(&own, slot, libc::F_WRLCK).map_err(ShareError::of("fcntl of a memory file"))? {
+            return Ok((own, slot));
+        }
+    }
+    let none = ShareError::new("finding a slot for one more handle of a page", libc::ENOSPC);
+    Err(none)
+}
+
+/// Changes the lock of a record, which belongs to what `file` has open; `false` when another descriptor's holds it.
+fn lock(file: &File, record_offset: u64, kind: i32) -> io::Result<bool> {
+    let range = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: record_offset as libc::off_t,
+        l_len: Record::LENGTH as libc::off_t,
+        l_pid: 0,
     };
-    slots.find(is_free).ok_or(error(libc::ENOSPC))
+    // SAFETY: the system reads the structure during the call.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const range) };
+    if result == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::WouldBlock {
+        return Ok(false);
+    }
+    Err(error)
 }
 
 /// Clears a record.
@@ -113,11 +132,10 @@ fn clear(file: &File, record_offset: u64) {
     let _ = file.write_all_at(&[0; Record::LENGTH], record_offset);
 }
 
-/// Writes the record, and returns the descriptor of the export.
-fn publish(file: &File, record_offset: u64, record: &Record) -> Result<(File, Export), ShareError> {
+/// Writes the record, and returns the export with its descriptor, `file`.
+fn publish(file: File, record_offset: u64, record: &Record) -> Result<(File, Export), ShareError> {
     file.write_all_at(&record.encode(), record_offset)
         .map_err(ShareError::of("pwrite to a memory file"))?;
-    let file = reopen(file, record_offset)?;
     let about = file.metadata().map_err(ShareError::of("fstat"))?;
     let export = Export {
         descriptor: file.as_raw_fd(),
@@ -191,6 +209,8 @@ pub fn revoke(id: u64) {
     for ((_, generation), (file, export)) in of_it {
         if generation == process::generation() {
             clear(&file, export.record_offset);
+            // Children may have the descriptor, too.
+            let _ = lock(&file, export.record_offset, libc::F_UNLCK);
         }
     }
 }
