@@ -221,6 +221,36 @@ def test_the_frames_of_each_version_of_python_are_read(tmp_path, version):
     assert allocated[0].endswith(" in allocate")
 
 
+@pytest.mark.parametrize(
+    ("files", "depth", "kept"),
+    [(1, 20, None), (1, 62, None), (1, 63, range(64, 65)), (60, 60, range(20, 30))],
+)
+def test_long_stacks_say_that_they_are_cut(check, files, depth, kept):
+    """`kept`: how many frames there may be, and None if all."""
+    code = f"""
+    memory = zm.MemoryUSMDevice(1000)
+    inner = "ctypes.string_at(memory._pointer, 4)"
+    outer = "functions[depth % {files}](depth - 1)"
+    functions = []
+    for index in range({files}):
+        source = f"f = lambda depth: {{outer}} if depth else {{inner}}"
+        exec(compile(source, "/folder" * 30 + str(index), "exec"))
+        functions.append(f)
+    f({depth - 1})
+    """
+    [finding] = check(code, faulty=True)[1]
+    first, *frames = finding["stack"]["python"]
+    assert first.endswith(" in string_at")
+    last = frames.pop()
+    if kept is None:
+        assert len(frames) == depth
+        assert last.endswith(" in <module>")
+    else:
+        assert len(frames) + 1 in kept
+        assert last == "... and frames further out"
+    assert all(frame.startswith('File "/folder') for frame in frames)
+
+
 def interpreter(version):
     """The path of an interpreter of this version, if there is one that runs."""
     if sys.version_info[:2] == tuple(map(int, version.split("."))):

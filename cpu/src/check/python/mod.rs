@@ -18,6 +18,10 @@ use layout::Layout;
 pub const LONGEST: usize = 6144;
 /// The most frames that are kept, the innermost ones.
 const MOST_FRAMES: usize = 64;
+/// The line in place of the outer frames that are not kept.
+const MORE: &[u8] = b"... and frames further out\n";
+/// The line of a frame whose file is that of the frame before it begins with this; others with `File "`.
+const SAME_FILE: &str = "=";
 
 type ThreadState = unsafe extern "C" fn() -> *const c_void;
 
@@ -64,18 +68,39 @@ pub fn dump(text: &mut [u8]) -> usize {
     let Some(Some(interpreter)) = INTERPRETER.get() else {
         return 0;
     };
-    let mut text = Text { text, length: 0 };
+    let Some(room) = text.len().checked_sub(MORE.len()) else {
+        return 0;
+    };
+    let (kept, rest) = text.split_at_mut(room);
+    let mut kept = Text {
+        text: kept,
+        length: 0,
+    };
     // SAFETY: the interpreter was found in this process.
-    unsafe { interpreter.dump(&mut text) };
-    text.length
+    let is_whole = unsafe { interpreter.dump(&mut kept) };
+    let length = kept.length;
+    if is_whole {
+        return length;
+    }
+    // The rest is as long as the line, and follows the frames that are kept.
+    rest.copy_from_slice(MORE);
+    text.copy_within(room.., length);
+    length + MORE.len()
 }
 
 /// The frames in a text of [`dump`].
 pub fn frames(text: &[u8]) -> Vec<String> {
-    String::from_utf8_lossy(text)
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    let mut file = "";
+    let text = String::from_utf8_lossy(text);
+    let whole = |line| match str::strip_prefix(line, SAME_FILE) {
+        Some(rest) => format!("{file}{rest}"),
+        None => {
+            // A name may have quotes, and the function's has none.
+            file = line.rfind("\", line ").map_or(line, |end| &line[..end]);
+            line.to_owned()
+        }
+    };
+    text.lines().map(whole).collect()
 }
 
 /// Reads a field.
@@ -88,18 +113,18 @@ unsafe fn field<T: Copy>(object: usize, offset: usize) -> T {
 }
 
 impl Interpreter {
-    /// Writes the frames of the calling thread, as far as there is room.
+    /// Writes the frames of the calling thread, as far as there is room; returns whether these are all.
     ///
     /// # Safety
     /// The layout is that of the process's interpreter.
-    unsafe fn dump(&self, text: &mut Text<'_>) {
+    unsafe fn dump(&self, text: &mut Text<'_>) -> bool {
         let layout = &self.layout;
         // SAFETY: the state is null for a thread that is not Python's. Else it and its frames, which only this thread
         // changes, are objects of the layout.
         unsafe {
             let thread = (self.thread_state)() as usize;
             if thread == 0 {
-                return;
+                return true;
             }
             let mut frame: usize = field(thread, layout.current);
             if let Some(inner) = layout.current_inner
@@ -107,18 +132,22 @@ impl Interpreter {
             {
                 frame = field(frame, inner);
             }
-            let mut written = 0;
-            while frame != 0 && written < MOST_FRAMES {
+            let (mut written, mut file) = (0, 0);
+            while frame != 0 {
                 if let Some(code) = self.code(frame) {
                     let whole = text.length;
-                    if self.describe(frame, code, text).is_none() {
+                    let before = std::mem::replace(&mut file, field(code, layout.file_name));
+                    let is_same = before == file;
+                    if written == MOST_FRAMES || self.describe(frame, code, is_same, text).is_none()
+                    {
                         text.length = whole;
-                        return;
+                        return false;
                     }
                     written += 1;
                 }
                 frame = field(frame, layout.previous);
             }
+            true
         }
     }
 
@@ -139,11 +168,17 @@ impl Interpreter {
         }
     }
 
-    /// Writes a frame's line; `None` if there is no room.
+    /// Writes a frame's line; `None` if there is no room. `is_same`: its file is that of the frame before it.
     ///
     /// # Safety
     /// `frame` is a frame of the calling thread that executes `code`.
-    unsafe fn describe(&self, frame: usize, code: usize, text: &mut Text<'_>) -> Option<()> {
+    unsafe fn describe(
+        &self,
+        frame: usize,
+        code: usize,
+        is_same: bool,
+        text: &mut Text<'_>,
+    ) -> Option<()> {
         let layout = &self.layout;
         // SAFETY: the code object has these fields, which never change; names are strings, and the table is bytes.
         unsafe {
@@ -153,8 +188,12 @@ impl Interpreter {
             let instruction: usize = field(frame, layout.instruction);
             let offset = instruction.wrapping_sub(code + layout.instructions);
             let line = lines::line(table, field::<i32>(code, layout.first_line), offset);
-            text.push_bytes(b"File \"")?;
-            self.name(field(code, layout.file_name), text)?;
+            if is_same {
+                text.push_bytes(SAME_FILE.as_bytes())?;
+            } else {
+                text.push_bytes(b"File \"")?;
+                self.name(field(code, layout.file_name), text)?;
+            }
             text.push_bytes(b"\", line ")?;
             text.push_number(line)?;
             text.push_bytes(b" in ")?;
@@ -236,6 +275,18 @@ mod tests {
         assert!(text.push_bytes(b"abc").is_none());
         assert!(text.push_bytes(b"ab").is_some());
         assert_eq!(frames(&buffer), ["1203éab"]);
+    }
+
+    #[test]
+    fn a_file_is_named_once() {
+        let text =
+            b"File \"a\", line 1\", line 2 in f\n=\", line 3 in g\nFile \"b\", line 4 in h\n";
+        let names = [
+            "File \"a\", line 1\", line 2 in f",
+            "File \"a\", line 1\", line 3 in g",
+            "File \"b\", line 4 in h",
+        ];
+        assert_eq!(frames(text), names);
     }
 
     #[test]
