@@ -351,11 +351,13 @@ MATRIX_TESTS := tests/python
 test-matrix: ## The Python tests with the wheel of `make dist`, on each of PYTHONS="python3.12 python3.13 python3.14"
 	@for python in $(PYTHONS); do tools/test_matrix.sh $$python $(TARGET)/matrix $(RELEASE)/*.whl $(MATRIX_TESTS) || exit 1; done
 
-# `cargo install --locked cargo-deny` first. Advisories come from a database on the network: add "advisories" where there is one.
+# Advisories come from a database on the network: add "advisories" where there is one. Without --workspace, cargo-deny looks at
+# the crate `zeusm` only, and not at the Python module.
 AUDIT := bans licenses sources
 .PHONY: audit
 audit: ## The licences and sources of what is linked
-	cargo deny --locked check $(AUDIT)
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny --workspace --locked check $(AUDIT)
 
 # The crates that are published, in order. The bindings go with level-zero-sys, for documentation services without headers.
 CRATES := level-zero-sys zeusm zeusm-cpu
