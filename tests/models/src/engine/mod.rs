@@ -47,8 +47,6 @@ mod native {
 
 /// Replaces the errors of commands; those of the models have none.
 mod fault {
-    use crate::abi::result::ZeResult;
-
     #[derive(Default)]
     pub struct Fault;
 
