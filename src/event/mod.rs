@@ -20,9 +20,6 @@ use crate::process::Owned;
 /// of half a second, so that a sequence of shorter ones would not end.
 const LONG_WAIT: Duration = Duration::from_millis(10);
 
-/// The interval at which a wait for a submission asks for the device's status.
-const SUBMISSION_SLICE: Duration = Duration::from_millis(100);
-
 /// The timeout for retries of a failing call, and the delay between two attempts. There are at least two attempts, as each
 /// call of Intel's driver takes half a second on a lost device.
 const RETRY_TIMEOUT: Duration = Duration::from_millis(100);
@@ -123,7 +120,7 @@ impl Event {
         let left = || begun.map(|(begun, limit)| limit.saturating_sub(begun.elapsed()));
         // An event must not be queried while another thread appends its operation: Intel's driver may then take it for
         // complete.
-        let done = self.wait_submitted_alive(left)?
+        let done = self.wait_submitted(timeout)
             && self.is_ready(
                 // SAFETY: the event is alive.
                 unsafe {
@@ -171,23 +168,6 @@ impl Event {
             drop(pool.submitted.wait_while(guard, timeout, is_pending));
         }
         self.is_submitted()
-    }
-
-    /// As [`wait_submitted`](Self::wait_submitted), for the time that is `left`.
-    ///
-    /// # Errors
-    /// [`Error::Call`] when the device is lost: what the submission waits for may never happen then.
-    fn wait_submitted_alive(&self, left: impl Fn() -> Option<Duration>) -> Result<bool> {
-        loop {
-            let slice = left().map_or(SUBMISSION_SLICE, |left| left.min(SUBMISSION_SLICE));
-            if self.wait_submitted(Some(slice)) {
-                return Ok(true);
-            }
-            if slice < SUBMISSION_SLICE {
-                return Ok(false);
-            }
-            self.check_device()?;
-        }
     }
 
     /// Wakes the threads that wait for the submission, after an event was shared before it.

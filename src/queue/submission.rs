@@ -414,6 +414,8 @@ impl List {
         let reached = reached.fold(Ok(()), Result::and);
         wait_list.retain(|event| !event.is_over());
         let answer = reached.and_then(|()| {
+            // Intel's driver may abort in the append.
+            self.device.check_not_lost()?;
             let mut state = self.lock()?;
             self.append(&mut state, &event, &wait_list, append)
         });
