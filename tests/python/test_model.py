@@ -227,8 +227,11 @@ class Programs(RuleBasedStateMachine):
     def by_dlpack(self, array):
         piece, view, step = array
         if piece.where == 1:
-            with pytest.raises(BufferError, match="default"):  # DLPack implies the default context.
-                zeusm.from_dlpack(view)
+            # DLPack implies the default context.
+            with pytest.raises(BufferError, match="default"):
+                zeusm.from_dlpack(view, copy=False)
+            copy = zeusm.from_dlpack(view)
+            assert copy.copy_to_host().tobytes() == view.copy_to_host().tobytes()
             return multiple()
         return piece, zeusm.from_dlpack(view), step
 

@@ -193,6 +193,9 @@ class Arrays(RuleBasedStateMachine):
         except BufferError as error:
             expect(error, "record", "default", "multiple", "align")
             return multiple()
+        if array.sycl_context != pair.array.sycl_context:
+            # DLPack implies the default context.
+            return pair.copied(array)
         assert not pair.array.size or array._pointer == pair.array._pointer
         return Pair(array, pair.model)
 
