@@ -277,3 +277,31 @@ def test_wrong_options(options, message):
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 2
     assert message in run.stderr
+
+
+#: Two functions that access the same memory wrongly.
+HIDDEN = {
+    "host": "memory = zm.MemoryUSMDevice(1 << 20); at = memory._pointer",
+    "guard": "memory = zm.MemoryUSMHost(4096); at = memory._pointer + 4096",
+    "freed": "memory = zm.MemoryUSMHost(1 << 20); at = memory._pointer; memory.close()",
+}
+
+
+@pytest.mark.parametrize("size", [1, 4, 64, 4000])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_finding_does_not_hide_the_next_one(check, tmp_path, name, size):
+    suppressions = tmp_path / "suppressions"
+    suppressions.write_text("*: in known_library\n")
+    code = f"""
+    {HIDDEN[name]}
+    def known_library():
+        ctypes.string_at(at, {size})
+    def bug():
+        ctypes.memset(at + 8, 1, {size})
+    known_library()
+    bug()
+    """
+    [finding] = check(code, "--suppressions", suppressions, faulty=True)[1]
+    frames = finding["stack"]["python"]
+    assert any(frame.endswith(" in bug") for frame in frames), frames
+    assert "writes" in finding["message"]

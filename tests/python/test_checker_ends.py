@@ -166,3 +166,48 @@ def test_paths_that_are_no_text(tmp_path):
     assert ":3: races is no kind of finding\n" in errors
     with open(report.replace(b"%p", b"%d" % process.pid)) as file:
         assert json.load(file)["suppressed"] == 1
+
+
+@pytest.mark.parametrize("is_handled", [False, True])
+def test_traps_of_the_program_are_its_own(is_handled):
+    code = """
+        os.kill(os.getpid(), signal.SIGTRAP)
+        ctypes.memset(memory._pointer, 1, 4)
+        os.kill(os.getpid(), signal.SIGTRAP)
+    """
+    first = "import signal; signal.signal(signal.SIGTRAP, lambda *_: print('trap'))"
+    process = start(code, first=first if is_handled else "", stdout=subprocess.PIPE)
+    printed, errors = finish(process)
+    assert process.returncode == (86 if is_handled else -signal.SIGTRAP), errors
+    assert printed == ("trap\ntrap\n" if is_handled else "")
+
+
+def test_threads_and_signals_beside_findings():
+    code = """
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        large = zm.MemoryUSMDevice(1 << 24)
+
+        def access(at):
+            for _ in range(20):
+                ctypes.string_at(at, 1 << 20)
+                ctypes.memset(at, 1, 100)
+
+        threads = [
+            threading.Thread(target=access, args=(large._pointer + index * 4096,)) for index in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in range(100):
+            large.memset(3)
+            time.sleep(0.001)
+        for thread in threads:
+            thread.join()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        large.memset(3)
+        assert large.tobytes() == bytes([3]) * (1 << 24)
+        print("end", flush=True)
+    """
+    process = start(code, stdout=subprocess.PIPE)
+    printed, errors = finish(process)
+    assert (process.returncode, printed) == (86, "end\n"), errors

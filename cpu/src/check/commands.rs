@@ -15,7 +15,7 @@ use super::finding::{Finding, Kind};
 use super::stack::Stack;
 use super::uses::Uses;
 use super::watch::Watch;
-use super::{report, table, threads};
+use super::{repeats, report, table, threads};
 use crate::process::PerProcess;
 use crate::process::sync::Mutex;
 
@@ -96,6 +96,7 @@ pub fn submit(
     signal: Option<usize>,
     uses: impl FnOnce() -> Uses,
 ) {
+    repeats::note_call();
     threads::note_host_thread();
     let uses = uses();
     let stack = if uses.what.is_empty() {

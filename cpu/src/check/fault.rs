@@ -16,9 +16,10 @@ use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rustix::thread::futex;
 
 use super::finding::{Finding, Kind};
+use super::repeats::{Answer, Repeats};
 use super::stack::{DEEPEST, Stack, native_frames};
 use super::watch::{Access, Watch};
-use super::{commands, python, report, table, threads};
+use super::{commands, python, report, step, table, threads};
 use crate::process::PerProcess;
 use crate::process::at_fork::{AtFork, ForkLock};
 use crate::process::sync::Mutex;
@@ -61,6 +62,8 @@ struct Handover {
     turn: Mutex<()>,
     /// The fault that is being reported; one thread at a time has the lock.
     fault: Mutex<Fault>,
+    /// The accesses that were reported last.
+    repeats: Mutex<Repeats>,
     /// Whether there is a fault to report.
     state: AtomicU32,
     /// Whether there is a thread that reports.
@@ -171,7 +174,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c
 ///
 /// # Safety
 /// `context` is that of the fault.
-unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) -> bool {
+unsafe fn admit(watch: Arc<Watch>, address: usize, context: *mut ucontext_t) -> bool {
     let by_device = threads::executes_device_code();
     let access = watch.access(address, by_device);
     let is_allowed = match access {
@@ -191,34 +194,70 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *const ucontext_t) -
         return true;
     }
     let _turn = handover.turn.lock();
-    let mut fault = handover.fault.lock();
-    fault.access = access;
-    fault.address = address;
-    fault.by_device = by_device;
-    fault.watch = Some(watch);
-    fault.thread = threads::thread_id();
     // SAFETY: the caller vouches for the context.
-    let (instruction, is_write) = unsafe { registers(context) };
-    fault.is_write = is_write;
-    let mut frames = [0; DEEPEST + 8];
-    let depth = native_frames(&mut frames);
-    // The frames of this handler are above that of the instruction.
-    let skipped = frames[..depth].iter().position(|it| *it == instruction);
-    let kept = &frames[skipped.unwrap_or(0)..depth];
-    fault.depth = kept.len().min(DEEPEST);
-    let depth = fault.depth;
-    fault.native[..depth].copy_from_slice(&kept[..depth]);
-    let mut text = mem::replace(&mut fault.python, [0; python::LONGEST]);
-    fault.length = python::dump(&mut text);
-    fault.python = text;
-    drop(fault);
-    let state = &handover.state;
-    state.store(REPORTED, Ordering::Release);
-    let _ = futex::wake(state, futex::Flags::PRIVATE, u32::MAX >> 1);
-    while state.load(Ordering::Acquire) == REPORTED {
-        let _ = futex::wait(state, futex::Flags::PRIVATE, REPORTED, None);
+    match unsafe { handover.fill(access, address, by_device, watch, context) } {
+        Answer::Report => handover.report(),
+        Answer::Step => {}
+        Answer::Open => {
+            step::leave(address);
+            return true;
+        }
     }
+    // SAFETY: as above.
+    unsafe { step::begin(address, context) };
     true
+}
+
+impl Handover {
+    /// Describes a fault, and decides what is to be done about it.
+    ///
+    /// # Safety
+    /// `context` is that of the fault.
+    unsafe fn fill(
+        &self,
+        access: Access,
+        address: usize,
+        by_device: bool,
+        watch: Arc<Watch>,
+        context: *const ucontext_t,
+    ) -> Answer {
+        let mut fault = self.fault.lock();
+        fault.access = access;
+        fault.address = address;
+        fault.by_device = by_device;
+        fault.watch = Some(watch);
+        fault.thread = threads::thread_id();
+        // SAFETY: the caller vouches for the context.
+        let (instruction, is_write) = unsafe { registers(context) };
+        fault.is_write = is_write;
+        let mut frames = [0; DEEPEST + 8];
+        let depth = native_frames(&mut frames);
+        // The frames of this handler are above that of the instruction.
+        let skipped = frames[..depth].iter().position(|it| *it == instruction);
+        let kept = &frames[skipped.unwrap_or(0)..depth];
+        fault.depth = kept.len().min(DEEPEST);
+        let depth = fault.depth;
+        fault.native[..depth].copy_from_slice(&kept[..depth]);
+        let mut text = mem::replace(&mut fault.python, [0; python::LONGEST]);
+        fault.length = python::dump(&mut text);
+        fault.python = text;
+        let id = fault.watch.as_ref().map(|watch| watch.id);
+        // Without the instruction: a call of `memcpy` is one access.
+        let callers = &fault.native[..depth].get(1..).unwrap_or_default();
+        let stack = (callers, &fault.python[..fault.length]);
+        let mut repeats = self.repeats.lock();
+        repeats.decide((access as u8, fault.is_write, by_device, id, stack))
+    }
+
+    /// Has the fault reported by the thread that does, and waits for it.
+    fn report(&self) {
+        let state = &self.state;
+        state.store(REPORTED, Ordering::Release);
+        let _ = futex::wake(state, futex::Flags::PRIVATE, u32::MAX >> 1);
+        while state.load(Ordering::Acquire) == REPORTED {
+            let _ = futex::wait(state, futex::Flags::PRIVATE, REPORTED, None);
+        }
+    }
 }
 
 /// Says why the program cannot go on.

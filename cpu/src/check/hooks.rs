@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::finding::{Finding, Kind};
 use super::stack::Stack;
 use super::watch::{Properties, Watch};
-use super::{commands, fault, poison, report, settings, table, threads};
+use super::{commands, fault, poison, repeats, report, settings, table, threads};
 
 /// The inaccessible bytes on each side of an allocation, at least.
 pub const GUARD: usize = 64 << 10;
@@ -18,6 +18,7 @@ pub use super::commands::{host_signals, submit, waited_for_signal, waited_for_st
 /// `None` if the system does not open them.
 pub fn watch(properties: Properties) -> Option<Arc<Watch>> {
     fault::stay_installed();
+    repeats::note_call();
     threads::note_host_thread();
     let watch = Arc::new(Watch::new(properties, poison::pattern())?);
     table::insert(Arc::clone(&watch));

@@ -3,7 +3,8 @@
 //! It is off unless `ZEUSM_CHECK` is set when the driver is initialised; then each hook costs one branch ([`is_on`]).
 //!
 //! - `watch`: an allocation with guard pages, and who may access its pages. `table`: all of them, and freed ones in
-//!   quarantine. `fault`: the handler of the accesses that the pages forbid. `threads`: which threads may access device
+//!   quarantine. `fault`: the handler of the accesses that the pages forbid;
+//!   `step`, `repeats`: how the program goes on after one. `threads`: which threads may access device
 //!   memory, as they execute device code.
 //! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow.
 //! - `poison`: bytes that were never written.
@@ -20,9 +21,11 @@ mod finding;
 mod hooks;
 mod poison;
 mod python;
+mod repeats;
 mod report;
 mod settings;
 mod stack;
+mod step;
 mod suppressions;
 mod table;
 mod threads;
@@ -87,6 +90,7 @@ pub fn child() {
     parent();
     if is_on() {
         threads::child();
+        step::child();
         table::child();
         fault::start_reporter();
     }

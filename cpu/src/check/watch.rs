@@ -198,6 +198,21 @@ impl Watch {
         }
     }
 
+    /// Closes what an access that was reported has opened, unless it may be open now.
+    pub fn close_again(&self, address: usize) {
+        let (_shared, mut state) = self.change();
+        if state.released {
+            return;
+        }
+        if !self.pages.contains(&address) {
+            let page = address / crate::system::PAGE * crate::system::PAGE;
+            close(page..page + crate::system::PAGE);
+        } else if !state.host || state.restricted || state.buried {
+            close(self.pages.clone());
+            state.open = false;
+        }
+    }
+
     /// Keeps the host out until [`permit`](Self::permit); `false` if it is kept out already.
     pub fn restrict(&self) -> bool {
         let (_shared, mut state) = self.change();

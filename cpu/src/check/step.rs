@@ -1,0 +1,303 @@
+//! Steps over an instruction whose access was reported: its pages are open for that instruction only, so that other
+//! mistakes with the same allocation are found, too.
+//!
+//! The fault handler opens the pages and sets the processor's trap flag for the thread; after the instruction, the handler
+//! of `SIGTRAP` closes them again. An instruction may fault several times before it completes, if it accesses several pages.
+//! Where a step is not possible, the pages stay open until the next call: on other processors than x86-64,
+//! under a debugger, and in threads that block `SIGTRAP`.
+
+use std::mem::{self, MaybeUninit};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+
+use super::{table, threads};
+
+/// As many pages can be open for steps at once.
+const MOST: usize = 64;
+
+/// As many traps of one instruction are waited for: those that repeat themselves, as copies do, trap each time.
+const MOST_TRAPS: usize = 10_000;
+/// In place of a thread: the page is open until the next call of Level Zero.
+const UNTIL_A_CALL: i32 = i32::MAX;
+
+/// A page that is open until the instruction of a thread is complete; the thread is 0 if there is none.
+struct Open {
+    thread: AtomicI32,
+    address: AtomicUsize,
+    instruction: AtomicUsize,
+    traps: AtomicUsize,
+}
+
+/// Whether pages are open until the next call.
+static IS_LEFT: AtomicBool = AtomicBool::new(false);
+
+static OPEN: [Open; MOST] = [const {
+    Open {
+        thread: AtomicI32::new(0),
+        address: AtomicUsize::new(0),
+        instruction: AtomicUsize::new(0),
+        traps: AtomicUsize::new(0),
+    }
+}; MOST];
+
+/// The handler of traps before this one, with its flags: the compiler of the OpenCL runtime has one.
+static BEFORE: (AtomicUsize, AtomicI32) = (AtomicUsize::new(libc::SIG_DFL), AtomicI32::new(0));
+/// The thread in which that handler runs.
+static CALLING: AtomicI32 = AtomicI32::new(0);
+
+/// Installs the handler of traps, unless it is installed. Callers take turns.
+fn stay_installed() {
+    let own = handle as *const () as usize;
+    let mut current = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the call writes the action; zeros are a valid one.
+    let current = unsafe {
+        libc::sigaction(libc::SIGTRAP, ptr::null(), current.as_mut_ptr());
+        current.assume_init()
+    };
+    if current.sa_sigaction == own {
+        return;
+    }
+    BEFORE.1.store(current.sa_flags, Ordering::Relaxed);
+    BEFORE.0.store(current.sa_sigaction, Ordering::Release);
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: zeros are a valid action; the handler has the type that SA_SIGINFO demands.
+    unsafe {
+        let action = action.assume_init_mut();
+        action.sa_sigaction = own;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+        libc::sigaction(libc::SIGTRAP, action, ptr::null_mut());
+    }
+}
+
+/// Has the page of `address`, which is open, closed after the instruction that faulted, if that is possible.
+///
+/// # Safety
+/// `context` is that of the fault, in its handler.
+pub unsafe fn begin(address: usize, context: *mut ucontext_t) {
+    // SAFETY: the caller vouches for the context.
+    let is_possible = cfg!(target_arch = "x86_64")
+        && unsafe { libc::sigismember(&(*context).uc_sigmask, libc::SIGTRAP) } == 0
+        && !is_traced();
+    let thread = threads::thread_id();
+    // SAFETY: as above.
+    if unsafe { !trap_flag::is_set(context) } {
+        // A step that was left by a jump, such as an exception's.
+        close(thread);
+    }
+    // SAFETY: as above.
+    if is_possible && note(thread, address, unsafe { trap_flag::instruction(context) }) {
+        stay_installed();
+        // SAFETY: as above.
+        unsafe { trap_flag::set(context, true) };
+    } else {
+        leave(address);
+    }
+}
+
+/// Leaves the page of `address` open until the next call.
+pub fn leave(address: usize) {
+    note(UNTIL_A_CALL, address, 0);
+    IS_LEFT.store(true, Ordering::Release);
+}
+
+/// Level Zero was called: closes the pages that were left open until now.
+pub fn note_call() {
+    if IS_LEFT.load(Ordering::Relaxed) && IS_LEFT.swap(false, Ordering::AcqRel) {
+        close(UNTIL_A_CALL);
+    }
+}
+
+fn note(thread: i32, address: usize, instruction: usize) -> bool {
+    let free = OPEN.iter().find(|open| {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        let taken = open.thread.compare_exchange(0, -thread, success, failure);
+        taken.is_ok()
+    });
+    if let Some(open) = free {
+        open.address.store(address, Ordering::Relaxed);
+        open.instruction.store(instruction, Ordering::Relaxed);
+        open.traps.store(0, Ordering::Relaxed);
+        open.thread.store(thread, Ordering::Release);
+    }
+    free.is_some()
+}
+
+/// Closes the pages of a thread's step; whether there were any.
+fn close(thread: i32) -> bool {
+    let mut were_any = false;
+    let own = |open: &&Open| open.thread.load(Ordering::Acquire) == thread;
+    for open in OPEN.iter().filter(own) {
+        let address = open.address.load(Ordering::Relaxed);
+        open.thread.store(0, Ordering::Release);
+        if let Some(watch) = table::find(address) {
+            watch.close_again(address);
+        }
+        were_any = true;
+    }
+    were_any
+}
+
+/// After a trap of a thread: whether its instruction repeats itself and is not complete. After many traps, its pages are
+/// left open.
+fn repeats(thread: i32, instruction: usize) -> bool {
+    let own = |open: &&Open| open.thread.load(Ordering::Acquire) == thread;
+    let Some(open) = OPEN.iter().find(own) else {
+        return false;
+    };
+    let is_same = open.instruction.load(Ordering::Relaxed) == instruction;
+    if is_same && open.traps.fetch_add(1, Ordering::Relaxed) == MOST_TRAPS {
+        for open in OPEN.iter().filter(own) {
+            open.thread.store(UNTIL_A_CALL, Ordering::Release);
+        }
+        IS_LEFT.store(true, Ordering::Release);
+        return false;
+    }
+    is_same
+}
+
+/// Forgets the steps of the parent, in the child of a fork.
+pub fn child() {
+    OPEN.iter()
+        .for_each(|open| open.thread.store(0, Ordering::Relaxed));
+}
+
+/// Whether a debugger traces this process: it would stop at each trap.
+fn is_traced() -> bool {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    let mut text = [0; 1024];
+    // SAFETY: the path is a C string, and the buffer is that long.
+    let read = unsafe {
+        let file = libc::open(c"/proc/self/status".as_ptr(), flags);
+        if file < 0 {
+            return false;
+        }
+        let read = libc::read(file, text.as_mut_ptr().cast(), text.len());
+        libc::close(file);
+        read
+    };
+    let text = &text[..usize::try_from(read).unwrap_or(0)];
+    let name = b"TracerPid:\t";
+    let found = text.windows(name.len()).position(|it| it == name);
+    found.is_some_and(|at| text.get(at + name.len()) != Some(&b'0'))
+}
+
+unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    /// `TRAP_TRACE`: a step.
+    const STEP: c_int = 2;
+    // SAFETY: the C library's errno of this thread, and the kernel's valid pointers.
+    let (errno, code) = unsafe { (*libc::__errno_location(), (*info).si_code) };
+    let thread = threads::thread_id();
+    let is_step = code == STEP
+        && OPEN
+            .iter()
+            .any(|open| open.thread.load(Ordering::Acquire) == thread);
+    if is_step {
+        // SAFETY: the context is the kernel's.
+        let instruction = unsafe { trap_flag::instruction(context.cast()) };
+        let goes_on = repeats(thread, instruction);
+        if !goes_on {
+            close(thread);
+        }
+        // SAFETY: as above, and the errno as before.
+        unsafe {
+            trap_flag::set(context.cast(), goes_on);
+            *libc::__errno_location() = errno;
+        }
+        return;
+    }
+    // SAFETY: the arguments are those of this handler.
+    unsafe { pass_on(signal, info, context) };
+}
+
+/// Calls the handler that was there before, or lets the signal end the process.
+///
+/// # Safety
+/// The arguments are those of a signal handler.
+unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let thread = threads::thread_id();
+    let (handler, flags) = (
+        BEFORE.0.load(Ordering::Acquire),
+        BEFORE.1.load(Ordering::Relaxed),
+    );
+    // A handler that sends the signal again has given up.
+    let has_given_up = CALLING.swap(thread, Ordering::AcqRel) == thread;
+    match handler {
+        libc::SIG_IGN => {}
+        // SAFETY: the signal has this default action, and is not blocked here.
+        handler if handler == libc::SIG_DFL || has_given_up => unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        },
+        handler if flags & libc::SA_SIGINFO != 0 => {
+            type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+            // SAFETY: the program installed it with this type.
+            unsafe { mem::transmute::<usize, Handler>(handler)(signal, info, context) };
+        }
+        handler => {
+            type Handler = unsafe extern "C" fn(c_int);
+            // SAFETY: as above.
+            unsafe { mem::transmute::<usize, Handler>(handler)(signal) };
+        }
+    }
+    CALLING.store(0, Ordering::Release);
+}
+
+/// The processor's flag by which it traps after each instruction.
+#[cfg(target_arch = "x86_64")]
+mod trap_flag {
+    use super::ucontext_t;
+
+    const FLAG: i64 = 1 << 8;
+
+    /// # Safety
+    /// `context` is that of a signal handler.
+    pub unsafe fn is_set(context: *mut ucontext_t) -> bool {
+        // SAFETY: the caller vouches for the context.
+        unsafe { (*context).uc_mcontext.gregs[libc::REG_EFL as usize] & FLAG != 0 }
+    }
+
+    /// The instruction that is executed next.
+    ///
+    /// # Safety
+    /// `context` is that of a signal handler.
+    pub unsafe fn instruction(context: *mut ucontext_t) -> usize {
+        // SAFETY: the caller vouches for the context.
+        unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as usize }
+    }
+
+    /// # Safety
+    /// `context` is that of a signal handler.
+    pub unsafe fn set(context: *mut ucontext_t, is_set: bool) {
+        // SAFETY: the caller vouches for the context.
+        let flags = unsafe { &mut (*context).uc_mcontext.gregs[libc::REG_EFL as usize] };
+        *flags = if is_set {
+            *flags | FLAG
+        } else {
+            *flags & !FLAG
+        };
+    }
+}
+
+/// No flag is known here.
+#[cfg(not(target_arch = "x86_64"))]
+mod trap_flag {
+    use super::ucontext_t;
+
+    /// # Safety
+    /// None is needed.
+    pub unsafe fn is_set(_: *mut ucontext_t) -> bool {
+        false
+    }
+
+    /// # Safety
+    /// None is needed.
+    pub unsafe fn instruction(_: *mut ucontext_t) -> usize {
+        0
+    }
+
+    /// # Safety
+    /// None is needed.
+    pub unsafe fn set(_: *mut ucontext_t, _: bool) {}
+}
