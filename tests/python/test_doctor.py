@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import zeusm
 from zeusm._doctor import Finding, Machine, State, examine, gpu, libraries, limits, sycl, variables
 
 GPU = "sys/bus/pci/devices/0000:03:00.0"
@@ -271,6 +273,46 @@ def test_a_missing_opencl_runtime_is_named_with_its_remedy():
     assert found["state"] == "absent", findings
     assert "OpenCL runtime" in found["text"]
     assert found["remedy"] == "pip install intel-opencl-rt intel-cmplr-lib-rt"
+
+
+def opencl_library():
+    """Intel's OpenCL runtime in this environment."""
+    return Path(sys.prefix, "lib", "libintelocl.so")
+
+
+#: The OpenCL runtime's files that it needs to be opened.
+PARTS = ["libintelocl.so", "libcommon_clang.so*", "cl.cfg"]
+PARTS += [f"lib{name}.so*" for name in ("tbb", "tbbmalloc", "imf", "svml", "irng", "irc", "intlc")]
+
+
+@pytest.mark.skipif(not opencl_library().exists(), reason="needs Intel's OpenCL runtime")
+@pytest.mark.skipif(find_spec("dpnp") is None, reason="the last step looks for dpnp first")
+def test_an_opencl_runtime_at_a_path_with_a_space(tmp_path):
+    """It reads its own path up to the space. Installing it again there would change nothing."""
+    if zeusm.runtime().kind != "cpu":
+        pytest.skip("a GPU needs no OpenCL runtime")
+    folder = tmp_path / "with a space"
+    folder.mkdir()
+    for pattern in PARTS:
+        for file in opencl_library().parent.glob(pattern):
+            try:
+                os.link(file.resolve(), folder / file.name)
+            except OSError:  # Another file system.
+                shutil.copy(file, folder)
+    library = str(folder / "libintelocl.so")
+    run = doctor("--json", ZEUSM_OPENCL_LIBRARY=library)
+    findings = {finding["step"]: finding for finding in json.loads(run.stdout)}
+    for step in "kernel compiler", "kernels":
+        found = findings[step]
+        assert found["state"] == "wrong", findings
+        assert f"the OpenCL runtime for the CPU does not work: {library}: " in found["text"]
+        assert "at a path with a space" in found["text"]
+        assert found["remedy"] is None
+
+
+def test_an_opencl_runtime_without_a_library_that_it_needs():
+    error = "the OpenCL runtime for the CPU does not work: /env/lib/libintelocl.so: libimf.so: cannot open shared object file"
+    assert sycl.opencl_remedy(error) == "pip install intel-opencl-rt intel-cmplr-lib-rt"
 
 
 def test_a_distribution_that_is_too_old_for_dpctl():

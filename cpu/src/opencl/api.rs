@@ -33,14 +33,25 @@ impl<T> Optional for Option<T> {
     type Function = T;
 }
 
-/// The dynamic linker's message without the path that was opened: the reason, or the missing dependency.
-fn linker_message(path: &Path, error: &libloading::Error) -> String {
+/// The error of opening a library, with the dynamic linker's message without the path that was opened: the reason, or the
+/// missing dependency.
+fn not_opened(path: &Path, error: &libloading::Error) -> OpenError {
     let message = error
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string);
-    message
-        .strip_prefix(&format!("{}: ", path.display()))
-        .map_or_else(|| message.clone(), str::to_owned)
+    let own = message.strip_prefix(&format!("{}: ", path.display()));
+    // The dynamic linker names a file that it has found with its folder.
+    let is_missing = if path.parent() == Some(Path::new("")) {
+        own.is_some()
+    } else {
+        !path.exists()
+    };
+    let (path, why) = (path.to_owned(), own.unwrap_or(&message).to_owned());
+    if is_missing {
+        OpenError::Missing { path, why }
+    } else {
+        OpenError::Library { path, why }
+    }
 }
 
 macro_rules! functions {
@@ -59,7 +70,7 @@ macro_rules! functions {
                 let path = path.to_owned();
                 // SAFETY: the initialisers of an OpenCL library have no preconditions.
                 let library = unsafe { Library::new(&path) };
-                let library = library.map_err(|error| OpenError::Library { path: path.clone(), why: linker_message(&path, &error) })?;
+                let library = library.map_err(|error| not_opened(&path, &error))?;
                 Ok(Self {
                     $($function: {
                         // SAFETY: opencl-sys gives the function of this name this type.

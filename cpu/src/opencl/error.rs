@@ -1,9 +1,11 @@
 //! Errors of OpenCL calls, and of opening a runtime.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opencl_sys::cl_int;
 use thiserror::Error;
+
+use super::find::VARIABLE;
 
 /// An OpenCL call that failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -30,6 +32,7 @@ impl Error {
 fn name(code: cl_int) -> &'static str {
     match code {
         opencl_sys::CL_DEVICE_NOT_FOUND => "CL_DEVICE_NOT_FOUND",
+        opencl_sys::CL_DEVICE_NOT_AVAILABLE => "CL_DEVICE_NOT_AVAILABLE",
         opencl_sys::CL_OUT_OF_RESOURCES => "CL_OUT_OF_RESOURCES",
         opencl_sys::CL_OUT_OF_HOST_MEMORY => "CL_OUT_OF_HOST_MEMORY",
         opencl_sys::CL_BUILD_PROGRAM_FAILURE => "CL_BUILD_PROGRAM_FAILURE",
@@ -56,6 +59,14 @@ fn name(code: cl_int) -> &'static str {
 /// Why there is no OpenCL runtime to build and run kernels with.
 #[derive(Clone, Debug, Error)]
 pub enum OpenError {
+    /// There is no such file.
+    #[error("{}: {why}", path.display())]
+    Missing {
+        /// The path that was opened.
+        path: PathBuf,
+        /// The dynamic linker's message.
+        why: String,
+    },
     /// The file was found, and is not usable.
     #[error("{}: {why}", path.display())]
     Library {
@@ -78,17 +89,109 @@ pub enum OpenError {
         /// The path that was opened.
         path: PathBuf,
     },
-    /// A call of OpenCL itself failed.
-    #[error(transparent)]
-    Call(#[from] Error),
+    /// The library has such a CPU, and makes no context on it.
+    #[error("{}: {error}{}", path.display(), of_a_space(path))]
+    Context {
+        /// The file, without symbolic links.
+        path: PathBuf,
+        /// The call that failed.
+        error: Error,
+    },
     /// Nothing was found at all.
     #[error(
-        "no OpenCL runtime for the CPU is installed: `pip install intel-opencl-rt intel-cmplr-lib-rt` (dpctl brings it along) or set \
-         {variable} to the path of one; tried {tried}",
-        variable = super::find::VARIABLE
+        "no OpenCL runtime for the CPU is installed: `{INSTALL}` (dpnp brings both along) or set {VARIABLE} to the path of one; \
+         tried {tried}"
     )]
     Nowhere {
         /// The candidates, each with its error.
         tried: String,
     },
+    /// One was found, and fails.
+    #[error("the OpenCL runtime for the CPU does not work: {failed}")]
+    Fails {
+        /// The libraries, each with its error.
+        failed: String,
+    },
+}
+
+/// What brings an OpenCL runtime for the CPU, and the mathematical library that it needs.
+const INSTALL: &str = "pip install intel-opencl-rt intel-cmplr-lib-rt";
+
+impl OpenError {
+    /// The error of a search, of the errors of the candidates: those that are a runtime for the CPU count before others.
+    pub fn of_all(errors: &[Self]) -> Self {
+        let fails = |error: &&Self| matches!(error, Self::Library { .. } | Self::Context { .. });
+        let failed: Vec<String> = errors.iter().filter(fails).map(Self::to_string).collect();
+        if !failed.is_empty() {
+            return Self::Fails {
+                failed: failed.join("; "),
+            };
+        }
+        let tried: Vec<String> = errors.iter().map(Self::to_string).collect();
+        Self::Nowhere {
+            tried: tried.join("; "),
+        }
+    }
+}
+
+/// The advice for a library whose path has a space: Intel's runtime looks for its files beside itself, and reads its own path in
+/// `/proc/self/maps` up to the first space only.
+fn of_a_space(path: &Path) -> String {
+    let has_space = |byte: &u8| byte.is_ascii_whitespace();
+    if !path.as_os_str().as_encoded_bytes().iter().any(has_space) {
+        return String::new();
+    }
+    format!(
+        "; Intel's OpenCL runtime does not work at a path with a space: move the environment, or install a second one at a path \
+         without a space (`{INSTALL}`), and set {VARIABLE} to its lib/libintelocl.so"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing() -> OpenError {
+        OpenError::Missing {
+            path: "libintelocl.so".into(),
+            why: "absent".into(),
+        }
+    }
+
+    fn context(path: &str) -> OpenError {
+        OpenError::Context {
+            path: path.into(),
+            error: Error {
+                operation: "clCreateContext",
+                code: opencl_sys::CL_DEVICE_NOT_AVAILABLE,
+            },
+        }
+    }
+
+    #[test]
+    fn a_loader_without_a_runtime_is_no_runtime() {
+        let loader = OpenError::Device {
+            path: "libOpenCL.so.1".into(),
+        };
+        let text = OpenError::of_all(&[missing(), loader]).to_string();
+        assert!(text.starts_with("no OpenCL runtime for the CPU is installed: `pip install"));
+        assert!(text.contains("libintelocl.so: absent; libOpenCL.so.1 offers no CPU"));
+    }
+
+    #[test]
+    fn a_runtime_that_fails_is_named_and_need_not_be_installed() {
+        let text = OpenError::of_all(&[context("/env/lib/libintelocl.so"), missing()]).to_string();
+        assert_eq!(
+            text,
+            "the OpenCL runtime for the CPU does not work: /env/lib/libintelocl.so: clCreateContext answered -2 \
+             (CL_DEVICE_NOT_AVAILABLE)"
+        );
+    }
+
+    #[test]
+    fn a_path_with_a_space_is_named_as_the_reason() {
+        let text = OpenError::of_all(&[context("/my env/lib/libintelocl.so")]).to_string();
+        assert!(text.contains("/my env/lib/libintelocl.so: clCreateContext answered -2"));
+        assert!(text.contains("at a path with a space") && text.contains(VARIABLE));
+    }
 }

@@ -12,6 +12,7 @@ use super::quiesce::Call;
 use super::{OpenError, Queue, find};
 use crate::process::PerProcess;
 use crate::process::sync::{Lazy, Mutex};
+use crate::system::maps;
 
 /// The function that sets an argument to any pointer: of `cl_intel_unified_shared_memory`, or of shared virtual memory.
 type SetPointer = unsafe extern "C" fn(cl_kernel, cl::cl_uint, *const c_void) -> cl_int;
@@ -72,12 +73,10 @@ impl Runtime {
         for path in find::candidates() {
             match Api::open(&path).and_then(Self::on) {
                 Ok(runtime) => return Ok(runtime),
-                Err(error) => tried.push(error.to_string()),
+                Err(error) => tried.push(error),
             }
         }
-        Err(OpenError::Nowhere {
-            tried: tried.join("; "),
-        })
+        Err(OpenError::of_all(&tried))
     }
 
     /// A context on the first CPU device that can run SPIR-V on this process's memory.
@@ -104,7 +103,11 @@ impl Runtime {
                 &raw mut code,
             )
         };
-        let context = checked("clCreateContext", context, code)?;
+        let context = checked("clCreateContext", context, code).map_err(|error| {
+            let file = maps::file_at(api.clCreateContext as usize);
+            let path = file.map_or_else(|| api.path().to_owned(), |file| file.path);
+            OpenError::Context { path, error }
+        })?;
         // SAFETY: the type is the extension's.
         let global_variable =
             unsafe { api.extension(device.platform, c"clGetDeviceGlobalVariablePointerINTEL") };

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +43,9 @@ print(json.dumps([int(numbers.sum()), numbers.sycl_device.name]))
 
 #: The packages with the OpenCL runtime that builds kernels on the CPU runtime.
 OPENCL = "pip install intel-opencl-rt intel-cmplr-lib-rt"
+#: What the CPU runtime says without an OpenCL runtime, and of one that does not work.
+NO_OPENCL = "no OpenCL runtime for the CPU is installed"
+OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
 #: What the dynamic linker says of a C++ library that is too old.
 OLD_LIBRARY = re.compile(r"version `(?:GLIBCXX|CXXABI)_[\d.]+' not found")
 
@@ -51,8 +55,20 @@ def ask(machine: Machine, program: str) -> tuple[Any, str]:
     run = machine.run(program)
     lines = run.stdout.strip().splitlines()
     if run.returncode or not lines:
-        return None, last_line(run)
+        return None, cause(run)
     return json.loads(lines[-1]), ""
+
+
+def cause(run: subprocess.CompletedProcess[str]) -> str:
+    """Return the line on OpenCL, which SYCL's error has in its middle, or the last line of a program's errors."""
+    lines = (line for line in run.stderr.splitlines() if NO_OPENCL in line or OPENCL_FAILS in line)
+    return next(lines, last_line(run))
+
+
+def opencl_remedy(error: str) -> str | None:
+    """Return the command that installs an OpenCL runtime, or what the one that was found lacks."""
+    lacks_library = OPENCL_FAILS in error and "cannot open shared object file" in error
+    return OPENCL if NO_OPENCL in error or lacks_library else None
 
 
 def find_runtime(machine: Machine) -> Iterator[Finding]:
@@ -84,9 +100,8 @@ def find_compiler(machine: Machine) -> Iterator[Finding]:
     step = "kernel compiler"
     found, error = ask(machine, COMPILER)
     if found is None:
-        is_missing = "OpenCL runtime" in error
-        state = State.ABSENT if is_missing else State.WRONG
-        yield Finding(step, state, error, OPENCL if is_missing else None)
+        state = State.ABSENT if NO_OPENCL in error else State.WRONG
+        yield Finding(step, state, error, opencl_remedy(error))
         return
     kind, library = found
     text = f"the OpenCL runtime {library}" if kind == "cpu" else library
@@ -130,8 +145,7 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.ABSENT, "dpnp needs a newer libstdc++, as dpctl does")
         return
     if found is None:
-        remedy = OPENCL if "OpenCL runtime" in error else None
-        yield Finding(step, State.WRONG, error, remedy)
+        yield Finding(step, State.WRONG, error, opencl_remedy(error))
         return
     total, device = found
     state = State.OK if total == 499_500 else State.WRONG
