@@ -111,7 +111,7 @@ lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
 	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_dask -p zeusm_numba -p zeusm_start
 	$(PY) -m mypy.stubtest --mypy-config-file pyproject.toml --allowlist tools/stubtest.txt zeusm
 
-# Kernels run through the OpenCL runtime that dpctl's environment brings.
+# Kernels run through the OpenCL runtime that dpnp brings into the environment.
 test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
 
 # The same tests in three modes: with the CPU runtime in the loader's place, behind the system's loader, and behind it with

@@ -25,6 +25,7 @@ fresh "$wheel[cpu]"
 echo "== zeusm[dpctl]"
 fresh "$wheel[dpctl]"
 "$bin/zeusm" doctor
+"$bin/python" -m zeusm._doctor.build_kernel
 "$bin/python" examples/handoff_dpctl.py
 
 echo "== zeusm[dpnp]"

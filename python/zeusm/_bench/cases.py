@@ -56,7 +56,7 @@ def peers() -> list[Peer]:
 
 
 def show_opencl() -> None:
-    """Have SYCL find the OpenCL runtime of dpctl's wheels as `opencl:cpu`, if it was not imported before."""
+    """Have SYCL find the OpenCL runtime of the environment as `opencl:cpu`, if it was not imported before."""
     library = os.path.join(sys.prefix, "lib", "libintelocl.so")
     if os.path.exists(library):
         for name in ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"):
