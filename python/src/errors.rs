@@ -11,6 +11,7 @@ use pyo3::exceptions::{
 use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
+use crate::interpreter::attach;
 use crate::pins::Closed;
 use crate::stacks;
 use zeusm::{Error, cuda, dlpack, ipc, suai, sycl};
@@ -131,11 +132,11 @@ impl IntoException for Error {
         let message = self.to_string();
         match self {
             Error::Allocation { cause, holders, .. } => {
-                let holders = Python::attach(|py| stacks::describe(py, &holders));
+                let holders = attach(|py| stacks::describe(py, &holders));
                 let failure = USMAllocationError::new_err(format!("{message}{holders}"));
                 match raised(*cause) {
                     None => failure,
-                    Some(raised) => Python::attach(|py| {
+                    Some(raised) => attach(|py| {
                         if passes(py, &raised) {
                             return raised;
                         }

@@ -75,6 +75,18 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send) -
     })
 }
 
+/// Acquires the GIL for `call`. The exit of the process does not wait for a thread that waits for the GIL.
+pub(crate) fn attach<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
+    #[expect(clippy::disallowed_methods, reason = "it is outside of sections here")]
+    Section::outside(|| Python::attach(call))
+}
+
+/// As [`attach`], or `None` if the interpreter is being finalized.
+pub(crate) fn try_attach<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    #[expect(clippy::disallowed_methods, reason = "it is outside of sections here")]
+    Section::outside(|| Python::try_attach(call))
+}
+
 /// Has the exit of the process wait for threads that are in [`detach`], before the driver and SYCL destroy their objects.
 pub(crate) fn wait_at_exit(py: Python<'_>) -> PyResult<()> {
     static EXIT_HOOK: ExitHook = ExitHook::new();

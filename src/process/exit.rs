@@ -4,6 +4,8 @@
 //! a queue's thread for host tasks. They make their calls in [`Section`]s. The exit waits until none is in one, and a thread
 //! that enters one afterwards parks for ever.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -30,7 +32,16 @@ static EXITING: AtomicUsize = AtomicUsize::new(0);
 /// drop(section);
 /// ```
 #[derive(Debug)]
-pub struct Section(&'static AtomicUsize);
+pub struct Section {
+    sections: &'static AtomicUsize,
+    /// It ends in the thread that entered it.
+    of_thread: PhantomData<*const ()>,
+}
+
+thread_local! {
+    /// The number of sections that this thread is in, one within the other. Its address tells the thread from others.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
 
 impl Section {
     /// Enters a section, or parks the thread if the process exits.
@@ -39,21 +50,69 @@ impl Section {
         let sections = SECTIONS.get_or_default();
         // Ordered with `wait`: this thread sees that the process exits, or the exit sees the section.
         sections.fetch_add(1, Ordering::SeqCst);
-        let section = Self(sections);
-        let exiting = EXITING.load(Ordering::SeqCst);
-        if exiting != 0 && exiting != this_thread() {
+        DEPTH.set(DEPTH.get() + 1);
+        let section = Self {
+            sections,
+            of_thread: PhantomData,
+        };
+        if is_another_exiting() {
             drop(section);
-            loop {
-                thread::park();
-            }
+            park();
         }
         section
+    }
+
+    /// Calls a function outside of the sections that this thread is in: one that may wait for ever once the exit has begun, as
+    /// for Python's GIL. Afterwards the thread is in them again, or parks if the process exits.
+    pub fn outside<T>(call: impl FnOnce() -> T) -> T {
+        let depth = DEPTH.replace(0);
+        let Some(sections) = SECTIONS.get().filter(|_| depth > 0) else {
+            return call();
+        };
+        sections.fetch_sub(depth, Ordering::Release);
+        let again = Again { sections, depth };
+        let value = call();
+        if is_another_exiting() {
+            park();
+        }
+        drop(again);
+        if is_another_exiting() {
+            sections.fetch_sub(depth, Ordering::Release);
+            park();
+        }
+        value
     }
 }
 
 impl Drop for Section {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
+        DEPTH.set(DEPTH.get() - 1);
+        self.sections.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Has a thread in its sections again, also when a call outside of them panics.
+struct Again {
+    sections: &'static AtomicUsize,
+    depth: usize,
+}
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        DEPTH.set(self.depth);
+        self.sections.fetch_add(self.depth, Ordering::SeqCst);
+    }
+}
+
+/// Whether another thread than this one exits the process.
+fn is_another_exiting() -> bool {
+    let exiting = EXITING.load(Ordering::SeqCst);
+    exiting != 0 && exiting != this_thread()
+}
+
+fn park() -> ! {
+    loop {
+        thread::park();
     }
 }
 
@@ -79,8 +138,24 @@ extern "C" fn wait() {
 
 /// A number of this thread: the address of a variable of its own, which is valid until the thread has ended.
 fn this_thread() -> usize {
-    thread_local! {
-        static OWN: u8 = const { 0 };
+    DEPTH.with(|own| ptr::from_ref(own).addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn a_call_outside_of_sections_is_in_none() {
+        let (one, two) = (Section::enter(), Section::enter());
+        assert_eq!(DEPTH.get(), 2);
+        assert_eq!(Section::outside(|| DEPTH.get()), 0);
+        let panicked = catch_unwind(|| Section::outside(|| panic!("the test's panic")));
+        assert!(panicked.is_err());
+        assert_eq!(DEPTH.get(), 2);
+        drop((one, two));
+        assert_eq!(DEPTH.get(), 0);
     }
-    OWN.with(|own| ptr::from_ref(own).addr())
 }

@@ -27,40 +27,43 @@ pub fn of_this_process(path: &Path) -> PathBuf {
     OsString::from_vec(own).into()
 }
 
-/// Writes the report. A regular file has all of it at any time; a link stays, and the file that it names is written. A pipe
-/// or a device gets the report once, at the end of the process.
+/// Writes the report. A regular file has all of it at any time; a link stays, and the file that it names is written. A pipe,
+/// a device, or an open file of the process (`/dev/stdout`) gets the report once, at the end of the process.
 ///
 /// # Errors
 /// The system's.
 pub fn write(path: &Path, text: &[u8], is_end: bool) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|it| !it.is_file()) {
+    let is_file = fs::metadata(path).map_or(true, |it| it.is_file());
+    let Some(path) = target(path).filter(|_| is_file) else {
         return if is_end { stream(path, text) } else { Ok(()) };
-    }
-    let path = target(path);
+    };
     let mut unfinished = path.clone().into_os_string();
     unfinished.push(format!(".{}.unfinished", process::id()));
     fs::write(&unfinished, text)?;
     fs::rename(&unfinished, path)
 }
 
-/// The path that links lead to.
-fn target(path: &Path) -> PathBuf {
+/// The path that links lead to; `None` for an open file of a process.
+fn target(path: &Path) -> Option<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let Ok(link) = fs::read_link(&path) else {
             break;
         };
+        if path.starts_with("/proc") || path.starts_with("/dev/fd") {
+            return None;
+        }
         path.pop();
         path.push(link);
     }
-    path
+    Some(path)
 }
 
 /// Writes into a file that exists. The opening of a pipe that no process reads fails, instead of waiting for one.
 fn stream(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options
-        .write(true)
+        .append(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
     let flags = rustix::fs::fcntl_getfl(file.as_fd())?;

@@ -11,6 +11,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::context::Context;
 use crate::device;
+use crate::engine::Signal;
 use crate::handle::{getters, register, resolve, retire};
 use crate::system::clock::Deadline;
 
@@ -128,22 +129,27 @@ pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
     Ok(())
 }
 
-/// `zeEventQueryStatus`.
+/// `zeEventQueryStatus`. It does not report the errors of commands: a program that polls takes any of them for an event that
+/// is not set, as SYCL does.
 pub fn query_status(event: sys::ze_event_handle_t) -> ZeResult {
-    host_synchronize(event, 0)
+    wait(&resolve::<Event>(event)?.signal(), 0)
 }
 
 /// `zeEventHostSynchronize`, `timeout` in nanoseconds.
 pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult {
-    let event = resolve::<Event>(event)?;
-    let signal = event.signal();
+    let signal = resolve::<Event>(event)?.signal();
+    wait(&signal, timeout)?;
+    signal.fault().get()
+}
+
+/// Waits until an event is set.
+fn wait(signal: &Signal, timeout: u64) -> ZeResult {
     // The clock is read only if there is something to wait for.
     let done = signal.is_set() || signal.wait(Deadline::after(timeout));
     if done && check::is_on() {
         check::waited_for_signal(signal.identity());
     }
-    ensure(done, sys::ZE_RESULT_NOT_READY)?;
-    signal.fault().get()
+    ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
 getters! { Event {

@@ -97,7 +97,10 @@ fn add(size: u64, ceiling: u64) -> bool {
 
 /// The limit for [`ALLOCATED`] after [`MOST`] was compared with what is `available` and what is touched.
 fn raised_ceiling(available: u64) -> u64 {
-    MOST.fetch_max(available.saturating_add(touched()), Ordering::Relaxed);
+    let touched = touched();
+    // Pages that were touched or freed during the count are not available in one of the two readings.
+    let available = available.min(usable(memory::available()));
+    MOST.fetch_max(available.saturating_add(touched), Ordering::Relaxed);
     read().0
 }
 

@@ -25,8 +25,11 @@ use crate::process::sync::Mutex;
 
 /// How long a fork waits for launches.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it then waits for the workers to sleep, which takes less than a millisecond.
-const WORKER_TIMEOUT: Duration = Duration::from_millis(20);
+/// How long a worker executes until it sleeps, at most: it takes less than a millisecond. A thread that executes for longer is
+/// one of the program's, which has tied it to a processor, too.
+const WORKER_TIME: Duration = Duration::from_millis(20);
+/// How long a fork waits for workers that the system does not let execute, as on a busy machine.
+const WORKER_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
 /// Set while a fork blocks new calls.
@@ -128,8 +131,8 @@ pub fn prepare() {
     let is_done = || CALLS.load(Ordering::Acquire) == calls && !is_launching();
     let done = !USED.load(Ordering::Relaxed)
         || wait(LAUNCH_TIMEOUT, is_done) && {
-            wait(WORKER_TIMEOUT, || !workers_are_awake());
-            true
+            let workers = Workers::new();
+            wait(WORKER_TIMEOUT, || workers.are_asleep())
         };
     IS_BUSY.store(!done, Ordering::Relaxed);
 }
@@ -149,7 +152,7 @@ pub fn child() {
 }
 
 /// Polls until `is_done`; `false` on timeout.
-fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
+fn wait(most: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while !is_done() {
         if begin.elapsed() > most {
@@ -179,22 +182,57 @@ fn is_launching() -> bool {
     })
 }
 
-/// Whether a worker of the runtime may be awake. Workers are the threads that are pinned to one processor; a thread of
-/// the program that is pinned, too, delays a fork by [`WORKER_TIMEOUT`] at most.
-fn workers_are_awake() -> bool {
-    let Ok(threads) = fs::read_dir("/proc/self/task") else {
-        return false;
-    };
+/// The threads that may be the runtime's workers, which are tied to one processor each, when a fork began to wait.
+struct Workers {
+    /// By thread, how long it had executed.
+    executed: BTreeMap<u32, Duration>,
+    begin: Instant,
+}
+
+impl Workers {
+    fn new() -> Self {
+        let executed = tied_threads().filter_map(|thread| Some((thread, executed(thread)?)));
+        Self {
+            executed: executed.collect(),
+            begin: Instant::now(),
+        }
+    }
+
+    /// Whether all workers sleep.
+    fn are_asleep(&self) -> bool {
+        !tied_threads().any(|thread| is_awake(thread) && self.may_be_worker(thread))
+    }
+
+    /// Whether a thread that is awake has not executed for longer than a worker does.
+    fn may_be_worker(&self, thread: u32) -> bool {
+        let before = self.executed.get(&thread).copied().unwrap_or_default();
+        let since = executed(thread).map(|now| now.saturating_sub(before));
+        since.unwrap_or_else(|| self.begin.elapsed()) < WORKER_TIME
+    }
+}
+
+/// The other threads of this process that are tied to one processor.
+fn tied_threads() -> impl Iterator<Item = u32> {
     let own = rustix::thread::gettid();
-    threads.flatten().any(|thread| {
-        let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
-        let Some(id) = id.and_then(Pid::from_raw).filter(|id| *id != own) else {
-            return false;
-        };
-        let is_tied = sched_getaffinity(Some(id)).is_ok_and(|processors| processors.count() == 1);
-        is_tied
-            && fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| !is_asleep(&stat))
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+    threads.flatten().filter_map(move |thread| {
+        let id: i32 = thread.file_name().to_str()?.parse().ok()?;
+        let thread = Pid::from_raw(id).filter(|thread| *thread != own)?;
+        let is_tied = sched_getaffinity(Some(thread)).is_ok_and(|all| all.count() == 1);
+        is_tied.then_some(id.unsigned_abs())
     })
+}
+
+fn is_awake(thread: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+    stat.is_ok_and(|stat| !is_asleep(&stat))
+}
+
+/// How long a thread has executed; `None` where the system does not tell.
+fn executed(thread: u32) -> Option<Duration> {
+    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
 }
 
 /// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character.

@@ -61,17 +61,22 @@ pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
 /// `zeFenceHostSynchronize`, `timeout` in nanoseconds.
 pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult {
     let fence = resolve::<Fence>(fence)?;
-    let done = fence.signal.wait(Deadline::after(timeout));
-    if done && check::is_on() {
-        check::waited_for_signal(fence.signal.identity());
-    }
-    ensure(done, sys::ZE_RESULT_NOT_READY)?;
+    wait(&fence.signal, timeout)?;
     fence.signal.fault().get()
 }
 
-/// `zeFenceQueryStatus`.
+/// `zeFenceQueryStatus`. It does not report the errors of commands, as `zeEventQueryStatus` does not.
 pub fn query_status(fence: sys::ze_fence_handle_t) -> ZeResult {
-    host_synchronize(fence, 0)
+    wait(&resolve::<Fence>(fence)?.signal, 0)
+}
+
+/// Waits until a fence is set.
+fn wait(signal: &Signal, timeout: u64) -> ZeResult {
+    let done = signal.wait(Deadline::after(timeout));
+    if done && check::is_on() {
+        check::waited_for_signal(signal.identity());
+    }
+    ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
 /// `zeFenceReset`.

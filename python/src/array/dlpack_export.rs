@@ -11,6 +11,7 @@ use pyo3::types::PyInt;
 use super::{UsmArray, create, fields};
 use crate::dpctl::Dpctl;
 use crate::errors::OrRaise;
+use crate::interpreter::{attach, try_attach};
 use crate::memory::{Pinned, PyMemory};
 use crate::parse;
 use crate::resolve::{DlpackDevice, root_device};
@@ -141,10 +142,10 @@ impl Drop for Owner {
     fn drop(&mut self) {
         let memory = self.0.take();
         // Python objects cannot be freed after the finalization of the interpreter, so the reference is leaked.
-        if Python::try_attach(|_| ()).is_none() {
+        if try_attach(|_| ()).is_none() {
             std::mem::forget(memory);
         } else {
-            Python::attach(|_| drop(memory));
+            attach(|_| drop(memory));
         }
     }
 }

@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 
 use super::functions::memory_of;
 use crate::errors::OrRaise;
+use crate::interpreter::attach;
 use crate::memory::object;
 use crate::resolve::ResolvedSyclObject;
 use crate::{adopt, dpctl};
@@ -74,7 +75,7 @@ unsafe fn call<T>(
     failed: T,
     function: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
 ) -> T {
-    Python::attach(|py| {
+    attach(|py| {
         // SAFETY: the caller guarantees the validity of the object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         function(&object).unwrap_or_else(|error| {

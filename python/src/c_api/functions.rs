@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::interpreter::attach;
 use crate::memory::{PyMemory, object};
 use crate::resolve::{ResolvedSyclObject, default_binding};
 use crate::{adopt, parse};
@@ -66,7 +67,7 @@ pub(super) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// # Safety
 /// The interpreter must be attached, and `object` a valid object.
 unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
-    Python::attach(|py| {
+    attach(|py| {
         // SAFETY: the caller guarantees the validity of the object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         c_int::from(object.is_instance_of::<PyMemory>())
@@ -76,7 +77,7 @@ unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
 /// # Safety
 /// As for [`check`]; `memory` must be a structure to fill in.
 unsafe extern "C" fn describe(object: *mut ffi::PyObject, memory: *mut Memory) -> c_int {
-    Python::attach(|py| {
+    attach(|py| {
         // SAFETY: the caller guarantees the validity of the object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         match described(&object) {
@@ -132,7 +133,7 @@ unsafe extern "C" fn from_pointer(
     sycl_context: *mut c_void,
     owner: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    Python::attach(|py| {
+    attach(|py| {
         // SAFETY: null, or the caller guarantees the validity of the object.
         let owner = unsafe { Bound::from_borrowed_ptr_or_opt(py, owner) };
         let made = || -> PyResult<_> {

@@ -406,6 +406,8 @@ impl Operands {
             Ok((event, returned))
         })
         .or_raise()?;
+        drop(visible);
+        // This may run arbitrary code.
         drop(returned);
         Ok(event)
     }

@@ -4,10 +4,9 @@ use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pyo3::prelude::*;
-
 use super::reclaimer::reclaim_later;
 use super::table::InFlight;
+use crate::interpreter::try_attach;
 use crate::resolve::ContextDevice;
 use zeusm::{Error, Event};
 
@@ -38,7 +37,7 @@ struct Attached<T>(Option<T>);
 
 impl<T> Drop for Attached<T> {
     fn drop(&mut self) {
-        if Python::try_attach(|_| drop(self.0.take())).is_none() {
+        if try_attach(|_| drop(self.0.take())).is_none() {
             // After the finalization of the interpreter its objects are leaked.
             mem::forget(self.0.take());
         }

@@ -164,16 +164,14 @@ impl Table {
             let is_other = own.is_none_or(|own| !ptr::eq(own, &*entry.context_device));
             is_other && entry.uses(&ranges)
         };
-        let this_thread = thread::current().id();
-        // A thread does not wait for itself, in a finalizer for instance that runs during its submission.
-        let is_awaited = |entry: &Entry| match &entry.state {
-            State::Submitting(thread) => *thread != this_thread,
-            State::Submitted(_) => false,
-        };
+        let this = thread::current().id();
+        let is_own = |entry: &Entry| matches!(entry.state, State::Submitting(by) if by == this);
+        let is_awaited = |entry: &Entry| matches!(entry.state, State::Submitting(_));
         loop {
             let entries = self.entries.lock();
             let concerned = entries.iter().filter(concerns);
-            if !concerned.clone().any(is_awaited) {
+            // A thread does not wait in its own submission, in a finalizer for instance: another thread might wait for that.
+            if entries.iter().any(is_own) || !concerned.clone().any(is_awaited) {
                 return Ok(concerned.filter_map(Entry::unfinished).collect());
             }
             drop(entries);

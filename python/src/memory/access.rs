@@ -45,10 +45,8 @@ impl PyMemory {
     /// # Errors
     /// The exception of a signal handler during the wait; [`Error::Call`] for shared memory of a lost device.
     pub(crate) fn for_host(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<usize> {
-        for event in self.in_flight(py, touched, || py.check_signals())? {
-            in_flight::wait(py, &event, None)?;
-        }
         self.after_sycl(py)?;
+        self.after_in_flight(py, touched)?;
         self.check_accessible()?;
         Ok(self.address.number())
     }
@@ -64,11 +62,17 @@ impl PyMemory {
         touched: Range<usize>,
         flags: c_int,
     ) -> PyResult<usize> {
-        let in_flight = self.in_flight(py, touched, || Ok(()))?;
-        if !in_flight.is_empty() {
-            detach(py, || in_flight.iter().try_for_each(wait)).or_raise()?;
-        }
         self.after_sycl(py)?;
+        loop {
+            let in_flight = self.in_flight(py, touched.clone(), || Ok(()))?;
+            if in_flight.is_empty() {
+                break;
+            }
+            detach(py, || in_flight.iter().try_for_each(wait)).or_raise()?;
+            if !self.migrates() {
+                break;
+            }
+        }
         self.check_accessible()?;
         if flags != ffi::PyBUF_FULL_RO {
             self.export_state.mark_shared();
@@ -107,11 +111,23 @@ impl PyMemory {
     /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
     /// memory is exported.
     pub(crate) fn for_export(&self, py: Python<'_>) -> PyResult<usize> {
-        for event in self.in_flight(py, self.extent(), || py.check_signals())? {
-            in_flight::wait(py, &event, None)?;
-        }
+        self.after_in_flight(py, self.extent())?;
         self.export_state.mark_shared();
         Ok(self.address.number())
+    }
+
+    /// Waits for the operations in flight on the bytes. If the memory migrates, none is in flight when this returns: another
+    /// thread may have submitted one during a wait.
+    fn after_in_flight(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<()> {
+        loop {
+            let events = self.in_flight(py, touched.clone(), || py.check_signals())?;
+            for event in &events {
+                in_flight::wait(py, event, None)?;
+            }
+            if events.is_empty() || !self.migrates() {
+                return Ok(());
+            }
+        }
     }
 
     /// The addresses of the bytes.

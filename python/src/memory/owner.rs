@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use crate::interpreter::try_attach;
 use crate::stacks;
 use crate::traced::Traced;
 use zeusm::history;
@@ -60,7 +61,7 @@ impl Drop for OwnerSlot {
         let owner = self.0.get_mut();
         if history::is_recording() && matches!(owner, Some(Owner::Allocation(_) | Owner::Shared(_)))
         {
-            let _scope = Python::try_attach(stacks::scope);
+            let _scope = try_attach(stacks::scope);
             drop(owner.take());
         }
     }

@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::errors::{Explain, passes};
-use crate::interpreter::intern;
+use crate::interpreter::{attach, intern};
 
 /// A C-contiguous buffer of any item type, released by the drop; the exporter cannot resize it before.
 pub(crate) struct HostBuffer {
@@ -142,7 +142,7 @@ fn holds_references(format: &[u8]) -> bool {
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
-        Python::attach(|_| {
+        attach(|_| {
             // SAFETY: the interpreter is attached and the buffer is released once.
             unsafe { ffi::PyBuffer_Release(&raw mut *self.view) };
         });

@@ -8,7 +8,7 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use super::{PyPoolScope, PyPoolStatistics};
-use crate::interpreter::detach;
+use crate::interpreter::{attach, detach};
 use crate::parking;
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
@@ -312,7 +312,7 @@ impl PyMemoryPool {
         self.pool.set_failure_callback(move |failure| {
             let own = known.upgrade();
             let callback =
-                own.and_then(|own| Python::attach(|py| Some(own.lock().as_ref()?.clone_ref(py))));
+                own.and_then(|own| attach(|py| Some(own.lock().as_ref()?.clone_ref(py))));
             callback.map_or(Ok(false), |callback| called(&callback, failure.size))
         });
         Ok(())
@@ -349,7 +349,7 @@ impl PyMemoryPool {
 
 /// Calls the failure callback.
 fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
-    Python::attach(|py| parking::call(callback.bind(py), (size,), None)?.is_truthy())
+    attach(|py| parking::call(callback.bind(py), (size,), None)?.is_truthy())
         .map_err(|error| Error::Callback(Box::new(error)))
 }
 
