@@ -315,6 +315,29 @@ def test_an_opencl_runtime_without_a_library_that_it_needs():
     assert sycl.opencl_remedy(error) == "pip install intel-opencl-rt intel-cmplr-lib-rt"
 
 
+class OlderLibrary(Machine):
+    """A machine whose C++ library lacks what dpctl's wheels need."""
+
+    def run(self, program):
+        assert program == sycl.NEW_LIBRARY
+        return subprocess.CompletedProcess([], 0, "false\n", "")
+
+
+def test_dpctl_is_not_suggested_where_it_cannot_work(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for step, package in (sycl.find_dpctl, "dpctl"), (sycl.find_kernels, "dpnp"):
+        (here,) = step(Machine(python=(3, 11)))
+        assert here.state is State.ABSENT
+        assert here.remedy == f"pip install {package}"
+        (old,) = step(OlderLibrary(python=(3, 11)))
+        assert (old.state, old.remedy) == (State.ABSENT, None)
+        assert f"{package} is not installed" in old.text
+        assert "GLIBCXX_3.4.29" in old.text
+        (new,) = step(Machine(python=(3, 15)))
+        assert (new.state, new.remedy) == (State.ABSENT, None)
+        assert "the last Python with wheels of it is 3.14" in new.text
+
+
 def test_a_distribution_that_is_too_old_for_dpctl():
     """Installing dpctl again would change nothing."""
     old = OldDistribution()

@@ -17,6 +17,8 @@ class Machine:
 
     root: Path = Path("/")
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    #: The version of Python.
+    python: tuple[int, int] = sys.version_info[:2]
 
     def path(self, name: str) -> Path:
         """Return the path of a file, which is given from the root."""

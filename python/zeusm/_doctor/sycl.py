@@ -49,6 +49,21 @@ OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
 #: What the dynamic linker says of a C++ library that is too old.
 OLD_LIBRARY = re.compile(r"version `(?:GLIBCXX|CXXABI)_[\d.]+' not found")
 
+#: Whether the C++ library has what the wheels of dpctl and dpnp need.
+NEW_LIBRARY = """
+import ctypes, json
+ctypes.CDLL("libstdc++.so.6")
+lines = [line for line in open("/proc/self/maps") if "/libstdc++.so.6" in line]
+path = lines[0].rstrip("\\n").split(maxsplit=5)[5]
+print(json.dumps(b"GLIBCXX_3.4.29\\0" in open(path, "rb").read()))
+"""
+NEEDS_NEWER = (
+    "the wheels of dpctl and dpnp need libstdc++ of GCC 11 or later (GLIBCXX_3.4.29), so they need a newer distribution; "
+    "zeusm works without them"
+)
+#: The last version of Python for which there are wheels of dpctl 0.22 and dpnp 0.20.
+LAST_PYTHON = (3, 14)
+
 
 def ask(machine: Machine, program: str) -> tuple[Any, str]:
     """Return the value that a program prints as JSON, or None and the error."""
@@ -108,19 +123,26 @@ def find_compiler(machine: Machine) -> Iterator[Finding]:
     yield Finding(step, State.OK, text)
 
 
+def not_installed(machine: Machine, step: str, package: str) -> Finding:
+    """Say that dpctl or dpnp is missing, with the command that installs it where its wheels work."""
+    text = f"{package} is not installed"
+    if machine.python > LAST_PYTHON:
+        last = ".".join(map(str, LAST_PYTHON))
+        return Finding(step, State.ABSENT, f"{text}; the last Python with wheels of it is {last}")
+    if ask(machine, NEW_LIBRARY)[0] is False:
+        return Finding(step, State.ABSENT, f"{text}; {NEEDS_NEWER}")
+    return Finding(step, State.ABSENT, text, f"pip install {package}")
+
+
 def find_dpctl(machine: Machine) -> Iterator[Finding]:
     """List SYCL's devices."""
     step = "SYCL"
     if importlib.util.find_spec("dpctl") is None:
-        yield Finding(step, State.ABSENT, "dpctl is not installed", "pip install dpctl")
+        yield not_installed(machine, step, "dpctl")
         return
     found, error = ask(machine, DEVICES)
     if found is None and OLD_LIBRARY.search(error):
-        text = (
-            "the wheels of dpctl and dpnp need libstdc++ of GCC 11 or later, so they need a newer distribution; zeusm "
-            "works without them"
-        )
-        yield Finding(step, State.WRONG, f"{error}; {text}")
+        yield Finding(step, State.WRONG, f"{error}; {NEEDS_NEWER}")
         return
     if found is None:
         yield Finding(step, State.WRONG, error, "pip install --force-reinstall dpctl")
@@ -138,7 +160,7 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
     """Run a kernel of dpnp's."""
     step = "kernels"
     if importlib.util.find_spec("dpnp") is None:
-        yield Finding(step, State.ABSENT, "dpnp is not installed", "pip install dpnp")
+        yield not_installed(machine, step, "dpnp")
         return
     found, error = ask(machine, KERNEL)
     if found is None and OLD_LIBRARY.search(error):
