@@ -13,15 +13,11 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import maturin
-from maturin import (
-    build_sdist,
-    get_requires_for_build_editable,
-    get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
-)
+from maturin import build_sdist, get_requires_for_build_sdist
 
 __all__ = [
     "build_editable",
@@ -48,8 +44,38 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
-prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
-prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable
+def get_requires_for_build_wheel(config_settings=None):
+    check_rust()
+    return maturin.get_requires_for_build_wheel(config_settings)
+
+
+def get_requires_for_build_editable(config_settings=None):
+    check_rust()
+    return maturin.get_requires_for_build_editable(config_settings)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    check_rust()
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+def prepare_metadata_for_build_editable(metadata_directory, config_settings=None):
+    check_rust()
+    return maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings)
+
+
+def check_rust():
+    """Ends the build with a plain message if cargo is missing, or too old to read the manifests."""
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    wanted = manifest["workspace"]["package"]["rust-version"]
+    needs = f"building zeusm needs Rust {wanted} or later (`rustup update stable`)"
+    try:
+        run = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"{needs}, and cargo does not run: {error}") from None
+    found = re.match(r"cargo (\d+)\.(\d+)", run.stdout)
+    if found and tuple(map(int, found.groups())) < tuple(map(int, wanted.split("."))):
+        raise SystemExit(f"{needs}, and this is {run.stdout.strip()}")
 
 
 def place_cpu_runtime(config_settings):

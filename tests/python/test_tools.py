@@ -1,13 +1,14 @@
-"""The Makefile's targets for releases, with stand-ins for the programs that they run."""
+"""The Makefile's targets and the build, with stand-ins for the programs that they run."""
 
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+HAS_MAKE = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
 def program(folder, name, script):
@@ -30,6 +31,7 @@ def make(*arguments, path="/usr/bin:/bin"):
     )
 
 
+@HAS_MAKE
 def test_the_audit_looks_at_every_crate(tmp_path):
     """Without --workspace cargo-deny takes the root package only, and the Python module is not below it."""
     program(tmp_path, "cargo", 'echo "cargo $*"')
@@ -39,8 +41,41 @@ def test_the_audit_looks_at_every_crate(tmp_path):
     assert run.stdout.startswith("cargo deny --workspace --locked check ")
 
 
+@HAS_MAKE
 @pytest.mark.skipif(shutil.which("cargo-deny", path="/usr/bin:/bin") is not None, reason="is there")
 def test_the_audit_names_what_is_missing():
     run = make("audit")
     assert run.returncode != 0
     assert "cargo install --locked cargo-deny" in run.stderr
+
+
+def build_hook(folder):
+    """Run the first hook of the build with only the programs in a folder."""
+    pytest.importorskip("maturin")
+    code = "import build_backend; build_backend.get_requires_for_build_wheel()"
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={"PATH": str(folder), "PYTHONPATH": str(ROOT / "tools")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_build_names_the_rust_that_it_needs(tmp_path):
+    program(tmp_path, "cargo", 'echo "cargo 1.63.0 (fd9c4297c 2022-07-01)"')
+    run = build_hook(tmp_path)
+    assert run.returncode == 1
+    assert "building zeusm needs Rust 1." in run.stderr
+    assert "this is cargo 1.63.0" in run.stderr
+    assert "Traceback" not in run.stderr
+    program(tmp_path, "cargo", 'echo "cargo 1.200.0"')
+    run = build_hook(tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_build_says_that_cargo_is_missing(tmp_path):
+    run = build_hook(tmp_path)
+    assert run.returncode == 1
+    assert "and cargo does not run" in run.stderr
