@@ -47,7 +47,7 @@ SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/bui
 .PHONY: help
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; \
-		do printf '  make %-14s %s\n' "$$target" "$$text"; done
+		do printf '  make %-17s %s\n' "$$target" "$$text"; done
 
 .PHONY: setup
 setup: ## Installs missing dependencies of the build (apt)

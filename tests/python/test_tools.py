@@ -1,6 +1,7 @@
 """The Makefile's targets and the build, with stand-ins for the programs that they run."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -79,3 +80,11 @@ def test_the_build_says_that_cargo_is_missing(tmp_path):
     run = build_hook(tmp_path)
     assert run.returncode == 1
     assert "and cargo does not run" in run.stderr
+
+
+@HAS_MAKE
+def test_the_texts_of_the_help_are_in_one_column():
+    lines = make("help").stdout.splitlines()
+    columns = {re.match(r"  make [a-z-]+ +", line).end() for line in lines}
+    assert len(lines) > 20
+    assert len(columns) == 1, lines
