@@ -339,9 +339,14 @@ dist: $(VENV_DIST)/.requirements ## A source distribution and a wheel for old C 
 	$(VENV_DIST)/bin/twine check --strict $(RELEASE)/*
 	$(VENV_DIST)/bin/auditwheel show $(RELEASE)/*.whl | grep 'platform tag: "$(GLIBC)_x86_64"'
 	$(VENV_DIST)/bin/python tools/check_wheel.py $(RELEASE)/*.whl
+	@touch $(RELEASE)/.built
+
+# `make dist` always builds, test-dist after a change only: it tests the files that are there.
+$(RELEASE)/.built: $(SOURCES)
+	$(MAKE) --no-print-directory dist
 
 .PHONY: test-dist
-test-dist: dist ## The wheel and each of its extras in new environments, and a build of the source distribution in an empty one
+test-dist: $(RELEASE)/.built ## The wheel and each of its extras in new environments, and a build of the source distribution in an empty one
 	tools/test_dist.sh $(PYTHON) $(TARGET)/dist $(RELEASE)
 
 # PYTHONS are commands of Python; MATRIX_TESTS selects tests.

@@ -88,3 +88,15 @@ def test_the_texts_of_the_help_are_in_one_column():
     columns = {re.match(r"  make [a-z-]+ +", line).end() for line in lines}
     assert len(lines) > 20
     assert len(columns) == 1, lines
+
+
+@HAS_MAKE
+def test_the_release_that_is_there_is_tested(tmp_path):
+    def commands():
+        run = make("-n", "test-dist", f"RELEASE={tmp_path}")
+        assert "tools/test_dist.sh" in run.stdout, run.stderr
+        return run.stdout
+
+    assert "-m build" in commands()
+    (tmp_path / ".built").touch()
+    assert "-m build" not in commands()
