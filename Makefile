@@ -41,7 +41,7 @@ endif
 # The simulated GPU needs a header of a newer kernel than Debian 12's, so only its own target builds it.
 WORKSPACE := --workspace --exclude xe-sim
 
-SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py \
+SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py tools/third_party.py \
 	build.rs src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
 
 .PHONY: help

@@ -17,6 +17,7 @@ import tomllib
 from pathlib import Path
 
 import maturin
+import third_party
 from maturin import build_sdist, get_requires_for_build_sdist
 
 __all__ = [
@@ -36,7 +37,9 @@ IN_PACKAGE = ROOT / "python" / "zeusm" / "lib" / "libze_loader.so.1"
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     place_cpu_runtime(config_settings)
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    name = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    third_party.amend(Path(wheel_directory) / name, ROOT)
+    return name
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):

@@ -1,5 +1,6 @@
 """The Makefile's targets and the build, with stand-ins for the programs that they run."""
 
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,9 @@ import sys
 
 import pytest
 from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import third_party
 
 HAS_MAKE = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -100,3 +104,45 @@ def test_the_release_that_is_there_is_tested(tmp_path):
     assert "-m build" in commands()
     (tmp_path / ".built").touch()
     assert "-m build" not in commands()
+
+
+def test_the_list_of_crates_has_nothing_of_the_build():
+    text = json.dumps(
+        {
+            "serialNumber": "urn:uuid:1",
+            "metadata": {
+                "timestamp": "now",
+                "component": {"bom-ref": "path+file:///build/a#zeusm"},
+            },
+        }
+    )
+    found = json.loads(third_party.normal(text, "/build/a"))
+    assert found == {"metadata": {"component": {"bom-ref": "path+file://.#zeusm"}}}
+
+
+@pytest.fixture(scope="module")
+def crates():
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    found = third_party.metadata(ROOT)
+    return {crate: third_party.linked(found, crate) for crate in third_party.CRATES}
+
+
+def test_the_lists_have_what_is_linked_only(crates):
+    for crate, other in ("zeusm-python", "pyo3"), ("zeusm-cpu", "opencl-sys"):
+        listed = third_party.sbom(crates[crate], crate)
+        names = {component["name"] for component in listed["components"]}
+        assert {other, "level-zero-sys"} <= names
+        assert not names & {crate, "bindgen", "proptest"}
+        references = {component["bom-ref"] for component in listed["components"]}
+        assert all(set(each["dependsOn"]) <= references for each in listed["dependencies"])
+
+
+def test_every_linked_crate_has_its_licence(crates):
+    texts = third_party.licences(crates["zeusm-cpu"] | crates["zeusm-python"])
+    for package, _ in [*crates["zeusm-cpu"].values(), *crates["zeusm-python"].values()]:
+        assert (third_party.name(package) in texts) == (package["source"] is not None)
+    assert texts.count("Permission is hereby granted") > 5
+    without = re.search(r"((?:\S+@.*\n)+)\n\(Without a file", texts)
+    if without:
+        assert all("Apache-2.0" in line for line in without[1].splitlines())
