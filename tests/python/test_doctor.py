@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -291,6 +292,8 @@ def test_an_opencl_runtime_at_a_path_with_a_space(tmp_path):
     """It reads its own path up to the space. Installing it again there would change nothing."""
     if zeusm.runtime().kind != "cpu":
         pytest.skip("a GPU needs no OpenCL runtime")
+    if version("intel-opencl-rt").startswith("2024."):
+        pytest.skip("the OpenCL runtime of 2024 consists of other files")
     folder = tmp_path / "with a space"
     folder.mkdir()
     for pattern in PARTS:
