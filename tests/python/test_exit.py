@@ -1,7 +1,5 @@
 """The exit of the interpreter."""
 
-import time
-
 import pytest
 
 
@@ -92,24 +90,3 @@ def test_the_exit_may_join_a_thread_that_copies(fresh):
         thread.start()
     """)
     assert result.stdout == "1.5\n"
-
-
-def test_daemon_threads_delay_the_exit_little(fresh):
-    """A thread that waits for the GIL while it submits, to drop operands, is not waited for."""
-    program = """
-        import threading, time
-        import zeusm.memory as zm
-
-        def work():
-            memory, data = zm.MemoryUSMDevice(4096), bytearray(4096)
-            while True:
-                memory.copy_from_host_async(data)
-
-        for _ in range(2):
-            threading.Thread(target=work, daemon=True).start()
-        time.sleep(0.1)
-    """
-    for _ in range(8):
-        begin = time.monotonic()
-        fresh(program)
-        assert time.monotonic() - begin < 4
