@@ -125,7 +125,10 @@ pub fn wait_at_exit() {
 }
 
 extern "C" fn wait() {
-    EXITING.store(this_thread(), Ordering::SeqCst);
+    if EXITING.swap(this_thread(), Ordering::SeqCst) != 0 {
+        // It was registered more than once.
+        return;
+    }
     let begin = Instant::now();
     let in_section = || {
         let sections = SECTIONS.get();

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
 use super::RawQueue;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::process::{Mutex, Section};
+use crate::process::{Mutex, Section, wait_at_exit};
 
 pub(super) type Task = Box<dyn FnOnce() + Send>;
 
@@ -58,6 +59,11 @@ impl Worker {
 
 /// Starts a thread that runs the tasks until the sender is dropped.
 fn start() -> Result<mpsc::Sender<Task>> {
+    // The thread outlives the main program.
+    static AT_EXIT: AtomicBool = AtomicBool::new(false);
+    if !AT_EXIT.swap(true, Ordering::Relaxed) {
+        wait_at_exit();
+    }
     let (sender, tasks) = mpsc::channel();
     thread::Builder::new()
         .name("zeusm-host-task".to_owned())
