@@ -17,19 +17,26 @@ held_at_fork!(KNOWN: Table);
 
 /// Adds a device, unless its handle is known; returns the one of the handle, which records whether the device is lost.
 pub(super) fn register(device: Device) -> Device {
-    let (driver, handle) = (device.driver().clone(), device.handle());
     let mut table = KNOWN.write();
-    table.entry(handle.addr()).or_insert_with(|| device.clone());
+    let known = table.entry(device.handle().addr());
+    let known = known.or_insert_with(|| device.clone()).clone();
     drop(table);
-    of_driver(&driver, handle).unwrap_or(device)
+    if is_of(&known, device.driver()) {
+        known
+    } else {
+        device
+    }
 }
 
-/// The device of a driver with this handle, if this process has used it. Two libraries may use the same handles.
+/// The device of a driver with this handle, if this process has used it.
 pub(super) fn of_driver(driver: &Driver, handle: sys::ze_device_handle_t) -> Option<Device> {
-    Device::of_handle(handle.addr()).filter(|known| {
-        known.driver().handle() == driver.handle()
-            && ptr::eq(known.driver().library(), driver.library())
-    })
+    Device::of_handle(handle.addr()).filter(|known| is_of(known, driver))
+}
+
+/// Whether a device is of a driver. Two libraries may use the same handles.
+fn is_of(device: &Device, driver: &Driver) -> bool {
+    device.driver().handle() == driver.handle()
+        && ptr::eq(device.driver().library(), driver.library())
 }
 
 impl Device {

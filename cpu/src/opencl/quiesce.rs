@@ -152,7 +152,7 @@ pub fn child() {
 }
 
 /// Polls until `is_done`; `false` on timeout.
-fn wait(most: Duration, mut is_done: impl FnMut() -> bool) -> bool {
+fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
     let begin = Instant::now();
     while !is_done() {
         if begin.elapsed() > most {

@@ -46,7 +46,7 @@ impl PyMemory {
     /// The exception of a signal handler during the wait; [`Error::Call`] for shared memory of a lost device.
     pub(crate) fn for_host(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<usize> {
         self.after_sycl(py)?;
-        self.after_in_flight(py, touched)?;
+        self.after_in_flight_or_signal(py, touched)?;
         self.check_accessible()?;
         Ok(self.address.number())
     }
@@ -63,16 +63,12 @@ impl PyMemory {
         flags: c_int,
     ) -> PyResult<usize> {
         self.after_sycl(py)?;
-        loop {
-            let in_flight = self.in_flight(py, touched.clone(), || Ok(()))?;
-            if in_flight.is_empty() {
-                break;
-            }
-            detach(py, || in_flight.iter().try_for_each(wait)).or_raise()?;
-            if !self.migrates() {
-                break;
-            }
-        }
+        self.after_in_flight(
+            py,
+            touched,
+            || Ok(()),
+            |event| detach(py, || wait(event)).or_raise(),
+        )?;
         self.check_accessible()?;
         if flags != ffi::PyBUF_FULL_RO {
             self.export_state.mark_shared();
@@ -111,19 +107,33 @@ impl PyMemory {
     /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
     /// memory is exported.
     pub(crate) fn for_export(&self, py: Python<'_>) -> PyResult<usize> {
-        self.after_in_flight(py, self.extent())?;
+        self.after_in_flight_or_signal(py, self.extent())?;
         self.export_state.mark_shared();
         Ok(self.address.number())
     }
 
+    /// As [`after_in_flight`](Self::after_in_flight), until a signal handler raises an exception.
+    fn after_in_flight_or_signal(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<()> {
+        self.after_in_flight(
+            py,
+            touched,
+            || py.check_signals(),
+            |event| in_flight::wait(py, event, None).map(drop),
+        )
+    }
+
     /// Waits for the operations in flight on the bytes. If the memory migrates, none is in flight when this returns: another
-    /// thread may have submitted one during a wait.
-    fn after_in_flight(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<()> {
+    /// thread may have submitted one during a wait. `interrupt` is as for [`in_flight`](Self::in_flight).
+    fn after_in_flight(
+        &self,
+        py: Python<'_>,
+        touched: Range<usize>,
+        interrupt: impl Fn() -> PyResult<()>,
+        wait: impl Fn(&Event) -> PyResult<()>,
+    ) -> PyResult<()> {
         loop {
-            let events = self.in_flight(py, touched.clone(), || py.check_signals())?;
-            for event in &events {
-                in_flight::wait(py, event, None)?;
-            }
+            let events = self.in_flight(py, touched.clone(), &interrupt)?;
+            events.iter().try_for_each(&wait)?;
             if events.is_empty() || !self.migrates() {
                 return Ok(());
             }
