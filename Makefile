@@ -184,8 +184,11 @@ FUZZ := 100000
 FUZZ_SLOW := 400
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-long test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
-test-long: test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
+.PHONY: test-long test-checked test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
+test-long: test-checked test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
+
+test-checked: $(VENV)/.zeusm ## dpctl's and dpnp's own tests under the checker, without a finding
+	$(PY) tests/soak/suites.py
 
 test-faults: build venvs ## Fault injection: each Level Zero call fails with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults

@@ -99,6 +99,10 @@ pub fn submit(
     repeats::note_call();
     threads::note_host_thread();
     let uses = uses();
+    if let Some(address) = uses.overlap() {
+        let message = format!("the source and the destination of {} overlap", uses.what);
+        report::add(Finding::here(Kind::Race, message).about(address, table::find(address)));
+    }
     let stack = if uses.what.is_empty() {
         Stack::default()
     } else {

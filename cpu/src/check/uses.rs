@@ -42,6 +42,15 @@ impl Uses {
         all.into_iter().flatten().min()
     }
 
+    /// The first byte of a copy that is in its source and in its destination, at different places: the copy may write it
+    /// before it has read it. A copy of bytes onto themselves changes nothing.
+    pub fn overlap(&self) -> Option<usize> {
+        if self.reads == self.writes {
+            return None;
+        }
+        first_common(&self.reads, &self.writes)
+    }
+
     /// Whether it accesses a byte of `range`.
     pub fn touches(&self, range: &Range<usize>) -> bool {
         let overlaps = |it: &Range<usize>| it.start < range.end && range.start < it.end;
@@ -106,6 +115,19 @@ mod tests {
         assert_eq!(kernel(20).conflict(&kernel(20)), None);
         assert_eq!(kernel(20).conflict(&copy(a.clone(), b.clone())), Some(20));
         assert_eq!(kernel(5).conflict(&copy(a, b)), None);
+    }
+
+    #[test]
+    fn a_copy_overlaps_unless_it_is_onto_itself() {
+        let copy = |from: Range<usize>, to: Range<usize>| Uses {
+            reads: smallvec![from],
+            writes: smallvec![to],
+            ..Uses::default()
+        };
+        assert_eq!(copy(0..10, 9..19).overlap(), Some(9));
+        assert_eq!(copy(9..19, 0..10).overlap(), Some(9));
+        assert_eq!(copy(0..10, 10..20).overlap(), None);
+        assert_eq!(copy(0..10, 0..10).overlap(), None);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub const PROGRAMS: &[Program] = &[
     ),
     ("fills_of_two_lists", &["race"], fills_of_two_lists),
     ("copy_without_a_barrier", &["race"], copy_without_a_barrier),
+    ("copy_onto_its_source", &["race"], copy_onto_its_source),
     (
         "wait_for_the_wrong_event",
         &["race"],
@@ -84,6 +85,20 @@ fn copy_without_a_barrier() {
         fill(list, memory, &[1], 1000, NONE, &[]);
         copy(list, to.as_mut_ptr().cast(), memory, 10, NONE, &[]);
         common::finish(context, list);
+        destroy(list);
+    });
+}
+
+fn copy_onto_its_source() {
+    with(Kind::Device, |context, memory| {
+        let list = context.immediate(0);
+        fill(list, memory, &[1], 1000, NONE, &[]);
+        common::finish(context, list);
+        for (distance, length) in [(0, 1000), (500, 500), (499, 500)] {
+            let to = memory.wrapping_byte_add(distance);
+            copy(list, to, memory, length, NONE, &[]);
+            common::finish(context, list);
+        }
         destroy(list);
     });
 }

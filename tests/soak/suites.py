@@ -1,0 +1,77 @@
+"""The tests in the wheels of dpctl and dpnp under the checker: no finding, crash or hang in any of their files.
+
+These programs are correct, so that a finding is a false one. Failed tests are printed and do not count: some of them fail on
+other runtimes, too.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+OPTIONS = ["-c", "/dev/null", "--rootdir=/", "-q", "-p", "no:cacheprovider"]
+# pytest's exit codes: all passed, some failed, none collected.
+ENDED = {0, 1, 5}
+
+
+def files(package):
+    folder = Path(find_spec(package).origin).parent / "tests"
+    found = sorted(folder.rglob("test_*.py"))
+    return [(f"{package}/{path.relative_to(folder)}", path) for path in found]
+
+
+def check(path, seconds):
+    """Run a file; return pytest's exit code, or None after `seconds`, its last line, and the findings."""
+    with tempfile.TemporaryDirectory() as folder:
+        checker = ["-m", "zeusm", "check", "--exit-code", "0", "--report", f"{folder}/%p.json"]
+        with open(f"{folder}/output", "w+") as output:
+            process = subprocess.Popen(
+                [sys.executable, *checker, sys.executable, "-m", "pytest", *OPTIONS, path],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                cwd=folder,
+            )
+            try:
+                code = process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                code = None
+            output.seek(0)
+            text = output.read()
+        reports = [json.loads(report.read_text()) for report in Path(folder).glob("*.json")]
+    summary = re.findall(r"^\d+ \w+.* in [\d.]+s.*$", text, re.MULTILINE)
+    findings = [finding for report in reports for finding in report["findings"]]
+    return code, summary[-1] if summary else text[-2000:], findings
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--timeout", type=float, default=1800, help="seconds for each file")
+    parser.add_argument("names", nargs="*", help="only files with one of these in their names")
+    options = parser.parse_args()
+    wrong = []
+    for name, path in files("dpctl") + files("dpnp"):
+        if options.names and not any(part in name for part in options.names):
+            continue
+        start = time.monotonic()
+        code, summary, findings = check(path, options.timeout)
+        print(f"{name} {code} {time.monotonic() - start:.0f}s {len(findings)} {summary}", flush=True)
+        for finding in findings:
+            print(json.dumps(finding, indent=1), flush=True)
+        if findings or code not in ENDED:
+            wrong.append(name)
+    if wrong:
+        raise SystemExit(f"findings, crashes or hangs in {wrong}")
+
+
+if __name__ == "__main__":
+    main()
