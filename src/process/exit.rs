@@ -39,8 +39,38 @@ pub struct Section {
 }
 
 thread_local! {
-    /// The number of sections that this thread is in, one within the other. Its address tells the thread from others.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// Its address tells the thread from others.
+    static INSIDE: Cell<Inside> = const {
+        Cell::new(Inside {
+            sections: None,
+            depth: 0,
+        })
+    };
+}
+
+/// The sections that a thread is in.
+#[derive(Clone, Copy)]
+struct Inside {
+    /// Where they are counted. A fork's child counts anew, without those that its parent was in.
+    sections: Option<&'static AtomicUsize>,
+    /// Their number, one within the other.
+    depth: usize,
+}
+
+impl Inside {
+    /// The number of those that are counted there.
+    fn depth_in(self, sections: &AtomicUsize) -> usize {
+        let same = self.sections.is_some_and(|own| ptr::eq(own, sections));
+        if same { self.depth } else { 0 }
+    }
+
+    /// Of the calling thread, with another depth.
+    fn set(sections: &'static AtomicUsize, depth: usize) {
+        INSIDE.set(Self {
+            sections: Some(sections),
+            depth,
+        });
+    }
 }
 
 impl Section {
@@ -50,7 +80,7 @@ impl Section {
         let sections = SECTIONS.get_or_default();
         // Ordered with `wait`: this thread sees that the process exits, or the exit sees the section.
         sections.fetch_add(1, Ordering::SeqCst);
-        DEPTH.set(DEPTH.get() + 1);
+        Inside::set(sections, INSIDE.get().depth_in(sections) + 1);
         let section = Self {
             sections,
             of_thread: PhantomData,
@@ -65,10 +95,11 @@ impl Section {
     /// Calls a function outside of the sections that this thread is in: one that may wait for ever once the exit has begun, as
     /// for Python's GIL. Afterwards the thread is in them again, or parks if the process exits.
     pub fn outside<T>(call: impl FnOnce() -> T) -> T {
-        let depth = DEPTH.replace(0);
-        let Some(sections) = SECTIONS.get().filter(|_| depth > 0) else {
+        let Inside { sections, depth } = INSIDE.get();
+        let Some(sections) = sections.filter(|_| depth > 0) else {
             return call();
         };
+        Inside::set(sections, 0);
         sections.fetch_sub(depth, Ordering::Release);
         let again = Again { sections, depth };
         let value = call();
@@ -86,7 +117,10 @@ impl Section {
 
 impl Drop for Section {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
+        let depth = INSIDE.get().depth_in(self.sections);
+        if depth > 0 {
+            Inside::set(self.sections, depth - 1);
+        }
         self.sections.fetch_sub(1, Ordering::Release);
     }
 }
@@ -99,7 +133,7 @@ struct Again {
 
 impl Drop for Again {
     fn drop(&mut self) {
-        DEPTH.set(self.depth);
+        Inside::set(self.sections, self.depth);
         self.sections.fetch_add(self.depth, Ordering::SeqCst);
     }
 }
@@ -130,9 +164,12 @@ extern "C" fn wait() {
         return;
     }
     let begin = Instant::now();
+    // A section of this thread does not end, for instance that of a host task which exits the process.
     let in_section = || {
         let sections = SECTIONS.get();
-        sections.is_some_and(|sections| sections.load(Ordering::SeqCst) > 0)
+        sections.is_some_and(|sections| {
+            sections.load(Ordering::SeqCst) > INSIDE.get().depth_in(sections)
+        })
     };
     while in_section() && begin.elapsed() < TIMEOUT {
         thread::sleep(POLL_INTERVAL);
@@ -141,7 +178,7 @@ extern "C" fn wait() {
 
 /// A number of this thread: the address of a variable of its own, which is valid until the thread has ended.
 fn this_thread() -> usize {
-    DEPTH.with(|own| ptr::from_ref(own).addr())
+    INSIDE.with(|own| ptr::from_ref(own).addr())
 }
 
 #[cfg(test)]
@@ -149,16 +186,54 @@ mod tests {
     use std::panic::catch_unwind;
 
     use super::*;
+    #[cfg(target_os = "linux")]
+    use crate::process::in_child;
+
+    fn depth() -> usize {
+        INSIDE.get().depth
+    }
 
     #[test]
     fn a_call_outside_of_sections_is_in_none() {
         let (one, two) = (Section::enter(), Section::enter());
-        assert_eq!(DEPTH.get(), 2);
-        assert_eq!(Section::outside(|| DEPTH.get()), 0);
+        assert_eq!(depth(), 2);
+        assert_eq!(Section::outside(depth), 0);
         let panicked = catch_unwind(|| Section::outside(|| panic!("the test's panic")));
         assert!(panicked.is_err());
-        assert_eq!(DEPTH.get(), 2);
+        assert_eq!(depth(), 2);
         drop((one, two));
-        assert_eq!(DEPTH.get(), 0);
+        assert_eq!(depth(), 0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_does_not_count_the_sections_of_its_parent() {
+        let outer = Section::enter();
+        in_child(|| {
+            Section::outside(|| ());
+            let inner = Section::enter();
+            assert_eq!(Section::outside(depth), 0);
+            drop(inner);
+            let sections = SECTIONS.get_or_default();
+            assert_eq!(sections.load(Ordering::SeqCst), 0);
+            // The end of the one that the child inherited.
+            drop(Section {
+                sections: outer.sections,
+                of_thread: PhantomData,
+            });
+            assert_eq!(sections.load(Ordering::SeqCst), 0);
+            assert_eq!(INSIDE.get().depth_in(sections), 0);
+        });
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_exit_does_not_wait_for_a_section_of_its_own_thread() {
+        in_child(|| {
+            let _section = Section::enter();
+            let begin = Instant::now();
+            wait();
+            assert!(begin.elapsed() < TIMEOUT / 2);
+        });
     }
 }
