@@ -2,9 +2,10 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use rustix::process::Uid;
 use super::export_table;
 use super::handle::IpcHandle;
 use super::identity::is_trusted;
-use crate::process::{Local, Mutex};
+use crate::process::{Local, Mutex, at_fork};
 
 /// The server's timeout for one connection, which blocks the others meanwhile.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -49,6 +50,52 @@ pub enum ExportStatus {
 /// Whether this process's server runs.
 static IS_RUNNING: Local<Mutex<bool>> = Local::new();
 
+/// The descriptor of this process's socket, or -1, and the number of its inode.
+static LISTENER: (AtomicI32, AtomicU64) = (AtomicI32::new(-1), AtomicU64::new(0));
+
+/// A fork's child has no thread that answers: clients would connect to its copy of the socket after the end of its parent,
+/// and wait.
+extern "C" fn close_in_child() {
+    let listener = LISTENER.0.swap(-1, Ordering::Relaxed);
+    // The program may have closed all descriptors, as daemons do, and have opened a file of that number.
+    if listener >= 0 && inode(listener) == Some(LISTENER.1.load(Ordering::Relaxed)) {
+        // SAFETY: the descriptor is the socket's, whose owner is on the stack of a thread that the child does not have.
+        unsafe { libc::close(listener) };
+    }
+}
+at_fork!(None, None, Some(close_in_child));
+
+/// The number of a descriptor's inode. A fork's child may call it.
+fn inode(descriptor: RawFd) -> Option<u64> {
+    let mut found = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the system writes the structure, of which zeros are a valid value; the descriptor may be any number.
+    unsafe {
+        let answer = libc::fstat(descriptor, found.as_mut_ptr());
+        (answer == 0).then(|| found.assume_init().st_ino)
+    }
+}
+
+/// The socket that this process's server listens at.
+struct Listener(UnixListener);
+
+impl Listener {
+    fn bind(address: &SocketAddr) -> io::Result<Self> {
+        let listener = UnixListener::bind_addr(address)?;
+        let number = listener.as_raw_fd();
+        LISTENER
+            .1
+            .store(inode(number).unwrap_or(0), Ordering::Relaxed);
+        LISTENER.0.store(number, Ordering::Relaxed);
+        Ok(Self(listener))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        LISTENER.0.store(-1, Ordering::Relaxed);
+    }
+}
+
 /// The name identifies the process. It is no secret, as /proc/net/unix lists it: the server checks each client's user, and
 /// the tag of each handle.
 fn address(token: [u8; 16]) -> io::Result<SocketAddr> {
@@ -66,12 +113,12 @@ pub fn start(token: [u8; 16]) {
 }
 
 fn try_start(token: [u8; 16]) -> io::Result<()> {
-    let listener = UnixListener::bind_addr(&address(token)?)?;
+    let listener = Listener::bind(&address(token)?)?;
     thread::Builder::new()
         .name("zeusm-ipc".to_owned())
         .spawn(move || {
             loop {
-                match listener.accept() {
+                match listener.0.accept() {
                     // After a failure the client sees the end of the stream, and reports that.
                     Ok((stream, _)) => drop(answer(&stream)),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import uuid
 import zlib
 from pathlib import Path
@@ -391,6 +392,28 @@ def test_another_machine(memory_class):
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     with pytest.raises(zm.IPCError, match=f"another machine.*01010101-.*{boot}"):
         zm.IPCMemoryHandle.open(edited(raw, 16, b"\1" * 16))
+
+
+def test_an_exporter_that_is_gone_and_has_left_a_child():
+    """The child has a copy of the socket at which the exporter's thread was listening."""
+    program = """if True:
+        import os, sys, zeusm.memory as zm
+        memory = zm.MemoryUSMDevice(4096)
+        print(bytes(memory.ipc_handle()).hex(), flush=True)
+        if os.fork() == 0:
+            os.close(1)
+        sys.stdin.read()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as exporter:
+        handle = bytes.fromhex(exporter.stdout.readline())
+        exporter.kill()
+        exporter.wait()
+        begin = time.monotonic()
+        with pytest.raises(zm.IPCError, match="gone|exited|ended"):
+            zm.IPCMemoryHandle.open(handle)
+        assert time.monotonic() - begin < 30
 
 
 def test_another_device(memory_class):
