@@ -269,10 +269,11 @@ pub enum Error {
         /// The error of Level Zero.
         cause: Box<Error>,
     },
-    /// The operation was accepted, and could not be submitted once the host tasks that it waited for were complete.
-    #[error("an operation that waited for the host was not submitted: {cause}")]
-    NotSubmitted {
-        /// The error of the submission, which all users of the operation's event get.
+    /// The operation was accepted, and not executed: a host task that it waited for, or an operation before it, has failed, or the
+    /// driver refused it when it could be submitted. A host task that has failed has this error, too.
+    #[error("an operation that waited for the host was not executed: {cause}")]
+    NotExecuted {
+        /// The first error, which all users of the operation's event get.
         cause: Arc<Error>,
     },
     /// No thread could be started for an operation or a host task that waits for the host. Nothing was submitted.
@@ -326,7 +327,7 @@ impl Error {
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),
-            Self::NotSubmitted { cause } => cause.result(),
+            Self::NotExecuted { cause } => cause.result(),
             _ => None,
         }
     }

@@ -164,6 +164,7 @@ fn a_host_task_may_use_the_same_device() {
 fn a_failure_after_a_host_task_is_reported_by_the_event() {
     let (context, device, queue) = setup();
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    wait(&fill(&queue, &memory, 1));
     let (release, task) = blocked();
     let event = queue.host_task(task).unwrap();
     queue.barrier(&[event]).unwrap();
@@ -171,23 +172,63 @@ fn a_failure_after_a_host_task_is_reported_by_the_event() {
     // SAFETY: a null pointer is refused.
     let copied = unsafe { queue.copy_raw(to, std::ptr::null(), 64, Completion::Event) };
     let copied = copied.unwrap().unwrap();
-    let filled = fill(&queue, &memory, 3);
+    let behind = fill(&queue, &memory, 3);
+    let other = Queue::new(&context, &device).unwrap();
+    other.barrier(std::slice::from_ref(&behind)).unwrap();
+    let dependent = fill(&other, &memory, 3);
     assert!(!copied.is_over());
     drop(release);
+    // Those that may use the result of the copy fail with it.
     for error in [
         copied.wait(None).unwrap_err(),
         copied.is_complete().unwrap_err(),
+        behind.wait(None).unwrap_err(),
+        dependent.wait(None).unwrap_err(),
+        queue.barrier(std::slice::from_ref(&copied)).unwrap_err(),
     ] {
-        assert!(matches!(error, Error::NotSubmitted { .. }), "{error}");
+        assert!(matches!(error, Error::NotExecuted { .. }), "{error}");
         assert_eq!(
             error.result(),
             Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)
         );
     }
-    assert!(copied.is_over());
+    assert!(copied.is_over() && behind.is_over() && dependent.is_over());
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 1));
     // Later operations are not affected.
-    wait(&filled);
-    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 3));
+    wait(&fill(&queue, &memory, 3));
+    wait(&fill(&other, &memory, 4));
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 4));
+}
+
+#[test]
+fn operations_behind_a_failed_host_task_fail() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    wait(&fill(&queue, &memory, 1));
+    let (release, task) = blocked();
+    let lost = Error::Call {
+        function: "zeDeviceGetStatus",
+        result: sys::ZE_RESULT_ERROR_DEVICE_LOST,
+    };
+    let failed = queue
+        .try_host_task(move || {
+            task();
+            Err(lost)
+        })
+        .unwrap();
+    queue.barrier(std::slice::from_ref(&failed)).unwrap();
+    let behind = fill(&queue, &memory, 2);
+    // A host task waits for the events of other contexts.
+    let apart = zeusm::Context::new(device.driver()).unwrap();
+    let elsewhere = Queue::new(&apart, &device).unwrap();
+    let dependent = elsewhere.barrier(std::slice::from_ref(&behind)).unwrap();
+    release.send(()).unwrap();
+    for event in [failed, behind, dependent] {
+        let error = event.wait(None).unwrap_err();
+        assert_eq!(error.result(), Some(sys::ZE_RESULT_ERROR_DEVICE_LOST));
+    }
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 1));
+    wait(&fill(&queue, &memory, 3));
 }
 
 #[test]
@@ -206,8 +247,8 @@ fn operations_after_a_failed_one_follow_those_before_it() {
     let after = fill(&queue, &small, 2);
     drop(release);
     copied.wait(None).unwrap_err();
-    wait(&after);
     assert!(first.is_complete().unwrap());
+    after.wait(None).unwrap_err();
 }
 
 #[test]

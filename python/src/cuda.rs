@@ -36,7 +36,7 @@ pub(crate) unsafe fn copy<T: Send>(
     let touched = [range(usm, layout.nbytes())];
     transfer::order(py, context_device, &touched)?;
     let mut visible = Visible::new(context_device, context_device, &touched);
-    let copied = visible.detach(py, || {
+    let copied = visible.detach(py, |_| {
         let queue = context_device.queue()?;
         let packed = |first| pointer(usm.wrapping_add(first));
         // SAFETY: the caller guarantees the validity of both sides; a chunk is valid until the closure returns, and the copy

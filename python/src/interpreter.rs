@@ -1,7 +1,7 @@
 //! The interpreter: the check that it is the main one, its functions outside of the stable ABI, functions for its exit, and
 //! interned strings.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use once_cell::race::OnceBox;
@@ -38,6 +38,21 @@ pub(crate) unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     let process = libloading::os::unix::Library::this();
     // SAFETY: the caller guarantees the type, and the interpreter is never unloaded.
     unsafe { process.get(name) }.ok().map(|found| *found)
+}
+
+/// Whether the interpreter is being finalized: other threads than the main one never get the GIL again.
+pub(crate) fn is_finalizing() -> bool {
+    type IsFinalizing = extern "C" fn() -> c_int;
+    static FUNCTION: OnceBox<Option<IsFinalizing>> = OnceBox::new();
+    let function = FUNCTION.get_or_init(|| {
+        let names = [c"Py_IsFinalizing", c"_Py_IsFinalizing"]; // Since Python 3.13, and before.
+        // SAFETY: it is the type of both.
+        let found = names
+            .into_iter()
+            .find_map(|name| unsafe { function::<IsFinalizing>(name) });
+        Box::new(found)
+    });
+    function.is_some_and(|is_finalizing| is_finalizing() != 0)
 }
 
 /// Whether a function is registered for the exit of the interpreter.

@@ -81,7 +81,7 @@ impl Event {
     /// Whether the operation is complete.
     ///
     /// # Errors
-    /// [`Error::Call`] when the device is lost; [`Error::NotSubmitted`].
+    /// [`Error::Call`] when the device is lost; [`Error::NotExecuted`].
     pub fn is_complete(&self) -> Result<bool> {
         let done = self.query()?;
         if !done {
@@ -148,7 +148,7 @@ impl Event {
     /// lost device.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.query(), Ok(true) | Err(Error::NotSubmitted { .. }))
+        matches!(self.query(), Ok(true) | Err(Error::NotExecuted { .. }))
     }
 
     /// Whether it completes without the host: the device has the operation that signals it, or it is over.
@@ -193,7 +193,7 @@ impl Event {
     fn set_failed(&self, cause: Error) {
         let cause = match cause {
             // Of an operation that it follows.
-            Error::NotSubmitted { cause } => cause,
+            Error::NotExecuted { cause } => cause,
             cause => Arc::new(cause),
         };
         let _ = self.0.failure.set(Box::new(cause));
@@ -212,10 +212,10 @@ impl Event {
         (number > 0 && Arc::ptr_eq(&self.0.pool, pool)).then_some(number)
     }
 
-    /// Checks that the submission of its operation has not failed.
+    /// Checks that its operation, or the submission, has not failed. That of a parent process counts as complete.
     pub(crate) fn check_submission(&self) -> Result<()> {
-        match self.0.failure.get() {
-            Some(cause) => Err(Error::NotSubmitted {
+        match self.0.failure.get().filter(|_| !self.is_inherited()) {
+            Some(cause) => Err(Error::NotExecuted {
                 cause: Arc::clone(cause),
             }),
             None => Ok(()),

@@ -38,8 +38,11 @@ impl RawQueue {
             .cloned()
             .partition(|event| event.context() == self.context());
         if !foreign.is_empty() {
-            let task = move || foreign.iter().for_each(|event| _ = event.drain());
-            local.push(self.host_task(task)?);
+            let task = move || {
+                foreign.iter().for_each(|event| _ = event.drain());
+                foreign.iter().try_for_each(Event::check_submission)
+            };
+            local.push(self.try_host_task(task)?);
         }
         let library = self.library();
         self.submit(&local, move |list, signal, count, waits| {

@@ -1,6 +1,7 @@
 //! Host tasks: functions on a host thread whose completion is an event, on which operations can wait.
 
 use std::io;
+use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -19,7 +20,10 @@ pub(super) type Task = Box<dyn FnOnce() + Send>;
 pub(super) struct Worker(Mutex<Option<mpsc::Sender<Task>>>);
 
 /// Signals the event when dropped: after the task has returned, has panicked, or was dropped without running.
-struct Signal(Event);
+struct Signal {
+    event: Event,
+    answer: Result<()>,
+}
 
 impl RawQueue {
     /// Runs `task` on a host thread of the queue, after the tasks before it. The returned event completes when it has
@@ -28,12 +32,30 @@ impl RawQueue {
     /// # Errors
     /// [`Error::NoThread`] when the thread cannot be started, [`Error::Call`] with Level Zero's result.
     pub fn host_task(&self, task: impl FnOnce() + Send + 'static) -> Result<Event> {
+        self.try_host_task(move || {
+            task();
+            Ok(())
+        })
+    }
+
+    /// As [`host_task`](Self::host_task), with a task that may fail: the event then has [`Error::NotExecuted`], and so have the
+    /// operations that were submitted after it and wait for it, as they would use results of the task.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_host_task(
+        &self,
+        task: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Result<Event> {
         let list = self.list()?;
         let event = list.events.take()?;
-        let signal = Signal(event.clone());
+        let signal = Signal {
+            event: event.clone(),
+            answer: Ok(()),
+        };
         list.worker.send(Box::new(move || {
-            let _signal = signal;
-            task();
+            let mut signal = signal;
+            signal.answer = task();
         }))?;
         Ok(event)
     }
@@ -83,7 +105,10 @@ fn run_all(tasks: &mpsc::Receiver<Task>) {
 
 impl Drop for Signal {
     fn drop(&mut self) {
-        // A failure means that the device is lost: no operation waits for the event any more.
-        self.0.signal_with_retries();
+        match mem::replace(&mut self.answer, Ok(())) {
+            // A failure means that the device is lost: no operation waits for the event any more.
+            Ok(()) => self.event.signal_with_retries(),
+            failed => self.event.set_submitted(failed),
+        }
     }
 }

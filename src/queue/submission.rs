@@ -216,6 +216,7 @@ impl RawQueue {
     /// Locks the list for its next operation, which waits for the one before it and for a wait list.
     fn next(&self, wait_list: &[Event]) -> Result<Next<'_>> {
         self.0.device.check_not_lost()?;
+        wait_list.iter().try_for_each(Event::check_submission)?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.lock()?;
@@ -366,9 +367,10 @@ impl List {
     /// Waits until an event has reached that state.
     ///
     /// # Errors
-    /// [`Error::Call`] when the event is of another device that is lost.
+    /// [`Error::NotExecuted`] when its operation has failed, [`Error::Call`] when it is of another device that is lost.
     fn reach(&self, after: After, event: &Event) -> Result<()> {
         self.required(after, event).wait_for(event);
+        event.check_submission()?;
         if event.is_of(&self.device) || event.is_over() {
             return Ok(());
         }

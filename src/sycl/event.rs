@@ -8,7 +8,7 @@ use level_zero_sys as sys;
 use super::library::Functions;
 use super::reference::sealed::{self, Calls};
 use super::reference::{Capsule, Class, Reference};
-use super::{ContextRef, Error};
+use super::{ContextRef, Error, QueueRef};
 use crate::device::Device;
 use crate::runtime::Runtime;
 
@@ -143,6 +143,19 @@ impl EventRef {
             let are_all = lost.len() == devices.len();
             loss = lost.into_iter().next();
             are_all || since.get_or_insert_with(Instant::now).elapsed() > OTHER_DEVICE
+        });
+        loss.filter(|_| !self.is_complete()).map_or(Ok(()), Err)
+    }
+
+    /// As [`wait`](Self::wait), for an event of a queue, whose device alone counts.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait_of(&self, queue: &QueueRef) -> crate::error::Result<()> {
+        let mut loss = None;
+        self.wait_unless(|| {
+            loss = queue.check_alive().err();
+            loss.is_some()
         });
         loss.filter(|_| !self.is_complete()).map_or(Ok(()), Err)
     }

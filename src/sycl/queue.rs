@@ -138,7 +138,7 @@ impl QueueRef {
         if self.is_in_order()
             && let Ok(last) = self.barrier()
         {
-            last.wait_unless(|| self.is_lost());
+            last.wait_unless(|| self.check_alive().is_err());
             if last.is_complete() {
                 return Ok(());
             }
@@ -150,17 +150,17 @@ impl QueueRef {
         })
     }
 
-    /// Whether the driver reports the queue's device as lost.
-    fn is_lost(&self) -> bool {
+    /// Checks that the driver does not report the queue's device as lost.
+    pub(super) fn check_alive(&self) -> crate::error::Result<()> {
         let device = self.device().and_then(|device| device.native());
         let (Ok(device), Ok(runtime)) = (device, Runtime::get()) else {
-            return false;
+            return Ok(());
         };
         let found = runtime.driver_of(device).and_then(|driver| {
             // SAFETY: the handle comes from this driver.
             unsafe { driver.device(device) }
         });
-        found.is_ok_and(|device| device.check_alive().is_err())
+        found.map_or(Ok(()), |device| device.check_alive())
     }
 
     /// Submits a barrier: an event that completes after all work submitted to the queue before.

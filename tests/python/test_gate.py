@@ -436,3 +436,64 @@ for name, call in calls.items():
 """,
         env={"ZEUSM_CPU_DISCRETE": "1"},
     )
+
+
+def test_a_host_access_is_not_starved_by_submissions_if_memory_migrates(fresh):
+    """Another thread that submits faster than the device executes always has an operation in flight."""
+    fresh(
+        """
+import threading
+import time
+import zeusm.memory as zm
+
+memory = zm.MemoryUSMShared(8 << 20)
+submitted = 0
+
+def submit():
+    global submitted
+    while True:
+        memory[: 4 << 20].memset_async(7)
+        submitted += 1
+
+for _ in range(2):
+    threading.Thread(target=submit, daemon=True).start()
+while not submitted:
+    time.sleep(0.01)
+for _ in range(5):
+    before = submitted
+    assert memory.copy_to_host()[-1] == bytes(memoryview(memory[-64:]))[0] == 0
+    while submitted < before + 3:  # The accesses do not stop the submissions either.
+        time.sleep(0.01)
+""",
+        env={"ZEUSM_CPU_DISCRETE": "1"},
+    )
+
+
+def test_a_finalizer_at_the_exit_does_not_wait_for_a_stopped_thread(fresh):
+    """The interpreter's exit stops daemon threads, some of them within a submission."""
+    fresh(
+        """
+import threading
+import time
+import zeusm.memory as zm
+
+class Saver:
+    def __init__(self, memory):
+        self.memory = memory
+
+    def __del__(self, view=memoryview, bytes=bytes):
+        bytes(view(self.memory))
+        self.memory.memset(1)
+
+memory = zm.MemoryUSMShared(1 << 20)
+space = {"memory": memory}  # Of a module that outlives the thread.
+exec("def submit():\\n    while True:\\n        memory.memset_async(7)", space)
+exec("def access():\\n    while True:\\n        memory.tobytes()", space)
+for name in ["submit", "access"]:
+    threading.Thread(target=space[name], daemon=True).start()
+del space
+time.sleep(0.2)
+saver = Saver(memory)
+""",
+        env={"ZEUSM_CPU_DISCRETE": "1"},
+    )

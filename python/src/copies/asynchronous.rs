@@ -11,8 +11,7 @@ use super::Source;
 use super::blocking::Byte;
 use crate::errors::OrRaise;
 use crate::event::{PyEvent, WaitList};
-use crate::in_flight::{self, HostError, Visible};
-use crate::interpreter::detach;
+use crate::in_flight::{self, Visible};
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::HostBuffer;
 use crate::transfer::{self, pointer};
@@ -92,7 +91,7 @@ impl PyMemory {
         let (to, size) = (buffer.address(), memory.nbytes);
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are retained until the copy is complete, and large enough.
-        operands.submit(slf.py(), depends, move |queue, from, _, _| unsafe {
+        operands.submit(slf.py(), depends, move |queue, from, _| unsafe {
             queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
@@ -143,7 +142,7 @@ impl PyMemory {
         let (from, size) = (buffer.address(), buffer.size());
         let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are retained until the copy is complete, and large enough.
-        operands.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
+        operands.submit(slf.py(), depends, move |queue, to, _| unsafe {
             queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
         })
     }
@@ -199,13 +198,9 @@ impl PyMemory {
         let (there, size) = (Arc::clone(source.context_device()), source.nbytes);
         let operands = Operands::new(slf, Some(source), None)?;
         // SAFETY: the operands are retained until the copy is complete, and large enough.
-        operands.submit(
-            slf.py(),
-            depends,
-            move |queue, to, from, host_error| unsafe {
-                transfer::submit_peer(queue, to, there.queue()?, from, size, host_error)
-            },
-        )
+        operands.submit(slf.py(), depends, move |queue, to, from| unsafe {
+            transfer::submit_peer(queue, to, there.queue()?, from, size)
+        })
     }
 
     /// Sets every byte, asynchronously.
@@ -253,7 +248,7 @@ impl PyMemory {
         memory.check_writable()?;
         let size = memory.nbytes;
         // SAFETY: the memory is retained until the fill is complete.
-        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, to, _, _| unsafe {
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, to, _| unsafe {
             queue.fill_raw(pointer(to), val.0, size, Completion::Event)
         })
     }
@@ -286,11 +281,9 @@ impl PyMemory {
             0
         };
         // SAFETY: the memory is retained until the hint is complete.
-        Operands::new(slf, None, None)?.submit(
-            slf.py(),
-            depends,
-            move |queue, first, _, _| unsafe { queue.prefetch_raw(pointer(first), size).map(Some) },
-        )
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, first, _| unsafe {
+            queue.prefetch_raw(pointer(first), size).map(Some)
+        })
     }
 
     /// Advises the driver how the memory will be used. This is a hint, as is `prefetch`.
@@ -334,13 +327,9 @@ impl PyMemory {
         let memory = slf.get();
         let size = memory.nbytes;
         // SAFETY: the memory is retained until the hint is complete.
-        Operands::new(slf, None, None)?.submit(
-            slf.py(),
-            depends,
-            move |queue, first, _, _| unsafe {
-                queue.advise_raw(pointer(first), size, advice).map(Some)
-            },
-        )
+        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, first, _| unsafe {
+            queue.advise_raw(pointer(first), size, advice).map(Some)
+        })
     }
 }
 
@@ -371,7 +360,7 @@ impl Operands {
         self,
         py: Python<'_>,
         depends: Option<&Bound<'_, PyAny>>,
-        operation: impl FnOnce(&Queue, usize, usize, &HostError) -> Result<Option<Event>, Error> + Send,
+        operation: impl FnOnce(&Queue, usize, usize) -> Result<Option<Event>, Error> + Send,
     ) -> PyResult<PyEvent> {
         let memory = self.memory.memory();
         let mut wait_list = WaitList::read(depends)?;
@@ -391,22 +380,21 @@ impl Operands {
         transfer::order(py, &context_device, &touched)?;
         let submitted = Instant::now();
         let mut visible = Visible::new(&context_device, &from, &touched);
-        visible.submitting();
-        let (event, returned) = detach(py, || -> Result<_, Error> {
-            let queue = context_device.queue()?.clone();
-            let host_error = HostError::default();
-            wait_list.submit_barrier(&queue, &host_error)?;
-            let event = match operation(&queue, address, source, &host_error)? {
-                Some(event) => event,
-                None => queue.barrier(&[])?,
-            };
-            let returned = visible.retain(&event, self)?;
-            let owner = Arc::clone(&context_device);
-            let event = PyEvent::new(event, queue, owner, host_error, submitted);
-            Ok((event, returned))
-        })
-        .or_raise()?;
-        drop(visible);
+        let (event, returned) = visible
+            .detach(py, |last| -> Result<_, Error> {
+                let queue = context_device.queue()?.clone();
+                wait_list.submit_barrier(&queue)?;
+                let event = match operation(&queue, address, source)? {
+                    Some(event) => event,
+                    None => queue.barrier(&[])?,
+                };
+                let returned = in_flight::retain(&context_device, &event, touched.clone(), self)?;
+                *last = Some(event.clone());
+                let owner = Arc::clone(&context_device);
+                let event = PyEvent::new(event, queue, owner, submitted);
+                Ok((event, returned))
+            })
+            .or_raise()?;
         // This may run arbitrary code.
         drop(returned);
         Ok(event)

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{IntoException, OrRaise};
-use crate::in_flight::{self, HostError};
+use crate::in_flight;
 use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
 use zeusm::sycl::{self, EventRef};
@@ -39,8 +39,6 @@ pub(crate) struct PyEvent {
     event: Event,
     queue: Queue,
     context_device: Arc<ContextDevice>,
-    /// The error of the host task, if the operation is executed by one.
-    host_error: HostError,
     submitted: Instant,
     /// The `dpctl.SyclEvent`, once made.
     sycl: OnceBox<Py<PyAny>>,
@@ -51,14 +49,12 @@ impl PyEvent {
         event: Event,
         queue: Queue,
         context_device: Arc<ContextDevice>,
-        host_error: HostError,
         submitted: Instant,
     ) -> Self {
         Self {
             event,
             queue,
             context_device,
-            host_error,
             submitted,
             sycl: OnceBox::new(),
         }
@@ -73,7 +69,6 @@ impl PyEvent {
         let done = in_flight::wait(py, &self.event, limit)?;
         if done {
             self.reclaim(py);
-            in_flight::check(&self.host_error)?;
         }
         Ok(done)
     }

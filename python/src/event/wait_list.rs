@@ -1,7 +1,5 @@
 //! The wait list of an asynchronous operation: the events of the keyword `depends`.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -9,15 +7,15 @@ use pyo3::types::PyString;
 use super::PyEvent;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{Explain, OrRaise};
-use crate::in_flight::HostError;
-use zeusm::sycl::EventRef;
+use zeusm::sycl::{EventRef, QueueRef};
 use zeusm::{Error, Event, Queue};
 
 /// Events of zeusm and of SYCL.
 #[derive(Default)]
 pub(crate) struct WaitList {
     events: Vec<Event>,
-    sycl: Vec<EventRef>,
+    /// With the queue of each, if that is known.
+    sycl: Vec<(EventRef, Option<QueueRef>)>,
 }
 
 impl WaitList {
@@ -69,14 +67,14 @@ impl WaitList {
         }
         // SAFETY: dpctl's event object holds a valid reference as long as it is alive.
         let event = unsafe { EventRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
-        self.add_sycl(event);
+        self.add_sycl(event, None);
         Ok(true)
     }
 
-    /// Adds a SYCL event, unless it is complete.
-    pub(crate) fn add_sycl(&mut self, event: EventRef) {
+    /// Adds a SYCL event, unless it is complete, and the queue that it is of.
+    pub(crate) fn add_sycl(&mut self, event: EventRef, queue: Option<QueueRef>) {
         if !event.is_complete() {
-            self.sycl.push(event);
+            self.sycl.push((event, queue));
         }
     }
 
@@ -84,17 +82,15 @@ impl WaitList {
     ///
     /// A host task waits for SYCL's events, as their native events cannot be used: an event whose command depends on a SYCL
     /// host task has no native event yet, and the query for it terminates the process. Work on a lost device never completes:
-    /// the operations are then executed, and `host_error` gets the error.
-    pub(crate) fn submit_barrier(self, queue: &Queue, host_error: &HostError) -> Result<(), Error> {
+    /// the operations then fail.
+    pub(crate) fn submit_barrier(self, queue: &Queue) -> Result<(), Error> {
         let Self { mut events, sycl } = self;
         if !sycl.is_empty() {
-            let host_error = Arc::clone(host_error);
-            events.push(queue.host_task(move || {
-                for lost in sycl.iter().filter_map(|event| event.wait().err()) {
-                    let _ =
-                        host_error.set(Box::new(format!("an event that it depends on: {lost}")));
-                }
-            })?);
+            let wait = |(event, queue): &(EventRef, Option<QueueRef>)| match queue {
+                Some(queue) => event.wait_of(queue),
+                None => event.wait(),
+            };
+            events.push(queue.try_host_task(move || sycl.iter().try_for_each(wait))?);
         }
         if !events.is_empty() {
             queue.barrier(&events)?;

@@ -7,6 +7,7 @@ mod visible;
 mod wait;
 
 pub(crate) use reclaimer::{drain_at_exit, reclaim, reclaim_later};
-pub(crate) use table::{any, using};
+pub(crate) use retain::retain;
+pub(crate) use table::{InFlight, any, using};
 pub(crate) use visible::Visible;
-pub(crate) use wait::{HostError, SLICE, check, wait};
+pub(crate) use wait::{SLICE, wait};

@@ -12,7 +12,7 @@ use std::thread::{self, ThreadId};
 use pyo3::prelude::*;
 
 use super::wait::SLICE;
-use crate::interpreter::detach;
+use crate::interpreter::{detach, is_finalizing};
 use crate::resolve::ContextDevice;
 use zeusm::Event;
 use zeusm::ipc::is_mapped;
@@ -20,6 +20,10 @@ use zeusm::process::{Condvar, Local, Mutex};
 
 /// This process's operations in flight. In a fork's child, the parent's operations count as complete.
 static TABLE: Local<Table> = Local::new();
+
+/// The number of the next entry. The numbering continues in a fork's child, so that an inherited entry does not remove one of
+/// the child's.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Default)]
 struct Table {
@@ -43,6 +47,8 @@ enum State {
     /// The thread is submitting the operation.
     Submitting(ThreadId),
     Submitted(Event),
+    /// No operation: the thread waits for those before it, to access the memory from the host.
+    Awaiting(ThreadId),
 }
 
 impl State {
@@ -55,7 +61,7 @@ impl State {
 }
 
 /// An entry of the table, which the drop removes.
-pub(super) struct InFlight(u64);
+pub(crate) struct InFlight(u64);
 
 impl InFlight {
     /// Enters an operation on the queue of `context_device` that uses the `touched` addresses. It has no event as long as this
@@ -65,15 +71,31 @@ impl InFlight {
         event: Option<&Event>,
         touched: Vec<Range<usize>>,
     ) -> Self {
-        /// The numbering continues in a fork's child, so that an inherited entry does not remove one of the child's.
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        Self::enter(context_device, State::new(event), touched)
+    }
+
+    /// Enters a host access to memory that migrates. Until this is dropped, submissions by other threads that use the `touched`
+    /// addresses wait, so that those in flight come to an end.
+    pub(crate) fn awaited_by_host(
+        context_device: &Arc<ContextDevice>,
+        touched: Vec<Range<usize>>,
+    ) -> Self {
+        let state = State::Awaiting(thread::current().id());
+        Self::enter(context_device, state, touched)
+    }
+
+    fn enter(
+        context_device: &Arc<ContextDevice>,
+        state: State,
+        touched: Vec<Range<usize>>,
+    ) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let table = TABLE.get_or_default();
         table.entries.lock().push_back(Entry {
             number,
             touched: touched.into_iter().map(with_aliases).collect(),
             context_device: Arc::clone(context_device),
-            state: State::new(event),
+            state,
         });
         table.count.fetch_add(1, Ordering::Release);
         Self(number)
@@ -133,7 +155,7 @@ pub(crate) fn any() -> bool {
 
 /// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order,
 /// so that later operations on it follow them anyway. While another thread submits such an operation, this waits for it
-/// without the GIL, and calls `interrupt` from time to time.
+/// without the GIL, and calls `interrupt` from time to time. With `own`, it waits for the host accesses of other threads as well.
 ///
 /// # Errors
 /// That of `interrupt`.
@@ -160,13 +182,23 @@ impl Table {
         interrupt: impl Fn() -> PyResult<()>,
     ) -> PyResult<Vec<Event>> {
         let ranges: Vec<_> = ranges.iter().cloned().map(with_aliases).collect();
+        let (this, next) = (thread::current().id(), NUMBER.load(Ordering::Relaxed));
+        // A host access of a thread that the interpreter's exit has stopped never comes to an end. Those that begin later wait
+        // for this submission.
+        let before_submission = |entry: &Entry, by| {
+            own.is_some() && by != this && entry.number < next && !is_finalizing()
+        };
+        let is_awaited = |entry: &Entry| match entry.state {
+            State::Submitting(_) => true,
+            State::Submitted(_) => false,
+            State::Awaiting(by) => before_submission(entry, by),
+        };
         let concerns = |entry: &&Entry| {
-            let is_other = own.is_none_or(|own| !ptr::eq(own, &*entry.context_device));
+            let is_other = matches!(entry.state, State::Awaiting(_))
+                || own.is_none_or(|own| !ptr::eq(own, &*entry.context_device));
             is_other && entry.uses(&ranges)
         };
-        let this = thread::current().id();
         let is_own = |entry: &Entry| matches!(entry.state, State::Submitting(by) if by == this);
-        let is_awaited = |entry: &Entry| matches!(entry.state, State::Submitting(_));
         loop {
             let entries = self.entries.lock();
             let concerned = entries.iter().filter(concerns);
@@ -202,7 +234,7 @@ impl Entry {
     fn unfinished(&self) -> Option<Event> {
         match &self.state {
             State::Submitted(event) => (!event.is_over()).then(|| event.clone()),
-            State::Submitting(_) => None,
+            State::Submitting(_) | State::Awaiting(_) => None,
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Visible<'a> {
     from: &'a Arc<ContextDevice>,
     touched: &'a [Range<usize>],
     entry: Option<InFlight>,
+    /// The last event that the operation has.
+    event: Option<Event>,
 }
 
 impl<'a> Visible<'a> {
@@ -37,27 +39,36 @@ impl<'a> Visible<'a> {
             from,
             touched,
             entry: None,
+            event: None,
         }
     }
 
-    /// Calls `submit` without the GIL, after [`submitting`](Self::submitting).
+    /// Calls `submit` without the GIL, which sets the event. Other threads that need it wait until `submit` returns, and not
+    /// until this thread has the GIL again: when the interpreter exits, it never gets it.
     pub(crate) fn detach<T: Send>(
         &mut self,
         py: Python<'_>,
-        submit: impl FnOnce() -> T + Send,
+        submit: impl FnOnce(&mut Option<Event>) -> T + Send,
     ) -> T {
-        self.submitting();
-        detach(py, submit)
-    }
-
-    /// From now on, other threads that need the operation's event wait until there is one.
-    pub(crate) fn submitting(&mut self) {
         self.enter(None);
+        detach(py, || {
+            let answer = submit(&mut self.event);
+            match (&self.entry, &self.event) {
+                (Some(entry), Some(event)) => entry.set(Some(event)),
+                _ => self.entry = None,
+            }
+            answer
+        })
     }
 
     /// From now on, the operation is complete when `event` is.
     pub(crate) fn submitted(&mut self, event: &Event) {
         self.enter(Some(event));
+    }
+
+    /// The event that [`detach`](Self::detach) has set.
+    pub(crate) fn event(&self) -> Option<Event> {
+        self.event.clone()
     }
 
     /// The owner of the operation's queue.

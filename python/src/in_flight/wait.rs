@@ -1,20 +1,15 @@
 //! Waiting for an event without the GIL.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
-use crate::errors::{LevelZeroError, OrRaise};
+use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use zeusm::Event;
 
 /// The interval at which a wait lets Python handle signals, Ctrl-C for instance.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
-
-/// The error of an operation that a host task executes.
-pub(crate) type HostError = Arc<OnceBox<String>>;
 
 /// Releases the GIL and waits for the event with the timeout `limit`; returns whether the event is complete.
 ///
@@ -36,13 +31,5 @@ pub(crate) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> Py
             return Ok(false);
         }
         py.check_signals()?;
-    }
-}
-
-/// Converts the error of a host task to an exception.
-pub(crate) fn check(host_error: &HostError) -> PyResult<()> {
-    match host_error.get() {
-        Some(message) => Err(LevelZeroError::new_err(message.clone())),
-        None => Ok(()),
     }
 }

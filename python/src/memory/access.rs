@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::PyMemory;
 use crate::errors::OrRaise;
 use crate::event::WaitList;
-use crate::in_flight;
+use crate::in_flight::{self, InFlight};
 use crate::interpreter::detach;
 use crate::resolve::QueueBinding;
 use zeusm::usm::UsmKind;
@@ -96,7 +96,8 @@ impl PyMemory {
             // holds a lock during that wait, and a thread that submits a kernel with the GIL held needs that lock.
             if queue.reference().is_in_order() {
                 let queue = queue.reference();
-                wait_list.add_sycl(detach(py, || queue.barrier()).or_raise()?);
+                let event = detach(py, || queue.barrier()).or_raise()?;
+                wait_list.add_sycl(event, Some(queue.clone()));
             } else {
                 queue.finish(py)?;
             }
@@ -123,7 +124,7 @@ impl PyMemory {
     }
 
     /// Waits for the operations in flight on the bytes. If the memory migrates, none is in flight when this returns: another
-    /// thread may have submitted one during a wait. `interrupt` is as for [`in_flight`](Self::in_flight).
+    /// thread may have submitted one during a wait, but submits no more during the next one. `interrupt` is as for [`in_flight`](Self::in_flight).
     fn after_in_flight(
         &self,
         py: Python<'_>,
@@ -131,12 +132,17 @@ impl PyMemory {
         interrupt: impl Fn() -> PyResult<()>,
         wait: impl Fn(&Event) -> PyResult<()>,
     ) -> PyResult<()> {
+        let mut entry = None;
         loop {
             let events = self.in_flight(py, touched.clone(), &interrupt)?;
             events.iter().try_for_each(&wait)?;
             if events.is_empty() || !self.migrates() {
                 return Ok(());
             }
+            entry.get_or_insert_with(|| {
+                let allocation = self.allocation().unwrap_or_else(|| touched.clone());
+                InFlight::awaited_by_host(self.context_device(), vec![allocation])
+            });
         }
     }
 

@@ -68,9 +68,9 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     let first = sides.strided.wrapping_add_signed(extent.start());
     let touched = [range(first, extent.len()), range(sides.packed, size)];
     order(py, context_device, &touched)?;
-    let mut last = None;
     let mut visible = Visible::new(context_device, context_device, &touched);
-    let submitted = append_all(py, context_device, &mut visible, layout, sides, &mut last);
+    let submitted = append_all(py, context_device, &mut visible, layout, sides);
+    let last = visible.event();
     // Also after an error, the operations submitted before it must be complete before the operands are returned.
     let operands = finish(py, visible, last, "copy", size, operands)?;
     submitted?;
@@ -78,18 +78,17 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
 }
 
 /// Submits the copy of each region without the GIL, and looks for signals in between, as a layout may have a region for each
-/// of millions of elements. `last` becomes the event of the last region submitted, also when an error is returned.
+/// of millions of elements. The event of `visible` is that of the last region submitted, also when an error is returned.
 fn append_all(
     py: Python<'_>,
     context_device: &Arc<ContextDevice>,
     visible: &mut Visible<'_>,
     layout: &Layout,
     sides: StridedCopy,
-    last: &mut Option<Event>,
 ) -> PyResult<()> {
     let mut regions = layout.regions();
     while regions.len() > 0 {
-        let submitted = visible.detach(py, || -> Result<(), Error> {
+        let submitted = visible.detach(py, |last| -> Result<(), Error> {
             let queue = context_device.queue()?;
             for region in regions.by_ref().take(BETWEEN_SIGNALS) {
                 // SAFETY: the caller of `copy_strided` guarantees the validity of both sides.
@@ -97,9 +96,6 @@ fn append_all(
             }
             Ok(())
         });
-        if let Some(last) = last {
-            visible.submitted(last);
-        }
         submitted.or_raise()?;
         py.check_signals()?;
     }

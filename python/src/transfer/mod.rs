@@ -126,11 +126,15 @@ impl Operation<'_> {
         let queue = context_device.queue().or_raise()?;
         let mut visible = Visible::new(context_device, context_device, self.touched);
         let event = if is_small {
-            submit(queue, Completion::SpinWait)
+            submit(queue, Completion::SpinWait).or_raise()?
         } else {
-            visible.detach(py, || submit(queue, Completion::Event))
-        }
-        .or_raise()?;
+            let submitted = visible.detach(py, |event| -> Result<(), Error> {
+                *event = submit(queue, Completion::Event)?;
+                Ok(())
+            });
+            submitted.or_raise()?;
+            visible.event()
+        };
         finish(py, visible, event, self.name, self.size, operands)
     }
 }

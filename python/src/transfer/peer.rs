@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use super::{SMALL, copy, finish, order, pointer, range};
 use crate::errors::OrRaise;
-use crate::in_flight::{self, HostError, Visible};
+use crate::in_flight::Visible;
 use crate::resolve::ContextDevice;
 use zeusm::{Completion, Error, Event, Queue};
 
@@ -38,29 +38,21 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
         unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
         return Ok(operands);
     }
-    let host_error = HostError::default();
     let mut visible = Visible::new(to, from, &touched);
-    // SAFETY: the caller guarantees the validity of the ranges.
-    let event = visible
-        .detach(py, || unsafe {
-            submit_peer(
-                to.queue()?,
-                destination,
-                from.queue()?,
-                source,
-                size,
-                &host_error,
-            )
-        })
-        .or_raise()?;
-    let operands = finish(py, visible, event, "copy", size, operands)?;
-    in_flight::check(&host_error)?;
-    Ok(operands)
+    let submitted = visible.detach(py, |event| -> Result<(), Error> {
+        let (to, from) = (to.queue()?, from.queue()?);
+        // SAFETY: the caller guarantees the validity of the ranges.
+        *event = unsafe { submit_peer(to, destination, from, source, size) }?;
+        Ok(())
+    });
+    submitted.or_raise()?;
+    let event = visible.event();
+    finish(py, visible, event, "copy", size, operands)
 }
 
 /// Submits a copy from the context and device of one queue to those of another. It is ordered after earlier operations and
 /// before later operations of both queues. If no direct copy is possible, or if it has to wait for the host, a host task
-/// copies, through staging memory if necessary, and its error is stored in `host_error`.
+/// copies, through staging memory if necessary; if it fails, so does the event.
 ///
 /// # Safety
 /// As for [`copy_peer`], until the event is complete.
@@ -70,7 +62,6 @@ pub(crate) unsafe fn submit_peer(
     from: &Queue,
     source: usize,
     size: usize,
-    host_error: &HostError,
 ) -> Result<Option<Event>, Error> {
     if to == from {
         // SAFETY: the caller guarantees the validity of the ranges.
@@ -106,20 +97,17 @@ pub(crate) unsafe fn submit_peer(
             // The host task uses queues of its own, as operations of the two queues wait for its event.
             let into = Queue::new(to.context(), to.device())?;
             let out_of = Queue::new(from.context(), from.device())?;
-            let host_error = Arc::clone(host_error);
-            to.host_task(move || {
+            to.try_host_task(move || {
                 before.drain();
+                before.is_complete()?;
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
-                let copied = unsafe {
+                unsafe {
                     if waits_for_host {
                         into.peer_copy_raw(destination, &out_of, source, size)
                     } else {
                         into.staged_copy_raw(destination, &out_of, source, size)
                     }
-                };
-                if let Err(error) = copied {
-                    let _ = host_error.set(Box::new(error.to_string()));
                 }
             })?
         }
