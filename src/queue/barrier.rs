@@ -29,6 +29,7 @@ impl RawQueue {
     /// ```
     ///
     /// # Errors
+    /// [`Error::NotExecuted`](crate::Error::NotExecuted) when an operation of the wait list has failed,
     /// [`Error::NoThread`](crate::Error::NoThread) when the wait needs the host and no thread can be started,
     /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
     pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {

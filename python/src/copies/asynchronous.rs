@@ -383,13 +383,19 @@ impl Operands {
         let (event, returned) = visible
             .detach(py, |last| -> Result<_, Error> {
                 let queue = context_device.queue()?.clone();
-                wait_list.submit_barrier(&queue)?;
+                let barrier = wait_list.submit_barrier(&queue)?;
                 let event = match operation(&queue, address, source)? {
                     Some(event) => event,
                     None => queue.barrier(&[])?,
                 };
                 let returned = in_flight::retain(&context_device, &event, touched.clone(), self)?;
                 *last = Some(event.clone());
+                // Only operations that were submitted before the barrier failed have failed with it.
+                if let Some(Err(failed @ Error::NotExecuted { .. })) =
+                    barrier.map(|barrier| barrier.is_complete())
+                {
+                    return Err(failed);
+                }
                 let owner = Arc::clone(&context_device);
                 let event = PyEvent::new(event, queue, owner, submitted);
                 Ok((event, returned))

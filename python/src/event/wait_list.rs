@@ -78,12 +78,12 @@ impl WaitList {
         }
     }
 
-    /// Submits a barrier to `queue`: operations that are submitted later wait for the events.
+    /// Submits a barrier to `queue`, unless there are no events: operations that are submitted later wait for them.
     ///
     /// A host task waits for SYCL's events, as their native events cannot be used: an event whose command depends on a SYCL
     /// host task has no native event yet, and the query for it terminates the process. Work on a lost device never completes:
     /// the operations then fail.
-    pub(crate) fn submit_barrier(self, queue: &Queue) -> Result<(), Error> {
+    pub(crate) fn submit_barrier(self, queue: &Queue) -> Result<Option<Event>, Error> {
         let Self { mut events, sycl } = self;
         if !sycl.is_empty() {
             let wait = |(event, queue): &(EventRef, Option<QueueRef>)| match queue {
@@ -92,9 +92,9 @@ impl WaitList {
             };
             events.push(queue.try_host_task(move || sycl.iter().try_for_each(wait))?);
         }
-        if !events.is_empty() {
-            queue.barrier(&events)?;
+        if events.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        queue.barrier(&events).map(Some)
     }
 }
