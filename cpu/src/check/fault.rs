@@ -19,7 +19,7 @@ use super::finding::{Finding, Kind};
 use super::repeats::{Answer, Repeats};
 use super::stack::{DEEPEST, Stack, native_frames};
 use super::watch::{Access, Watch};
-use super::{commands, python, report, step, table, threads};
+use super::{commands, python, report, say, step, table, threads};
 use crate::process::PerProcess;
 use crate::process::at_fork::{AtFork, ForkLock};
 use crate::process::sync::Mutex;
@@ -146,7 +146,7 @@ pub fn start_reporter() {
     let is_served = reporter.spawn(serve).is_ok();
     handover.is_served.store(is_served, Ordering::Release);
     if !is_served {
-        eprintln!("zeusm check: no thread can be started, so accesses are not reported");
+        say::line("no thread can be started, so accesses are not reported");
     }
 }
 
@@ -190,10 +190,11 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *mut ucontext_t) -> 
         return true;
     }
     let handover = HANDOVER.get();
+    // The thread that reports can end only in a turn.
+    let _turn = handover.turn.lock();
     if !handover.is_served.load(Ordering::Acquire) {
         return true;
     }
-    let _turn = handover.turn.lock();
     // SAFETY: the caller vouches for the context.
     match unsafe { handover.fill(access, address, by_device, watch, context) } {
         Answer::Report => handover.report(),
@@ -257,6 +258,22 @@ impl Handover {
         while state.load(Ordering::Acquire) == REPORTED {
             let _ = futex::wait(state, futex::Flags::PRIVATE, REPORTED, None);
         }
+    }
+
+    /// The fault was reported, or will never be: the thread that waits goes on.
+    fn go_on(&self) {
+        self.state.store(IDLE, Ordering::Release);
+        let _ = futex::wake(&self.state, futex::Flags::PRIVATE, u32::MAX >> 1);
+    }
+}
+
+/// Held by the thread that reports. A panic there drops it, after which no thread waits for a report.
+struct Service(&'static Handover);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.0.is_served.store(false, Ordering::Release);
+        self.0.go_on();
     }
 }
 
@@ -357,15 +374,15 @@ impl Before {
 /// The life of the thread that reports.
 fn serve() {
     block_signals();
-    let Handover { fault, state, .. } = HANDOVER.get();
+    let service = Service(HANDOVER.get());
+    let Handover { fault, state, .. } = service.0;
     loop {
         while state.load(Ordering::Acquire) == IDLE {
             let _ = futex::wait(state, futex::Flags::PRIVATE, IDLE, None);
         }
         let finding = fault.lock().finding();
         report::add(finding);
-        state.store(IDLE, Ordering::Release);
-        let _ = futex::wake(state, futex::Flags::PRIVATE, u32::MAX >> 1);
+        service.0.go_on();
     }
 }
 
@@ -413,5 +430,27 @@ impl Fault {
         related.into_iter().fold(finding, |finding, (what, stack)| {
             finding.with(format!("in flight: {what}, submitted at"), stack)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_does_not_wait_for_a_reporter_that_panics() {
+        let handover: &Handover = Box::leak(Box::default());
+        handover.is_served.store(true, Ordering::Release);
+        let waiting = thread::spawn(|| handover.report());
+        let reporter = thread::spawn(|| {
+            let service = Service(handover);
+            while service.0.state.load(Ordering::Acquire) == IDLE {
+                thread::yield_now();
+            }
+            panic!("as the resolution of a stack may");
+        });
+        assert!(reporter.join().is_err());
+        waiting.join().expect("the thread goes on");
+        assert!(!handover.is_served.load(Ordering::Acquire));
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::finding::{Finding, Report};
-use super::{file, settings, suppressions};
+use super::{file, say, settings, suppressions};
 use crate::process::PerProcess;
 use crate::process::at_fork::{AtFork, ForkLock};
 use crate::process::sync::Mutex;
@@ -51,12 +51,7 @@ pub fn add(finding: Finding) {
         found.left_out += 1;
         return;
     } else {
-        let text: String = report
-            .lines()
-            .iter()
-            .map(|line| format!("zeusm check: {line}\n"))
-            .collect();
-        eprint!("{text}");
+        say::lines(report.lines());
         found.reports.push(report);
     }
     write(&found, false);
@@ -79,7 +74,9 @@ fn write(found: &Found, is_end: bool) {
         .and_then(|text| file::write(&path, &text, is_end));
     if let Err(error) = written {
         let path = path.display();
-        eprintln!("zeusm check: the report cannot be written to {path}: {error}");
+        say::line(format_args!(
+            "the report cannot be written to {path}: {error}"
+        ));
     }
 }
 
@@ -95,6 +92,6 @@ pub fn finish() -> Option<i32> {
         (0, 0) => String::new(),
         (suppressed, left_out) => format!(" ({suppressed} suppressed, {left_out} left out)"),
     };
-    eprintln!("zeusm check: findings: {count}{more}");
+    say::line(format_args!("findings: {count}{more}"));
     Some(settings::get().exit_code).filter(|code| *code != 0)
 }

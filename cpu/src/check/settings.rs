@@ -3,6 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
+use super::say;
 use crate::process::sync::Lazy;
 
 /// Turns the checker on: `1`, or a list of names of further checks.
@@ -45,7 +46,7 @@ pub fn get() -> &'static Settings {
         if let Some(code) = text(EXIT_CODE) {
             match code.parse::<u8>() {
                 Ok(code) => settings.exit_code = i32::from(code),
-                Err(_) => eprintln!("zeusm check: {EXIT_CODE}={code} is no exit status"),
+                Err(_) => say::line(format_args!("{EXIT_CODE}={code} is no exit status")),
             }
         }
         settings
@@ -69,9 +70,9 @@ fn parse(value: &str) -> Settings {
             "leaks" => settings.leaks = true,
             "uninitialised" => settings.uninitialised = true,
             "all" => (settings.leaks, settings.uninitialised) = (true, true),
-            _ => eprintln!(
-                "zeusm check: {CHECK} takes 1, leaks, uninitialised or all, and not {name}"
-            ),
+            _ => say::line(format_args!(
+                "{CHECK} takes 1, leaks, uninitialised or all, and not {name}"
+            )),
         }
         settings.on = true;
     }

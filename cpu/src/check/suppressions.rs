@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::finding::{Kind, Report};
-use super::settings;
+use super::{say, settings};
 use crate::process::sync::Lazy;
 
 /// A line of the file.
@@ -25,7 +25,7 @@ pub fn cover(report: &Report) -> bool {
         match fs::read_to_string(path) {
             Ok(text) => read(path, &text),
             Err(error) => {
-                eprintln!("zeusm check: {}: {error}", path.display());
+                say::line(format_args!("{}: {error}", path.display()));
                 Vec::new()
             }
         }
@@ -46,7 +46,7 @@ fn read(path: &Path, text: &str) -> Vec<Suppression> {
     for (index, line) in lines.enumerate() {
         match parse(line) {
             Ok(suppression) => all.extend(suppression),
-            Err(reason) => eprintln!("zeusm check: {}:{}: {reason}", path.display(), index + 1),
+            Err(reason) => say::line(format_args!("{}:{}: {reason}", path.display(), index + 1)),
         }
     }
     all

@@ -5,6 +5,7 @@
 //! Several GPUs have equal shares of the processors and the memory, and so have the tiles of a GPU.
 
 use std::env;
+use std::io::{self, Write};
 
 use level_zero_sys as sys;
 
@@ -285,7 +286,8 @@ pub fn check_environment() -> ZeResult {
     static ERROR: Lazy<Option<String>> = Lazy::new();
     let error = ERROR.get_or_make(|| {
         let found = Layout::of_variables(env::var_os).err()?;
-        eprintln!("zeusm CPU runtime: {found}");
+        // The reader of the standard error may be gone.
+        let _ = writeln!(io::stderr(), "zeusm CPU runtime: {found}");
         Some(found.to_string())
     });
     match error {
