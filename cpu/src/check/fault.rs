@@ -15,13 +15,14 @@ use std::thread;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rustix::thread::futex;
 
+use super::chain::{Chain, levels};
 use super::finding::{Finding, Kind};
 use super::repeats::{Answer, Repeats};
 use super::stack::{DEEPEST, Stack, native_frames};
 use super::watch::{Access, Watch};
 use super::{commands, python, report, say, step, table, threads};
 use crate::process::PerProcess;
-use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::at_fork::AtFork;
 use crate::process::sync::Mutex;
 
 /// A fault that the reporter turns into a finding.
@@ -77,29 +78,12 @@ const REPORTED: u32 = 1;
 /// A child of a fork lacks the threads that may have been in the middle of it. [`start_reporter`] creates it.
 static HANDOVER: PerProcess<Handover> = PerProcess::new();
 
-/// The handlers before this one, the latest last.
-static BEFORE: ForkLock<Mutex<Before>> = ForkLock::new(Mutex::new(Before {
-    count: 0,
-    handlers: [const { MaybeUninit::uninit() }; 8],
-    last: (0, 0),
-    passed: 0,
-    calling: 0,
-}));
+/// The handlers of `SIGSEGV`.
+static HANDLERS: Chain = Chain::new(libc::SIGSEGV, 0, levels!(handle));
 
 /// The lock of the handlers before this one, which a fork holds so that it copies a consistent state.
 pub fn at_fork() -> &'static dyn AtFork {
-    &BEFORE
-}
-
-struct Before {
-    count: usize,
-    handlers: [MaybeUninit<libc::sigaction>; 8],
-    /// The thread and the address of the last fault that was passed on, and to how many handlers: one that gives up may
-    /// return, and the instruction then faults again.
-    last: (i32, usize),
-    passed: usize,
-    /// The thread that such a handler runs in: one that gives up may send the signal again.
-    calling: i32,
+    HANDLERS.at_fork()
 }
 
 /// Installs the handler, and starts the thread that reports.
@@ -112,31 +96,7 @@ pub fn install() {
 
 /// Installs the handler again if another one has taken its place; the compiler of the OpenCL runtime has such a handler.
 pub fn stay_installed() {
-    let own = handle as *const () as usize;
-    let mut current = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: the call writes the action; zeros are a valid one.
-    let current = unsafe {
-        libc::sigaction(libc::SIGSEGV, ptr::null(), current.as_mut_ptr());
-        current.assume_init()
-    };
-    if current.sa_sigaction == own {
-        return;
-    }
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    let mut before = BEFORE.lock();
-    if before.count < before.handlers.len() {
-        let count = before.count;
-        before.handlers[count].write(current);
-        before.count += 1;
-    }
-    // SAFETY: zeros are a valid action; the handler has the type that SA_SIGINFO demands. Without SA_ONSTACK it runs on
-    // the thread's own stack, as alternative stacks are too small to unwind.
-    unsafe {
-        let action = action.assume_init_mut();
-        action.sa_sigaction = own;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
-        libc::sigaction(libc::SIGSEGV, action, ptr::null_mut());
-    }
+    HANDLERS.stay_installed();
 }
 
 /// Starts the thread that reports; the child of a fork needs one of its own.
@@ -150,7 +110,11 @@ pub fn start_reporter() {
     }
 }
 
-unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn handle<const LEVEL: usize>(
+    _: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+) {
     // SAFETY: the kernel passes valid pointers.
     let (address, code) = unsafe { ((*info).si_addr() as usize, (*info).si_code) };
     /// `SEGV_ACCERR`: the page is mapped, but may not be accessed.
@@ -164,7 +128,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c
     let is_admitted = watch.is_some_and(|watch| unsafe { admit(watch, address, context.cast()) });
     if !is_admitted {
         // SAFETY: the arguments are those of this handler.
-        unsafe { pass_on(signal, info, context) };
+        unsafe { HANDLERS.pass_on(LEVEL, info, context) };
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
@@ -306,69 +270,6 @@ unsafe fn registers(context: *const ucontext_t) -> (usize, Option<bool>) {
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn registers(_: *const ucontext_t) -> (usize, Option<bool>) {
     (0, None)
-}
-
-/// Calls the handler that was there before, or lets the signal end the process.
-///
-/// # Safety
-/// The arguments are those of a signal handler.
-unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    let thread = threads::thread_id();
-    // SAFETY: the kernel passes a valid pointer.
-    let (address, is_sent) = unsafe { ((*info).si_addr() as usize, (*info).si_code <= 0) };
-    let fault = (!is_sent).then_some(address);
-    let Some(before) = BEFORE.lock().next(thread, fault) else {
-        return end(signal, is_sent);
-    };
-    match before.sa_sigaction {
-        libc::SIG_IGN if is_sent => {}
-        libc::SIG_DFL | libc::SIG_IGN => return end(signal, is_sent),
-        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
-            type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
-            // SAFETY: the program installed it with this type.
-            unsafe { mem::transmute::<usize, Handler>(handler)(signal, info, context) };
-        }
-        handler => {
-            type Handler = unsafe extern "C" fn(c_int);
-            // SAFETY: as above.
-            unsafe { mem::transmute::<usize, Handler>(handler)(signal) };
-        }
-    }
-    BEFORE.lock().calling = 0;
-}
-
-/// Ends the process by the default action. The instruction of a fault faults again; a signal that a process sent (`kill`)
-/// does not come again by itself.
-fn end(signal: c_int, is_sent: bool) {
-    // SAFETY: the signal has this default action, and this thread receives it, as its handler does not block it.
-    unsafe {
-        libc::signal(signal, libc::SIG_DFL);
-        if is_sent {
-            libc::raise(signal);
-        }
-    }
-}
-
-impl Before {
-    /// The handler for a fault at an address, or for a signal that a process sent: the latest one or, if it gave up, the one
-    /// before that.
-    fn next(&mut self, thread: i32, fault: Option<usize>) -> Option<libc::sigaction> {
-        let has_given_up = match fault {
-            Some(address) => self.last == (thread, address),
-            None => self.calling == thread,
-        };
-        if !has_given_up {
-            self.passed = 0;
-        }
-        if let Some(address) = fault {
-            self.last = (thread, address);
-        }
-        self.calling = thread;
-        let index = self.count.checked_sub(self.passed + 1)?;
-        self.passed += 1;
-        // SAFETY: the first `count` are initialised.
-        Some(unsafe { self.handlers[index].assume_init() })
-    }
 }
 
 /// The life of the thread that reports.

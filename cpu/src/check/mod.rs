@@ -3,7 +3,7 @@
 //! It is off unless `ZEUSM_CHECK` is set when the driver is initialised; then each hook costs one branch ([`is_on`]).
 //!
 //! - `watch`: an allocation with guard pages, and who may access its pages. `table`: all of them, and freed ones in
-//!   quarantine. `fault`: the handler of the accesses that the pages forbid;
+//!   quarantine. `fault`: the handler of the accesses that the pages forbid; `chain`: the program's own handlers;
 //!   `step`, `repeats`: how the program goes on after one. `threads`: which threads may access device
 //!   memory, as they execute device code.
 //! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow.
@@ -14,6 +14,7 @@
 //! No lock of the checker is held while memory of the program is accessed, or while another one than `table`'s and
 //! `watch`'s, in this order, or `report`'s, is taken.
 
+mod chain;
 mod commands;
 mod fault;
 mod file;
@@ -63,12 +64,13 @@ pub fn begin() {
 }
 
 /// The locks that a fork holds, in the order of `prepare`.
-fn locks() -> [&'static dyn AtFork; 4] {
+fn locks() -> [&'static dyn AtFork; 5] {
     [
         report::at_fork(),
         table::at_fork(),
         watch::at_fork(),
         fault::at_fork(),
+        step::at_fork(),
     ]
 }
 

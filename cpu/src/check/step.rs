@@ -6,13 +6,13 @@
 //! Where a step is not possible, the pages stay open until the next call: on other processors than x86-64,
 //! under a debugger, and in threads that block `SIGTRAP`.
 
-use std::mem::{self, MaybeUninit};
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
+use super::chain::{Chain, levels};
 use super::{table, threads};
+use crate::process::at_fork::AtFork;
 
 /// As many pages can be open for steps at once.
 const MOST: usize = 64;
@@ -42,33 +42,12 @@ static OPEN: [Open; MOST] = [const {
     }
 }; MOST];
 
-/// The handler of traps before this one, with its flags: the compiler of the OpenCL runtime has one.
-static BEFORE: (AtomicUsize, AtomicI32) = (AtomicUsize::new(libc::SIG_DFL), AtomicI32::new(0));
-/// The thread in which that handler runs.
-static CALLING: AtomicI32 = AtomicI32::new(0);
+/// The handlers of `SIGTRAP`.
+static HANDLERS: Chain = Chain::new(libc::SIGTRAP, libc::SA_RESTART, levels!(handle));
 
-/// Installs the handler of traps, unless it is installed. Callers take turns.
-fn stay_installed() {
-    let own = handle as *const () as usize;
-    let mut current = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: the call writes the action; zeros are a valid one.
-    let current = unsafe {
-        libc::sigaction(libc::SIGTRAP, ptr::null(), current.as_mut_ptr());
-        current.assume_init()
-    };
-    if current.sa_sigaction == own {
-        return;
-    }
-    BEFORE.1.store(current.sa_flags, Ordering::Relaxed);
-    BEFORE.0.store(current.sa_sigaction, Ordering::Release);
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: zeros are a valid action; the handler has the type that SA_SIGINFO demands.
-    unsafe {
-        let action = action.assume_init_mut();
-        action.sa_sigaction = own;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
-        libc::sigaction(libc::SIGTRAP, action, ptr::null_mut());
-    }
+/// The lock of the handlers before this one, which a fork holds so that it copies a consistent state.
+pub fn at_fork() -> &'static dyn AtFork {
+    HANDLERS.at_fork()
 }
 
 /// Has the page of `address`, which is open, closed after the instruction that faulted, if that is possible.
@@ -88,7 +67,7 @@ pub unsafe fn begin(address: usize, context: *mut ucontext_t) {
     }
     // SAFETY: as above.
     if is_possible && note(thread, address, unsafe { trap_flag::instruction(context) }) {
-        stay_installed();
+        HANDLERS.stay_installed();
         // SAFETY: as above.
         unsafe { trap_flag::set(context, true) };
     } else {
@@ -183,7 +162,11 @@ fn is_traced() -> bool {
     found.is_some_and(|at| text.get(at + name.len()) != Some(&b'0'))
 }
 
-unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn handle<const LEVEL: usize>(
+    _: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+) {
     /// `TRAP_TRACE`: a step.
     const STEP: c_int = 2;
     // SAFETY: the C library's errno of this thread, and the kernel's valid pointers.
@@ -208,40 +191,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c
         return;
     }
     // SAFETY: the arguments are those of this handler.
-    unsafe { pass_on(signal, info, context) };
-}
-
-/// Calls the handler that was there before, or lets the signal end the process.
-///
-/// # Safety
-/// The arguments are those of a signal handler.
-unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    let thread = threads::thread_id();
-    let (handler, flags) = (
-        BEFORE.0.load(Ordering::Acquire),
-        BEFORE.1.load(Ordering::Relaxed),
-    );
-    // A handler that sends the signal again has given up.
-    let has_given_up = CALLING.swap(thread, Ordering::AcqRel) == thread;
-    match handler {
-        libc::SIG_IGN => {}
-        // SAFETY: the signal has this default action, and is not blocked here.
-        handler if handler == libc::SIG_DFL || has_given_up => unsafe {
-            libc::signal(signal, libc::SIG_DFL);
-            libc::raise(signal);
-        },
-        handler if flags & libc::SA_SIGINFO != 0 => {
-            type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
-            // SAFETY: the program installed it with this type.
-            unsafe { mem::transmute::<usize, Handler>(handler)(signal, info, context) };
-        }
-        handler => {
-            type Handler = unsafe extern "C" fn(c_int);
-            // SAFETY: as above.
-            unsafe { mem::transmute::<usize, Handler>(handler)(signal) };
-        }
-    }
-    CALLING.store(0, Ordering::Release);
+    unsafe { HANDLERS.pass_on(LEVEL, info, context) };
 }
 
 /// The processor's flag by which it traps after each instruction.

@@ -29,6 +29,7 @@ mod races;
 mod runtime;
 #[path = "../common/seccomp.rs"]
 mod seccomp;
+mod signals;
 mod surroundings;
 mod tricky;
 

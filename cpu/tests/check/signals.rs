@@ -1,0 +1,208 @@
+//! Programs with handlers of `SIGSEGV` and `SIGTRAP` of their own, under the checker.
+
+use std::mem;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Output;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use libc::{c_int, c_void, siginfo_t};
+
+use super::common::{self, Context, Kind};
+use super::{faulty, process};
+
+type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+
+const PAGE: usize = 4096;
+/// How often a handler of the program has run.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+/// A page of the program.
+static OWN: AtomicUsize = AtomicUsize::new(0);
+/// The context that a handler jumps to.
+static BACK: AtomicUsize = AtomicUsize::new(0);
+/// The action that a handler restores.
+static BEFORE: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs an ignored test of this module under the checker.
+fn run(name: &str) -> Output {
+    let environment = [("ZEUSM_CHECK", "1"), ("ZEUSM_CHECK_EXIT_CODE", "0")];
+    process::run(&format!("signals::{name}"), &environment)
+}
+
+fn passes(name: &str) {
+    if common::direct() {
+        let output = run(name);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{}\n{text}", output.status);
+    }
+}
+
+/// The test ends by a fault, and not because it hangs.
+fn faults(name: &str) {
+    if common::direct() {
+        let output = run(name);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{text}");
+    }
+}
+
+/// Installs a handler, and returns the action before it.
+fn install(signal: c_int, handler: Handler, flags: c_int) -> libc::sigaction {
+    unsafe {
+        libc::alarm(60);
+        let (mut action, mut before) = mem::zeroed::<(libc::sigaction, libc::sigaction)>();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | flags;
+        assert_eq!(
+            libc::sigaction(signal, &raw const action, &raw mut before),
+            0
+        );
+        before
+    }
+}
+
+fn protect(protection: c_int) {
+    let page = OWN.load(Ordering::Relaxed) as *mut c_void;
+    assert_eq!(unsafe { libc::mprotect(page, PAGE, protection) }, 0);
+}
+
+/// An inaccessible page, which is not Level Zero's.
+fn own_page() -> *mut c_void {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, libc::PROT_NONE, flags, -1, 0) };
+    OWN.store(page as usize, Ordering::Relaxed);
+    page
+}
+
+extern "C" fn open_page(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    protect(libc::PROT_READ | libc::PROT_WRITE);
+}
+
+extern "C" fn jump_back(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    unsafe { libc::setcontext(BACK.load(Ordering::Relaxed) as *const libc::ucontext_t) };
+}
+
+/// As a handler that writes what it knows and gives up: the instruction faults again.
+extern "C" fn give_up(signal: c_int, _: *mut siginfo_t, _: *mut c_void) {
+    let before = BEFORE.load(Ordering::Relaxed) as *const libc::sigaction;
+    unsafe { libc::sigaction(signal, before, ptr::null_mut()) };
+}
+
+extern "C" fn do_nothing(_: c_int, _: *mut siginfo_t, _: *mut c_void) {}
+
+/// Accesses the program's page and device memory in turns. The program's handler gets its own faults only.
+fn fault_in_turns(fault: impl Fn()) {
+    let context = Context::new();
+    let memory = context.alloc(Kind::Device, 1000);
+    for round in 1..4 {
+        fault();
+        assert_eq!(CALLS.load(Ordering::Relaxed), round);
+        faulty::read(memory, 5);
+        assert_eq!(CALLS.load(Ordering::Relaxed), round);
+    }
+    context.free(memory);
+}
+
+/// Runs `work` on a stack of its own until it ends, by a jump of [`jump_back`].
+fn until_a_jump(work: extern "C" fn()) {
+    let mut stack = vec![0_u8; 1 << 20];
+    unsafe {
+        let (mut back, mut there) = mem::zeroed::<(libc::ucontext_t, libc::ucontext_t)>();
+        assert_eq!(libc::getcontext(&raw mut there), 0);
+        there.uc_stack.ss_sp = stack.as_mut_ptr().cast();
+        there.uc_stack.ss_size = stack.len();
+        libc::makecontext(&raw mut there, work, 0);
+        BACK.store(&raw mut back as usize, Ordering::Relaxed);
+        assert_eq!(libc::swapcontext(&raw mut back, &raw const there), 0);
+    }
+}
+
+#[test]
+fn a_handler_that_resolves_faults_is_called_each_time() {
+    passes("resolves");
+}
+
+#[test]
+#[ignore = "run by a_handler_that_resolves_faults_is_called_each_time"]
+fn resolves() {
+    install(libc::SIGSEGV, open_page, 0);
+    let page = own_page();
+    fault_in_turns(|| {
+        protect(libc::PROT_NONE);
+        faulty::write(page, 0);
+    });
+}
+
+#[test]
+fn a_handler_that_jumps_is_called_each_time() {
+    passes("jumps_from_faults");
+    passes("jumps_from_traps");
+}
+
+#[test]
+#[ignore = "run by a_handler_that_jumps_is_called_each_time"]
+fn jumps_from_faults() {
+    extern "C" fn fault() {
+        faulty::write(OWN.load(Ordering::Relaxed) as *mut c_void, 0);
+    }
+    install(libc::SIGSEGV, jump_back, 0);
+    own_page();
+    fault_in_turns(|| until_a_jump(fault));
+}
+
+#[test]
+#[ignore = "run by a_handler_that_jumps_is_called_each_time"]
+fn jumps_from_traps() {
+    extern "C" fn trap() {
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::asm!("int3");
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        unsafe {
+            libc::raise(libc::SIGTRAP);
+        }
+    }
+    install(libc::SIGTRAP, jump_back, 0);
+    fault_in_turns(|| until_a_jump(trap));
+}
+
+#[test]
+fn handlers_that_give_up_end_the_program() {
+    faults("gives_up");
+    faults("gives_up_after_level_zero");
+    faults("is_called_once");
+}
+
+#[test]
+#[ignore = "run by handlers_that_give_up_end_the_program"]
+fn gives_up() {
+    let nothing: libc::sigaction = unsafe { mem::zeroed() };
+    BEFORE.store(&raw const nothing as usize, Ordering::Relaxed);
+    install(libc::SIGSEGV, give_up, 0);
+    let _context = Context::new();
+    faulty::write(own_page(), 0);
+}
+
+/// What the handler restores is the checker's, which has been installed over it since.
+#[test]
+#[ignore = "run by handlers_that_give_up_end_the_program"]
+fn gives_up_after_level_zero() {
+    let context = Context::new();
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+    context.free(context.alloc(Kind::Device, 1000));
+    let before = install(libc::SIGSEGV, give_up, 0);
+    BEFORE.store(&raw const before as usize, Ordering::Relaxed);
+    context.free(context.alloc(Kind::Device, 1000));
+    faulty::write(own_page(), 0);
+}
+
+#[test]
+#[ignore = "run by handlers_that_give_up_end_the_program"]
+fn is_called_once() {
+    install(libc::SIGSEGV, do_nothing, libc::SA_RESETHAND);
+    let _context = Context::new();
+    faulty::write(own_page(), 0);
+}
