@@ -1,13 +1,14 @@
 //! Accesses that repeat a reported one, as those of a loop in a function do: they are not reported again until the next
-//! call of Level Zero, and after many of them the pages stay open until then, so that the loop ends in time.
+//! call of Level Zero. After many of them, and after many reports, the pages stay open until then, so that the loop ends in
+//! time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::step;
 
-/// As many places of accesses are remembered.
-const PLACES: usize = 32;
+/// As many accesses are reported, each of another place. A report takes a fraction of a second.
+const MOST_REPORTS: usize = 100;
 /// As many repetitions are stepped over.
 const MOST_STEPS: usize = 1000;
 
@@ -20,13 +21,24 @@ pub fn note_call() {
     CALLS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The last accesses that were reported.
-#[derive(Default)]
+/// The accesses that were reported since the last call: as many as are ever reported, so that a loop over all of them repeats
+/// each.
 pub struct Repeats {
     calls: usize,
-    places: [u64; PLACES],
-    next: usize,
+    places: [u64; MOST_REPORTS],
+    reports: usize,
     steps: usize,
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self {
+            calls: 0,
+            places: [0; MOST_REPORTS],
+            reports: 0,
+            steps: 0,
+        }
+    }
 }
 
 /// What is to be done about an access.
@@ -51,13 +63,13 @@ impl Repeats {
         let mut hasher = DefaultHasher::new();
         access.hash(&mut hasher);
         let place = hasher.finish();
-        if !self.places.contains(&place) {
-            self.places[self.next % PLACES] = place;
-            self.next += 1;
-            return Answer::Report;
-        }
-        self.steps += 1;
-        if self.steps <= MOST_STEPS {
+        let is_known = self.places[..self.reports].contains(&place);
+        if !is_known && self.reports < MOST_REPORTS {
+            self.places[self.reports] = place;
+            self.reports += 1;
+            Answer::Report
+        } else if is_known && self.steps < MOST_STEPS {
+            self.steps += 1;
             Answer::Step
         } else {
             Answer::Open
@@ -82,5 +94,21 @@ mod tests {
         }
         note_call();
         assert_eq!(repeats.decide(1), Answer::Report);
+    }
+
+    #[test]
+    fn many_places_are_reported_once() {
+        let mut repeats = Repeats::default();
+        let calls = CALLS.load(Ordering::Relaxed);
+        let most = MOST_REPORTS;
+        let answers: Vec<_> = (0..10 * most)
+            .map(|index| repeats.decide(index % (most + 1)))
+            .collect();
+        if CALLS.load(Ordering::Relaxed) == calls {
+            assert!(answers[..most].iter().all(|it| *it == Answer::Report));
+            assert_eq!(answers[most], Answer::Open);
+            assert!(!answers[most..].contains(&Answer::Report));
+            assert_eq!(answers[most + 1], Answer::Step);
+        }
     }
 }

@@ -19,6 +19,15 @@ struct Found {
     left_out: usize,
 }
 
+impl Found {
+    /// Counts a finding, if as many as can be were reported.
+    fn leaves_out(&mut self) -> bool {
+        let is_full = self.reports.len() == MOST;
+        self.left_out += usize::from(is_full);
+        is_full
+    }
+}
+
 static FOUND: PerProcess<Mutex<Found>> = PerProcess::new();
 
 /// Held while a finding is resolved and written. That takes locks of libraries, which a child of a fork must get unlocked.
@@ -38,18 +47,19 @@ struct Document<'a> {
     findings: &'a [Report],
 }
 
-/// Reports a finding, unless it is suppressed. Findings that repeat an earlier one are counted there.
+/// Reports a finding, unless it is suppressed. Findings that repeat an earlier one are counted there. Those after the last one
+/// that is reported are not resolved, which takes most of the time.
 pub fn add(finding: Finding) {
     let _adding = ADDING.lock();
+    if FOUND.get().lock().leaves_out() {
+        return;
+    }
     let report = finding.resolve();
     let mut found = FOUND.get().lock();
     if suppressions::cover(&report) {
         found.suppressed += 1;
     } else if let Some(earlier) = found.reports.iter_mut().find(|it| it.repeats(&report)) {
         earlier.count += 1;
-    } else if found.reports.len() == MOST {
-        found.left_out += 1;
-        return;
     } else {
         say::lines(report.lines());
         found.reports.push(report);

@@ -16,6 +16,7 @@ mod correct;
 mod counter;
 mod faulty;
 mod kernels;
+mod loops;
 mod orders;
 mod pointers;
 #[path = "../common/process.rs"]
