@@ -14,13 +14,11 @@ use super::chain::{Chain, levels};
 use super::{table, threads};
 use crate::process::at_fork::AtFork;
 
-/// As many pages can be open for steps at once.
+/// As many pages can be open for steps at once; further ones are left open.
 const MOST: usize = 64;
 
 /// As many traps of one instruction are waited for: those that repeat themselves, as copies do, trap each time.
 const MOST_TRAPS: usize = 10_000;
-/// In place of a thread: the page is open until the next call of Level Zero.
-const UNTIL_A_CALL: i32 = i32::MAX;
 
 /// A page that is open until the instruction of a thread is complete; the thread is 0 if there is none.
 struct Open {
@@ -77,14 +75,17 @@ pub unsafe fn begin(address: usize, context: *mut ucontext_t) {
 
 /// Leaves the page of `address` open until the next call.
 pub fn leave(address: usize) {
-    note(UNTIL_A_CALL, address, 0);
+    if let Some(watch) = table::find(address) {
+        watch.leave_open();
+    }
+    // A call that comes before this closes nothing, and the one after it does.
     IS_LEFT.store(true, Ordering::Release);
 }
 
 /// Level Zero was called: closes the pages that were left open until now.
 pub fn note_call() {
     if IS_LEFT.load(Ordering::Relaxed) && IS_LEFT.swap(false, Ordering::AcqRel) {
-        close(UNTIL_A_CALL);
+        table::close_left();
     }
 }
 
@@ -103,19 +104,23 @@ fn note(thread: i32, address: usize, instruction: usize) -> bool {
     free.is_some()
 }
 
-/// Closes the pages of a thread's step; whether there were any.
-fn close(thread: i32) -> bool {
-    let mut were_any = false;
+/// Closes the pages of a thread's step.
+fn close(thread: i32) {
+    end(thread, |address| {
+        if let Some(watch) = table::find(address) {
+            watch.close_again(address);
+        }
+    });
+}
+
+/// Ends a thread's step, and does something about the address of each of its pages.
+fn end(thread: i32, about: impl Fn(usize)) {
     let own = |open: &&Open| open.thread.load(Ordering::Acquire) == thread;
     for open in OPEN.iter().filter(own) {
         let address = open.address.load(Ordering::Relaxed);
         open.thread.store(0, Ordering::Release);
-        if let Some(watch) = table::find(address) {
-            watch.close_again(address);
-        }
-        were_any = true;
+        about(address);
     }
-    were_any
 }
 
 /// After a trap of a thread: whether its instruction repeats itself and is not complete. After many traps, its pages are
@@ -127,10 +132,7 @@ fn repeats(thread: i32, instruction: usize) -> bool {
     };
     let is_same = open.instruction.load(Ordering::Relaxed) == instruction;
     if is_same && open.traps.fetch_add(1, Ordering::Relaxed) == MOST_TRAPS {
-        for open in OPEN.iter().filter(own) {
-            open.thread.store(UNTIL_A_CALL, Ordering::Release);
-        }
-        IS_LEFT.store(true, Ordering::Release);
+        end(thread, leave);
         return false;
     }
     is_same

@@ -81,6 +81,12 @@ pub fn settle() {
     table.watches.values().for_each(|watch| watch.settle());
 }
 
+/// Closes what was left open after accesses that were reported.
+pub fn close_left() {
+    let table = TABLE.lock();
+    table.watches.values().for_each(|watch| watch.close_left());
+}
+
 /// Forgets the commands of the parent, in the child of a fork.
 pub fn child() {
     let table = TABLE.lock();

@@ -52,6 +52,8 @@ struct State {
     used: bool,
     /// Whether a page beside its own was opened for an access that was reported.
     breached: bool,
+    /// Whether pages that such an access has opened stay open until the next call.
+    left: bool,
 }
 
 /// Threads that change a watch share it. A fork holds it alone, so that its child finds all watches unlocked, and the
@@ -135,6 +137,7 @@ impl Watch {
             buried: false,
             used: false,
             breached: false,
+            left: false,
         };
         let watch = Self {
             id,
@@ -207,10 +210,32 @@ impl Watch {
         if !self.pages.contains(&address) {
             let page = address / crate::system::PAGE * crate::system::PAGE;
             close(page..page + crate::system::PAGE);
-        } else if !state.host || state.restricted || state.buried {
-            close(self.pages.clone());
-            state.open = false;
+        } else {
+            state.close_own(self);
         }
+    }
+
+    /// What an access has opened stays open until [`close_left`](Self::close_left).
+    pub fn leave_open(&self) {
+        let (_shared, mut state) = self.change();
+        state.left = true;
+    }
+
+    /// Closes what was left open, unless it may be open now.
+    pub fn close_left(&self) {
+        let (_shared, mut state) = self.change();
+        if !std::mem::take(&mut state.left) || state.released {
+            return;
+        }
+        if state.breached {
+            self.close_guards();
+        }
+        state.close_own(self);
+    }
+
+    fn close_guards(&self) {
+        close(self.whole.start..self.pages.start);
+        close(self.pages.end..self.whole.end);
     }
 
     /// Keeps the host out until [`permit`](Self::permit); `false` if it is kept out already.
@@ -237,12 +262,11 @@ impl Watch {
     /// file, the child has a copy that is accessible throughout.
     pub fn child(&self) {
         let (_shared, mut state) = self.change();
-        (state.uses, state.restricted) = (0, false);
+        (state.uses, state.restricted, state.left) = (0, false, false);
         if state.released {
             return;
         }
-        close(self.whole.start..self.pages.start);
-        close(self.pages.end..self.whole.end);
+        self.close_guards();
         if state.host && !state.buried {
             state.open(self);
         } else {
@@ -365,6 +389,14 @@ impl State {
     fn open(&mut self, watch: &Watch) {
         self.open = open(watch.pages.clone());
         self.used |= self.open;
+    }
+
+    /// Closes the pages, unless the host may access them.
+    fn close_own(&mut self, watch: &Watch) {
+        if !self.host || self.restricted || self.buried {
+            close(watch.pages.clone());
+            self.open = false;
+        }
     }
 
     fn settle(&mut self, watch: &Watch) {

@@ -1,5 +1,9 @@
 //! Programs with many wrong accesses, under the checker.
 
+use std::mem;
+use std::ops::Range;
+use std::ptr;
+
 use serde_json::Value;
 
 use super::common::{self, Context, Kind, Memory};
@@ -47,4 +51,51 @@ fn reads_many_allocations() {
     context.free(context.alloc(Kind::Device, 64));
     read(&all[..5]);
     all.into_iter().for_each(|memory| context.free(memory));
+}
+
+#[test]
+fn what_accesses_have_opened_is_closed_by_the_next_allocation() {
+    if common::direct() {
+        run("leaves_pages_open");
+    }
+}
+
+/// A thread that blocks `SIGTRAP` leaves the pages open. Each allocation has 16 guard pages behind it.
+#[test]
+#[ignore = "run by what_accesses_have_opened_is_closed_by_the_next_allocation"]
+fn leaves_pages_open() {
+    const SIZE: usize = 4096;
+    const WITH_GUARD: usize = SIZE + (64 << 10);
+    unsafe {
+        let mut blocked = mem::zeroed();
+        libc::sigemptyset(&raw mut blocked);
+        libc::sigaddset(&raw mut blocked, libc::SIGTRAP);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, ptr::null_mut());
+    }
+    let context = Context::new();
+    let all = [0; 10].map(|_| context.alloc(Kind::Device, SIZE));
+    let read = |pages: usize| {
+        let pages = all.map(|memory| (0..pages).map(move |page| (memory, page * SIZE)));
+        for (memory, offset) in pages.into_iter().flatten() {
+            faulty::read(memory, offset as isize);
+        }
+        all.map(|memory| accessible_pages(memory as usize..memory as usize + WITH_GUARD))
+    };
+    assert_eq!(read(15), [15; 10], "the pages are left open");
+    context.free(context.alloc(Kind::Device, SIZE));
+    assert_eq!(read(0), [0; 10], "the call has closed them");
+    all.into_iter().for_each(|memory| context.free(memory));
+}
+
+/// How many pages of a range are accessible.
+fn accessible_pages(range: Range<usize>) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let accessible = maps.lines().filter_map(|line| {
+        let (addresses, rest) = line.split_once(' ')?;
+        let (from, to) = addresses.split_once('-')?;
+        let [from, to] = [from, to].map(|it| usize::from_str_radix(it, 16).unwrap());
+        let common = to.min(range.end).saturating_sub(from.max(range.start));
+        rest.starts_with('r').then_some(common / 4096)
+    });
+    accessible.sum()
 }
