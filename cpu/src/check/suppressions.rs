@@ -52,9 +52,13 @@ fn read(path: &Path, text: &str) -> Vec<Suppression> {
     all
 }
 
-/// The suppression of a line: `kind:text`. `#` begins a comment, at the beginning of the line or after a space.
+/// The suppression of a line: `kind:text`. `#` begins a comment, at the beginning of the line or after a space or a
+/// tab.
 fn parse(line: &str) -> Result<Option<Suppression>, String> {
-    let comment = line.find(" #").or_else(|| line.find("\t#"));
+    let comment = [" #", "\t#"]
+        .into_iter()
+        .filter_map(|it| line.find(it))
+        .min();
     let line = line[..comment.unwrap_or(line.len())].trim();
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
@@ -92,6 +96,8 @@ mod tests {
         assert!(covers("# all of a test\n\n*: a_suppression_names"));
         assert!(covers("\u{feff}race:a_suppression_names"));
         assert!(covers("race: a_suppression_names # known"));
+        assert!(covers("race: a_suppression_names\t# known # since May"));
+        assert!(covers("race: a_suppression_names # known\t# since May"));
         assert!(!covers("leak:a_suppression_names"));
         assert!(!covers("race:elsewhere"));
         assert!(!covers("race:"));
