@@ -93,6 +93,44 @@ fn a_command_that_waits_for_an_event_reports_its_error_too() {
     context.free(memory);
 }
 
+/// The runtime orders such a barrier behind the commands in the device's engine, by a marker of its own.
+#[test]
+fn a_barrier_that_waits_for_the_host_reports_the_errors_before_it() {
+    const SIZE: usize = 64 * common::MIB;
+    let context = Context::new();
+    let pool = context.pool(5, true);
+    let [unset, filled, gate, behind, later] = pool.events[..] else {
+        unreachable!()
+    };
+    let memory = context.alloc(Kind::Device, SIZE);
+    for flags in common::queue_orders() {
+        let list = context.immediate(*flags);
+        // Takes so long that the engine is not empty when the barrier is appended.
+        common::fill(list, memory, &[1], SIZE, filled, &[]);
+        let (mut queried, mut before, mut host) = (unset, filled, gate);
+        ok!(zeCommandListAppendQueryKernelTimestamps(
+            list,
+            1,
+            &raw mut queried,
+            memory,
+            ptr::null(),
+            ptr::null_mut(),
+            1,
+            &raw mut before,
+        ));
+        ok!(zeCommandListAppendBarrier(list, behind, 1, &raw mut host));
+        barrier(list, later);
+        ok!(zeEventHostSignal(gate));
+        assert_eq!(wait(behind), FAULT);
+        assert_eq!(wait(later), OK);
+        for event in &pool.events {
+            ok!(zeEventHostReset(*event));
+        }
+        common::destroy(list);
+    }
+    context.free(memory);
+}
+
 #[test]
 fn a_fence_reports_the_errors_since_the_one_before() {
     let context = Context::new();

@@ -67,6 +67,7 @@ mod operation;
 mod order;
 mod primitives;
 mod priority;
+mod report;
 mod signal;
 #[cfg(test)]
 mod simulation;

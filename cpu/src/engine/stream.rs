@@ -17,6 +17,7 @@ use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
 use super::order::Order;
 use super::priority::Priority;
+use super::report::Report;
 use super::signal::Signal;
 use super::wait::{WaitState, wait};
 use super::workers::{dispatch, engine, release_retired};
@@ -332,8 +333,9 @@ impl Stream {
         if check::is_on() {
             self.tell_checker(order, &waits, signal.as_ref(), || operation.uses());
         }
+        let report = Report::new(signal, order);
         let Some(member) = &self.engine else {
-            self.enter(&self.shared, operation, pins, order, waits, signal);
+            self.enter(&self.shared, operation, pins, order, waits, report);
             return;
         };
         let engine = &member.engine.sequence;
@@ -341,19 +343,24 @@ impl Stream {
         let is_stuck = || !waits.iter().all(|signal| signal.is_expected());
         if member.engine.is_blocked || is_alone && !is_stuck() {
             let order = Order::Barrier;
-            let end = self.enter(engine, operation, pins, order, waits, signal);
+            let end = self.enter(engine, operation, pins, order, waits, report);
             member.end().fetch_max(end, Ordering::Relaxed);
             return;
         }
         if is_alone && !member.is_done() {
-            // It follows those of the stream that are in the engine.
-            let before = Arc::new(Signal::default());
-            let (order, signal) = (Order::Barrier, Some(Arc::clone(&before)));
-            self.enter(engine, Nothing, Pins::new(), order, SmallVec::new(), signal);
-            let before = SmallVec::from_iter([before]);
-            self.enter(&self.shared, Nothing, Pins::new(), order, before, None);
+            self.follow(engine);
         }
-        self.enter(&self.shared, operation, pins, order, waits, signal);
+        self.enter(&self.shared, operation, pins, order, waits, report);
+    }
+
+    /// Makes the next commands of the stream follow those that are in the engine. These markers leave the errors of the
+    /// stream's commands to the program's next barrier or fence.
+    fn follow(&self, engine: &Arc<Shared>) {
+        let (before, order) = (Arc::new(Signal::default()), Order::Barrier);
+        let set = Report::of_marker(Some(Arc::clone(&before)));
+        self.enter(engine, Nothing, Pins::new(), order, SmallVec::new(), set);
+        let (waits, none) = (SmallVec::from_iter([before]), Report::of_marker(None));
+        self.enter(&self.shared, Nothing, Pins::new(), order, waits, none);
     }
 
     /// Submits an operation to a sequence of commands: this stream's, or the engine's. Returns the number of the next command.
@@ -364,15 +371,15 @@ impl Stream {
         pins: Pins,
         order: Order,
         waits: SmallVec<[Arc<Signal>; 4]>,
-        signal: Option<Arc<Signal>>,
+        report: Report,
     ) -> u64 {
         let (kind, reset) = (operation.kind(), operation.resets());
         let in_engine = !Arc::ptr_eq(sequence, &self.shared);
         let mut state = sequence.own().state.lock();
         // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it, and the
         // changes are counted in the order in which they will be made.
-        let changes = Changes::new(reset, signal, in_engine)
-            .concluding(kind == Kind::Marker && order.follows_all());
+        let changes = Changes::new(reset, report.signal, in_engine)
+            .concluding(kind == Kind::Marker && report.of_all);
         let end = state.end() + 1;
         if state.commands.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use level_zero_sys as sys;
 use smallvec::smallvec;
 
 use super::world::engine;
@@ -45,4 +46,31 @@ fn a_command_does_not_enter_an_engine_before_the_one_that_it_waits_for() {
     );
     assert!(early.is_set(), "nothing is before its command");
     assert!(late.is_set(), "what it waits for is set");
+}
+
+/// A command that fails.
+struct Fails;
+
+impl Operation for Fails {
+    fn run(&self, _part: usize) -> ZeResult {
+        Err(sys::ZE_RESULT_ERROR_UNKNOWN)
+    }
+}
+
+#[test]
+fn in_an_engine_only_a_command_that_the_program_ordered_behind_all_reports_the_errors_before_it() {
+    engine();
+    let device = DeviceEngine::default();
+    let stream = Stream::new(Some(&device), Priority::Normal);
+    stream.submit(Fails, Pins::new(), Order::Unordered, smallvec![], None);
+    let orders = [Order::Unordered, Order::BeforeLater, Order::Barrier];
+    let outcomes = orders.map(|order| {
+        let signal = Arc::new(Signal::default());
+        let set = Some(Arc::clone(&signal));
+        stream.submit(Nothing, Pins::new(), order, smallvec![], set);
+        assert!(signal.is_set());
+        signal.fault().get()
+    });
+    let error = Err(sys::ZE_RESULT_ERROR_UNKNOWN);
+    assert_eq!(outcomes, [Ok(()), Ok(()), error]);
 }
