@@ -206,6 +206,55 @@ fn timestamps_are_those_of_the_command_that_signalled() {
     context.free(memory);
 }
 
+/// Sets an event by a command that fails when it runs: it queries the time of an event that is not set.
+fn fail(list: common::List, unset: Event, memory: common::Memory, signal: Event) {
+    let mut queried = unset;
+    ok!(zeCommandListAppendQueryKernelTimestamps(
+        list,
+        1,
+        &raw mut queried,
+        memory,
+        ptr::null(),
+        signal,
+        0,
+        ptr::null_mut()
+    ));
+}
+
+/// Two handles of a pool know as little of each other's errors as two processes.
+#[test]
+fn an_error_is_forgotten_after_a_reset_by_either_pool() {
+    const FAULT: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT;
+    let both = Both::new(TIMED);
+    let context = &both.context;
+    let memory = context.alloc(Kind::Host, 64);
+    let list = context.immediate(0);
+    let (one, other) = (both.events[0][1], both.events[1][1]);
+    let outcome = || ze!(zeEventHostSynchronize(one, u64::MAX));
+    for resetting in [one, other] {
+        fail(list, both.events[0][0], memory, one);
+        assert_eq!(outcome(), FAULT);
+        common::fill(list, memory, &[1], 64, one, &[]);
+        assert_eq!(outcome(), FAULT, "set once more, without a reset");
+        ok!(zeEventHostReset(resetting));
+        ok!(zeEventHostSignal(other));
+        assert_eq!(outcome(), OK);
+        ok!(zeEventHostReset(other));
+    }
+    // The reset may be followed by a command of this process, which succeeds or fails.
+    fail(list, both.events[0][0], memory, one);
+    assert_eq!(outcome(), FAULT);
+    ok!(zeEventHostReset(other));
+    common::fill(list, memory, &[1], 64, one, &[]);
+    assert_eq!(outcome(), OK);
+    fail(list, both.events[0][0], memory, one);
+    assert_eq!(ze!(zeEventHostSynchronize(other, u64::MAX)), OK);
+    assert_eq!(outcome(), FAULT);
+    ok!(zeEventHostReset(other));
+    common::destroy(list);
+    context.free(memory);
+}
+
 #[test]
 fn an_event_outlives_both_pools() {
     let context = Context::new();

@@ -42,6 +42,39 @@ impl Fault {
     }
 }
 
+/// The first error of the commands of this process that have set a signal which processes share, and how often that had been
+/// set by then; a code of 0 is none.
+///
+/// Another process resets the signal without a word to this one. But a wait succeeds only after it was set again, and so the
+/// error is current as long as the count is.
+#[derive(Default)]
+pub struct SharedFault {
+    code: u32,
+    count: u64,
+}
+
+impl SharedFault {
+    /// Takes the error that was `noted` for a command that has just set the signal. `before` tells whether it was set already,
+    /// and how often it had been set: if both by this process, an earlier error stays.
+    pub fn set(&mut self, noted: &Fault, before: (bool, u64)) {
+        let (was_set, count) = before;
+        let stays = was_set && self.count == count && self.code != 0;
+        let noted = noted.take();
+        if !stays {
+            self.code = noted.map_or_else(|code| code.0, |()| 0);
+        }
+        self.count = count + 1;
+    }
+
+    /// The error, when the signal has been set `count` times.
+    pub fn get(&self, count: u64) -> ZeResult {
+        if self.code == 0 || self.count != count {
+            return Ok(());
+        }
+        Err(sys::ze_result_t(self.code))
+    }
+}
+
 /// The errors of a stream.
 #[derive(Default)]
 pub struct Faults {

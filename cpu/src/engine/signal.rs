@@ -6,11 +6,12 @@ use std::sync::{Arc, Weak};
 
 use super::changes::{Change, Pending};
 use super::command::{Executor, Token};
-use super::fault::Fault;
+use super::fault::{Fault, SharedFault};
 use super::identity::Identity;
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{WaitState, wait};
 use super::workers::{dispatch, retire, retire_or_drop};
+use crate::abi::result::ZeResult;
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::system::clock::Deadline;
 
@@ -30,8 +31,9 @@ pub struct Signal {
 pub trait SharedState: Send + Sync {
     /// Whether it is set, and how often it was set by any process.
     fn read(&self) -> (bool, u64);
-    /// Sets it, with the times of the command, and tells the other processes.
-    fn set(&self, started: u64, ended: u64);
+    /// Sets it, with the times of the command, and tells the other processes. Returns what [`read`](Self::read) would have told
+    /// right before.
+    fn set(&self, started: u64, ended: u64) -> (bool, u64);
     /// Unsets it.
     fn reset(&self);
     /// The times of the command that set it last.
@@ -46,7 +48,8 @@ struct Own {
     set: AtomicBool,
     /// Whether a submitted command will set it.
     promised: AtomicBool,
-    /// The error of the commands of this process that have set it since it was reset.
+    /// The error of the commands of this process that have set it since it was reset; if processes share it, only of those that
+    /// are about to set it.
     fault: Fault,
     /// Held for a few instructions; no lock is taken and no native object is dropped under it.
     state: Mutex<State>,
@@ -80,6 +83,8 @@ struct State {
     times: (u64, u64),
     /// How often a shared signal had been set when this process noticed it last.
     seen: u64,
+    /// The error of the commands of this process that have set a shared signal.
+    shared_fault: SharedFault,
     /// What submitted commands will do to it. Calls of the host and other processes do not count.
     pending: Pending,
 }
@@ -145,9 +150,19 @@ impl Signal {
         }
     }
 
-    /// The error of the commands of this process that have set it since it was reset.
+    /// Where commands of this process that are about to set it note their errors.
     pub fn fault(&self) -> &Fault {
         &self.own.get().fault
+    }
+
+    /// The outcome of the commands of this process that have set it since any process has reset it.
+    pub fn outcome(&self) -> ZeResult {
+        let own = self.own.get();
+        if self.shared.is_none() {
+            return own.fault.get();
+        }
+        let state = own.state.lock();
+        state.shared_fault.get(self.read().1)
     }
 
     /// Notes that a submitted command will set it.
@@ -220,8 +235,9 @@ impl Signal {
         own.set.store(true, Ordering::Release);
         own.promised.store(false, Ordering::Relaxed);
         if let Some(shared) = &self.shared {
-            shared.set(started, ended);
-            state.seen = self.read().1;
+            let before = shared.set(started, ended);
+            state.seen = before.1 + 1;
+            state.shared_fault.set(&own.fault, before);
         }
         let executor = state.executor.take();
         let waiting = mem::take(&mut state.waiting);
@@ -257,6 +273,7 @@ impl Signal {
         }
         own.set.store(false, Ordering::Release);
         own.fault.clear();
+        state.shared_fault = SharedFault::default();
         if let Some(shared) = &self.shared {
             shared.reset();
         }

@@ -222,6 +222,11 @@ fn serve(board: &Board, watcher: &Weak<Watcher>) {
     }
 }
 
+/// What the state of a slot tells: whether it is set, and how often it was set.
+fn told(state: u64) -> (bool, u64) {
+    (state & 1 != 0, state >> 1)
+}
+
 /// The state of one event.
 struct SharedEvent {
     watcher: Arc<Watcher>,
@@ -239,19 +244,19 @@ impl SharedEvent {
 
 impl SharedState for SharedEvent {
     fn read(&self) -> (bool, u64) {
-        let state = self.slot().state.load(Ordering::Acquire);
-        (state & 1 != 0, state >> 1)
+        told(self.slot().state.load(Ordering::Acquire))
     }
 
-    fn set(&self, started: u64, ended: u64) {
+    fn set(&self, started: u64, ended: u64) -> (bool, u64) {
         let slot = self.slot();
         slot.started.store(started, Ordering::Relaxed);
         slot.ended.store(ended, Ordering::Relaxed);
         let next = |state: u64| Some(((state >> 1) + 1) << 1 | 1);
-        let _ = slot
+        let before = slot
             .state
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, next);
         self.watcher.board.announce();
+        told(before.unwrap_or_else(|state| state))
     }
 
     fn reset(&self) {

@@ -139,7 +139,7 @@ pub fn query_status(event: sys::ze_event_handle_t) -> ZeResult {
 pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult {
     let signal = resolve::<Event>(event)?.signal();
     wait(&signal, timeout)?;
-    signal.fault().get()
+    signal.outcome()
 }
 
 /// Waits until an event is set.

@@ -62,7 +62,7 @@ pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
 pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult {
     let fence = resolve::<Fence>(fence)?;
     wait(&fence.signal, timeout)?;
-    fence.signal.fault().get()
+    fence.signal.outcome()
 }
 
 /// `zeFenceQueryStatus`. It does not report the errors of commands, as `zeEventQueryStatus` does not.

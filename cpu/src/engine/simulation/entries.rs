@@ -69,7 +69,7 @@ fn in_an_engine_only_a_command_that_the_program_ordered_behind_all_reports_the_e
         let set = Some(Arc::clone(&signal));
         stream.submit(Nothing, Pins::new(), order, smallvec![], set);
         assert!(signal.is_set());
-        signal.fault().get()
+        signal.outcome()
     });
     let error = Err(sys::ZE_RESULT_ERROR_UNKNOWN);
     assert_eq!(outcomes, [Ok(()), Ok(()), error]);

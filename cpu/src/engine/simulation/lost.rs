@@ -53,7 +53,9 @@ impl SharedState for Elsewhere {
         (is_set, u64::from(is_set))
     }
 
-    fn set(&self, _started: u64, _ended: u64) {}
+    fn set(&self, _started: u64, _ended: u64) -> (bool, u64) {
+        self.read()
+    }
 
     fn reset(&self) {}
 
@@ -94,7 +96,9 @@ impl SharedState for SetAfter {
         (is_set, u64::from(is_set))
     }
 
-    fn set(&self, _started: u64, _ended: u64) {}
+    fn set(&self, _started: u64, _ended: u64) -> (bool, u64) {
+        self.read()
+    }
 
     fn reset(&self) {}
 

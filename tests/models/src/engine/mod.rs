@@ -54,6 +54,23 @@ mod fault {
         pub fn note(&self, (): ()) {}
 
         pub fn clear(&self) {}
+
+        pub fn get(&self) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[derive(Default)]
+    pub struct SharedFault {
+        _none: (),
+    }
+
+    impl SharedFault {
+        pub fn set(&mut self, _noted: &Fault, _before: (bool, u64)) {}
+
+        pub fn get(&self, _count: u64) -> Result<(), ()> {
+            Ok(())
+        }
     }
 }
 
