@@ -5,7 +5,9 @@
 //! flight, and the workers sleep. The child gets a consistent runtime without workers, in which the thread that
 //! launches a kernel executes it at once.
 //!
-//! After ten seconds the fork no longer waits for launches. Then launches in the child return an error.
+//! After ten seconds the fork no longer waits for launches. Then launches in the child return an error. Workers are
+//! found by a heuristic: a thread that is tied to one processor may be one. If such threads still run after ten seconds, the fork
+//! goes on, and launches in the child are no errors, as no launch is in flight.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -41,7 +43,7 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 static USED: AtomicBool = AtomicBool::new(false);
 /// Whether the runtime's workers are in a parent only.
 static WITHOUT_WORKERS: AtomicBool = AtomicBool::new(false);
-/// Whether the fork in progress did not wait for the runtime to be quiescent.
+/// Whether a thread was in a call, or a launch in flight, when the fork in progress began.
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 /// Whether this process, or one that it was forked from, is the child of such a fork. That is so for good.
 static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
@@ -129,12 +131,13 @@ pub fn prepare() {
     CALLS.fetch_or(CLOSED, Ordering::AcqRel);
     let calls = CLOSED | DEPTH.get();
     let is_done = || CALLS.load(Ordering::Acquire) == calls && !is_launching();
-    let done = !USED.load(Ordering::Relaxed)
-        || wait(LAUNCH_TIMEOUT, is_done) && {
-            let workers = Workers::new();
-            wait(WORKER_TIMEOUT, || workers.are_asleep())
-        };
-    IS_BUSY.store(!done, Ordering::Relaxed);
+    let is_used = USED.load(Ordering::Relaxed);
+    let is_idle = !is_used || wait(LAUNCH_TIMEOUT, is_done);
+    if is_used && is_idle {
+        let workers = Workers::new();
+        wait(WORKER_TIMEOUT, || workers.are_asleep());
+    }
+    IS_BUSY.store(!is_idle, Ordering::Relaxed);
 }
 
 /// Undoes [`prepare`], in the parent.
@@ -200,10 +203,10 @@ impl Workers {
 
     /// Whether all workers sleep.
     fn are_asleep(&self) -> bool {
-        !tied_threads().any(|thread| is_awake(thread) && self.may_be_worker(thread))
+        !tied_threads().any(|thread| is_running(thread) && self.may_be_worker(thread))
     }
 
-    /// Whether a thread that is awake has not executed for longer than a worker does.
+    /// Whether a thread that is running has not executed for longer than a worker does.
     fn may_be_worker(&self, thread: u32) -> bool {
         let before = self.executed.get(&thread).copied().unwrap_or_default();
         let since = executed(thread).map(|now| now.saturating_sub(before));
@@ -223,9 +226,9 @@ fn tied_threads() -> impl Iterator<Item = u32> {
     })
 }
 
-fn is_awake(thread: u32) -> bool {
+fn is_running(thread: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-    stat.is_ok_and(|stat| !is_asleep(&stat))
+    stat.is_ok_and(|stat| is_running_by(&stat))
 }
 
 /// How long a thread has executed; `None` where the system does not tell.
@@ -235,10 +238,11 @@ fn executed(thread: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character.
-fn is_asleep(stat: &str) -> bool {
+/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character. A thread in any
+/// other state than `R`, as one that has ended, is stopped or waits for a disk, may stay in it without end.
+fn is_running_by(stat: &str) -> bool {
     let behind = stat.rsplit_once(") ").map(|(_, behind)| behind);
-    behind.is_some_and(|behind| behind.starts_with('S'))
+    behind.is_some_and(|behind| behind.starts_with('R'))
 }
 
 #[cfg(test)]
@@ -247,8 +251,10 @@ mod tests {
 
     #[test]
     fn a_thread_s_state_is_behind_its_name() {
-        assert!(is_asleep("12 (a) R (b)) S 1 12"));
-        assert!(!is_asleep("12 (a) S) R 1 12"));
-        assert!(!is_asleep(""));
+        assert!(is_running_by("12 (a) S (b)) R 1 12"));
+        for state in ["S", "D", "Z", "T", "t", "X", "I"] {
+            assert!(!is_running_by(&format!("12 (a) R) {state} 1 12")));
+        }
+        assert!(!is_running_by(""));
     }
 }

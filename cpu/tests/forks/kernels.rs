@@ -1,8 +1,9 @@
 //! Kernels and the compiler in a child.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
@@ -70,6 +71,44 @@ fn forks_beside_kernels() {
     let launch = || assert!(Doubling::new(runtime.get(), *module.get()).run(20));
     beside(&[&launch, &launch], forks(20), |_| {
         in_child(|| Doubling::new(runtime.get(), *module.get()).run(10));
+    });
+}
+
+#[test]
+fn a_fork_does_not_wait_for_a_main_thread_that_has_ended() {
+    alone("kernels::forks_after_the_main_thread");
+}
+
+#[test]
+#[ignore = "run by a_fork_does_not_wait_for_a_main_thread_that_has_ended"]
+fn forks_after_the_main_thread() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = Shared(runtime.build(&programs::module(), &[]).unwrap());
+    let runtime = Shared(runtime);
+    assert!(Doubling::new(runtime.get(), *module.get()).run(10));
+    in_child(|| {
+        // A process that is limited to one processor: its main thread looks like a worker.
+        let only = unsafe {
+            let mut only: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(libc::sched_getcpu().cast_unsigned() as usize, &mut only);
+            libc::sched_setaffinity(0, size_of_val(&only), &raw const only)
+        };
+        assert_eq!(only, 0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(100));
+                let begin = Instant::now();
+                let launch = || Doubling::new(runtime.get(), *module.get()).run(10);
+                let worked = catch_unwind(AssertUnwindSafe(|| in_child(launch))).is_ok();
+                let is_prompt = begin.elapsed() < Duration::from_secs(5);
+                unsafe { libc::_exit(i32::from(!(worked && is_prompt))) };
+            });
+            // Ends this thread alone.
+            unsafe { libc::syscall(libc::SYS_exit, 0) };
+        });
+        false
     });
 }
 
