@@ -7,12 +7,13 @@
 //!
 //! Allocated memory that has not been touched yet still counts as available in a reading. So there is a second limit:
 //! the most that was ever available, which is the state before this process allocated any. It grows when other processes free
-//! memory: before an allocation is refused because of it, the touched pages are counted, which are available no more.
+//! memory: before an allocation is refused because of it, the touched pages are counted, which are available no more. Pages that have
+//! only been read are available still.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::share::Share;
-use super::touched::touched;
+use super::touched::{touched, touched_at_most};
 use crate::system::clock;
 use crate::system::memory;
 
@@ -97,10 +98,14 @@ fn add(size: u64, ceiling: u64) -> bool {
 
 /// The limit for [`ALLOCATED`] after [`MOST`] was compared with what is `available` and what is touched.
 fn raised_ceiling(available: u64) -> u64 {
-    let touched = touched();
-    // Pages that were touched or freed during the count are not available in one of the two readings.
-    let available = available.min(usable(memory::available()));
-    MOST.fetch_max(available.saturating_add(touched), Ordering::Relaxed);
+    let most_with = |touched: u64| {
+        // Pages that were touched or freed during the count are not available in one of the two readings.
+        let available = available.min(usable(memory::available()));
+        available.saturating_add(touched)
+    };
+    if most_with(touched_at_most()) > MOST.load(Ordering::Relaxed) {
+        MOST.fetch_max(most_with(touched()), Ordering::Relaxed);
+    }
     read().0
 }
 
