@@ -1,6 +1,6 @@
 """The tests in the wheels of dpctl and dpnp under the checker: no finding, crash or hang in any of their files.
 
-These programs are correct, so that a finding is a false one. Failed tests are printed and do not count: some of them fail on
+A finding is a false one, or a mistake of a library, which `suites.supp` names. Failed tests are printed and do not count: some of them fail on
 other runtimes, too.
 """
 
@@ -16,6 +16,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+SUPPRESSIONS = Path(__file__).with_suffix(".supp")
 OPTIONS = ["-c", "/dev/null", "--rootdir=/", "-q", "-p", "no:cacheprovider"]
 # pytest's exit codes: all passed, some failed, none collected.
 ENDED = {0, 1, 5}
@@ -31,6 +32,7 @@ def check(path, seconds):
     """Run a file; return pytest's exit code, or None after `seconds`, its last line, and the findings."""
     with tempfile.TemporaryDirectory() as folder:
         checker = ["-m", "zeusm", "check", "--exit-code", "0", "--report", f"{folder}/%p.json"]
+        checker += ["--suppressions", SUPPRESSIONS]
         with open(f"{folder}/output", "w+") as output:
             process = subprocess.Popen(
                 [sys.executable, *checker, sys.executable, "-m", "pytest", *OPTIONS, path],
@@ -64,9 +66,15 @@ def main():
             continue
         start = time.monotonic()
         code, summary, findings = check(path, options.timeout)
-        print(f"{name} {code} {time.monotonic() - start:.0f}s {len(findings)} {summary}", flush=True)
+        print(
+            f"{name} {code} {time.monotonic() - start:.0f}s {len(findings)} {summary}", flush=True
+        )
         for finding in findings:
-            print(json.dumps(finding, indent=1), flush=True)
+            print(
+                f"  {finding['kind']}: {finding['message']}",
+                *finding["stack"]["python"][:5],
+                sep="\n    ",
+            )
         if findings or code not in ENDED:
             wrong.append(name)
     if wrong:
