@@ -93,60 +93,11 @@ impl AddressSpace {
     }
 
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
-        let access = "read";
-        let ranges = self.ranges.read();
-        let mut done = 0;
-        while done < bytes.len() {
-            let at = address + done as u64;
-            let place = find(&ranges, at, access)?;
-            let part = &mut bytes[done..];
-            let length = part.len().min(place.length() as usize);
-            let part = &mut part[..length];
-            match place {
-                // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
-                Place::Buffer(from, _) => unsafe {
-                    ptr::copy_nonoverlapping(from, part.as_mut_ptr(), length);
-                },
-                Place::User(from, _) if read_user(from, part) => {}
-                Place::User(..) => {
-                    return Err(PageFault {
-                        address: at,
-                        access,
-                    });
-                }
-                Place::Null(_) => part.fill(0),
-            }
-            done += length;
-        }
-        Ok(())
+        read_from(&self.ranges.read(), address, bytes)
     }
 
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), PageFault> {
-        let access = "write";
-        let ranges = self.ranges.read();
-        let mut done = 0;
-        while done < bytes.len() {
-            let at = address + done as u64;
-            let place = find(&ranges, at, access)?;
-            let part = &bytes[done..];
-            let part = &part[..part.len().min(place.length() as usize)];
-            match place {
-                // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
-                Place::Buffer(to, _) => unsafe {
-                    ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
-                },
-                Place::User(to, _) if write_user(to, part) => {}
-                Place::User(..) => {
-                    return Err(PageFault {
-                        address: at,
-                        access,
-                    });
-                }
-                Place::Null(_) => {}
-            }
-            done += part.len();
-        }
-        Ok(())
+        write_to(&self.ranges.read(), address, bytes)
     }
 
     /// Copies in chunks that are contiguous in both ranges. A chunk between buffers is copied with `memmove`.
@@ -192,15 +143,15 @@ impl AddressSpace {
 
     /// Loads a dword that the program or another engine may write concurrently. The load has acquire semantics.
     pub(crate) fn load(&self, address: u64) -> Result<u32, PageFault> {
-        let access = "read";
-        match find(&self.ranges.read(), address, access)? {
+        let ranges = self.ranges.read();
+        match find(&ranges, address, "read")? {
             Place::Buffer(from, 4..) if from.cast::<u32>().is_aligned() => {
                 // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
                 Ok(unsafe { AtomicU32::from_ptr(from.cast()) }.load(Ordering::Acquire))
             }
             _ => {
                 let mut word = [0; 4];
-                self.read(address, &mut word)?;
+                read_from(&ranges, address, &mut word)?;
                 Ok(u32::from_le_bytes(word))
             }
         }
@@ -208,28 +159,28 @@ impl AddressSpace {
 
     /// Stores a dword with release semantics.
     pub(crate) fn store(&self, address: u64, word: u32) -> Result<(), PageFault> {
-        match find(&self.ranges.read(), address, "write")? {
+        let ranges = self.ranges.read();
+        match find(&ranges, address, "write")? {
             Place::Buffer(to, 4..) if to.cast::<u32>().is_aligned() => {
                 // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
                 unsafe { AtomicU32::from_ptr(to.cast()) }.store(word, Ordering::Release);
-                return Ok(());
+                Ok(())
             }
-            _ => {}
+            _ => write_to(&ranges, address, &word.to_le_bytes()),
         }
-        self.write(address, &word.to_le_bytes())
     }
 
     /// Like [`store`](Self::store), for 64 bits.
     pub(crate) fn store_wide(&self, address: u64, word: u64) -> Result<(), PageFault> {
-        match find(&self.ranges.read(), address, "write")? {
+        let ranges = self.ranges.read();
+        match find(&ranges, address, "write")? {
             Place::Buffer(to, 8..) if to.cast::<u64>().is_aligned() => {
                 // SAFETY: the place has eight bytes, aligned, and is bound while the lock is held.
                 unsafe { AtomicU64::from_ptr(to.cast()) }.store(word, Ordering::Release);
-                return Ok(());
+                Ok(())
             }
-            _ => {}
+            _ => write_to(&ranges, address, &word.to_le_bytes()),
         }
-        self.write(address, &word.to_le_bytes())
     }
 
     /// Updates a dword atomically.
@@ -261,6 +212,68 @@ impl AddressSpace {
         let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
         Ok(())
     }
+}
+
+/// Reads bytes. The caller holds the lock on `ranges`, so that buffers stay bound; a second read lock on the same thread would
+/// block behind a waiting writer.
+fn read_from(
+    ranges: &BTreeMap<u64, Range>,
+    address: u64,
+    bytes: &mut [u8],
+) -> Result<(), PageFault> {
+    let access = "read";
+    let mut done = 0;
+    while done < bytes.len() {
+        let at = address + done as u64;
+        let place = find(ranges, at, access)?;
+        let part = &mut bytes[done..];
+        let length = part.len().min(place.length() as usize);
+        let part = &mut part[..length];
+        match place {
+            // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
+            Place::Buffer(from, _) => unsafe {
+                ptr::copy_nonoverlapping(from, part.as_mut_ptr(), length);
+            },
+            Place::User(from, _) if read_user(from, part) => {}
+            Place::User(..) => {
+                return Err(PageFault {
+                    address: at,
+                    access,
+                });
+            }
+            Place::Null(_) => part.fill(0),
+        }
+        done += length;
+    }
+    Ok(())
+}
+
+/// Writes bytes, under the caller's lock as in [`read_from`].
+fn write_to(ranges: &BTreeMap<u64, Range>, address: u64, bytes: &[u8]) -> Result<(), PageFault> {
+    let access = "write";
+    let mut done = 0;
+    while done < bytes.len() {
+        let at = address + done as u64;
+        let place = find(ranges, at, access)?;
+        let part = &bytes[done..];
+        let part = &part[..part.len().min(place.length() as usize)];
+        match place {
+            // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
+            Place::Buffer(to, _) => unsafe {
+                ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
+            },
+            Place::User(to, _) if write_user(to, part) => {}
+            Place::User(..) => {
+                return Err(PageFault {
+                    address: at,
+                    access,
+                });
+            }
+            Place::Null(_) => {}
+        }
+        done += part.len();
+    }
+    Ok(())
 }
 
 /// The target of an atomic operation, which must be naturally aligned memory of a buffer.
@@ -338,6 +351,10 @@ fn cut(ranges: &mut BTreeMap<u64, Range>, start: u64, length: u64) -> Vec<Range>
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
 
     fn buffer() -> Arc<Buffer> {
@@ -403,5 +420,32 @@ mod tests {
         space.update(8, |old| old & 0xff).unwrap();
         assert_eq!(space.load(8).unwrap(), 0xff);
         assert_eq!(space.load(12).unwrap(), u32::MAX);
+    }
+
+    #[test]
+    fn loads_of_user_memory_and_binds_do_not_block_each_other() {
+        let space = Arc::new(AddressSpace::default());
+        let own = Arc::new([7u32; 1024]);
+        space.bind(0x10000, 4096, Backing::User(own.as_ptr() as u64));
+        let (done, ends) = mpsc::channel();
+        for _ in 0..2 {
+            let (space, own, done) = (Arc::clone(&space), Arc::clone(&own), done.clone());
+            thread::spawn(move || {
+                (0..200_000).for_each(|_| assert_eq!(space.load(0x10000).unwrap(), own[0]));
+                done.send(()).unwrap();
+            });
+        }
+        drop(done);
+        let binds = Arc::downgrade(&space);
+        drop(space);
+        // The thread ends with the last reader, which owns the space.
+        thread::spawn(move || {
+            while let Some(space) = binds.upgrade() {
+                space.bind(0x20000, 4096, Backing::Null);
+            }
+        });
+        for _ in 0..2 {
+            ends.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
     }
 }
