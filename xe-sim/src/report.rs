@@ -3,6 +3,7 @@
 use std::fmt::Arguments;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
+use std::panic::{self, AssertUnwindSafe};
 use std::process;
 
 use crate::settings;
@@ -32,8 +33,66 @@ pub(crate) fn not_simulated(what: Arguments<'_>) -> ! {
     process::abort()
 }
 
+/// Runs the body of a thread. A panic in it is reported like an unsupported operation: with the thread gone, the program would
+/// wait for it without end.
+pub(crate) fn guarded(thread: &str, body: impl FnOnce()) {
+    // The process ends after a panic, so no broken state is observed.
+    if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(body)) {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref().copied());
+        not_simulated(format_args!(
+            "{thread} panicked: {}",
+            text.unwrap_or("no message")
+        ));
+    }
+}
+
 /// Appends a line to a file.
 pub(crate) fn append(file: &str, line: Arguments<'_>) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).open(file)?;
     file.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Runs `body` in a child process, which must abort, and returns what it wrote to standard error. `test` is the full name of
+/// the calling test, which the child runs up to this call.
+#[cfg(test)]
+pub(crate) fn in_child(test: &str, body: impl FnOnce()) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    const CHILD: &str = "XE_SIM_TEST_CHILD";
+    if std::env::var_os(CHILD).is_some() {
+        body();
+        process::exit(0);
+    }
+    let output = std::env::current_exe()
+        .and_then(|program| {
+            process::Command::new(program)
+                .args(["--exact", test, "--nocapture"])
+                .env(CHILD, test)
+                .output()
+        })
+        .unwrap_or_else(|error| panic!("{test} in a child process: {error}"));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{told}");
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_thread_is_reported_and_ends_the_process() {
+        let told = in_child(
+            "report::tests::a_panic_of_a_thread_is_reported_and_ends_the_process",
+            || {
+                let thread = || guarded("a thread", || panic!("index {}", 7));
+                let _ = std::thread::spawn(thread).join();
+            },
+        );
+        assert!(
+            told.contains("not simulated: a thread panicked: index 7"),
+            "{told}"
+        );
+    }
 }

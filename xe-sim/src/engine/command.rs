@@ -13,6 +13,7 @@ pub(super) enum Command {
     BatchBufferStart,
     SemaphoreWait,
     StoreDataImm,
+    StoreQwordImm,
     LoadRegisterImm,
     LoadRegisterMem,
     LoadRegisterReg,
@@ -38,6 +39,16 @@ enum Length {
     Counted(u32),
 }
 
+/// The supported numbers of dwords of a command. The handlers index within them.
+#[derive(Clone, Copy)]
+enum Dwords {
+    /// Any length, for commands whose fields are ignored.
+    Any,
+    Of(&'static [usize]),
+    /// The header and one or more pairs.
+    Pairs,
+}
+
 /// An entry of the decoding table.
 pub(super) struct Entry {
     pub(super) name: &'static str,
@@ -45,6 +56,7 @@ pub(super) struct Entry {
     mask: u32,
     bits: u32,
     length: Length,
+    supported: Dwords,
 }
 
 /// The maximum length of a command in dwords.
@@ -55,6 +67,38 @@ impl Entry {
         match self.length {
             Length::One => 1,
             Length::Counted(mask) => (header & mask) as usize + 2,
+        }
+    }
+
+    /// The reason why the command with this header is not simulated, if it is not.
+    pub(super) fn refusal(&self, header: u32) -> Option<String> {
+        let dwords = self.dwords(header);
+        let supported = match self.supported {
+            Dwords::Any => dwords <= LONGEST,
+            Dwords::Of(lengths) => lengths.contains(&dwords),
+            Dwords::Pairs => (3..=LONGEST).contains(&dwords) && dwords % 2 == 1,
+        };
+        (!supported).then(|| format!("{} with {dwords} dwords", self.name))
+    }
+
+    const fn of(self, lengths: &'static [usize]) -> Self {
+        Self {
+            supported: Dwords::Of(lengths),
+            ..self
+        }
+    }
+
+    const fn pairs(self) -> Self {
+        Self {
+            supported: Dwords::Pairs,
+            ..self
+        }
+    }
+
+    const fn counted(self, mask: u32) -> Self {
+        Self {
+            length: Length::Counted(mask),
+            ..self
         }
     }
 }
@@ -75,6 +119,24 @@ const fn mi(opcode: u32, name: &'static str, command: Command) -> Entry {
         } else {
             Length::Counted(0xff)
         },
+        supported: Dwords::Any,
+    }
+}
+
+/// The bit of MI_STORE_DATA_IMM that selects 64 bits.
+const QWORD: u32 = 1 << 21;
+
+/// MI_STORE_DATA_IMM of 32 or 64 bits, which differ in length.
+const fn store_data_imm(qword: bool, command: Command) -> Entry {
+    let entry = mi(0x20, "MI_STORE_DATA_IMM", command).counted(0x3ff);
+    Entry {
+        mask: entry.mask | QWORD,
+        bits: if qword {
+            entry.bits | QWORD
+        } else {
+            entry.bits
+        },
+        ..entry
     }
 }
 
@@ -85,6 +147,7 @@ const fn blt(opcode: u32, name: &'static str, command: Command) -> Entry {
         mask: BLT_MASK,
         bits: 2 << 29 | opcode << 22,
         length: Length::Counted(0xff),
+        supported: Dwords::Any,
     }
 }
 
@@ -95,10 +158,11 @@ const fn gfx(bits: u32, name: &'static str, command: Command) -> Entry {
         mask: GFX_MASK,
         bits: bits << 16,
         length: Length::Counted(0xff),
+        supported: Dwords::Any,
     }
 }
 
-static TABLE: [Entry; 33] = [
+static TABLE: [Entry; 34] = [
     mi(0x00, "MI_NOOP", Command::Ignored),
     mi(0x02, "MI_USER_INTERRUPT", Command::Ignored),
     mi(0x05, "MI_ARB_CHECK", Command::Ignored),
@@ -106,27 +170,26 @@ static TABLE: [Entry; 33] = [
     mi(0x09, "MI_MEM_FENCE", Command::Ignored),
     mi(0x0a, "MI_BATCH_BUFFER_END", Command::BatchBufferEnd),
     mi(0x1a, "MI_MATH", Command::Math),
-    mi(0x1c, "MI_SEMAPHORE_WAIT", Command::SemaphoreWait),
-    Entry {
-        length: Length::Counted(0x3ff),
-        ..mi(0x20, "MI_STORE_DATA_IMM", Command::StoreDataImm)
-    },
-    mi(0x22, "MI_LOAD_REGISTER_IMM", Command::LoadRegisterImm),
-    mi(0x24, "MI_STORE_REGISTER_MEM", Command::StoreRegisterMem),
-    Entry {
-        length: Length::Counted(0x3f),
-        ..mi(0x26, "MI_FLUSH_DW", Command::FlushDw)
-    },
-    mi(0x29, "MI_LOAD_REGISTER_MEM", Command::LoadRegisterMem),
-    mi(0x2a, "MI_LOAD_REGISTER_REG", Command::LoadRegisterReg),
-    mi(0x2f, "MI_ATOMIC", Command::Atomic),
-    mi(0x31, "MI_BATCH_BUFFER_START", Command::BatchBufferStart),
-    blt(0x41, "XY_BLOCK_COPY_BLT", Command::BlockCopy),
-    blt(0x44, "XY_FAST_COLOR_BLT", Command::FastColor),
-    blt(0x5a, "MEM_COPY", Command::MemCopy),
-    blt(0x5b, "MEM_SET", Command::MemSet),
+    mi(0x1c, "MI_SEMAPHORE_WAIT", Command::SemaphoreWait).of(&[5]),
+    store_data_imm(false, Command::StoreDataImm).of(&[4]),
+    store_data_imm(true, Command::StoreQwordImm).of(&[5]),
+    mi(0x22, "MI_LOAD_REGISTER_IMM", Command::LoadRegisterImm).pairs(),
+    mi(0x24, "MI_STORE_REGISTER_MEM", Command::StoreRegisterMem).of(&[4]),
+    // With four dwords the immediate data has 32 bits.
+    mi(0x26, "MI_FLUSH_DW", Command::FlushDw)
+        .counted(0x3f)
+        .of(&[4, 5]),
+    mi(0x29, "MI_LOAD_REGISTER_MEM", Command::LoadRegisterMem).of(&[4]),
+    mi(0x2a, "MI_LOAD_REGISTER_REG", Command::LoadRegisterReg).of(&[3]),
+    // The longer form has operands.
+    mi(0x2f, "MI_ATOMIC", Command::Atomic).of(&[3, 11]),
+    mi(0x31, "MI_BATCH_BUFFER_START", Command::BatchBufferStart).of(&[3]),
+    blt(0x41, "XY_BLOCK_COPY_BLT", Command::BlockCopy).of(&[22]),
+    blt(0x44, "XY_FAST_COLOR_BLT", Command::FastColor).of(&[16]),
+    blt(0x5a, "MEM_COPY", Command::MemCopy).of(&[10]),
+    blt(0x5b, "MEM_SET", Command::MemSet).of(&[7]),
     gfx(0x6003, "STATE_PREFETCH", Command::Ignored),
-    gfx(0x6101, "STATE_BASE_ADDRESS", Command::StateBaseAddress),
+    gfx(0x6101, "STATE_BASE_ADDRESS", Command::StateBaseAddress).of(&[22]),
     gfx(0x6102, "STATE_SIP", Command::Ignored),
     gfx(0x6105, "STATE_COMPUTE_MODE", Command::Ignored),
     gfx(0x6106, "3DSTATE_BTD", Command::Ignored),
@@ -138,9 +201,9 @@ static TABLE: [Entry; 33] = [
     },
     gfx(0x7200, "CFE_STATE", Command::Ignored),
     // The two lowest bits of the opcode distinguish a walker that is resumed after preemption.
-    gfx(0x7208, "COMPUTE_WALKER", Command::ComputeWalker),
+    gfx(0x7208, "COMPUTE_WALKER", Command::ComputeWalker).of(&[40]),
     gfx(0x7919, "3DSTATE_BINDING_TABLE_POOL_ALLOC", Command::Ignored),
-    gfx(0x7a00, "PIPE_CONTROL", Command::PipeControl),
+    gfx(0x7a00, "PIPE_CONTROL", Command::PipeControl).of(&[6]),
     Entry {
         mask: 0xfc00_0000,
         ..gfx(0xac00, "RESOURCE_BARRIER", Command::Ignored)
@@ -177,5 +240,36 @@ mod tests {
             );
         }
         assert!(decode(0xdead_beef).is_none());
+    }
+
+    fn refusal(header: u32) -> Option<String> {
+        decode(header).and_then(|entry| entry.refusal(header))
+    }
+
+    #[test]
+    fn only_the_lengths_that_are_known_are_simulated() {
+        let known = [
+            0x1040_0002, // MI_STORE_DATA_IMM of 32 bits
+            0x1060_0003, // MI_STORE_DATA_IMM of 64 bits
+            0x1100_0003, // MI_LOAD_REGISTER_IMM of two registers
+            0x1300_0002, // MI_FLUSH_DW without the high half of its data
+            0x1780_0001, // MI_ATOMIC without operands
+            0x7208_0026,
+            0x7a00_0004,
+        ];
+        for header in known {
+            assert_eq!(refusal(header), None, "{header:#x}");
+        }
+        for (header, reason) in [
+            (0x1888_0000, "MI_BATCH_BUFFER_START with 2 dwords"),
+            (0x1060_0002, "MI_STORE_DATA_IMM with 4 dwords"),
+            (0x1040_03ff, "MI_STORE_DATA_IMM with 1025 dwords"),
+            (0x1100_0002, "MI_LOAD_REGISTER_IMM with 4 dwords"),
+            (0x1300_0001, "MI_FLUSH_DW with 3 dwords"),
+            (0x5680_0007, "MEM_COPY with 9 dwords"),
+            (0x7208_0025, "COMPUTE_WALKER with 39 dwords"),
+        ] {
+            assert_eq!(refusal(header).as_deref(), Some(reason));
+        }
     }
 }

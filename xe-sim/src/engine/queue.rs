@@ -12,7 +12,7 @@ use super::streamer::{Halt, Streamer};
 use crate::faults::Loss;
 use crate::machine::Model;
 use crate::memory::{AddressSpace, write_user};
-use crate::report::{log, say};
+use crate::report::{self, log, say};
 
 /// The job timeout before a hung queue is banned. The kernel's timeout is several seconds; a short one keeps tests fast.
 const HANG_TIMEOUT: Duration = Duration::from_millis(100);
@@ -89,7 +89,7 @@ impl ExecQueue {
         let engine = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("xe-sim engine".to_owned())
-            .spawn(move || run(&engine))?;
+            .spawn(move || report::guarded("an engine", || run(&engine)))?;
         Ok(Self {
             shared,
             thread: Some(thread),
@@ -162,5 +162,72 @@ fn halt(shared: &Shared, end: Result<(), Halt>) {
         }
         Err(Halt::Fault(fault)) => ban(&fault),
         Err(Halt::UserKernel(error)) => ban(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::atomic::AtomicU64;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::machine;
+    use crate::memory::{Backing, Buffer};
+    use crate::report::in_child;
+
+    const BATCH: u64 = 0x10000;
+    const BATCH_BUFFER_END: u32 = 0x0a << 23;
+    const MI_FLUSH_DW: u32 = 0x26 << 23;
+
+    /// Whether the queue completes a batch of these dwords. The queue is banned if the batch faults.
+    fn completes(dwords: &[u32]) -> bool {
+        let space = Arc::new(AddressSpace::default());
+        let buffer = Arc::new(Buffer::new(4096, None).unwrap());
+        space.bind(BATCH, 4096, Backing::Buffer(buffer, 0));
+        for (at, word) in (BATCH..)
+            .step_by(4)
+            .zip(dwords.iter().chain(&[BATCH_BUFFER_END]))
+        {
+            space.store(at, *word).unwrap();
+        }
+        let model = machine::named("lnl").unwrap().slots[0].model;
+        let queue = ExecQueue::new(space, model, Arc::default()).unwrap();
+        let word = AtomicU64::new(0);
+        let fences = vec![UserFence {
+            address: word.as_ptr() as u64,
+            value: 1,
+        }];
+        queue.submit(Job {
+            batch: BATCH,
+            fences,
+        });
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while word.load(Ordering::Acquire) == 0 {
+            assert!(Instant::now() < deadline, "the fence is not signalled");
+            thread::sleep(Duration::from_millis(1));
+        }
+        !queue.is_banned()
+    }
+
+    #[test]
+    fn a_flush_without_a_write_may_have_four_dwords() {
+        assert!(completes(&[MI_FLUSH_DW | 2, 0, 0, 0]));
+        assert!(completes(&[MI_FLUSH_DW | 3, 0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn a_batch_start_without_its_address_is_reported() {
+        let told = in_child(
+            "engine::queue::tests::a_batch_start_without_its_address_is_reported",
+            || {
+                completes(&[0x31 << 23, 0]);
+            },
+        );
+        assert!(
+            told.contains("not simulated: MI_BATCH_BUFFER_START with 2 dwords"),
+            "{told}"
+        );
     }
 }

@@ -97,7 +97,7 @@ impl<'a> Streamer<'a> {
             let entry = self.fetch(at, &mut dwords)?;
             let length = entry.dwords(dwords[0]);
             let after = at + 4 * length as u64;
-            at = match self.execute(entry, &dwords[..length.max(2)])? {
+            at = match self.execute(entry, &dwords[..length])? {
                 Next::Command => after,
                 Next::Jump(to) => to,
                 Next::Call(_) if callers.len() == DEEPEST => {
@@ -120,6 +120,9 @@ impl<'a> Streamer<'a> {
         let Some(entry) = decode(header) else {
             not_simulated(format_args!("command {header:#010x} at {at:#x}"))
         };
+        if let Some(reason) = entry.refusal(header) {
+            not_simulated(format_args!("{reason} (header {header:#010x} at {at:#x})"));
+        }
         dwords[0] = header;
         for index in 1..entry.dwords(header) {
             dwords[index] = self.space().load(at + 4 * index as u64)?;
@@ -140,11 +143,11 @@ impl<'a> Streamer<'a> {
             Command::BatchBufferEnd => return Ok(Next::Return),
             Command::BatchBufferStart => return self.batch_start(dwords),
             Command::SemaphoreWait => self.semaphore_wait(dwords)?,
-            Command::StoreDataImm if dwords[0] >> 21 & 1 == 1 => {
+            Command::StoreDataImm => self.space().store(address(dwords, 1), dwords[3])?,
+            Command::StoreQwordImm => {
                 self.space()
                     .store_wide(address(dwords, 1), wide(dwords, 3))?;
             }
-            Command::StoreDataImm => self.space().store(address(dwords, 1), dwords[3])?,
             Command::LoadRegisterImm => {
                 for pair in dwords[1..].as_chunks::<2>().0 {
                     self.registers.set(register(pair[0]), pair[1]);
@@ -164,14 +167,7 @@ impl<'a> Streamer<'a> {
             }
             Command::Math => alu::run(&dwords[1..], &mut self.registers),
             Command::Atomic => self.atomic(dwords)?,
-            Command::FlushDw => {
-                self.post_sync(
-                    entry,
-                    dwords[0] >> 14 & 3,
-                    wide(dwords, 1) & !7,
-                    wide(dwords, 3),
-                )?;
-            }
+            Command::FlushDw => self.flush(entry, dwords)?,
             Command::PipeControl => {
                 self.post_sync(
                     entry,
@@ -250,13 +246,20 @@ impl<'a> Streamer<'a> {
 
     fn atomic(&self, dwords: &[u32]) -> Result<(), Halt> {
         let at = address(dwords, 1);
-        let operand = |low: usize, high: usize| match dwords.get(high) {
-            Some(&high) => u64::from(dwords[low]) | u64::from(high) << 32,
-            None => dwords.get(low).map_or(0, |&low| low.into()),
+        let opcode = dwords[0] >> 8 & 0xff;
+        // The operands have the form of two interleaved 64-bit values.
+        let (first, second) = match dwords {
+            [_, _, _, first, second, first_high, second_high, ..] => (
+                u64::from(*first) | u64::from(*first_high) << 32,
+                u64::from(*second) | u64::from(*second_high) << 32,
+            ),
+            _ if matches!(opcode, 0x05 | 0x06 | 0x25 | 0x26) => (0, 0),
+            _ => not_simulated(format_args!(
+                "MI_ATOMIC {opcode:#x} with operands from registers"
+            )),
         };
-        let (first, second) = (operand(3, 5), operand(4, 6));
         let space = self.space();
-        match dwords[0] >> 8 & 0xff {
+        match opcode {
             0x04 => space.update(at, |_| first as u32)?,
             0x05 => space.update(at, |old| old.wrapping_add(1))?,
             0x06 => space.update(at, |old| old.wrapping_sub(1))?,
@@ -269,6 +272,22 @@ impl<'a> Streamer<'a> {
             opcode => not_simulated(format_args!("MI_ATOMIC {opcode:#x}")),
         }
         Ok(())
+    }
+
+    /// The post-sync write of MI_FLUSH_DW.
+    fn flush(&self, entry: &Entry, dwords: &[u32]) -> Result<(), Halt> {
+        let operation = dwords[0] >> 14 & 3;
+        match dwords {
+            [_, _, _, _, _] => {
+                self.post_sync(entry, operation, wide(dwords, 1) & !7, wide(dwords, 3))
+            }
+            _ if operation == 0 => Ok(()),
+            _ => not_simulated(format_args!(
+                "{} of {} dwords with post-sync operation {operation}",
+                entry.name,
+                dwords.len()
+            )),
+        }
     }
 
     /// The post-sync write of a command. Commands execute in order, so all earlier work is already complete.
