@@ -73,7 +73,7 @@ pub(super) struct Device {
 
 impl Device {
     pub(super) fn new(slot: &'static Slot) -> Self {
-        let vram = |size| Arc::new(Vram::new(faults::vram().unwrap_or(size)));
+        let vram = |size| Arc::new(Vram::new(faults::vram().unwrap_or(size), slot.pci));
         Self {
             slot,
             vram: slot.model.vram.map(vram),

@@ -101,9 +101,9 @@ pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> IoctlR
 
 /// Imports a buffer. A buffer that the process already has keeps its handle, as in the kernel.
 pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> IoctlResult {
-    let buffer = Buffer::import(argument.fd)?;
-    let inode = buffer.inode()?;
-    let same = |known: &Buffer| known.inode().is_ok_and(|known| known == inode);
+    let buffer = Buffer::import(argument.fd, device.vram.as_ref())?;
+    let identity = buffer.identity()?;
+    let same = |known: &Buffer| known.identity().is_ok_and(|known| known == identity);
     argument.handle = match device.buffers.position(same) {
         Some(handle) => handle,
         None => device.buffers.add(buffer),
@@ -118,6 +118,9 @@ pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> IoctlR
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use std::fs::File;
+    use std::os::fd::{AsRawFd, FromRawFd};
 
     use super::*;
     use crate::machine;
@@ -145,6 +148,50 @@ mod tests {
             (&integrated, 0, barrier),
         ] {
             assert_eq!(offset(device, handle, flags), Err(Errno(libc::EINVAL)));
+        }
+    }
+
+    fn imported(device: &Device, descriptor: RawFd) -> Result<u32, Errno> {
+        let mut argument = drm_prime_handle {
+            fd: descriptor,
+            ..Default::default()
+        };
+        import(device, &mut argument).map(|()| argument.handle)
+    }
+
+    #[test]
+    fn only_buffers_are_imported() {
+        let device = Device::new(&machine::named("lnl").unwrap().slots[0]);
+        let program = File::open(std::env::current_exe().unwrap()).unwrap();
+        // SAFETY: the name is a C string.
+        let memory = unsafe { libc::memfd_create(c"of the program".as_ptr(), libc::MFD_CLOEXEC) };
+        // SAFETY: the call above created the descriptor.
+        let memory = unsafe { File::from_raw_fd(memory) };
+        memory.set_len(4096).unwrap();
+        for file in [program, memory] {
+            assert_eq!(
+                imported(&device, file.as_raw_fd()),
+                Err(Errno(libc::EINVAL))
+            );
+        }
+        assert_eq!(imported(&device, -1), Err(Errno(libc::EBADF)));
+    }
+
+    #[test]
+    fn an_imported_buffer_is_in_the_vram_of_its_own_gpu() {
+        let slots = machine::named("bmg2").unwrap().slots;
+        let (first, again, second) = (
+            Device::new(&slots[0]),
+            Device::new(&slots[0]),
+            Device::new(&slots[1]),
+        );
+        let buffer = Buffer::new(65536, first.vram.as_ref()).unwrap();
+        let descriptor = buffer.descriptor();
+        let handle = first.buffers.add(buffer);
+        assert_eq!(imported(&first, descriptor), Ok(handle));
+        for (device, is_vram) in [(&again, true), (&second, false)] {
+            let handle = imported(device, descriptor).unwrap();
+            assert_eq!(device.buffers.get(handle).unwrap().is_vram(), is_vram);
         }
     }
 }

@@ -1,6 +1,8 @@
-//! Buffer objects (GEM), backed by memfds, so that PRIME passes real descriptors between processes.
+//! Buffer objects (GEM), backed by memfds, so that PRIME passes real descriptors between processes. The name of a memfd marks
+//! it as a buffer and says where the buffer is, as every process that imports it must know both.
 
-use std::fs::File;
+use std::ffi::CString;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
@@ -12,16 +14,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// numbers that a program gets for its own files.
 const FIRST_DESCRIPTOR: RawFd = 200;
 
-/// The accounting of VRAM: its size and the bytes in use by buffers.
+/// The name of the memfd of a buffer in system memory.
+const SYSTEM: &str = "xe-sim";
+/// The name of the memfd of a buffer in VRAM, without the PCI address of its GPU.
+const LOCAL: &str = "xe-sim vram ";
+
+/// The accounting of the VRAM of a GPU: its size and the bytes in use by buffers.
 #[derive(Debug)]
 pub(crate) struct Vram {
+    /// The name of the memfds of buffers in it.
+    name: String,
     total: u64,
     used: AtomicU64,
 }
 
 impl Vram {
-    pub(crate) fn new(total: u64) -> Self {
+    pub(crate) fn new(total: u64, pci: &str) -> Self {
         Self {
+            name: format!("{LOCAL}{pci}"),
             total,
             used: AtomicU64::new(0),
         }
@@ -52,6 +62,8 @@ pub(crate) struct Buffer {
     file: File,
     bytes: NonNull<u8>,
     size: u64,
+    is_vram: bool,
+    /// Where the buffer is accounted for, which an imported buffer is not.
     vram: Option<Arc<Vram>>,
 }
 
@@ -64,8 +76,9 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Creates a buffer, in VRAM if `vram` is given.
     pub(crate) fn new(size: u64, vram: Option<&Arc<Vram>>) -> io::Result<Self> {
+        let name = CString::new(vram.map_or(SYSTEM, |vram| &vram.name))?;
         // SAFETY: the name is a C string.
-        let descriptor = unsafe { libc::memfd_create(c"xe-sim".as_ptr(), libc::MFD_CLOEXEC) };
+        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
         let file = own(descriptor)?;
         file.set_len(size)?;
         if let Some(vram) = vram
@@ -85,19 +98,25 @@ impl Buffer {
             file,
             bytes,
             size,
+            is_vram: vram.is_some(),
             vram,
         })
     }
 
-    /// Imports a buffer from an exported descriptor.
-    pub(crate) fn import(descriptor: RawFd) -> io::Result<Self> {
+    /// Imports a buffer from an exported descriptor. `vram` is that of the importing GPU: the VRAM of another GPU is accessed
+    /// like system memory. As in the kernel, a descriptor of anything but a buffer is an invalid argument.
+    pub(crate) fn import(descriptor: RawFd, vram: Option<&Arc<Vram>>) -> io::Result<Self> {
         // SAFETY: `dup` rejects an invalid descriptor.
         let file = own(unsafe { libc::dup(descriptor) })?;
+        let name = memfd_name(&file)?
+            .filter(|name| name == SYSTEM || name.starts_with(LOCAL))
+            .ok_or(io::Error::from_raw_os_error(libc::EINVAL))?;
         let size = file.metadata()?.len();
         Ok(Self {
             bytes: map(&file, size)?,
             file,
             size,
+            is_vram: vram.is_some_and(|vram| vram.name == name),
             vram: None,
         })
     }
@@ -116,9 +135,10 @@ impl Buffer {
         }
     }
 
-    /// The inode, which identifies the buffer across processes.
-    pub(crate) fn inode(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.ino())
+    /// The device and the inode of the memfd, which identify the buffer across processes.
+    pub(crate) fn identity(&self) -> io::Result<(u64, u64)> {
+        let metadata = self.file.metadata()?;
+        Ok((metadata.dev(), metadata.ino()))
     }
 
     pub(crate) fn descriptor(&self) -> RawFd {
@@ -130,7 +150,7 @@ impl Buffer {
     }
 
     pub(crate) fn is_vram(&self) -> bool {
-        self.vram.is_some()
+        self.is_vram
     }
 
     /// The address of a byte. `offset` is within the buffer, which the bind has checked.
@@ -164,6 +184,15 @@ fn own(descriptor: RawFd) -> io::Result<File> {
     }
     // SAFETY: the call above created the descriptor.
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(high) }))
+}
+
+/// The name of a memfd; `None` for any other file, unless the root folder has a file with the name of a memfd's link.
+fn memfd_name(file: &File) -> io::Result<Option<String>> {
+    let link = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    Ok(link
+        .to_str()
+        .and_then(|link| link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)"))
+        .map(str::to_owned))
 }
 
 fn map(file: &File, size: u64) -> io::Result<NonNull<u8>> {
