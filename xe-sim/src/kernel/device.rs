@@ -12,31 +12,32 @@ use crate::faults::{self, Loss};
 use crate::machine::{Model, Slot};
 use crate::memory::{AddressSpace, Buffer, Vram};
 
-/// A handle table; handles start at one. The lock is never held while an object is used or dropped.
+/// A handle table. As in the kernel, a new object has the lowest free handle, from one on: a program that uses a handle after
+/// its destruction may find another object. The lock is never held while an object is used or dropped.
 pub(super) struct Table<T> {
-    things: Mutex<(u32, BTreeMap<u32, Arc<T>>)>,
+    things: Mutex<BTreeMap<u32, Arc<T>>>,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
         Self {
-            things: Mutex::new((0, BTreeMap::new())),
+            things: Mutex::new(BTreeMap::new()),
         }
     }
 }
 
 impl<T> Table<T> {
     pub(super) fn add(&self, thing: T) -> u32 {
-        let (last, things) = &mut *self.things.lock();
-        *last += 1;
-        things.insert(*last, Arc::new(thing));
-        *last
+        let things = &mut *self.things.lock();
+        let taken = (1..).zip(things.keys());
+        let number = 1 + taken.take_while(|(number, key)| number == *key).count() as u32;
+        things.insert(number, Arc::new(thing));
+        number
     }
 
     pub(super) fn get(&self, number: u32) -> Result<Arc<T>, Errno> {
         self.things
             .lock()
-            .1
             .get(&number)
             .cloned()
             .ok_or(Errno(libc::ENOENT))
@@ -46,7 +47,6 @@ impl<T> Table<T> {
     pub(super) fn remove(&self, number: u32) -> Result<Arc<T>, Errno> {
         self.things
             .lock()
-            .1
             .remove(&number)
             .ok_or(Errno(libc::ENOENT))
     }
@@ -55,7 +55,6 @@ impl<T> Table<T> {
     pub(super) fn position(&self, holds: impl Fn(&T) -> bool) -> Option<u32> {
         let things = self.things.lock();
         things
-            .1
             .iter()
             .find(|(_, thing)| holds(thing))
             .map(|(number, _)| *number)
@@ -105,5 +104,23 @@ impl Device {
 
     pub(super) fn is_in(&self, slot: &Slot) -> bool {
         std::ptr::eq(self.slot, slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_new_object_has_the_lowest_free_handle() {
+        let table = Table::default();
+        assert_eq!(["a", "b", "c"].map(|thing| table.add(thing)), [1, 2, 3]);
+        table.remove(1).unwrap();
+        table.remove(2).unwrap();
+        assert_eq!(table.get(2).unwrap_err(), Errno(libc::ENOENT));
+        assert_eq!(["d", "e", "f"].map(|thing| table.add(thing)), [1, 2, 4]);
+        assert_eq!(*table.get(1).unwrap(), "d");
     }
 }
