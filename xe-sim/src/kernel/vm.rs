@@ -11,6 +11,16 @@ use crate::uapi::*;
 
 const PAGE: u64 = 4096;
 
+/// The flags of a bind operation that have their effect, or none because buffers are always resident and never compressed.
+const FLAGS: u32 = DRM_XE_VM_BIND_FLAG_READONLY
+    | DRM_XE_VM_BIND_FLAG_DECOMPRESS
+    | DRM_XE_VM_BIND_FLAG_IMMEDIATE
+    | DRM_XE_VM_BIND_FLAG_NULL
+    | DRM_XE_VM_BIND_FLAG_DUMPABLE;
+/// The flags that the kernel accepts only in VMs in fault mode.
+const FAULT_MODE_FLAGS: u32 =
+    DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR | DRM_XE_VM_BIND_FLAG_MADVISE_AUTORESET;
+
 pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> IoctlResult {
     // Recoverable page faults are not simulated.
     if argument.flags & DRM_XE_VM_CREATE_FLAG_FAULT_MODE != 0 {
@@ -54,7 +64,12 @@ fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op
     }
     match operation.op {
         DRM_XE_VM_BIND_OP_MAP | DRM_XE_VM_BIND_OP_MAP_USERPTR => {
-            space.bind(address, length, backing(device, operation)?);
+            let backing = backing(device, operation)?;
+            if operation.flags & DRM_XE_VM_BIND_FLAG_READONLY == 0 {
+                space.bind(address, length, backing);
+            } else {
+                space.bind_read_only(address, length, backing);
+            }
         }
         DRM_XE_VM_BIND_OP_UNMAP => space.unbind(address, length),
         // Buffers are always resident, so there is nothing to migrate.
@@ -65,8 +80,14 @@ fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op
 }
 
 fn backing(device: &Device, operation: &drm_xe_vm_bind_op) -> Result<Backing, Errno> {
-    if operation.flags & DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR != 0 {
-        return Err(Errno(libc::EINVAL)); // The kernel accepts this flag only in VMs in fault mode.
+    if operation.flags & FAULT_MODE_FLAGS != 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    if operation.flags & !FLAGS != 0 {
+        not_simulated(format_args!(
+            "DRM_IOCTL_XE_VM_BIND with flags {:#x}",
+            operation.flags & !FLAGS
+        ));
     }
     if operation.flags & DRM_XE_VM_BIND_FLAG_NULL != 0 {
         return Ok(Backing::Null);
@@ -89,5 +110,47 @@ fn backing(device: &Device, operation: &drm_xe_vm_bind_op) -> Result<Backing, Er
         Ok(Backing::Buffer(buffer, place))
     } else {
         Err(Errno(libc::EINVAL))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::machine;
+    use crate::memory::Buffer;
+    use crate::report::in_child;
+
+    fn bound(flags: u32) -> Result<AddressSpace, Errno> {
+        let device = Device::new(&machine::named("lnl").unwrap().slots[0]);
+        let operation = drm_xe_vm_bind_op {
+            obj: device.buffers.add(Buffer::new(PAGE, None).unwrap()),
+            range: PAGE,
+            op: DRM_XE_VM_BIND_OP_MAP,
+            flags,
+            ..Default::default()
+        };
+        let space = AddressSpace::default();
+        bind_one(&device, &space, &operation).map(|()| space)
+    }
+
+    #[test]
+    fn a_bind_may_be_read_only() {
+        assert!(bound(0).unwrap().store(0, 1).is_ok());
+        let space = bound(DRM_XE_VM_BIND_FLAG_READONLY).unwrap();
+        assert!(space.store(0, 1).is_err() && space.load(0) == Ok(0));
+    }
+
+    #[test]
+    fn flags_of_a_bind_are_refused_or_reported() {
+        let error = bound(DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR).unwrap_err();
+        assert_eq!(error, Errno(libc::EINVAL));
+        let told = in_child(
+            "kernel::vm::tests::flags_of_a_bind_are_refused_or_reported",
+            || drop(bound(DRM_XE_VM_BIND_FLAG_CHECK_PXP)),
+        );
+        let expected = "not simulated: DRM_IOCTL_XE_VM_BIND with flags 0x10";
+        assert!(told.contains(expected), "{told}");
     }
 }

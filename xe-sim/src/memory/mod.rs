@@ -2,10 +2,12 @@
 
 mod budget;
 mod buffer;
+mod ranges;
 mod space;
 mod user;
 
 pub(crate) use budget::at_most;
 pub(crate) use buffer::{Buffer, Vram};
-pub(crate) use space::{AddressSpace, Backing, PageFault};
+pub(crate) use ranges::{Backing, PageFault};
+pub(crate) use space::AddressSpace;
 pub(crate) use user::{read_user, write_user};

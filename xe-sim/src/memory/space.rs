@@ -1,88 +1,45 @@
 //! GPU address spaces (VMs): the mapping of GPU addresses to buffers and user memory.
 
-use std::collections::BTreeMap;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
 use super::budget;
-use super::buffer::Buffer;
+use super::ranges::{
+    Backing, PageFault, Place, Range, Ranges, atomic_place, cut, find, find_writable, plain,
+};
 use super::user::{read_user, write_user};
 
-/// The width of a GPU address. The driver writes addresses in canonical form, that is sign-extended to 64 bits.
-const ADDRESS_BITS: u32 = 48;
 /// The size of the bounce buffer for copies from or to user memory, and of a repeated fill pattern.
 const BOUNCE: usize = 64 << 10;
-
-/// The memory behind a bound range.
-#[derive(Clone, Debug)]
-pub(crate) enum Backing {
-    /// A buffer, starting at this offset.
-    Buffer(Arc<Buffer>, u64),
-    /// User memory, starting at this address.
-    User(u64),
-    /// A null binding: reads return zeroes, writes are discarded.
-    Null,
-}
-
-impl Backing {
-    /// The same backing, advanced by `bytes`.
-    fn after(&self, bytes: u64) -> Self {
-        match self {
-            Self::Buffer(buffer, offset) => Self::Buffer(Arc::clone(buffer), offset + bytes),
-            Self::User(address) => Self::User(address + bytes),
-            Self::Null => Self::Null,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Range {
-    length: u64,
-    backing: Backing,
-}
-
-/// An access to an unbound address, or to user memory that is no longer mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("page fault: {access} at {address:#x}")]
-pub(crate) struct PageFault {
-    pub(crate) address: u64,
-    pub(crate) access: &'static str,
-}
 
 /// An address space. Changes of the bindings hold the write lock. Accesses hold the read lock, so that a buffer stays bound
 /// during an access.
 #[derive(Debug, Default)]
 pub(crate) struct AddressSpace {
-    ranges: RwLock<BTreeMap<u64, Range>>,
-}
-
-/// A resolved address, and the number of contiguous bytes from there.
-enum Place {
-    Buffer(*mut u8, u64),
-    User(u64, u64),
-    Null(u64),
-}
-
-impl Place {
-    fn length(&self) -> u64 {
-        match *self {
-            Self::Buffer(_, length) | Self::User(_, length) | Self::Null(length) => length,
-        }
-    }
-}
-
-fn plain(address: u64) -> u64 {
-    address & ((1 << ADDRESS_BITS) - 1)
+    ranges: RwLock<Ranges>,
 }
 
 impl AddressSpace {
     pub(crate) fn bind(&self, address: u64, length: u64, backing: Backing) {
+        self.insert(address, length, backing, true);
+    }
+
+    /// Binds memory that the GPU only reads.
+    pub(crate) fn bind_read_only(&self, address: u64, length: u64, backing: Backing) {
+        self.insert(address, length, backing, false);
+    }
+
+    fn insert(&self, address: u64, length: u64, backing: Backing, writable: bool) {
+        let range = Range {
+            length,
+            backing,
+            writable,
+        };
         let mut ranges = self.ranges.write();
         let dropped = cut(&mut ranges, plain(address), length);
-        ranges.insert(plain(address), Range { length, backing });
+        ranges.insert(plain(address), range);
         drop(ranges);
         drop(dropped);
     }
@@ -107,7 +64,7 @@ impl AddressSpace {
         while done < length {
             let (target, source) = (to + done, from + done);
             let ranges = self.ranges.read();
-            let destination = find(&ranges, target, "copy to")?;
+            let destination = find_writable(&ranges, target, "copy to")?;
             let origin = find(&ranges, source, "copy from")?;
             let piece = (length - done)
                 .min(destination.length())
@@ -160,7 +117,7 @@ impl AddressSpace {
     /// Stores a dword with release semantics.
     pub(crate) fn store(&self, address: u64, word: u32) -> Result<(), PageFault> {
         let ranges = self.ranges.read();
-        match find(&ranges, address, "write")? {
+        match find_writable(&ranges, address, "write")? {
             Place::Buffer(to, 4..) if to.cast::<u32>().is_aligned() => {
                 // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
                 unsafe { AtomicU32::from_ptr(to.cast()) }.store(word, Ordering::Release);
@@ -173,7 +130,7 @@ impl AddressSpace {
     /// Like [`store`](Self::store), for 64 bits.
     pub(crate) fn store_wide(&self, address: u64, word: u64) -> Result<(), PageFault> {
         let ranges = self.ranges.read();
-        match find(&ranges, address, "write")? {
+        match find_writable(&ranges, address, "write")? {
             Place::Buffer(to, 8..) if to.cast::<u64>().is_aligned() => {
                 // SAFETY: the place has eight bytes, aligned, and is bound while the lock is held.
                 unsafe { AtomicU64::from_ptr(to.cast()) }.store(word, Ordering::Release);
@@ -216,11 +173,7 @@ impl AddressSpace {
 
 /// Reads bytes. The caller holds the lock on `ranges`, so that buffers stay bound; a second read lock on the same thread would
 /// block behind a waiting writer.
-fn read_from(
-    ranges: &BTreeMap<u64, Range>,
-    address: u64,
-    bytes: &mut [u8],
-) -> Result<(), PageFault> {
+fn read_from(ranges: &Ranges, address: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
     let access = "read";
     let mut done = 0;
     while done < bytes.len() {
@@ -249,12 +202,12 @@ fn read_from(
 }
 
 /// Writes bytes, under the caller's lock as in [`read_from`].
-fn write_to(ranges: &BTreeMap<u64, Range>, address: u64, bytes: &[u8]) -> Result<(), PageFault> {
+fn write_to(ranges: &Ranges, address: u64, bytes: &[u8]) -> Result<(), PageFault> {
     let access = "write";
     let mut done = 0;
     while done < bytes.len() {
         let at = address + done as u64;
-        let place = find(ranges, at, access)?;
+        let place = find_writable(ranges, at, access)?;
         let part = &bytes[done..];
         let part = &part[..part.len().min(place.length() as usize)];
         match place {
@@ -276,85 +229,15 @@ fn write_to(ranges: &BTreeMap<u64, Range>, address: u64, bytes: &[u8]) -> Result
     Ok(())
 }
 
-/// The target of an atomic operation, which must be naturally aligned memory of a buffer.
-fn atomic_place<T>(ranges: &BTreeMap<u64, Range>, address: u64) -> Result<*mut T, PageFault> {
-    let access = "atomic operation";
-    match find(ranges, address, access)? {
-        Place::Buffer(at, length)
-            if length >= size_of::<T>() as u64 && at.cast::<T>().is_aligned() =>
-        {
-            Ok(at.cast())
-        }
-        _ => Err(PageFault { address, access }),
-    }
-}
-
-/// Resolves an address, up to the end of its range.
-fn find(
-    ranges: &BTreeMap<u64, Range>,
-    address: u64,
-    access: &'static str,
-) -> Result<Place, PageFault> {
-    let address = plain(address);
-    let fault = PageFault { address, access };
-    let (start, range) = ranges.range(..=address).next_back().ok_or(fault)?;
-    let inside = address - start;
-    if inside >= range.length {
-        return Err(fault);
-    }
-    let length = range.length - inside;
-    Ok(match &range.backing {
-        Backing::Buffer(buffer, offset) => Place::Buffer(buffer.at(offset + inside), length),
-        Backing::User(start) => Place::User(start + inside, length),
-        Backing::Null => Place::Null(length),
-    })
-}
-
-/// Removes an address range from the bindings; partially covered bindings keep their head or tail. Returns the removed
-/// bindings, so that the caller can drop them without the lock.
-fn cut(ranges: &mut BTreeMap<u64, Range>, start: u64, length: u64) -> Vec<Range> {
-    let end = start.saturating_add(length);
-    let mut dropped = Vec::new();
-    let first = ranges
-        .range(..start)
-        .next_back()
-        .filter(|(at, range)| *at + range.length > start)
-        .map(|(at, _)| *at);
-    let touched: Vec<u64> = first
-        .into_iter()
-        .chain(ranges.range(start..end).map(|(at, _)| *at))
-        .collect();
-    for at in touched {
-        let Some(range) = ranges.remove(&at) else {
-            continue;
-        };
-        if at < start {
-            let head = Range {
-                length: start - at,
-                backing: range.backing.clone(),
-            };
-            ranges.insert(at, head);
-        }
-        if at + range.length > end {
-            let tail = Range {
-                length: at + range.length - end,
-                backing: range.backing.after(end - at),
-            };
-            ranges.insert(end, tail);
-        }
-        dropped.push(range);
-    }
-    dropped
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::sync::mpsc;
+    use std::sync::{Arc, mpsc};
     use std::thread;
     use std::time::Duration;
 
+    use super::super::Buffer;
     use super::*;
 
     fn buffer() -> Arc<Buffer> {
@@ -390,6 +273,28 @@ mod tests {
             0x12000
         );
         assert_eq!(space.load(0x9000).unwrap_err().access, "read");
+    }
+
+    #[test]
+    fn writes_to_read_only_bindings_fault() {
+        let space = AddressSpace::default();
+        space.bind_read_only(0, 0x3000, Backing::Buffer(buffer(), 0));
+        space.unbind(0x1000, 0x1000);
+        for at in [0, 0x2000] {
+            assert_eq!(space.load(at), Ok(0));
+            assert_eq!(space.read(at, &mut [0; 9]), Ok(()));
+            for end in [
+                space.write(at, &[1]),
+                space.fill(at, &[1], 9),
+                space.copy(at, at + 8, 8),
+                space.store(at, 1),
+                space.store_wide(at, 1),
+                space.update(at, |old| old + 1),
+                space.update_wide(at, |old| old + 1),
+            ] {
+                assert_eq!(end.unwrap_err().address, at);
+            }
+        }
     }
 
     #[test]
