@@ -8,7 +8,7 @@ use super::info::{Info, Slot};
 use super::library;
 use super::skipped;
 use crate::memory::AddressSpace;
-use crate::report::{log, not_simulated};
+use crate::report::log;
 
 /// The size in bytes of the inline argument data in a walker.
 const INLINE: usize = 32;
@@ -69,12 +69,6 @@ fn number(payload: &[u8], offset: usize, size: usize) -> u64 {
 
 /// Executes the kernel of a walker.
 pub(crate) fn walk(space: &AddressSpace, bases: &Bases, dwords: &[u32]) -> Result<(), KernelError> {
-    let (predicated, indirect) = (dwords[0] >> 8 & 1 == 1, dwords[0] >> 10 & 1 == 1);
-    if predicated || indirect {
-        not_simulated(format_args!(
-            "COMPUTE_WALKER, predicated: {predicated}, indirect: {indirect}"
-        ));
-    }
     // The interface descriptor starts at dword 19; its first field is the offset of the code.
     let code_at = bases.instruction + u64::from(dwords[19] & !63);
     let kernel = match library::kernel(space, code_at) {

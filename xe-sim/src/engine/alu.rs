@@ -52,6 +52,15 @@ impl Alu {
         }
     }
 
+    /// Stores an operand in a general purpose register, inverted with the bits of `inversion`.
+    fn store(&self, register: u32, operand: u32, inversion: u64, registers: &mut Registers) {
+        let value = self.read(operand, registers) ^ inversion;
+        match register {
+            0..GENERAL_REGISTERS => registers.set_general(register, value),
+            _ => not_simulated(format_args!("MI_MATH store into {register:#x}")),
+        }
+    }
+
     fn load(&mut self, source: u32, value: u64) {
         match source {
             SOURCE_A => self.a = value,
@@ -90,8 +99,8 @@ pub(super) fn run(instructions: &[u32], registers: &mut Registers) {
             LOAD_INVERTED => alu.load(first, !alu.read(second, registers)),
             LOAD_0 => alu.load(first, 0),
             LOAD_1 => alu.load(first, u64::MAX),
-            STORE => registers.set_general(first, alu.read(second, registers)),
-            STORE_INVERTED => registers.set_general(first, !alu.read(second, registers)),
+            STORE => alu.store(first, second, 0, registers),
+            STORE_INVERTED => alu.store(first, second, u64::MAX, registers),
             _ => alu.compute(opcode),
         }
     }

@@ -4,6 +4,8 @@
 //! Reference: Instructions", and the driver's public header `hw_cmds_generated_xe2_hpg_core.inl`. The memory interface
 //! commands (MI_*) are those of Linux, `drivers/gpu/drm/xe/instructions/xe_mi_commands.h`, as well.
 
+use super::table::TABLE;
+
 /// A command of a command stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
@@ -32,7 +34,7 @@ pub(super) enum Command {
 
 /// The length of a command.
 #[derive(Clone, Copy)]
-enum Length {
+pub(super) enum Length {
     /// One dword.
     One,
     /// The length field with this mask, plus two.
@@ -41,7 +43,7 @@ enum Length {
 
 /// The supported numbers of dwords of a command. The handlers index within them.
 #[derive(Clone, Copy)]
-enum Dwords {
+pub(super) enum Dwords {
     /// Any length, for commands whose fields are ignored.
     Any,
     Of(&'static [usize]),
@@ -49,14 +51,24 @@ enum Dwords {
     Pairs,
 }
 
+/// The bits of one dword that a handler understands: with any other bit, the command would do something else. The masks leave
+/// out bits without a meaning, which are zero, and addresses and values that may have any bits have no mask.
+pub(super) struct Field {
+    pub(super) dword: usize,
+    pub(super) understood: u32,
+    /// Those of them that must be set.
+    pub(super) required: u32,
+}
+
 /// An entry of the decoding table.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) command: Command,
-    mask: u32,
-    bits: u32,
-    length: Length,
-    supported: Dwords,
+    pub(super) mask: u32,
+    pub(super) bits: u32,
+    pub(super) length: Length,
+    pub(super) supported: Dwords,
+    pub(super) fields: &'static [Field],
 }
 
 /// The maximum length of a command in dwords.
@@ -70,8 +82,8 @@ impl Entry {
         }
     }
 
-    /// The reason why the command with this header is not simulated, if it is not.
-    pub(super) fn refusal(&self, header: u32) -> Option<String> {
+    /// The reason why a command of this length is not simulated, if it is not.
+    pub(super) fn wrong_length(&self, header: u32) -> Option<String> {
         let dwords = self.dwords(header);
         let supported = match self.supported {
             Dwords::Any => dwords <= LONGEST,
@@ -81,142 +93,43 @@ impl Entry {
         (!supported).then(|| format!("{} with {dwords} dwords", self.name))
     }
 
-    const fn of(self, lengths: &'static [usize]) -> Self {
-        Self {
-            supported: Dwords::Of(lengths),
-            ..self
-        }
+    /// The reason why a command with these bits is not simulated, if it is not.
+    pub(super) fn unknown_bits(&self, dwords: &[u32]) -> Option<String> {
+        self.fields.iter().find_map(|field| {
+            let header = match self.length {
+                _ if field.dword > 0 => 0,
+                Length::One => self.mask,
+                Length::Counted(length) => self.mask | length,
+            };
+            let bits = dwords[field.dword];
+            let unknown = bits & !header & !field.understood;
+            let missing = field.required & !bits;
+            let (how, bits) = match (unknown, missing) {
+                (0, 0) => return None,
+                (0, missing) => ("without", missing),
+                (unknown, _) => ("with", unknown),
+            };
+            Some(format!(
+                "{} {how} the bits {bits:#x} in dword {}",
+                self.name, field.dword
+            ))
+        })
     }
 
-    const fn pairs(self) -> Self {
-        Self {
-            supported: Dwords::Pairs,
-            ..self
-        }
-    }
-
-    const fn counted(self, mask: u32) -> Self {
-        Self {
-            length: Length::Counted(mask),
-            ..self
-        }
-    }
-}
-
-const MI_MASK: u32 = 0xff80_0000;
-const BLT_MASK: u32 = 0xffc0_0000;
-const GFX_MASK: u32 = 0xffff_0000;
-
-const fn mi(opcode: u32, name: &'static str, command: Command) -> Entry {
-    Entry {
-        name,
-        command,
-        mask: MI_MASK,
-        bits: opcode << 23,
-        // Opcodes below 0x10 have no length field.
-        length: if opcode < 0x10 {
-            Length::One
-        } else {
-            Length::Counted(0xff)
-        },
-        supported: Dwords::Any,
+    fn is(&self, header: u32) -> bool {
+        header & self.mask == self.bits
     }
 }
-
-/// The bit of MI_STORE_DATA_IMM that selects 64 bits.
-const QWORD: u32 = 1 << 21;
-
-/// MI_STORE_DATA_IMM of 32 or 64 bits, which differ in length.
-const fn store_data_imm(qword: bool, command: Command) -> Entry {
-    let entry = mi(0x20, "MI_STORE_DATA_IMM", command).counted(0x3ff);
-    Entry {
-        mask: entry.mask | QWORD,
-        bits: if qword {
-            entry.bits | QWORD
-        } else {
-            entry.bits
-        },
-        ..entry
-    }
-}
-
-const fn blt(opcode: u32, name: &'static str, command: Command) -> Entry {
-    Entry {
-        name,
-        command,
-        mask: BLT_MASK,
-        bits: 2 << 29 | opcode << 22,
-        length: Length::Counted(0xff),
-        supported: Dwords::Any,
-    }
-}
-
-const fn gfx(bits: u32, name: &'static str, command: Command) -> Entry {
-    Entry {
-        name,
-        command,
-        mask: GFX_MASK,
-        bits: bits << 16,
-        length: Length::Counted(0xff),
-        supported: Dwords::Any,
-    }
-}
-
-static TABLE: [Entry; 34] = [
-    mi(0x00, "MI_NOOP", Command::Ignored),
-    mi(0x02, "MI_USER_INTERRUPT", Command::Ignored),
-    mi(0x05, "MI_ARB_CHECK", Command::Ignored),
-    mi(0x08, "MI_ARB_ON_OFF", Command::Ignored),
-    mi(0x09, "MI_MEM_FENCE", Command::Ignored),
-    mi(0x0a, "MI_BATCH_BUFFER_END", Command::BatchBufferEnd),
-    mi(0x1a, "MI_MATH", Command::Math),
-    mi(0x1c, "MI_SEMAPHORE_WAIT", Command::SemaphoreWait).of(&[5]),
-    store_data_imm(false, Command::StoreDataImm).of(&[4]),
-    store_data_imm(true, Command::StoreQwordImm).of(&[5]),
-    mi(0x22, "MI_LOAD_REGISTER_IMM", Command::LoadRegisterImm).pairs(),
-    mi(0x24, "MI_STORE_REGISTER_MEM", Command::StoreRegisterMem).of(&[4]),
-    // With four dwords the immediate data has 32 bits.
-    mi(0x26, "MI_FLUSH_DW", Command::FlushDw)
-        .counted(0x3f)
-        .of(&[4, 5]),
-    mi(0x29, "MI_LOAD_REGISTER_MEM", Command::LoadRegisterMem).of(&[4]),
-    mi(0x2a, "MI_LOAD_REGISTER_REG", Command::LoadRegisterReg).of(&[3]),
-    // The longer form has operands.
-    mi(0x2f, "MI_ATOMIC", Command::Atomic).of(&[3, 11]),
-    mi(0x31, "MI_BATCH_BUFFER_START", Command::BatchBufferStart).of(&[3]),
-    blt(0x41, "XY_BLOCK_COPY_BLT", Command::BlockCopy).of(&[22]),
-    blt(0x44, "XY_FAST_COLOR_BLT", Command::FastColor).of(&[16]),
-    blt(0x5a, "MEM_COPY", Command::MemCopy).of(&[10]),
-    blt(0x5b, "MEM_SET", Command::MemSet).of(&[7]),
-    gfx(0x6003, "STATE_PREFETCH", Command::Ignored),
-    gfx(0x6101, "STATE_BASE_ADDRESS", Command::StateBaseAddress).of(&[22]),
-    gfx(0x6102, "STATE_SIP", Command::Ignored),
-    gfx(0x6105, "STATE_COMPUTE_MODE", Command::Ignored),
-    gfx(0x6106, "3DSTATE_BTD", Command::Ignored),
-    gfx(0x6109, "STATE_SYSTEM_MEM_FENCE_ADDRESS", Command::Ignored),
-    gfx(0x610b, "STATE_CONTEXT_DATA_BASE_ADDRESS", Command::Ignored),
-    Entry {
-        length: Length::One,
-        ..gfx(0x6904, "PIPELINE_SELECT", Command::Ignored)
-    },
-    gfx(0x7200, "CFE_STATE", Command::Ignored),
-    // The two lowest bits of the opcode distinguish a walker that is resumed after preemption.
-    gfx(0x7208, "COMPUTE_WALKER", Command::ComputeWalker).of(&[40]),
-    gfx(0x7919, "3DSTATE_BINDING_TABLE_POOL_ALLOC", Command::Ignored),
-    gfx(0x7a00, "PIPE_CONTROL", Command::PipeControl).of(&[6]),
-    Entry {
-        mask: 0xfc00_0000,
-        ..gfx(0xac00, "RESOURCE_BARRIER", Command::Ignored)
-    },
-];
 
 /// The table entry for a command header, or `None` for an unknown command.
 pub(super) fn decode(header: u32) -> Option<&'static Entry> {
-    TABLE.iter().find(|row| header & row.mask == row.bits)
+    TABLE.iter().find(|row| row.is(header))
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -243,7 +156,123 @@ mod tests {
     }
 
     fn refusal(header: u32) -> Option<String> {
-        decode(header).and_then(|entry| entry.refusal(header))
+        decode(header).and_then(|entry| entry.wrong_length(header))
+    }
+
+    /// Decodes a command with these dwords, and zeroes in the others.
+    fn unknown_bits(header: u32, others: &[(usize, u32)]) -> Option<String> {
+        let entry = decode(header).unwrap();
+        let mut dwords = vec![0; entry.dwords(header)];
+        dwords[0] = header;
+        for (at, bits) in others {
+            dwords[*at] = *bits;
+        }
+        entry.unknown_bits(&dwords)
+    }
+
+    #[test]
+    fn the_bits_that_the_driver_sets_are_known() {
+        for (header, others) in [
+            (0x0500_0000, &[][..]),
+            (0x0d00_0003, &[]),
+            (0x0e00_9003, &[]),
+            (0x0e00_d003, &[]),
+            (0x1000_0402, &[(1, 0xffff_fff8)]),
+            (0x1102_0001, &[]),
+            (0x1202_0002, &[]),
+            (0x1300_0203, &[]),
+            (0x1300_4303, &[(1, 0xffff_fff8)]),
+            (0x1503_0001, &[]),
+            (0x1880_0101, &[]),
+            (0x5680_0408, &[]),
+            (0x5682_0408, &[(9, 0x3000_0018)]),
+            (0x56c0_0405, &[(6, 0x0300_0018)]),
+            (0x6101_0014, &[]),
+            (0x7208_0026, &[(4, 0xae44_0001), (27, 0x1007)]),
+            (0x7a00_0a04, &[(1, 0x0010_4420)]),
+            (0x7a00_0204, &[(1, 0x0010_0400)]),
+        ] {
+            assert_eq!(unknown_bits(header, others), None, "{header:#x}");
+        }
+    }
+
+    #[test]
+    fn bits_that_change_a_command_are_not_simulated() {
+        for (header, others, reason) in [
+            (
+                0x0500_8000,
+                &[][..],
+                "MI_BATCH_BUFFER_END with the bits 0x8000 in dword 0",
+            ),
+            (
+                0x0e00_1003,
+                &[],
+                "MI_SEMAPHORE_WAIT without the bits 0x8000 in dword 0",
+            ),
+            (
+                0x0e02_9003,
+                &[],
+                "MI_SEMAPHORE_WAIT with the bits 0x20000 in dword 0",
+            ),
+            (
+                0x0e04_9003,
+                &[],
+                "MI_SEMAPHORE_WAIT with the bits 0x40000 in dword 0",
+            ),
+            (
+                0x1000_0c02,
+                &[],
+                "MI_STORE_DATA_IMM with the bits 0x800 in dword 0",
+            ),
+            (
+                0x1222_0002,
+                &[],
+                "MI_STORE_REGISTER_MEM with the bits 0x200000 in dword 0",
+            ),
+            (
+                0x1320_4003,
+                &[],
+                "MI_FLUSH_DW with the bits 0x200000 in dword 0",
+            ),
+            (
+                0x1300_4003,
+                &[(1, 4)],
+                "MI_FLUSH_DW with the bits 0x4 in dword 1",
+            ),
+            (
+                0x1781_0501,
+                &[],
+                "MI_ATOMIC with the bits 0x10000 in dword 0",
+            ),
+            (
+                0x1880_0001,
+                &[],
+                "MI_BATCH_BUFFER_START without the bits 0x100 in dword 0",
+            ),
+            (
+                0x1880_8101,
+                &[],
+                "MI_BATCH_BUFFER_START with the bits 0x8000 in dword 0",
+            ),
+            (0x56c8_0005, &[], "MEM_SET with the bits 0x80000 in dword 0"),
+            (
+                0x7208_0126,
+                &[],
+                "COMPUTE_WALKER with the bits 0x100 in dword 0",
+            ),
+            (
+                0x7208_0026,
+                &[(10, 1)],
+                "COMPUTE_WALKER with the bits 0x1 in dword 10",
+            ),
+            (
+                0x7a00_0004,
+                &[(1, 1 << 24)],
+                "PIPE_CONTROL with the bits 0x1000000 in dword 1",
+            ),
+        ] {
+            assert_eq!(unknown_bits(header, others).as_deref(), Some(reason));
+        }
     }
 
     #[test]

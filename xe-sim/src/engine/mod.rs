@@ -6,6 +6,7 @@ mod command;
 mod queue;
 mod registers;
 mod streamer;
+mod table;
 
 pub(crate) use queue::{ExecQueue, Job, UserFence};
 pub(crate) use registers::{TIMESTAMP_HZ, timestamp};

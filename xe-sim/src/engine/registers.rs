@@ -1,8 +1,10 @@
 //! The MMIO registers of one engine.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::alu::GENERAL;
+use crate::report::not_simulated;
 
 /// Offsets of the timestamp counters within an engine's register block; the high half follows the low half.
 const TIMESTAMPS: [u32; 2] = [0x358, 0x3a8];
@@ -10,6 +12,8 @@ const TIMESTAMPS: [u32; 2] = [0x358, 0x3a8];
 /// remaps them to the engine that executes the stream.
 const ENGINES: [u32; 3] = [0x2000, 0x1a000, 0x2_2000];
 const ENGINE_SIZE: u32 = 0x1000;
+/// The general purpose registers within an engine's register block, which are zero at first.
+const GENERAL_REGISTERS: Range<u32> = GENERAL..GENERAL + 16 * 8;
 /// The timestamp frequency that the kernel reports.
 pub(crate) const TIMESTAMP_HZ: u64 = 19_200_000;
 
@@ -31,6 +35,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
+    /// A timestamp, a general purpose register, or what the stream has written to another register.
     pub(super) fn get(&self, register: u32) -> u32 {
         let register = local(register);
         for low in TIMESTAMPS {
@@ -40,7 +45,11 @@ impl Registers {
                 _ => {}
             }
         }
-        self.values.get(&register).copied().unwrap_or(0)
+        match self.values.get(&register) {
+            Some(value) => *value,
+            None if GENERAL_REGISTERS.contains(&register) => 0,
+            None => not_simulated(format_args!("the register {register:#x}")),
+        }
     }
 
     pub(super) fn set(&mut self, register: u32, value: u32) {
@@ -66,5 +75,27 @@ fn local(register: u32) -> u32 {
     match ENGINES.iter().find(|start| in_engine(start)) {
         Some(start) => register - start,
         None => register,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::in_child;
+
+    #[test]
+    fn a_register_that_is_not_known_is_reported() {
+        let mut registers = Registers::default();
+        assert_eq!(registers.get(0x2600), 0);
+        assert_ne!(registers.get(0x22358), 0);
+        registers.set(0x20d8, 7);
+        assert_eq!(registers.get(0x20d8), 7);
+        let told = in_child(
+            "engine::registers::tests::a_register_that_is_not_known_is_reported",
+            || {
+                registers.get(0x2244);
+            },
+        );
+        assert!(told.contains("not simulated: the register 0x244"), "{told}");
     }
 }

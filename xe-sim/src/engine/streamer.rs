@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::command::{Command, Entry, LONGEST, decode};
 use super::queue::Shared;
 use super::registers::{Registers, timestamp};
+use super::table::SECOND_LEVEL;
 use super::{alu, blitter};
 use crate::builtin::{self, Bases, KernelError};
 use crate::faults::{self, Loss, Stop};
@@ -120,12 +121,15 @@ impl<'a> Streamer<'a> {
         let Some(entry) = decode(header) else {
             not_simulated(format_args!("command {header:#010x} at {at:#x}"))
         };
-        if let Some(reason) = entry.refusal(header) {
-            not_simulated(format_args!("{reason} (header {header:#010x} at {at:#x})"));
+        if let Some(reason) = entry.wrong_length(header) {
+            not_simulated(format_args!("{reason}, at {at:#x}"));
         }
         dwords[0] = header;
         for index in 1..entry.dwords(header) {
             dwords[index] = self.space().load(at + 4 * index as u64)?;
+        }
+        if let Some(reason) = entry.unknown_bits(&dwords[..entry.dwords(header)]) {
+            not_simulated(format_args!("{reason}, at {at:#x}"));
         }
         if entry.command != Command::Ignored {
             log(format_args!(
@@ -194,15 +198,8 @@ impl<'a> Streamer<'a> {
         if self.shared.stops() {
             return Err(Halt::Stopped);
         }
-        let (predicated, indirect) = (dwords[0] >> 15 & 1 == 1, dwords[0] >> 18 & 1 == 1);
-        if predicated || indirect {
-            not_simulated(format_args!(
-                "MI_BATCH_BUFFER_START, predicated: {predicated}, indirect: {indirect}"
-            ));
-        }
         let to = address(dwords, 1);
-        let second_level = dwords[0] >> 22 & 1 == 1;
-        Ok(if second_level {
+        Ok(if dwords[0] & SECOND_LEVEL != 0 {
             Next::Call(to)
         } else {
             Next::Jump(to)
@@ -249,10 +246,12 @@ impl<'a> Streamer<'a> {
         let opcode = dwords[0] >> 8 & 0xff;
         // The operands have the form of two interleaved 64-bit values.
         let (first, second) = match dwords {
-            [_, _, _, first, second, first_high, second_high, ..] => (
-                u64::from(*first) | u64::from(*first_high) << 32,
-                u64::from(*second) | u64::from(*second_high) << 32,
-            ),
+            [header, _, _, first, second, first_high, second_high, ..] if header >> 18 & 1 == 1 => {
+                (
+                    u64::from(*first) | u64::from(*first_high) << 32,
+                    u64::from(*second) | u64::from(*second_high) << 32,
+                )
+            }
             _ if matches!(opcode, 0x05 | 0x06 | 0x25 | 0x26) => (0, 0),
             _ => not_simulated(format_args!(
                 "MI_ATOMIC {opcode:#x} with operands from registers"

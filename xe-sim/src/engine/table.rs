@@ -1,0 +1,245 @@
+//! The table of commands that Intel's driver emits for Xe2.
+
+use super::command::{Command, Dwords, Entry, Field, Length};
+
+const fn field(dword: usize, understood: u32) -> Field {
+    Field {
+        dword,
+        understood,
+        required: 0,
+    }
+}
+
+/// Changes of an entry of the usual form.
+impl Entry {
+    const fn of(self, lengths: &'static [usize]) -> Self {
+        Self {
+            supported: Dwords::Of(lengths),
+            ..self
+        }
+    }
+
+    const fn knowing(self, fields: &'static [Field]) -> Self {
+        Self { fields, ..self }
+    }
+
+    const fn pairs(self) -> Self {
+        Self {
+            supported: Dwords::Pairs,
+            ..self
+        }
+    }
+
+    const fn counted(self, mask: u32) -> Self {
+        Self {
+            length: Length::Counted(mask),
+            ..self
+        }
+    }
+}
+
+const MI_MASK: u32 = 0xff80_0000;
+const BLT_MASK: u32 = 0xffc0_0000;
+const GFX_MASK: u32 = 0xffff_0000;
+
+const fn mi(opcode: u32, name: &'static str, command: Command) -> Entry {
+    Entry {
+        name,
+        command,
+        mask: MI_MASK,
+        bits: opcode << 23,
+        // Opcodes below 0x10 have no length field.
+        length: if opcode < 0x10 {
+            Length::One
+        } else {
+            Length::Counted(0xff)
+        },
+        supported: Dwords::Any,
+        fields: &[],
+    }
+}
+
+/// The bit of MI_STORE_DATA_IMM that selects 64 bits, and that with which the engine waits for the write.
+const QWORD: u32 = 1 << 21;
+const WRITE_CHECK: u32 = 1 << 10;
+/// The bit of MI_BATCH_BUFFER_START with which the new batch returns to its caller.
+pub(super) const SECOND_LEVEL: u32 = 1 << 22;
+
+/// MI_STORE_DATA_IMM of 32 or 64 bits, which differ in length.
+const fn store_data_imm(qword: bool, command: Command) -> Entry {
+    let entry = mi(0x20, "MI_STORE_DATA_IMM", command).counted(0x3ff);
+    Entry {
+        mask: entry.mask | QWORD,
+        bits: if qword {
+            entry.bits | QWORD
+        } else {
+            entry.bits
+        },
+        ..entry
+    }
+}
+
+const fn blt(opcode: u32, name: &'static str, command: Command) -> Entry {
+    Entry {
+        name,
+        command,
+        mask: BLT_MASK,
+        bits: 2 << 29 | opcode << 22,
+        length: Length::Counted(0xff),
+        supported: Dwords::Any,
+        fields: &[],
+    }
+}
+
+const fn gfx(bits: u32, name: &'static str, command: Command) -> Entry {
+    Entry {
+        name,
+        command,
+        mask: GFX_MASK,
+        bits: bits << 16,
+        length: Length::Counted(0xff),
+        supported: Dwords::Any,
+        fields: &[],
+    }
+}
+
+/// The bit that lets a register be that of the engine which executes the command.
+const REMAP: u32 = 1 << 17;
+/// The compression format, which programs do not observe.
+const COMPRESSION: u32 = 0xf << 9;
+/// The memory object control state (caching) of MEM_COPY's and MEM_SET's memory.
+const MOCS: u32 = 0xf << 3;
+/// Pitch, caching and tiling of a surface; without encryption.
+const SURFACE: u32 = 0x3_ffff | 0xf << 24 | 3 << 30;
+/// The kind of memory of a surface, next to the offsets of its origin.
+const TARGET: u32 = 1 << 31;
+/// Everything but the level of detail, and everything but the array index.
+const ONE_LEVEL: u32 = !0xf;
+const ONE_SURFACE: u32 = !(0x7ff << 21);
+/// The flushes, invalidations and stalls of PIPE_CONTROL, which have no effect here, and its post-sync operation.
+const PIPE_CONTROL: u32 = 0xe21e_ffbf;
+
+pub(super) static TABLE: [Entry; 34] = [
+    mi(0x00, "MI_NOOP", Command::Ignored),
+    mi(0x02, "MI_USER_INTERRUPT", Command::Ignored),
+    mi(0x05, "MI_ARB_CHECK", Command::Ignored),
+    mi(0x08, "MI_ARB_ON_OFF", Command::Ignored),
+    mi(0x09, "MI_MEM_FENCE", Command::Ignored).knowing(&[field(0, 3)]),
+    mi(0x0a, "MI_BATCH_BUFFER_END", Command::BatchBufferEnd).knowing(&[field(0, 0)]),
+    mi(0x1a, "MI_MATH", Command::Math).knowing(&[field(0, 0x7f << 8)]),
+    mi(0x1c, "MI_SEMAPHORE_WAIT", Command::SemaphoreWait)
+        .of(&[5])
+        .knowing(&[Field {
+            // The comparison, polling, and polling of a register.
+            required: 1 << 15,
+            ..field(0, 7 << 12 | 1 << 15 | 1 << 16)
+        }]),
+    store_data_imm(false, Command::StoreDataImm)
+        .of(&[4])
+        .knowing(&[field(0, WRITE_CHECK), field(1, !1)]),
+    store_data_imm(true, Command::StoreQwordImm)
+        .of(&[5])
+        .knowing(&[field(0, WRITE_CHECK), field(1, !1)]),
+    mi(0x22, "MI_LOAD_REGISTER_IMM", Command::LoadRegisterImm)
+        .pairs()
+        .knowing(&[field(0, REMAP | 1 << 12)]),
+    mi(0x24, "MI_STORE_REGISTER_MEM", Command::StoreRegisterMem)
+        .of(&[4])
+        .knowing(&[field(0, REMAP)]),
+    // With four dwords the immediate data has 32 bits.
+    mi(0x26, "MI_FLUSH_DW", Command::FlushDw)
+        .counted(0x3f)
+        .of(&[4, 5])
+        .knowing(&[
+            field(0, 1 << 8 | 1 << 9 | 3 << 14 | 1 << 16 | 1 << 18),
+            field(1, !7),
+        ]),
+    mi(0x29, "MI_LOAD_REGISTER_MEM", Command::LoadRegisterMem)
+        .of(&[4])
+        .knowing(&[field(0, REMAP)]),
+    mi(0x2a, "MI_LOAD_REGISTER_REG", Command::LoadRegisterReg)
+        .of(&[3])
+        .knowing(&[field(0, REMAP | 1 << 16)]),
+    // The longer form has operands. The bits are the operation, a stall, the form and the size.
+    mi(0x2f, "MI_ATOMIC", Command::Atomic)
+        .of(&[3, 11])
+        .knowing(&[
+            field(0, 0xff << 8 | 1 << 17 | 1 << 18 | 3 << 19),
+            field(1, !3),
+        ]),
+    mi(0x31, "MI_BATCH_BUFFER_START", Command::BatchBufferStart)
+        .of(&[3])
+        .knowing(&[Field {
+            // The process's address space, the command cache, and the return to this batch.
+            required: 1 << 8,
+            ..field(0, 1 << 8 | 1 << 19 | SECOND_LEVEL)
+        }]),
+    blt(0x41, "XY_BLOCK_COPY_BLT", Command::BlockCopy)
+        .of(&[22])
+        .knowing(&[
+            field(0, 7 << 19),
+            field(1, SURFACE),
+            field(6, TARGET),
+            field(8, SURFACE),
+            field(11, TARGET),
+            field(17, ONE_LEVEL),
+            field(18, ONE_SURFACE),
+            field(20, ONE_LEVEL),
+            field(21, ONE_SURFACE),
+        ]),
+    blt(0x44, "XY_FAST_COLOR_BLT", Command::FastColor)
+        .of(&[16])
+        .knowing(&[
+            field(0, 7 << 19),
+            field(1, SURFACE),
+            field(6, TARGET),
+            field(14, ONE_LEVEL),
+            field(15, ONE_SURFACE),
+        ]),
+    blt(0x5a, "MEM_COPY", Command::MemCopy).of(&[10]).knowing(&[
+        field(0, COMPRESSION | 3 << 17 | 1 << 19),
+        field(9, MOCS | 0xf << 28),
+    ]),
+    blt(0x5b, "MEM_SET", Command::MemSet)
+        .of(&[7])
+        .knowing(&[field(0, COMPRESSION | 3 << 17), field(6, MOCS | 0xff << 24)]),
+    gfx(0x6003, "STATE_PREFETCH", Command::Ignored),
+    gfx(0x6101, "STATE_BASE_ADDRESS", Command::StateBaseAddress)
+        .of(&[22])
+        .knowing(&[field(0, 0)]),
+    gfx(0x6102, "STATE_SIP", Command::Ignored),
+    gfx(0x6105, "STATE_COMPUTE_MODE", Command::Ignored),
+    gfx(0x6106, "3DSTATE_BTD", Command::Ignored),
+    gfx(0x6109, "STATE_SYSTEM_MEM_FENCE_ADDRESS", Command::Ignored),
+    gfx(0x610b, "STATE_CONTEXT_DATA_BASE_ADDRESS", Command::Ignored),
+    Entry {
+        length: Length::One,
+        ..gfx(0x6904, "PIPELINE_SELECT", Command::Ignored)
+    },
+    gfx(0x7200, "CFE_STATE", Command::Ignored),
+    // The two lowest bits of the opcode distinguish a walker that is resumed after preemption. Dwords 10 to 14 are the first
+    // group and the part of a walker that is divided between tiles.
+    gfx(0x7208, "COMPUTE_WALKER", Command::ComputeWalker)
+        .of(&[40])
+        .knowing(&[
+            field(0, 0),
+            field(2, 0x3_ffff),
+            field(10, 0),
+            field(11, 0),
+            field(12, 0),
+            field(13, 0),
+            field(14, 0),
+            field(27, 0x1ff7),
+        ]),
+    gfx(0x7919, "3DSTATE_BINDING_TABLE_POOL_ALLOC", Command::Ignored),
+    gfx(0x7a00, "PIPE_CONTROL", Command::PipeControl)
+        .of(&[6])
+        .knowing(&[
+            field(0, 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13),
+            field(1, PIPE_CONTROL),
+        ]),
+    Entry {
+        mask: 0xfc00_0000,
+        ..gfx(0xac00, "RESOURCE_BARRIER", Command::Ignored)
+    },
+];
