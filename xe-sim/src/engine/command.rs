@@ -4,6 +4,7 @@
 //! Reference: Instructions", and the driver's public header `hw_cmds_generated_xe2_hpg_core.inl`. The memory interface
 //! commands (MI_*) are those of Linux, `drivers/gpu/drm/xe/instructions/xe_mi_commands.h`, as well.
 
+use super::queue::EngineClass;
 use super::table::TABLE;
 
 /// A command of a command stream.
@@ -30,6 +31,21 @@ pub(super) enum Command {
     MemSet,
     BlockCopy,
     FastColor,
+}
+
+impl Command {
+    /// Whether engines of the class execute the command.
+    pub(super) fn runs_on(self, class: EngineClass) -> bool {
+        match self {
+            Self::PipeControl | Self::StateBaseAddress | Self::ComputeWalker => {
+                class != EngineClass::Copy
+            }
+            Self::MemCopy | Self::MemSet | Self::BlockCopy | Self::FastColor => {
+                class == EngineClass::Copy
+            }
+            _ => true,
+        }
+    }
 }
 
 /// The length of a command.

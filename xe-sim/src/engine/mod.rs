@@ -8,5 +8,5 @@ mod registers;
 mod streamer;
 mod table;
 
-pub(crate) use queue::{ExecQueue, Job, UserFence};
+pub(crate) use queue::{EngineClass, ExecQueue, Job, UserFence};
 pub(crate) use registers::{TIMESTAMP_HZ, timestamp};

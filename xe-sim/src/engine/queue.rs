@@ -42,9 +42,18 @@ pub(crate) struct Job {
     pub(crate) fences: Vec<UserFence>,
 }
 
+/// The class of an engine, which determines its commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EngineClass {
+    Render,
+    Copy,
+    Compute,
+}
+
 /// State shared by the engine thread and the kernel interface.
 pub(super) struct Shared {
     pub(super) space: Arc<AddressSpace>,
+    pub(super) class: EngineClass,
     pub(super) model: &'static Model,
     jobs: Mutex<VecDeque<Job>>,
     came: Condvar,
@@ -74,11 +83,13 @@ pub(crate) struct ExecQueue {
 impl ExecQueue {
     pub(crate) fn new(
         space: Arc<AddressSpace>,
+        class: EngineClass,
         model: &'static Model,
         lost: Arc<OnceLock<Loss>>,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             space,
+            class,
             model,
             jobs: Mutex::default(),
             came: Condvar::new(),
@@ -182,7 +193,7 @@ mod tests {
     const MI_FLUSH_DW: u32 = 0x26 << 23;
 
     /// Whether the queue completes a batch of these dwords. The queue is banned if the batch faults.
-    fn completes(dwords: &[u32]) -> bool {
+    fn completes(class: EngineClass, dwords: &[u32]) -> bool {
         let space = Arc::new(AddressSpace::default());
         let buffer = Arc::new(Buffer::new(4096, None).unwrap());
         space.bind(BATCH, 4096, Backing::Buffer(buffer, 0));
@@ -193,7 +204,7 @@ mod tests {
             space.store(at, *word).unwrap();
         }
         let model = machine::named("lnl").unwrap().slots[0].model;
-        let queue = ExecQueue::new(space, model, Arc::default()).unwrap();
+        let queue = ExecQueue::new(space, class, model, Arc::default()).unwrap();
         let word = AtomicU64::new(0);
         let fences = vec![UserFence {
             address: word.as_ptr() as u64,
@@ -213,8 +224,8 @@ mod tests {
 
     #[test]
     fn a_flush_without_a_write_may_have_four_dwords() {
-        assert!(completes(&[MI_FLUSH_DW | 2, 0, 0, 0]));
-        assert!(completes(&[MI_FLUSH_DW | 3, 0, 0, 0, 0]));
+        assert!(completes(EngineClass::Copy, &[MI_FLUSH_DW | 2, 0, 0, 0]));
+        assert!(completes(EngineClass::Copy, &[MI_FLUSH_DW | 3, 0, 0, 0, 0]));
     }
 
     #[test]
@@ -222,12 +233,25 @@ mod tests {
         let told = in_child(
             "engine::queue::tests::a_batch_start_without_its_address_is_reported",
             || {
-                completes(&[0x31 << 23, 0]);
+                completes(EngineClass::Copy, &[0x31 << 23, 0]);
             },
         );
         assert!(
             told.contains("not simulated: MI_BATCH_BUFFER_START with 2 dwords"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn each_engine_has_its_own_commands() {
+        let test = "engine::queue::tests::each_engine_has_its_own_commands";
+        let walker = [&[0x7208_0026][..], &[0; 39]].concat();
+        let told = in_child(test, || {
+            completes(EngineClass::Copy, &walker);
+        });
+        let expected = "not simulated: COMPUTE_WALKER on an engine of the class Copy";
+        assert!(told.contains(expected), "{told}");
+        // A walker without a kernel at its address faults.
+        assert!(!completes(EngineClass::Compute, &walker));
     }
 }

@@ -121,6 +121,12 @@ impl<'a> Streamer<'a> {
         let Some(entry) = decode(header) else {
             not_simulated(format_args!("command {header:#010x} at {at:#x}"))
         };
+        if !entry.command.runs_on(self.shared.class) {
+            not_simulated(format_args!(
+                "{} on an engine of the class {:?}, at {at:#x}",
+                entry.name, self.shared.class
+            ));
+        }
         if let Some(reason) = entry.wrong_length(header) {
             not_simulated(format_args!("{reason}, at {at:#x}"));
         }
