@@ -5,7 +5,7 @@ use std::slice;
 use super::device::Device;
 use super::fence::signals;
 use super::{Errno, IoctlResult};
-use crate::memory::{AddressSpace, Backing};
+use crate::memory::{AddressSpace, Backing, check_user};
 use crate::report::not_simulated;
 use crate::uapi::*;
 
@@ -59,16 +59,18 @@ pub(super) fn bind(device: &Device, argument: &mut drm_xe_vm_bind) -> IoctlResul
 
 fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op) -> IoctlResult {
     let (address, length) = (operation.addr, operation.range);
-    if !(address | length).is_multiple_of(PAGE) {
+    // SAFETY: all members of the union are 64-bit integers.
+    let place = unsafe { operation.__bindgen_anon_1.obj_offset };
+    if length == 0 || !(address | length | place).is_multiple_of(PAGE) {
         return Err(Errno(libc::EINVAL));
     }
     match operation.op {
         DRM_XE_VM_BIND_OP_MAP | DRM_XE_VM_BIND_OP_MAP_USERPTR => {
             let backing = backing(device, operation)?;
-            if operation.flags & DRM_XE_VM_BIND_FLAG_READONLY == 0 {
-                space.bind(address, length, backing);
-            } else {
+            if is_read_only(operation) {
                 space.bind_read_only(address, length, backing);
+            } else {
+                space.bind(address, length, backing);
             }
         }
         DRM_XE_VM_BIND_OP_UNMAP => space.unbind(address, length),
@@ -77,6 +79,10 @@ fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op
         other => not_simulated(format_args!("DRM_IOCTL_XE_VM_BIND with operation {other}")),
     }
     Ok(())
+}
+
+fn is_read_only(operation: &drm_xe_vm_bind_op) -> bool {
+    operation.flags & DRM_XE_VM_BIND_FLAG_READONLY != 0
 }
 
 fn backing(device: &Device, operation: &drm_xe_vm_bind_op) -> Result<Backing, Errno> {
@@ -95,6 +101,7 @@ fn backing(device: &Device, operation: &drm_xe_vm_bind_op) -> Result<Backing, Er
     // SAFETY: all members of the union are 64-bit integers; the operation determines whether it is an offset or an address.
     let place = unsafe { operation.__bindgen_anon_1.obj_offset };
     if operation.op == DRM_XE_VM_BIND_OP_MAP_USERPTR {
+        check_user(place, operation.range, !is_read_only(operation))?;
         return Ok(Backing::User(place));
     }
     let buffer = device.buffers.get(operation.obj)?;
@@ -152,5 +159,29 @@ mod tests {
         );
         let expected = "not simulated: DRM_IOCTL_XE_VM_BIND with flags 0x10";
         assert!(told.contains(expected), "{told}");
+    }
+
+    #[test]
+    fn a_bind_of_user_memory_may_fail() {
+        let device = Device::new(&machine::named("lnl").unwrap().slots[0]);
+        let bound = |address: u64, flags| {
+            let mut operation = drm_xe_vm_bind_op {
+                range: PAGE,
+                op: DRM_XE_VM_BIND_OP_MAP_USERPTR,
+                flags,
+                ..Default::default()
+            };
+            operation.__bindgen_anon_1.userptr = address;
+            bind_one(&device, &AddressSpace::default(), &operation)
+        };
+        static CONSTANT: [u8; 3 * PAGE as usize] = [7; 3 * PAGE as usize];
+        let constant = (CONSTANT.as_ptr() as u64).next_multiple_of(PAGE);
+        let own = vec![0u8; 2 * PAGE as usize];
+        let own = (own.as_ptr() as u64).next_multiple_of(PAGE);
+        assert_eq!(bound(own, 0), Ok(()));
+        assert_eq!(bound(own + 8, 0), Err(Errno(libc::EINVAL)));
+        assert_eq!(bound(0, 0), Err(Errno(libc::EFAULT)));
+        assert_eq!(bound(constant, 0), Err(Errno(libc::EPERM)));
+        assert_eq!(bound(constant, DRM_XE_VM_BIND_FLAG_READONLY), Ok(()));
     }
 }

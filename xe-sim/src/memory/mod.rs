@@ -10,4 +10,4 @@ pub(crate) use budget::at_most;
 pub(crate) use buffer::{Buffer, Vram};
 pub(crate) use ranges::{Backing, PageFault};
 pub(crate) use space::AddressSpace;
-pub(crate) use user::{read_user, write_user};
+pub(crate) use user::{check_user, read_user, write_user};

@@ -1,5 +1,9 @@
 //! Kernel-style access to user memory: an unmapped address is an error instead of a signal.
 
+use std::fs;
+use std::io;
+use std::ops::Range;
+
 use libc::iovec;
 
 fn vector(address: u64, length: usize) -> iovec {
@@ -25,4 +29,84 @@ pub(crate) fn write_user(address: u64, bytes: &[u8]) -> bool {
     // SAFETY: `local` is `bytes`, which is only read, and the kernel checks `remote`.
     let done = unsafe { libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) };
     done == bytes.len() as isize
+}
+
+/// Checks that user memory can be bound: `EFAULT` for memory that is unmapped or not readable, and with `writes` `EPERM` for
+/// memory that is read-only. The error is that of the lowest such address, as in the kernel.
+pub(crate) fn check_user(address: u64, length: u64, writes: bool) -> io::Result<()> {
+    check_in(
+        &fs::read_to_string("/proc/self/maps")?,
+        address,
+        length,
+        writes,
+    )
+}
+
+/// Like [`check_user`], with the text of `/proc/self/maps`, whose lines are in the order of their addresses.
+fn check_in(maps: &str, address: u64, length: u64, writes: bool) -> io::Result<()> {
+    let error = |number| Err(io::Error::from_raw_os_error(number));
+    let Some(end) = address.checked_add(length) else {
+        return error(libc::EFAULT);
+    };
+    let mut at = address;
+    for (range, protection) in maps.lines().filter_map(mapping) {
+        if range.end <= at {
+            continue;
+        }
+        if at >= end || range.start > at {
+            break;
+        }
+        if !protection.starts_with('r') {
+            return error(libc::EFAULT);
+        }
+        if writes && !protection[1..].starts_with('w') {
+            return error(libc::EPERM);
+        }
+        at = range.end;
+    }
+    if at < end {
+        return error(libc::EFAULT);
+    }
+    Ok(())
+}
+
+/// The addresses and the protection in a line of `/proc/self/maps`.
+fn mapping(line: &str) -> Option<(Range<u64>, &str)> {
+    let mut fields = line.split_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some((number(start)?..number(end)?, fields.next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mapped_memory_with_the_right_protection_can_be_bound() {
+        let maps = "1000-3000 rw-p 00000000 00:00 0\n\
+            3000-4000 r--p 00000000 08:01 42 /a file\n\
+            5000-6000 rw-s 00000000 00:00 0\n\
+            6000-7000 ---p 00000000 00:00 0\n";
+        let check = |start, end, writes| {
+            let end = check_in(maps, start, end - start, writes);
+            end.err().and_then(|error| error.raw_os_error())
+        };
+        for (start, end, writes, error) in [
+            (0x1000, 0x3000, true, None),
+            (0x2000, 0x4000, false, None),
+            (0x2000, 0x4000, true, Some(libc::EPERM)),
+            (0x3000, 0x5000, true, Some(libc::EPERM)),
+            (0x3000, 0x5000, false, Some(libc::EFAULT)),
+            (0x0, 0x2000, false, Some(libc::EFAULT)),
+            (0x5000, 0x6000, true, None),
+            (0x5000, 0x7000, false, Some(libc::EFAULT)),
+            (0x9000, 0xa000, false, Some(libc::EFAULT)),
+        ] {
+            assert_eq!(check(start, end, writes), error, "{start:#x} to {end:#x}");
+        }
+        let own = [0u8; 64];
+        assert!(check_user(own.as_ptr() as u64, 64, true).is_ok());
+        assert!(check_user(u64::MAX, 64, true).is_err());
+    }
 }
