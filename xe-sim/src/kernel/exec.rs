@@ -20,9 +20,11 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_exec_queue_create) -
 
 /// The class of the engines on which a queue may run, of which there is one each.
 fn class(argument: &drm_xe_exec_queue_create) -> Result<EngineClass, Errno> {
-    if argument.width != 1 || argument.num_placements != 1 {
+    // The hint changes the frequency only.
+    let unknown = argument.flags & !DRM_XE_EXEC_QUEUE_LOW_LATENCY_HINT;
+    if argument.width != 1 || argument.num_placements != 1 || unknown != 0 {
         not_simulated(format_args!(
-            "an exec queue of width {} with {} placements",
+            "an exec queue of width {} with {} placements and flags {unknown:#x}",
             argument.width, argument.num_placements
         ));
     }

@@ -6,12 +6,17 @@ use std::os::fd::RawFd;
 use super::device::Device;
 use super::{Errno, IoctlResult};
 use crate::memory::Buffer;
-use crate::report::log;
+use crate::report::{log, not_simulated};
 use crate::uapi::*;
 
 /// The bit of system memory, region 0, in a placement mask.
 const SYSTEM: u32 = 1;
 const SYSTEM_PAGE: u64 = 4096;
+/// The flags of a new buffer, which have no effect here: all buffers are resident, in linear form, and visible to the host.
+const FLAGS: u32 = DRM_XE_GEM_CREATE_FLAG_DEFER_BACKING
+    | DRM_XE_GEM_CREATE_FLAG_SCANOUT
+    | DRM_XE_GEM_CREATE_FLAG_NEEDS_VISIBLE_VRAM
+    | DRM_XE_GEM_CREATE_FLAG_NO_COMPRESSION;
 
 /// The layout of fake `mmap` offsets on the device node: this bit, the handle, and the offset in the buffer.
 const MAP_OFFSET: u64 = 1 << 61;
@@ -27,6 +32,12 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Ioctl
         Some(_) => device.model().vram_page,
         None => SYSTEM_PAGE,
     };
+    let unknown = argument.flags & !FLAGS;
+    if unknown != 0 {
+        not_simulated(format_args!(
+            "DRM_IOCTL_XE_GEM_CREATE with flags {unknown:#x}"
+        ));
+    }
     if argument.placement == 0 || argument.size == 0 || !argument.size.is_multiple_of(page) {
         return Err(Errno(libc::EINVAL));
     }

@@ -11,6 +11,8 @@ use crate::uapi::*;
 
 const PAGE: u64 = 4096;
 
+/// The flags of a new address space that have no effect here: jobs of any length run.
+const CREATE_FLAGS: u32 = DRM_XE_VM_CREATE_FLAG_LR_MODE;
 /// The flags of a bind operation that have their effect, or none because buffers are always resident and never compressed.
 const FLAGS: u32 = DRM_XE_VM_BIND_FLAG_READONLY
     | DRM_XE_VM_BIND_FLAG_DECOMPRESS
@@ -25,6 +27,12 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_vm_create) -> IoctlR
     // Recoverable page faults are not simulated.
     if argument.flags & DRM_XE_VM_CREATE_FLAG_FAULT_MODE != 0 {
         return Err(Errno(libc::EINVAL));
+    }
+    let unknown = argument.flags & !CREATE_FLAGS;
+    if unknown != 0 {
+        not_simulated(format_args!(
+            "DRM_IOCTL_XE_VM_CREATE with flags {unknown:#x}"
+        ));
     }
     argument.vm_id = device.spaces.add(AddressSpace::default());
     Ok(())
@@ -140,6 +148,27 @@ mod tests {
         };
         let space = AddressSpace::default();
         bind_one(&device, &space, &operation).map(|()| space)
+    }
+
+    #[test]
+    fn flags_of_an_address_space_are_refused_or_reported() {
+        let device = Device::new(&machine::named("lnl").unwrap().slots[0]);
+        let created = |flags| {
+            let mut argument = drm_xe_vm_create {
+                flags,
+                ..Default::default()
+            };
+            create(&device, &mut argument)
+        };
+        let fault_mode = created(DRM_XE_VM_CREATE_FLAG_FAULT_MODE);
+        assert_eq!(fault_mode, Err(Errno(libc::EINVAL)));
+        assert_eq!(created(DRM_XE_VM_CREATE_FLAG_LR_MODE), Ok(()));
+        let told = in_child(
+            "kernel::vm::tests::flags_of_an_address_space_are_refused_or_reported",
+            || assert!(created(DRM_XE_VM_CREATE_FLAG_SCRATCH_PAGE).is_ok()),
+        );
+        let expected = "not simulated: DRM_IOCTL_XE_VM_CREATE with flags 0x1";
+        assert!(told.contains(expected), "{told}");
     }
 
     #[test]
