@@ -88,13 +88,16 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_conflict_needs_a_write() {
-        let copy = |from: Range<usize>, to: Range<usize>| Uses {
+    fn copy(from: Range<usize>, to: Range<usize>) -> Uses {
+        Uses {
             reads: smallvec![from],
             writes: smallvec![to],
             ..Uses::default()
-        };
+        }
+    }
+
+    #[test]
+    fn a_conflict_needs_a_write() {
         let kernel = |pointer| Uses {
             pointers: smallvec![pointer],
             ..Uses::default()
@@ -119,11 +122,6 @@ mod tests {
 
     #[test]
     fn a_copy_overlaps_unless_it_is_onto_itself() {
-        let copy = |from: Range<usize>, to: Range<usize>| Uses {
-            reads: smallvec![from],
-            writes: smallvec![to],
-            ..Uses::default()
-        };
         assert_eq!(copy(0..10, 9..19).overlap(), Some(9));
         assert_eq!(copy(9..19, 0..10).overlap(), Some(9));
         assert_eq!(copy(0..10, 10..20).overlap(), None);
