@@ -200,6 +200,17 @@ impl Event {
         self.0.is_submitted.store(true, Ordering::Release);
     }
 
+    /// Checks that its operation has not failed, and that it is complete or its device not known to be lost: later operations
+    /// would wait for it, and fail.
+    pub(crate) fn check_reachable(&self) -> Result<()> {
+        self.check_submission()?;
+        self.0
+            .pool
+            .device
+            .check_not_lost()
+            .or_else(|lost| if self.is_over() { Ok(()) } else { Err(lost) })
+    }
+
     /// Sets the number of its operation in the order of the pool's command list, from 1 on.
     pub(crate) fn set_number(&self, number: u64) {
         self.0.number.store(number, Ordering::Relaxed);

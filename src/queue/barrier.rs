@@ -31,13 +31,18 @@ impl RawQueue {
     /// # Errors
     /// [`Error::NotExecuted`](crate::Error::NotExecuted) when an operation of the wait list has failed,
     /// [`Error::NoThread`](crate::Error::NoThread) when the wait needs the host and no thread can be started,
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result, or when the device of an event is known to be lost.
     pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
         let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list
             .iter()
             .filter(|event| !event.is_inherited())
             .cloned()
             .partition(|event| event.context() == self.context());
+        // Before anything is submitted, as unrelated operations behind it would fail, too.
+        local
+            .iter()
+            .chain(&foreign)
+            .try_for_each(Event::check_reachable)?;
         if !foreign.is_empty() {
             let task = move || {
                 foreign.iter().for_each(|event| _ = event.drain());

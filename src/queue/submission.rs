@@ -216,7 +216,6 @@ impl RawQueue {
     /// Locks the list for its next operation, which waits for the one before it and for a wait list.
     fn next(&self, wait_list: &[Event]) -> Result<Next<'_>> {
         self.0.device.check_not_lost()?;
-        wait_list.iter().try_for_each(Event::check_submission)?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.lock()?;
