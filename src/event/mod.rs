@@ -200,15 +200,14 @@ impl Event {
         self.0.is_submitted.store(true, Ordering::Release);
     }
 
-    /// Checks that its operation has not failed, and that it is complete or its device not known to be lost: later operations
-    /// would wait for it, and fail.
-    pub(crate) fn check_reachable(&self) -> Result<()> {
+    /// Checks that its operation has not failed, and that it is complete or its device not lost: later operations on the queue of
+    /// `own` would wait for it, and fail.
+    pub(crate) fn check_reachable(&self, own: &Device) -> Result<()> {
         self.check_submission()?;
-        self.0
-            .pool
-            .device
-            .check_not_lost()
-            .or_else(|lost| if self.is_over() { Ok(()) } else { Err(lost) })
+        if self.is_of(own) || self.is_over() {
+            return Ok(());
+        }
+        self.check_device()
     }
 
     /// Sets the number of its operation in the order of the pool's command list, from 1 on.

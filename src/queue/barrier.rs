@@ -31,7 +31,7 @@ impl RawQueue {
     /// # Errors
     /// [`Error::NotExecuted`](crate::Error::NotExecuted) when an operation of the wait list has failed,
     /// [`Error::NoThread`](crate::Error::NoThread) when the wait needs the host and no thread can be started,
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's result, or when the device of an event is known to be lost.
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result, or when the device of an event is lost.
     pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
         let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list
             .iter()
@@ -42,7 +42,7 @@ impl RawQueue {
         local
             .iter()
             .chain(&foreign)
-            .try_for_each(Event::check_reachable)?;
+            .try_for_each(|event| event.check_reachable(self.device()))?;
         if !foreign.is_empty() {
             let task = move || {
                 foreign.iter().for_each(|event| _ = event.drain());
