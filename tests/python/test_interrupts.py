@@ -170,7 +170,7 @@ import sys
 import zeusm.memory as zm
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 def interrupted():
-    memory = zm.MemoryUSMDevice(512 << 20)
+    memory = zm.MemoryUSMDevice(2 << 30)  # The fill takes longer than the interval of looking for signals.
     sys.modules["atexit"] = None
     try:
         for _ in range(100):
