@@ -62,11 +62,12 @@ impl<'a> Visible<'a> {
     }
 
     /// From now on, the operation is complete when `event` is.
-    pub(crate) fn submitted(&mut self, event: &Event) {
-        self.enter(Some(event));
+    pub(crate) fn submitted(&mut self, event: Event) {
+        self.enter(Some(&event));
+        self.event = Some(event);
     }
 
-    /// The event that [`detach`](Self::detach) has set.
+    /// The event with which the operation is complete, once it is submitted; `None` if it is complete already.
     pub(crate) fn event(&self) -> Option<Event> {
         self.event.clone()
     }

@@ -124,7 +124,8 @@ impl PyMemory {
     }
 
     /// Waits for the operations in flight on the bytes. If the memory migrates, none is in flight when this returns: another
-    /// thread may have submitted one during a wait, but submits no more during the next one. `interrupt` is as for [`in_flight`](Self::in_flight).
+    /// thread may have submitted one during a wait, but submits no more during the next one. `interrupt` is as for
+    /// [`in_flight`](Self::in_flight).
     fn after_in_flight(
         &self,
         py: Python<'_>,

@@ -70,9 +70,8 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     order(py, context_device, &touched)?;
     let mut visible = Visible::new(context_device, context_device, &touched);
     let submitted = append_all(py, context_device, &mut visible, layout, sides);
-    let last = visible.event();
     // Also after an error, the operations submitted before it must be complete before the operands are returned.
-    let operands = finish(py, visible, last, "copy", size, operands)?;
+    let operands = finish(py, visible, "copy", size, operands)?;
     submitted?;
     Ok(operands)
 }

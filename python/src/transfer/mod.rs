@@ -125,17 +125,18 @@ impl Operation<'_> {
         }
         let queue = context_device.queue().or_raise()?;
         let mut visible = Visible::new(context_device, context_device, self.touched);
-        let event = if is_small {
-            submit(queue, Completion::SpinWait).or_raise()?
+        if is_small {
+            if let Some(event) = submit(queue, Completion::SpinWait).or_raise()? {
+                visible.submitted(event);
+            }
         } else {
             let submitted = visible.detach(py, |event| -> Result<(), Error> {
                 *event = submit(queue, Completion::Event)?;
                 Ok(())
             });
             submitted.or_raise()?;
-            visible.event()
-        };
-        finish(py, visible, event, self.name, self.size, operands)
+        }
+        finish(py, visible, self.name, self.size, operands)
     }
 }
 
@@ -165,16 +166,14 @@ pub(crate) fn order(
 /// complete.
 pub(crate) fn finish<T: Send + 'static>(
     py: Python<'_>,
-    mut visible: Visible<'_>,
-    event: Option<Event>,
+    visible: Visible<'_>,
     operation: &'static str,
     size: usize,
     operands: T,
 ) -> PyResult<T> {
-    let Some(event) = event else {
+    let Some(event) = visible.event() else {
         return Ok(operands);
     };
-    visible.submitted(&event);
     let context_device = visible.context_device();
     let interrupted = loop {
         match detach(py, || event.wait(Some(in_flight::SLICE))) {

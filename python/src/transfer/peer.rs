@@ -46,8 +46,7 @@ pub(crate) unsafe fn copy_peer<T: Send + 'static>(
         Ok(())
     });
     submitted.or_raise()?;
-    let event = visible.event();
-    finish(py, visible, event, "copy", size, operands)
+    finish(py, visible, "copy", size, operands)
 }
 
 /// Submits a copy from the context and device of one queue to those of another. It is ordered after earlier operations and
