@@ -124,3 +124,20 @@ fn child_unmaps_twice() {
     ok!(zePhysicalMemDestroy(context.0, physical));
     ok!(zeVirtualMemFree(context.0, pages, 2 * page));
 }
+
+#[test]
+fn memory_is_freed_in_any_context() {
+    tolerant("child_frees_in_another_context");
+}
+
+#[test]
+#[ignore = "run by memory_is_freed_in_any_context"]
+fn child_frees_in_another_context() {
+    let (context, other) = (Context::new(), Context::new());
+    for kind in common::KINDS {
+        let memory = context.alloc(kind, MIB);
+        other.free(memory);
+        let again = ze!(zeMemFree(context.0, memory));
+        assert_eq!(again, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, "{kind:?}");
+    }
+}

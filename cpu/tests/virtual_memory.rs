@@ -397,6 +397,31 @@ fn each_mapping_of_the_same_memory_has_a_handle() {
 }
 
 #[test]
+fn physical_memory_that_is_mapped_nowhere_is_opened_by_a_handle() {
+    let context = Context::new();
+    let size = 2 * page(&context);
+    let memory = physical(&context, size);
+    let handle = export(&context, memory.cast());
+    assert_eq!(export(&context, memory.cast()).data, handle.data);
+    process::in_child(|| opens(&context, handle));
+    let mut opened = ptr::null_mut();
+    let place = &raw mut opened;
+    ok!(zeMemOpenIpcHandle(context.0, device(), handle, 0, place));
+    bytes_mut(opened, size).fill(7);
+    let range = reserve(&context, size);
+    ok!(zeVirtualMemMap(
+        context.0, range, size, memory, 0, READ_ONLY
+    ));
+    assert_eq!(bytes(range, size), vec![7; size]);
+    ok!(zeMemCloseIpcHandle(context.0, opened));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+    assert!(opens(&context, handle), "it is still mapped");
+    ok!(zeVirtualMemUnmap(context.0, range, size));
+    assert!(!opens(&context, handle), "the descriptor is closed");
+    ok!(zeVirtualMemFree(context.0, range, size));
+}
+
+#[test]
 fn a_handle_is_valid_after_a_child_has_unmapped_its_memory() {
     let context = Context::new();
     let page = page(&context);

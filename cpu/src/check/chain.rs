@@ -4,6 +4,9 @@
 //! of the program may restore what it found: it gives the signal up, as `faulthandler` and LLVM's handler do. The checker
 //! has a function for each handler below it, its level, so that what is restored says how far the program is, and nothing
 //! is remembered from one signal to the next: a handler that has resolved a fault, by a return or a jump, is called again.
+//!
+//! A handler that installs itself unless it is installed finds the checker's, and passes signals on to the very level that
+//! calls it. The signal goes to the level below then ([`Calls`]).
 
 use std::mem::{self, MaybeUninit};
 use std::ptr;
@@ -141,13 +144,20 @@ impl Chain {
         }
     }
 
-    /// Passes the signal on to what was there before the checker's handler of a level, as the kernel would.
+    /// Passes the signal on to what was there before the checker's handler of a level, as the kernel would; if that passes the
+    /// signal on to this level, to what was there before the level below.
     ///
     /// # Safety
     /// The arguments after the level are those of a handler of the signal.
     pub unsafe fn pass_on(&self, level: usize, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: the kernel passes a valid pointer.
         let is_sent = unsafe { (*info).si_code <= 0 };
+        // SAFETY: as above.
+        let calls = unsafe { Calls::of(info) };
+        let calling = calls.levels();
+        // The lowest level has no handler that it could be calling.
+        let is_idle = |level: &usize| calling & 1 << level == 0;
+        let level = (0..=level).rev().find(is_idle).unwrap_or(0);
         let before = &self.before[level];
         let handler = before.handler.load(Ordering::Acquire);
         let flags = before.flags.load(Ordering::Relaxed);
@@ -160,6 +170,7 @@ impl Chain {
         if flags & libc::SA_RESETHAND != 0 {
             self.install(0);
         }
+        calls.set(calling | 1 << level);
         // SAFETY: the program installed it with the type that its flags say, and the arguments are valid.
         unsafe {
             if flags & libc::SA_SIGINFO != 0 {
@@ -169,6 +180,7 @@ impl Chain {
                 mem::transmute::<usize, Plain>(handler)(self.signal);
             }
         }
+        calls.set(calling);
         // It may have restored or installed another action: that is what the signal is passed on to if it comes again. This
         // thread may have the lock if the signal was sent; its holder covers the action.
         if let Some(_changes) = self.changes.try_lock() {
@@ -186,5 +198,39 @@ impl Chain {
                 libc::raise(self.signal);
             }
         }
+    }
+}
+
+/// The levels that are calling their handlers for a signal, by bits.
+///
+/// They are noted in the last bytes of the signal's information, which no layout of it uses and which the kernel zeroes for
+/// each signal (its `copy_siginfo_to_user`). So a handler that jumps leaves nothing behind, and a fault in a handler is a
+/// signal of its own.
+struct Calls(*mut u64);
+
+impl Calls {
+    /// Tells a note from what else may be in information that is not the kernel's.
+    const MARK: u64 = 0x7a65_7573_6d63 << LEVELS;
+
+    /// The levels of a signal.
+    ///
+    /// # Safety
+    /// `info` is valid while the result lives.
+    unsafe fn of(info: *mut siginfo_t) -> Self {
+        const LAST: usize = size_of::<siginfo_t>() / size_of::<u64>() - 1;
+        // SAFETY: the bytes are in the information.
+        Self(unsafe { info.cast::<u64>().add(LAST) })
+    }
+
+    fn levels(&self) -> u64 {
+        // SAFETY: the information is valid and aligned, and of this thread.
+        let note = unsafe { self.0.read() };
+        let levels = note ^ Self::MARK;
+        if levels >> LEVELS == 0 { levels } else { 0 }
+    }
+
+    fn set(&self, levels: u64) {
+        // SAFETY: as above.
+        unsafe { self.0.write(Self::MARK | levels) };
     }
 }

@@ -162,8 +162,14 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *mut ucontext_t) -> 
     // SAFETY: the caller vouches for the context.
     match unsafe { handover.fill(access, address, by_device, watch, context) } {
         Answer::Report => handover.report(),
+        Answer::Count => report::leave_out(),
         Answer::Step => {}
         Answer::Open => {
+            step::leave(address);
+            return true;
+        }
+        Answer::CountAndOpen => {
+            report::leave_out();
             step::leave(address);
             return true;
         }

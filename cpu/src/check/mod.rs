@@ -58,6 +58,7 @@ pub fn is_on() -> bool {
 pub fn begin() {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.swap(true, Ordering::AcqRel) && settings::get().on {
+        say::keep_open();
         python::find();
         fault::install();
         ON.store(true, Ordering::Release);

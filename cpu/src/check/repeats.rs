@@ -1,6 +1,6 @@
 //! Accesses that repeat a reported one, as those of a loop in a function do: they are not reported again until the next
-//! call of Level Zero. After many of them, and after many reports, the pages stay open until then, so that the loop ends in
-//! time.
+//! call of Level Zero. After many reports, further accesses until then are only counted. After many of either, the pages
+//! stay open until then, so that the loop ends in time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +11,8 @@ use super::step;
 const MOST_REPORTS: usize = 100;
 /// As many repetitions are stepped over.
 const MOST_STEPS: usize = 1000;
+/// As many places are told apart: those that are reported, and others, whose accesses are counted and stepped over.
+const MOST_PLACES: usize = MOST_REPORTS + MOST_STEPS;
 
 /// The number of calls that begin or end commands, or allocate.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -21,12 +23,12 @@ pub fn note_call() {
     CALLS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The accesses that were reported since the last call: as many as are ever reported, so that a loop over all of them repeats
-/// each.
+/// The accesses that were reported or counted since the last call: all of them, so that a loop over them repeats each.
 pub struct Repeats {
     calls: usize,
-    places: [u64; MOST_REPORTS],
-    reports: usize,
+    places: [u64; MOST_PLACES],
+    /// How many of `places` are taken.
+    known: usize,
     steps: usize,
 }
 
@@ -34,8 +36,8 @@ impl Default for Repeats {
     fn default() -> Self {
         Self {
             calls: 0,
-            places: [0; MOST_REPORTS],
-            reports: 0,
+            places: [0; MOST_PLACES],
+            known: 0,
             steps: 0,
         }
     }
@@ -45,9 +47,13 @@ impl Default for Repeats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Report,
+    /// It is new, and only counted.
+    Count,
     Step,
     /// Its pages stay open.
     Open,
+    /// It is new, and counted, and its pages stay open.
+    CountAndOpen,
 }
 
 impl Repeats {
@@ -55,24 +61,27 @@ impl Repeats {
     pub fn decide(&mut self, access: impl Hash) -> Answer {
         let calls = CALLS.load(Ordering::Relaxed);
         if self.calls != calls {
-            *self = Self {
-                calls,
-                ..Self::default()
-            };
+            (self.calls, self.known, self.steps) = (calls, 0, 0);
         }
         let mut hasher = DefaultHasher::new();
         access.hash(&mut hasher);
         let place = hasher.finish();
-        let is_known = self.places[..self.reports].contains(&place);
-        if !is_known && self.reports < MOST_REPORTS {
-            self.places[self.reports] = place;
-            self.reports += 1;
-            Answer::Report
-        } else if is_known && self.steps < MOST_STEPS {
+        if self.places[..self.known].contains(&place) {
+            if self.steps == MOST_STEPS {
+                return Answer::Open;
+            }
             self.steps += 1;
-            Answer::Step
+            return Answer::Step;
+        }
+        let Some(free) = self.places.get_mut(self.known) else {
+            return Answer::CountAndOpen;
+        };
+        *free = place;
+        self.known += 1;
+        if self.known > MOST_REPORTS {
+            Answer::Count
         } else {
-            Answer::Open
+            Answer::Report
         }
     }
 }
@@ -100,15 +109,17 @@ mod tests {
     fn many_places_are_reported_once() {
         let mut repeats = Repeats::default();
         let calls = CALLS.load(Ordering::Relaxed);
-        let most = MOST_REPORTS;
-        let answers: Vec<_> = (0..10 * most)
-            .map(|index| repeats.decide(index % (most + 1)))
+        let all = MOST_PLACES + 1;
+        let answers: Vec<_> = (0..2 * all)
+            .map(|index| repeats.decide(index % all))
             .collect();
         if CALLS.load(Ordering::Relaxed) == calls {
-            assert!(answers[..most].iter().all(|it| *it == Answer::Report));
-            assert_eq!(answers[most], Answer::Open);
-            assert!(!answers[most..].contains(&Answer::Report));
-            assert_eq!(answers[most + 1], Answer::Step);
+            let (reported, counted) = answers[..MOST_PLACES].split_at(MOST_REPORTS);
+            assert!(reported.iter().all(|it| *it == Answer::Report));
+            assert!(counted.iter().all(|it| *it == Answer::Count));
+            assert_eq!(answers[MOST_PLACES], Answer::CountAndOpen);
+            assert_eq!(answers[all], Answer::Step);
+            assert_eq!(answers[all + MOST_STEPS], Answer::Open);
         }
     }
 }

@@ -103,8 +103,10 @@ fn raised_ceiling(available: u64) -> u64 {
         let available = available.min(usable(memory::available()));
         available.saturating_add(touched)
     };
-    if most_with(touched_at_most()) > MOST.load(Ordering::Relaxed) {
-        MOST.fetch_max(most_with(touched()), Ordering::Relaxed);
+    let at_most = touched_at_most();
+    if most_with(at_most) > MOST.load(Ordering::Relaxed) {
+        // The system may have merged an area with other memory, whose pages are then counted, too.
+        MOST.fetch_max(most_with(touched().min(at_most)), Ordering::Relaxed);
     }
     read().0
 }

@@ -106,6 +106,12 @@ pub enum OpenError {
         /// The candidates, each with its error.
         tried: String,
     },
+    /// The user's choice is none.
+    #[error("{VARIABLE} names no OpenCL runtime for the CPU: {tried}")]
+    WrongChoice {
+        /// The path, with its error.
+        tried: String,
+    },
     /// One was found, and fails.
     #[error("the OpenCL runtime for the CPU does not work: {failed}")]
     Fails {
@@ -119,7 +125,8 @@ const INSTALL: &str = "pip install intel-opencl-rt intel-cmplr-lib-rt";
 
 impl OpenError {
     /// The error of a search, of the errors of the candidates: those that are a runtime for the CPU count before others.
-    pub fn of_all(errors: &[Self]) -> Self {
+    /// `is_chosen`: the only candidate is the user's.
+    pub fn of_all(errors: &[Self], is_chosen: bool) -> Self {
         let fails = |error: &&Self| matches!(error, Self::Library { .. } | Self::Context { .. });
         let failed: Vec<String> = errors.iter().filter(fails).map(Self::to_string).collect();
         if !failed.is_empty() {
@@ -128,8 +135,10 @@ impl OpenError {
             };
         }
         let tried: Vec<String> = errors.iter().map(Self::to_string).collect();
-        Self::Nowhere {
-            tried: tried.join("; "),
+        let tried = tried.join("; ");
+        match is_chosen {
+            true => Self::WrongChoice { tried },
+            false => Self::Nowhere { tried },
         }
     }
 }
@@ -173,14 +182,23 @@ mod tests {
         let loader = OpenError::Device {
             path: "libOpenCL.so.1".into(),
         };
-        let text = OpenError::of_all(&[missing(), loader]).to_string();
+        let text = OpenError::of_all(&[missing(), loader], false).to_string();
         assert!(text.starts_with("no OpenCL runtime for the CPU is installed: `pip install"));
         assert!(text.contains("libintelocl.so: absent; libOpenCL.so.1 offers no CPU"));
     }
 
     #[test]
+    fn a_wrong_choice_is_named_and_nothing_need_be_installed() {
+        let text = OpenError::of_all(&[missing()], true).to_string();
+        let expected =
+            "ZEUSM_OPENCL_LIBRARY names no OpenCL runtime for the CPU: libintelocl.so: absent";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
     fn a_runtime_that_fails_is_named_and_need_not_be_installed() {
-        let text = OpenError::of_all(&[context("/env/lib/libintelocl.so"), missing()]).to_string();
+        let text =
+            OpenError::of_all(&[context("/env/lib/libintelocl.so"), missing()], false).to_string();
         assert_eq!(
             text,
             "the OpenCL runtime for the CPU does not work: /env/lib/libintelocl.so: clCreateContext answered -2 \
@@ -190,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_path_with_a_space_is_named_as_the_reason() {
-        let text = OpenError::of_all(&[context("/my env/lib/libintelocl.so")]).to_string();
+        let text = OpenError::of_all(&[context("/my env/lib/libintelocl.so")], true).to_string();
         assert!(text.contains("/my env/lib/libintelocl.so: clCreateContext answered -2"));
         assert!(text.contains("at a path with a space") && text.contains(VARIABLE));
     }

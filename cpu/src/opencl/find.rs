@@ -17,10 +17,16 @@ const INTEL: &str = "libintelocl.so";
 /// The loader of whatever OpenCL runtimes are installed.
 const LOADER: &str = "libOpenCL.so.1";
 
+/// The user's choice. An empty one is none.
+pub fn chosen() -> Option<PathBuf> {
+    let path = env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    path.map(PathBuf::from)
+}
+
 /// The libraries to try, the best first. Bare names are for the dynamic linker to find.
 pub fn candidates() -> Vec<PathBuf> {
-    if let Some(path) = env::var_os(VARIABLE) {
-        return vec![path.into()];
+    if let Some(path) = chosen() {
+        return vec![path];
     }
     let mut mapped: Vec<PathBuf> = maps::files()
         .into_iter()
@@ -73,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_dynamic_linker_is_asked_when_nothing_is_near() {
-        if env::var_os(VARIABLE).is_none() {
+        if chosen().is_none() {
             assert!(candidates().ends_with(&[INTEL.into(), LOADER.into()]));
         }
     }

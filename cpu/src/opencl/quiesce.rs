@@ -238,11 +238,12 @@ fn executed(thread: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character. A thread in any
-/// other state than `R`, as one that has ended, is stopped or waits for a disk, may stay in it without end.
+/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character. A thread in state
+/// `D` waits for a page of its memory, or for a disk, and may own a lock. One that has ended or is stopped may stay in its state
+/// without end.
 fn is_running_by(stat: &str) -> bool {
     let behind = stat.rsplit_once(") ").map(|(_, behind)| behind);
-    behind.is_some_and(|behind| behind.starts_with('R'))
+    behind.is_some_and(|behind| behind.starts_with(['R', 'D']))
 }
 
 #[cfg(test)]
@@ -252,7 +253,8 @@ mod tests {
     #[test]
     fn a_thread_s_state_is_behind_its_name() {
         assert!(is_running_by("12 (a) S (b)) R 1 12"));
-        for state in ["S", "D", "Z", "T", "t", "X", "I"] {
+        assert!(is_running_by("12 (a)) D 1 12"));
+        for state in ["S", "Z", "T", "t", "X", "I"] {
             assert!(!is_running_by(&format!("12 (a) R) {state} 1 12")));
         }
         assert!(!is_running_by(""));

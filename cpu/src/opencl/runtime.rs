@@ -76,7 +76,7 @@ impl Runtime {
                 Err(error) => tried.push(error),
             }
         }
-        Err(OpenError::of_all(&tried))
+        Err(OpenError::of_all(&tried, find::chosen().is_some()))
     }
 
     /// A context on the first CPU device that can run SPIR-V on this process's memory.

@@ -6,6 +6,7 @@ use spirv::{Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
 use super::atomics::NewAtomics;
+use super::functions::Exports;
 use super::modes::{self, Constant, ModeByConstants};
 use super::types::{Image, Type, Types};
 use super::words::{Instruction, Words};
@@ -63,7 +64,7 @@ pub struct Module {
 impl Module {
     /// Reads the interface of a module.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        let words = Words::read(bytes)?;
+        let mut words = Words::read(bytes)?;
         let mut reader = Reader {
             bound: words.bound(),
             ..Reader::default()
@@ -73,7 +74,12 @@ impl Module {
         }
         let needs_opencl_2 = reader.atomics.found();
         let modes = reader.modes_by_constants();
+        let is_function = |id| reader.functions.contains_key(&id);
+        let decorations = reader.exports.decorations(is_function);
         let (kernels, specialisation) = reader.finish()?;
+        if let Some((at, decorations)) = decorations {
+            words.insert(at, decorations);
+        }
         let mut module = Self {
             code: words.to_bytes(),
             version: words.version(),
@@ -127,6 +133,7 @@ struct Reader {
     calls: HashMap<u32, usize>,
     specialisation: HashMap<u32, usize>,
     atomics: NewAtomics,
+    exports: Exports,
 }
 
 impl Reader {
@@ -135,6 +142,7 @@ impl Reader {
             return Ok(());
         };
         self.atomics.note(op, instruction, &self.types);
+        self.exports.note(op, instruction);
         match op {
             Op::MemoryModel => self.memory_model(instruction),
             Op::EntryPoint => self.entry_point(instruction),

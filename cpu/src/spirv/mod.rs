@@ -10,6 +10,7 @@
 
 mod atomics;
 mod error;
+mod functions;
 mod interface;
 mod modes;
 mod types;

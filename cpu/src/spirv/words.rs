@@ -73,6 +73,11 @@ impl Words {
         self.0.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
+    /// Inserts whole instructions before the one at `at`.
+    pub fn insert(&mut self, at: usize, instructions: Vec<u32>) {
+        self.0.splice(at..at, instructions);
+    }
+
     /// The instructions after the header, in order; ends after the first malformed one.
     pub fn instructions(&self) -> Instructions<'_> {
         Instructions {

@@ -7,6 +7,7 @@ use level_zero_sys as sys;
 
 use crate::abi::arguments::{check_flags, input_structure, structures};
 use crate::abi::result::{ZeResult, ensure};
+use crate::abi::strictness::is_strict;
 use crate::check;
 use crate::context::Context;
 use crate::handle::resolve;
@@ -46,19 +47,22 @@ pub unsafe fn free_with_policy(
     Ok(())
 }
 
-/// Ends the life of an allocation, with this policy.
+/// Ends the life of an allocation, with this policy. Intel's driver looks pointers up for the whole driver, so any of its contexts
+/// will do, unless arguments are checked strictly.
 fn take(context: &Context, pointer: *mut c_void, policy: u32) -> ZeResult<Arc<Allocation>> {
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
+    let is_own = |allocation: &Allocation| allocation.context() == context.id();
     let removed = memory::remove(pointer as usize, |allocation| {
-        allocation.context() == context.id() && !allocation.is_import()
+        (is_own(allocation) || !is_strict()) && !allocation.is_import()
     });
-    match removed.as_ref().map(|allocation| allocation.watched()) {
-        Some(Some(watch)) => check::freeing(watch, policy != 0),
-        None if check::is_on() => check::invalid_free(pointer as usize),
-        _ => {}
+    if check::is_on() && !removed.as_deref().is_some_and(is_own) {
+        check::invalid_free(pointer as usize);
+    }
+    if let Some(watch) = removed.as_ref().and_then(|allocation| allocation.watched()) {
+        check::freeing(watch, policy != 0);
     }
     removed.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }

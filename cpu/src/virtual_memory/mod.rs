@@ -137,12 +137,15 @@ pub fn map(
     reservation::map(pages, &physical, offset, access)
 }
 
-/// For an IPC handle of what one call of [`map`] has mapped at the pointer.
+/// For an IPC handle of what one call of [`map`] has mapped at the pointer, or of the physical memory whose handle it is.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pointer.
 pub fn export(pointer: *const c_void) -> ZeResult<(Export, u64)> {
-    reservation::export(pointer as usize)
+    match resolve::<PhysicalMemory>(pointer.cast_mut().cast()) {
+        Ok(physical) => physical.export(),
+        Err(_) => reservation::export(pointer as usize),
+    }
 }
 
 /// `zeVirtualMemUnmap`, of what one or more calls have mapped, as a whole. Pages of a reservation that are not mapped are an error only if the

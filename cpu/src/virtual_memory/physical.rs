@@ -16,7 +16,8 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, check_external};
 use crate::handle::{object, register, resolve, retire};
-use crate::memory::{Mapping, Share, accounting, exports, memory_file};
+use crate::memory::{Export, Mapping, Record, Share, accounting, exports, memory_file, next_id};
+use crate::process::sync::Lazy;
 use crate::system::descriptor::duplicate;
 
 structures! {
@@ -43,6 +44,8 @@ pub struct PhysicalMemory {
     share: Option<&'static Share>,
     /// Whether the file is that of a descriptor that the program passed.
     is_imported: bool,
+    /// The id of its export.
+    exported: Lazy<u64>,
 }
 
 impl PhysicalMemory {
@@ -63,6 +66,7 @@ impl PhysicalMemory {
                 size,
                 share,
                 is_imported: false,
+                exported: Lazy::new(),
             }),
             Err(_) => {
                 accounting::release(size, share);
@@ -82,12 +86,34 @@ impl PhysicalMemory {
             size,
             share: None,
             is_imported: true,
+            exported: Lazy::new(),
         })
     }
 
-    /// Whether it is in a file of this runtime, with room for records of exports.
-    pub fn can_be_exported(&self) -> bool {
-        !self.is_imported
+    /// Exports all of it; returns the export with its id. The export lives as long as the memory.
+    ///
+    /// # Errors
+    /// Those of [`export_part`](Self::export_part).
+    pub fn export(&self) -> ZeResult<(Export, u64)> {
+        let id = *self.exported.get_or_make(next_id);
+        let export = self.export_part(id, 0, self.size)?;
+        Ok((export, id))
+    }
+
+    /// Exports `size` bytes at `offset` under an id, which the caller revokes.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for imported memory, whose file has no room for records, and those of
+    /// [`exports::export_part`].
+    pub fn export_part(&self, id: u64, offset: usize, size: usize) -> ZeResult<Export> {
+        ensure(!self.is_imported, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        let record = Record {
+            id,
+            offset: offset as u64,
+            size: size as u64,
+            kind: sys::ZE_MEMORY_TYPE_DEVICE,
+        };
+        exports::export_part(&self.file, self.size, &record)
     }
 
     /// The file that holds it.
@@ -103,6 +129,9 @@ impl PhysicalMemory {
 
 impl Drop for PhysicalMemory {
     fn drop(&mut self) {
+        if let Some(id) = self.exported.get() {
+            exports::revoke(*id);
+        }
         if !self.is_imported {
             accounting::release(self.size, self.share);
         }

@@ -12,7 +12,7 @@ use super::Pages;
 use super::access::Access;
 use super::physical::PhysicalMemory;
 use crate::abi::result::{ZeResult, ensure};
-use crate::memory::{Export, PAGE, Record, exports, next_id};
+use crate::memory::{Export, PAGE, exports, next_id};
 use crate::process::at_fork::{AtFork, ForkLock};
 use crate::process::sync::Mutex;
 
@@ -111,22 +111,15 @@ pub fn map(
 /// Exports what one call has mapped at `address`; returns the export with its id.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other address and for imported memory, and those of [`exports::export_part`].
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other address, and those of [`PhysicalMemory::export_part`].
 pub fn export(address: usize) -> ZeResult<(Export, u64)> {
     let mut reservations = RESERVATIONS.lock();
     let found = reservations.range_mut(..=address).next_back();
     let mapped = found.and_then(|(_, reservation)| reservation.mapped.get_mut(&address));
-    let mapped = mapped.filter(|mapped| mapped.physical.can_be_exported());
     let mapped = mapped.ok_or(INVALID)?;
     let id = *mapped.exported.get_or_insert_with(next_id);
-    let record = Record {
-        id,
-        offset: mapped.offset as u64,
-        size: mapped.length() as u64,
-        kind: sys::ZE_MEMORY_TYPE_DEVICE,
-    };
-    let physical = &mapped.physical;
-    let export = exports::export_part(physical.file(), physical.size(), &record)?;
+    let (offset, length) = (mapped.offset, mapped.length());
+    let export = mapped.physical.export_part(id, offset, length)?;
     Ok((export, id))
 }
 

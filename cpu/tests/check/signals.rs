@@ -22,6 +22,8 @@ static OWN: AtomicUsize = AtomicUsize::new(0);
 static BACK: AtomicUsize = AtomicUsize::new(0);
 /// The action that a handler restores.
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
+/// The actions to which two handlers pass signals on.
+static BELOW: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// Runs an ignored test of this module under the checker.
 fn run(name: &str) -> Output {
@@ -88,6 +90,41 @@ extern "C" fn jump_back(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
 extern "C" fn give_up(signal: c_int, _: *mut siginfo_t, _: *mut c_void) {
     let before = BEFORE.load(Ordering::Relaxed) as *const libc::sigaction;
     unsafe { libc::sigaction(signal, before, ptr::null_mut()) };
+}
+
+/// Passes each signal on to the action that it has replaced. A process in which that goes in circles exits.
+extern "C" fn pass_on<const OWN: usize>(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    const MOST_CALLS: usize = 5;
+    let below = BELOW[OWN].load(Ordering::Relaxed) as *const libc::sigaction;
+    unsafe {
+        if CALLS.fetch_add(1, Ordering::Relaxed) == MOST_CALLS {
+            libc::_exit(1);
+        }
+        if (*below).sa_sigaction == libc::SIG_DFL {
+            libc::signal(signal, libc::SIG_DFL);
+        } else {
+            mem::transmute::<usize, Handler>((*below).sa_sigaction)(signal, info, context);
+        }
+    }
+}
+
+/// Installs [`pass_on`], unless it is.
+fn stay_installed<const OWN: usize>() {
+    let own: Handler = pass_on::<OWN>;
+    let before = install(libc::SIGSEGV, own, 0);
+    if before.sa_sigaction != own as usize {
+        let before = Box::into_raw(Box::new(before));
+        BELOW[OWN].store(before as usize, Ordering::Relaxed);
+    }
+}
+
+/// Faults in a fault, which it resolves.
+extern "C" fn fault_again(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
+    if CALLS.fetch_add(1, Ordering::Relaxed) == 0 {
+        faulty::write(OWN.load(Ordering::Relaxed) as *mut c_void, 0);
+    } else {
+        protect(libc::PROT_READ | libc::PROT_WRITE);
+    }
 }
 
 extern "C" fn do_nothing(_: c_int, _: *mut siginfo_t, _: *mut c_void) {}
@@ -205,4 +242,56 @@ fn is_called_once() {
     install(libc::SIGSEGV, do_nothing, libc::SA_RESETHAND);
     let _context = Context::new();
     faulty::write(own_page(), 0);
+}
+
+#[test]
+fn handlers_that_are_installed_again_and_pass_signals_on_end_the_program() {
+    faults("passes_on_to_itself");
+    faults("pass_on_to_each_other");
+}
+
+/// The next call of Level Zero has the checker's handler installed over the program's.
+fn call(context: &Context) {
+    context.free(context.alloc(Kind::Device, 1000));
+}
+
+#[test]
+#[ignore = "run by handlers_that_are_installed_again_and_pass_signals_on_end_the_program"]
+fn passes_on_to_itself() {
+    let context = Context::new();
+    call(&context);
+    for _ in 0..2 {
+        stay_installed::<0>();
+        call(&context);
+    }
+    stay_installed::<0>();
+    faulty::write(own_page(), 0);
+}
+
+#[test]
+#[ignore = "run by handlers_that_are_installed_again_and_pass_signals_on_end_the_program"]
+fn pass_on_to_each_other() {
+    let context = Context::new();
+    call(&context);
+    for _ in 0..2 {
+        stay_installed::<0>();
+        call(&context);
+        stay_installed::<1>();
+        call(&context);
+    }
+    faulty::write(own_page(), 0);
+}
+
+#[test]
+fn a_handler_is_called_for_a_fault_of_its_own() {
+    passes("faults_in_a_fault");
+}
+
+#[test]
+#[ignore = "run by a_handler_is_called_for_a_fault_of_its_own"]
+fn faults_in_a_fault() {
+    install(libc::SIGSEGV, fault_again, 0);
+    let _context = Context::new();
+    faulty::write(own_page(), 0);
+    assert_eq!(CALLS.load(Ordering::Relaxed), 2);
 }

@@ -1,6 +1,6 @@
 //! Building and querying modules.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -382,6 +382,30 @@ fn functions_have_addresses() {
         pointer_of(c"nothing"),
         (sys::ZE_RESULT_ERROR_INVALID_FUNCTION_NAME, ptr::null_mut())
     );
+}
+
+#[test]
+fn kernels_call_exported_functions_by_their_addresses() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::function_pointers(), &[]).unwrap();
+    let mut function: *mut c_void = ptr::null_mut();
+    must!(
+        runtime,
+        zeModuleGetFunctionPointer(module, c"increment".as_ptr(), &raw mut function)
+    );
+    let kernel = runtime.kernel(module, "call").unwrap();
+    let memory = runtime.shared(&[41]);
+    assert_eq!(runtime.set(kernel, 0, function as u64), OK);
+    assert_eq!(runtime.set(kernel, 1, memory.as_ptr()), OK);
+    let list = runtime.immediate(true);
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(memory[0], 42);
+    must!(runtime, zeCommandListDestroy(list));
+    must!(runtime, zeKernelDestroy(kernel));
+    must!(runtime, zeModuleDestroy(module));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! SPIR-V modules to test with, assembled here.
 
 use rspirv::binary::Assemble as _;
-use rspirv::dr::{Builder, Operand};
+use rspirv::dr::{Builder, InsertPoint, Instruction, Operand};
 use spirv::{
     AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel,
-    FunctionControl, MemoryAccess, MemoryModel, StorageClass, Word,
+    FunctionControl, MemoryAccess, MemoryModel, Op, StorageClass, Word,
 };
 
 /// A builder with the common parts of all kernels.
@@ -266,6 +266,48 @@ pub fn empty() -> Vec<u8> {
         .iter()
         .flat_map(|word| word.to_le_bytes())
         .collect()
+}
+
+/// A kernel `call(function, x)`: `x[0]` = the value of `function(x[0])`, a function's address; and an exported function
+/// `increment`, which no kernel refers to.
+pub fn function_pointers() -> Vec<u8> {
+    let mut p = Program::new();
+    p.b.extension("SPV_INTEL_function_pointers");
+    p.b.capability(Capability::FunctionPointersINTEL);
+    p.b.capability(Capability::Linkage);
+    let (int, long, global) = (p.int, p.long, p.global);
+    let signature = p.b.type_function(int, [int]);
+    let increment =
+        p.b.begin_function(int, None, FunctionControl::NONE, signature);
+    let increment = increment.unwrap();
+    let value = p.b.function_parameter(int).unwrap();
+    p.b.begin_block(None).unwrap();
+    let one = p.b.constant_bit32(int, 1);
+    let sum = p.b.i_add(int, None, value, one).unwrap();
+    p.b.ret_value(sum).unwrap();
+    p.b.end_function().unwrap();
+    let export = [
+        Operand::LiteralString("increment".to_owned()),
+        Operand::LinkageType(spirv::LinkageType::Export),
+    ];
+    p.b.decorate(increment, Decoration::LinkageAttributes, export);
+
+    let (_, arguments) = p.kernel("call", &[long, global]);
+    let pointer = p.b.type_pointer(None, StorageClass::Function, signature);
+    let function = p.b.convert_u_to_ptr(pointer, None, arguments[0]).unwrap();
+    let x = p.load(arguments[1]);
+    let result = p.b.id();
+    let operands = vec![Operand::IdRef(function), Operand::IdRef(x)];
+    let call = Instruction::new(
+        Op::FunctionPointerCallINTEL,
+        Some(int),
+        Some(result),
+        operands,
+    );
+    p.b.insert_into_block(InsertPoint::End, call).unwrap();
+    p.store(arguments[1], result);
+    p.end();
+    p.bytes()
 }
 
 /// Two modules that must be linked: the kernel `whole(x)` of the first calls a function of the second, which gives

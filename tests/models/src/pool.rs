@@ -13,6 +13,7 @@ use self::chunks::ChunkAllocator;
 use self::inner::Inner;
 use self::options::{Growth, Options};
 use self::provider::Provider;
+use crate::process::Owned;
 use crate::{Model, Result};
 
 #[path = "../../../src/pool/address_map.rs"]
@@ -26,6 +27,8 @@ mod inner;
 
 #[path = "../../../src/pool/options.rs"]
 mod options;
+#[path = "../../../src/pool/peak.rs"]
+mod peak;
 #[path = "../../../src/pool/provider.rs"]
 mod provider;
 /// Replaces the list of the process's pools: the models have one pool.
@@ -36,6 +39,8 @@ mod registry {
         attempt()
     }
 }
+#[path = "../../../src/pool/retries.rs"]
+mod retries;
 #[path = "../../../src/pool/shard.rs"]
 mod shard;
 #[path = "../../../src/pool/shard_cache.rs"]
@@ -67,6 +72,16 @@ pub const MODELS: &[Model] = &[
         beside_a_trim,
     ),
     ("pool: a limit of one block", Some(4), one_at_a_time),
+    (
+        "pool: two blocks that the limit allows",
+        Some(4),
+        within_the_limit,
+    ),
+    (
+        "pool: the last handle and the last blocks",
+        Some(4),
+        last_handle,
+    ),
 ];
 
 /// A slab holds two blocks of this size. A shard takes one at a time, so the other is available to another thread.
@@ -101,7 +116,7 @@ unsafe impl Provider for Addresses {
 
 /// A pool, and the addresses of the allocated blocks.
 struct World {
-    inner: Inner<Addresses>,
+    inner: Arc<Owned<Inner<Addresses>>>,
     provider: Arc<Addresses>,
     owned: Mutex<BTreeSet<usize>>,
 }
@@ -122,7 +137,7 @@ impl World {
         let limit = Arc::new(AtomicUsize::new(limit.unwrap_or(usize::MAX)));
         let chunks = ChunkAllocator::new(Arc::clone(&provider), options, 1, limit, shards);
         Arc::new(Self {
-            inner: Inner::new(chunks, shards),
+            inner: Arc::new(Owned::new(Inner::new(chunks, shards))),
             provider,
             owned: Mutex::default(),
         })
@@ -144,7 +159,8 @@ impl World {
             Lookup::Allocated(address..address + size - 8)
         );
         self.owned().remove(&address);
-        self.inner.free(shard, block);
+        // SAFETY: the pool has this type of provider.
+        unsafe { Inner::<Addresses>::free(shard, block) };
         true
     }
 
@@ -158,7 +174,7 @@ impl World {
         );
         let provider = Arc::clone(&self.provider);
         let world = Arc::into_inner(self).expect("the threads have ended");
-        drop(world);
+        Inner::retire(world.inner);
         assert_eq!(provider.out.load(Ordering::Relaxed), 0);
     }
 }
@@ -216,4 +232,30 @@ fn one_at_a_time() {
     thread.join().expect("no panic");
     assert!(world.cycle(0, LARGE) && world.cycle(1, LARGE));
     world.end();
+}
+
+/// The limit allows both blocks, once the larger one that is cached has been returned to the provider by either thread.
+fn within_the_limit() {
+    let world = World::new(2, Some(2 * LARGE));
+    assert!(world.cycle(0, 2 * LARGE));
+    let cycle = |shard| move |world: &World| world.cycle(shard, LARGE);
+    together(world, cycle(0), cycle(1));
+}
+
+/// The pool is dropped by its last handle or by its last block, whichever is dropped last.
+fn last_handle() {
+    let World {
+        inner, provider, ..
+    } = Arc::into_inner(World::new(2, None)).expect("no other owner");
+    let [first, second] =
+        [(0, SMALL), (1, LARGE)].map(|(shard, size)| inner.allocate(shard, size, 0).expect("room"));
+    let free = |shard, block| {
+        // SAFETY: the pool has this type of provider.
+        move || unsafe { Inner::<Addresses>::free(shard, block) }
+    };
+    let thread = thread::spawn(free(0, first));
+    Inner::retire(inner);
+    free(1, second)();
+    thread.join().expect("no panic");
+    assert_eq!(provider.out.load(Ordering::Relaxed), 0);
 }

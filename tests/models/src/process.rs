@@ -3,13 +3,17 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{PoisonError, RwLock as StdRwLock};
+use std::time::Duration;
 
 #[path = "../../../src/process/local.rs"]
 mod local;
 
 pub(crate) use crate::fork_safe;
-pub(crate) use local::Local;
+pub(crate) use local::{Local, Owned};
 pub use loom::sync::MutexGuard;
+/// The pool's models do not depend on how threads wait for a lock.
+pub type SpinLock<T> = Mutex<T>;
+pub type SpinGuard<'a, T> = MutexGuard<'a, T>;
 
 /// Forks are not modelled.
 fn generation() -> u32 {
@@ -80,8 +84,16 @@ pub mod atomic {
 pub struct Mutex<T>(loom::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
+    pub fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
     }
 
     pub fn get_mut(&mut self) -> &mut T {
@@ -92,6 +104,28 @@ impl<T> Mutex<T> {
 impl<T> fmt::Debug for Mutex<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Mutex")
+    }
+}
+
+/// Timeouts do not expire.
+#[derive(Debug, Default)]
+pub struct Condvar(loom::sync::Condvar);
+
+impl Condvar {
+    pub fn wait_while<'a, T>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        _timeout: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        while condition(&mut guard) {
+            guard = self.0.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        guard
+    }
+
+    pub fn notify_all(&self) {
+        self.0.notify_all();
     }
 }
 

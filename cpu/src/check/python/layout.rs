@@ -1,17 +1,9 @@
 //! Where the fields of CPython's structures are.
 //!
 //! From 3.13 on the interpreter tells it by a table for debuggers at the beginning of `_PyRuntime`, whose own layout is that
-//! of a minor version. The structures of 3.11 and 3.12 are fixed, and so are those of objects. Interpreters without the
-//! global lock have other headers of objects, and are left out.
+//! of a minor version. The structures of 3.11 and 3.12 are fixed, and so are those of objects. Free-threaded interpreters have
+//! longer headers of objects, and of a code object a copy of its instructions for each thread; those of 3.14 are known.
 
-/// An object's type.
-pub const OBJECT_TYPE: usize = 8;
-/// The size of an object of variable size; a string's length.
-pub const OBJECT_SIZE: usize = 16;
-/// The bytes of a bytes object.
-pub const BYTES: usize = 32;
-/// How a string's characters are stored.
-pub const STRING_STATE: usize = 32;
 /// The bits of a reference to an object that are no part of the address.
 pub const TAGS: usize = 7;
 
@@ -42,6 +34,18 @@ pub struct Layout {
     pub first_line: usize,
     /// In a code object: its instructions.
     pub instructions: usize,
+    /// In a frame and in a code object: the number of the thread's copy of the instructions, 4 bytes, and the array of those.
+    pub copies: Option<(usize, usize)>,
+    /// An object's type.
+    pub object_type: usize,
+    /// The size of an object of variable size; a string's length.
+    pub object_size: usize,
+    /// The bytes of a bytes object.
+    pub bytes: usize,
+    /// How a string's characters are stored, 4 bytes.
+    string_state: usize,
+    /// The first bit of that.
+    state_bit: u32,
     /// The header of an ASCII string.
     ascii_header: usize,
     /// The header of another string.
@@ -79,6 +83,12 @@ impl Layout {
             line_table: 136,
             first_line: 72,
             instructions: 184,
+            copies: None,
+            object_type: 8,
+            object_size: 16,
+            bytes: 32,
+            string_state: 32,
+            state_bit: 2,
             ascii_header: 48,
             header: 72,
         }
@@ -111,10 +121,15 @@ impl Layout {
         let word = |index: usize| unsafe { super::field::<u64>(runtime, 8 * index) };
         let is_known = word(0).to_le_bytes() == *b"xdebugpy" && word(1) == version;
         let is_free_threaded = word(2) != 0;
-        if !is_known || is_free_threaded {
+        if !is_known || (is_free_threaded && version >> 16 < 0x30e) {
             return None;
         }
         let offset = |index: usize| word(index) as usize;
+        let objects = if is_free_threaded {
+            Self::of_free_threaded_3_14(offset(frame + 7), offset(code + 10))
+        } else {
+            Self::of_3_12()
+        };
         Some(Self {
             current: offset(current),
             current_inner: None,
@@ -127,8 +142,32 @@ impl Layout {
             line_table: offset(code + 4),
             first_line: offset(code + 5),
             instructions: offset(code + 9),
-            ..Self::of_3_12()
+            ..objects
         })
+    }
+
+    /// With the places of the copies of the instructions.
+    fn of_free_threaded_3_14(number: usize, copies: usize) -> Self {
+        Self {
+            copies: Some((number, copies)),
+            object_type: 24,
+            object_size: 32,
+            bytes: 48,
+            string_state: 48,
+            state_bit: 8,
+            ascii_header: 56,
+            header: 72,
+            ..Self::of_3_12()
+        }
+    }
+
+    /// How a string's characters are stored.
+    ///
+    /// # Safety
+    /// `string` is a string object of the interpreter.
+    pub unsafe fn string_state(&self, string: usize) -> StringState {
+        // SAFETY: a string has this field.
+        StringState(unsafe { super::field::<u32>(string, self.string_state) } >> self.state_bit)
     }
 
     /// The length of a string's header.
@@ -143,22 +182,22 @@ impl Layout {
 
 /// How a string's characters are stored.
 #[derive(Clone, Copy, Debug)]
-pub struct StringState(pub u32);
+pub struct StringState(u32);
 
 impl StringState {
     /// Bytes of a character.
     pub fn width(self) -> usize {
-        (self.0 >> 2 & 7) as usize
+        (self.0 & 7) as usize
     }
 
     /// Whether the characters are behind the header.
     pub fn is_compact(self) -> bool {
-        self.0 >> 5 & 1 != 0
+        self.0 >> 3 & 1 != 0
     }
 
     /// Whether all are ASCII.
     pub fn is_ascii(self) -> bool {
-        self.0 >> 6 & 1 != 0
+        self.0 >> 4 & 1 != 0
     }
 }
 
@@ -189,6 +228,9 @@ mod tests {
         assert!(of(other, &table).is_none());
         table[2] = 1;
         assert!(of(version, &table).is_none());
+        table[1] = 0x30e_07f0;
+        let layout = of(0x30e_07f0, &table).unwrap();
+        assert_eq!((layout.copies, layout.object_type), (Some((38, 49)), 24));
         assert!(of(0x30a_00f0, &table).is_none());
         assert!(of(0x30f_00f0, &table).is_none());
     }

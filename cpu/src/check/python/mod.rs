@@ -163,7 +163,7 @@ impl Interpreter {
             }
             let executable = field::<usize>(frame, self.layout.executable) & !layout::TAGS;
             let is_code = executable != 0
-                && field::<usize>(executable, layout::OBJECT_TYPE) == self.code_type;
+                && field::<usize>(executable, self.layout.object_type) == self.code_type;
             is_code.then_some(executable)
         }
     }
@@ -183,10 +183,10 @@ impl Interpreter {
         // SAFETY: the code object has these fields, which never change; names are strings, and the table is bytes.
         unsafe {
             let table: usize = field(code, layout.line_table);
-            let length: usize = field(table, layout::OBJECT_SIZE);
-            let table = std::slice::from_raw_parts((table + layout::BYTES) as *const u8, length);
+            let length: usize = field(table, layout.object_size);
+            let table = std::slice::from_raw_parts((table + layout.bytes) as *const u8, length);
             let instruction: usize = field(frame, layout.instruction);
-            let offset = instruction.wrapping_sub(code + layout.instructions);
+            let offset = instruction.wrapping_sub(self.instructions(frame, code));
             let line = lines::line(table, field::<i32>(code, layout.first_line), offset);
             if is_same {
                 text.push_bytes(SAME_FILE.as_bytes())?;
@@ -202,6 +202,22 @@ impl Interpreter {
         }
     }
 
+    /// The address of the instructions that a frame executes.
+    ///
+    /// # Safety
+    /// `frame` is a frame of the calling thread that executes `code`.
+    unsafe fn instructions(&self, frame: usize, code: usize) -> usize {
+        let Some((number, copies)) = self.layout.copies else {
+            return code + self.layout.instructions;
+        };
+        // SAFETY: the frame and the code object have these fields. The array begins with its length, and has the copies up to the
+        // frame's; an array that is replaced is freed later.
+        unsafe {
+            let copies: usize = field(code, copies);
+            field(copies, 8 * (1 + field::<i32>(frame, number) as usize))
+        }
+    }
+
     /// Writes a string; `None` if there is no room.
     ///
     /// # Safety
@@ -209,8 +225,8 @@ impl Interpreter {
     unsafe fn name(&self, string: usize, text: &mut Text<'_>) -> Option<()> {
         // SAFETY: a compact string has its characters behind its header, of the size that its state names.
         unsafe {
-            let length: usize = field(string, layout::OBJECT_SIZE);
-            let state = layout::StringState(field(string, layout::STRING_STATE));
+            let length: usize = field(string, self.layout.object_size);
+            let state = self.layout.string_state(string);
             if !state.is_compact() {
                 return text.push_bytes(b"?");
             }

@@ -18,8 +18,9 @@ structures! {
         extensions::ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC;
 }
 
-/// `zeMemGetIpcHandle`, for the base address of an allocation of any kind, and for that of physical memory where it is
-/// mapped. The descriptor in the handle stays open until the allocation is freed, or the physical memory unmapped.
+/// `zeMemGetIpcHandle`, for the base address of an allocation of any kind, for that of physical memory where it is
+/// mapped, and for physical memory itself, given by its handle. The descriptor in the handle stays open until the allocation is
+/// freed, the address unmapped, or the physical memory gone.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
