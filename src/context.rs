@@ -103,17 +103,17 @@ impl Context {
         then: impl FnOnce(&A, &dyn Fn() -> Self) -> T,
     ) -> Option<T> {
         let upgraded;
-        let (slot, weak) = match &self.attachment {
-            Attachment::Strong(slot) => (slot, Arc::downgrade(slot)),
+        let slot = match &self.attachment {
+            Attachment::Strong(slot) => slot,
             Attachment::Weak(weak) => {
                 upgraded = weak.upgrade()?;
-                (&upgraded, Weak::clone(weak))
+                &upgraded
             }
         };
         let attached = slot.get_or_init(|| Box::new(Box::<A>::default()));
         let weak_clone = || Self {
             inner: Arc::clone(&self.inner),
-            attachment: Attachment::Weak(Weak::clone(&weak)),
+            attachment: Attachment::Weak(Arc::downgrade(slot)),
         };
         Some(then(attached.downcast_ref()?, &weak_clone))
     }
@@ -133,7 +133,7 @@ impl Context {
             return Ok(());
         }
         Err(Error::OtherDriver {
-            device: device.name().to_owned(),
+            device: device.to_string(),
         })
     }
 

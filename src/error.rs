@@ -98,12 +98,18 @@ pub enum Error {
     /// A fork's child called a driver that works in its parent only.
     #[error(
         "{function} was not called: this process was forked from one that uses the Level Zero driver, which does not work \
-         in a child; start processes by spawn or forkserver, or fork before the first use of zeusm"
+         in a child; start processes by spawn, or by forkserver if the main module does not import zeusm before its guard, \
+         or fork before the import of zeusm"
     )]
     Forked {
         /// The function.
         function: &'static str,
     },
+    /// The timestamps of an operation of a fork's parent.
+    #[error(
+        "the operation was submitted before this process was forked: only its parent can read the timestamps"
+    )]
+    TimestampsOfParent,
     /// The device belongs to another driver than the context.
     #[error(
         "{device} is a device of another driver than the context: make the context of the device's driver"
@@ -257,6 +263,12 @@ pub enum Error {
         /// The largest alignment in bytes.
         limit: usize,
     },
+    /// A device is lost: it executes no operations of this process any more.
+    #[error("{device} is lost ({})", code(&sys::ZE_RESULT_ERROR_DEVICE_LOST))]
+    DeviceLost {
+        /// The device.
+        device: String,
+    },
     /// A copy or fill failed.
     #[error("{operation} of {size} bytes on {device} failed: {cause}")]
     Operation {
@@ -276,6 +288,9 @@ pub enum Error {
         /// The first error, which all users of the operation's event get.
         cause: Arc<Error>,
     },
+    /// A host task has panicked.
+    #[error("a host task has panicked")]
+    Panicked,
     /// No thread could be started for an operation or a host task that waits for the host. Nothing was submitted.
     #[error("no thread can be started for work that waits for the host: {cause}")]
     NoThread {
@@ -321,6 +336,7 @@ impl Error {
     pub fn result(&self) -> Option<sys::ze_result_t> {
         match self {
             Self::Call { result, .. } => Some(*result),
+            Self::DeviceLost { .. } => Some(sys::ZE_RESULT_ERROR_DEVICE_LOST),
             Self::NullPointer => Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER),
             Self::TooLarge { .. } => Some(sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE),
             Self::TooManyMappings { .. } => Some(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY),

@@ -50,9 +50,11 @@ fn host_tasks_of_a_queue_run_in_order() {
 }
 
 #[test]
-fn a_host_task_that_panics_completes_and_does_not_affect_others() {
+fn a_host_task_that_panics_fails_and_does_not_affect_others() {
     let (_context, _device, queue) = setup();
-    wait(&queue.host_task(|| panic!("on purpose")).unwrap());
+    let error = queue.host_task(|| panic!("on purpose")).unwrap();
+    let error = error.wait(None).unwrap_err();
+    assert!(error.to_string().contains("has panicked"), "{error}");
     let ran = Arc::new(AtomicBool::new(false));
     let mark = Arc::clone(&ran);
     wait(
@@ -206,9 +208,8 @@ fn operations_behind_a_failed_host_task_fail() {
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
     wait(&fill(&queue, &memory, 1));
     let (release, task) = blocked();
-    let lost = Error::Call {
-        function: "zeDeviceGetStatus",
-        result: sys::ZE_RESULT_ERROR_DEVICE_LOST,
+    let lost = Error::DeviceLost {
+        device: device.to_string(),
     };
     let failed = queue
         .try_host_task(move || {
@@ -229,6 +230,63 @@ fn operations_behind_a_failed_host_task_fail() {
     }
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 1));
     wait(&fill(&queue, &memory, 3));
+}
+
+/// A failure between two looks at the event was lost, and the operation executed. The pause before the submission follows the
+/// time that the failure takes to become visible, so that submissions are before, during and after it on any machine.
+#[test]
+fn a_wait_list_may_fail_during_a_submission() {
+    const ROUNDS: u32 = 30_000;
+    let (context, device, first) = setup();
+    let second = Queue::new(&context, &device).unwrap();
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    wait(&fill(&second, &memory, 1));
+    let mut pause = Duration::ZERO;
+    let mut refused = 0;
+    for _ in 0..ROUNDS {
+        let released = Arc::new(AtomicBool::new(false));
+        let release = Arc::clone(&released);
+        let failed = first.try_host_task(move || {
+            while !released.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            Err(Error::NullPointer)
+        });
+        let failed = failed.unwrap();
+        release.store(true, Ordering::Release);
+        spin_for(pause);
+        let wait_list = std::slice::from_ref(&failed);
+        let dependent = second.depends_on(wait_list).and_then(|dependent| {
+            let pointer = memory.as_ptr().cast_mut().cast();
+            // SAFETY: the memory outlives the fill, which is waited for.
+            unsafe { dependent.fill_raw(pointer, 2, 64, Completion::Event) }
+        });
+        let step = pause / 16 + Duration::from_nanos(100);
+        match (dependent, second.barrier(wait_list)) {
+            (Ok(Some(filled)), Ok(after)) => {
+                filled.wait(None).unwrap_err();
+                after.wait(None).unwrap_err();
+                pause += step;
+            }
+            (Ok(Some(filled)), Err(_)) => drop(filled.wait(None).unwrap_err()),
+            (Err(_), Err(_)) => {
+                refused += 1;
+                pause = pause.saturating_sub(step);
+            }
+            other => panic!("{other:?}"),
+        }
+        failed.wait(None).unwrap_err();
+        assert_eq!(memory.as_slice().unwrap(), [1; 64]);
+    }
+    assert!(refused > 0 && refused < ROUNDS, "{refused}");
+}
+
+/// Waits without giving up the processor.
+fn spin_for(pause: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < pause {
+        std::hint::spin_loop();
+    }
 }
 
 #[test]

@@ -112,6 +112,20 @@ fn reclaiming_waits_for_a_drop_in_a_submission_of_another_thread() {
     }
 }
 
+/// Those of an operation that was complete already were dropped at once.
+#[test]
+fn no_operands_are_dropped_in_a_call_without_drops() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    let event = fill(&queue, &memory, 1);
+    wait(&event);
+    let (operand, is_dropped) = recorded();
+    zeusm::without_drops(|| queue.retain(&event, operand));
+    assert!(!is_dropped());
+    queue.drop_complete();
+    assert!(is_dropped());
+}
+
 #[test]
 fn a_drop_that_is_delayed_delays_no_other() {
     let (_context, _device, queue) = setup();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use zeusm::{Completion, Context, Device, Error, Queue, Runtime, SharedMemory};
+use zeusm::{Completion, Context, Device, Error, Event, Queue, Runtime, SharedMemory};
 
 /// Not a multiple of the staging chunk.
 const SIZE: usize = (9 << 20) + 5;
@@ -94,6 +94,67 @@ fn the_copy_starts_after_operations_of_the_other_queue() {
         to.peer_copy_raw(into, &from, out, SIZE).unwrap();
     }
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
+}
+
+/// The staged copy read the source at once.
+#[test]
+fn the_copy_starts_after_the_wait_list_and_operations_of_its_own_queue() {
+    let (context, device, from) = setup();
+    let queue = || Queue::new(&context, &device).unwrap();
+    let delayed_fill = |queue: &Queue, memory: &SharedMemory| {
+        let delay = queue.host_task(|| std::thread::sleep(Duration::from_millis(30)));
+        let after = queue.depends_on(&[delay.unwrap()]).unwrap();
+        let out = memory.as_ptr().cast_mut().cast();
+        // SAFETY: the memory is alive until the copy is complete, which waits for this.
+        unsafe { after.fill_raw(out, 7, SIZE, Completion::Event) }
+            .unwrap()
+            .unwrap()
+    };
+    let dependent: [fn(&Queue, Event) -> Queue; 2] = [
+        |_, filled| {
+            let to = Queue::new(filled.context(), filled.device()).unwrap();
+            to.depends_on(&[filled]).unwrap()
+        },
+        |filling, _| filling.clone(),
+    ];
+    for dependent in dependent {
+        for is_staged in [false, true] {
+            let source = with_pattern(&context, &device);
+            let memory = SharedMemory::new(&context, &device, SIZE).unwrap();
+            let filling = queue();
+            let filled = delayed_fill(&filling, &source);
+            let to = dependent(&filling, filled);
+            let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
+            // SAFETY: both are alive until this returns, and have `SIZE` bytes.
+            unsafe {
+                if is_staged {
+                    to.staged_copy_raw(into, &from, out, SIZE).unwrap();
+                } else {
+                    to.peer_copy_raw(into, &from, out, SIZE).unwrap();
+                }
+            }
+            assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
+        }
+    }
+}
+
+/// The copy was refused with the error of the other operation.
+#[test]
+fn an_operation_of_the_other_queue_that_was_not_executed_orders_nothing() {
+    let (there, device, from) = setup();
+    let (here, _, to) = setup();
+    let failed = from.try_host_task(|| {
+        std::thread::sleep(Duration::from_millis(30));
+        Err(Error::NullPointer)
+    });
+    let behind = from.barrier(&[failed.unwrap()]).unwrap();
+    behind.wait(None).unwrap_err();
+    let source = with_pattern(&there, &device);
+    let memory = SharedMemory::new(&here, &device, SIZE).unwrap();
+    let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
+    // SAFETY: both are alive until this returns, and have `SIZE` bytes.
+    unsafe { to.peer_copy_raw(into, &from, out, SIZE) }.unwrap();
+    assert_eq!(memory.as_slice().unwrap(), source.as_slice().unwrap());
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Device {
     /// [`Error::NoMemoryState`] where the driver does not report it.
     pub fn memory_state(&self) -> Result<MemoryState> {
         let unknown = |reason: String| Error::NoMemoryState {
-            device: self.name().to_owned(),
+            device: self.to_string(),
             reason,
         };
         let managed = self.managed().map_err(|error| unknown(error.to_string()))?;

@@ -1,34 +1,28 @@
 //! Drivers and their devices, with the properties that allocations need.
 
+mod description;
 mod driver;
 mod known;
+mod loss;
 mod memory_state;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use once_cell::race::OnceBox;
 
 use crate::call::enumerate;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub use self::driver::Driver;
 use self::driver::text;
+use self::loss::Loss;
 pub use self::memory_state::MemoryState;
 
 /// Intel's PCI vendor number.
 const VENDOR_INTEL: u32 = 0x8086;
-
-/// How often a device that may be lost is asked for its status, and the pause between two queries.
-const STATUS_QUERIES: u32 = 5;
-const BETWEEN_QUERIES: Duration = Duration::from_millis(2);
-
-/// The interval between two queries for callers that poll, in milliseconds.
-const POLL_INTERVAL: u64 = 100;
 
 /// A Level Zero device. Cheap to clone; equal when the handles are.
 ///
@@ -46,11 +40,11 @@ struct Inner {
     largest_allocation: u64,
     concurrent_shared_access: bool,
     integrated: bool,
-    /// Set when the device is lost, and never reset: no work can run on it any more in this process.
-    lost: AtomicBool,
-    made: Instant,
-    /// When `check_alive_at_times` asked last, in milliseconds after `made`.
-    asked: AtomicU64,
+    /// The number of a sub-device in its device.
+    tile: Option<u32>,
+    loss: Loss,
+    /// Made once, by the [`Display`](fmt::Display) of the device.
+    description: OnceBox<String>,
     /// Queried once.
     memory_size: OnceBox<u64>,
     /// Queried once.
@@ -142,9 +136,10 @@ impl Device {
             largest_allocation: properties.maxMemAllocSize,
             concurrent_shared_access,
             integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
-            lost: AtomicBool::new(false),
-            made: Instant::now(),
-            asked: AtomicU64::new(0),
+            tile: (properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE.0 != 0)
+                .then_some(properties.subdeviceId),
+            loss: Loss::default(),
+            description: OnceBox::new(),
             memory_size: OnceBox::new(),
             timer: OnceBox::new(),
         }));
@@ -237,81 +232,6 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// Asks the driver whether the device is lost, which is permanent, and records it for [`Self::check_not_lost`]. If the
-    /// driver does not support the query, the device counts as not lost.
-    ///
-    /// # Errors
-    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
-    pub fn check_alive(&self) -> Result<()> {
-        self.check_not_lost()?;
-        self.check_status().inspect_err(|_| {
-            // Confirmed by another query, as the flag is never reset.
-            if repeatedly(|| self.check_status()).is_err() {
-                self.0.lost.store(true, Ordering::Relaxed);
-            }
-        })
-    }
-
-    /// As [`check_alive`](Self::check_alive), but asks the driver at most every 100 ms, for callers that poll.
-    ///
-    /// # Errors
-    /// As [`check_alive`](Self::check_alive).
-    pub(crate) fn check_alive_at_times(&self) -> Result<()> {
-        let now = u64::try_from(self.0.made.elapsed().as_millis()).unwrap_or(u64::MAX);
-        if now < self.0.asked.load(Ordering::Relaxed) + POLL_INTERVAL {
-            return self.check_not_lost();
-        }
-        self.0.asked.store(now, Ordering::Relaxed);
-        self.check_alive()
-    }
-
-    /// As [`check_alive`](Self::check_alive), where an error may have been caused by a loss: asks several times, as Intel's
-    /// driver leaves the lost engine out of some queries.
-    ///
-    /// # Errors
-    /// As [`check_alive`](Self::check_alive).
-    pub fn check_alive_after_error(&self) -> Result<()> {
-        repeatedly(|| self.check_alive())
-    }
-
-    /// Returns no other errors than that of a lost device.
-    fn check_status(&self) -> Result<()> {
-        // SAFETY: the device is alive.
-        let answer = unsafe { call!(self.driver().library(), zeDeviceGetStatus(self.handle())) };
-        answer.or_else(|error| {
-            if is_loss(&error) {
-                return Err(error);
-            }
-            Ok(())
-        })
-    }
-
-    /// Checks that the device is not known to be lost.
-    ///
-    /// # Errors
-    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
-    pub fn check_not_lost(&self) -> Result<()> {
-        if !self.0.lost.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        Err(Error::Call {
-            function: "zeDeviceGetStatus",
-            result: sys::ZE_RESULT_ERROR_DEVICE_LOST,
-        })
-    }
-
-    /// Checks that the host may access shared memory. After the loss of a device with memory of its own, the bytes may be on
-    /// the device, and Intel's driver aborts the process when it cannot migrate them.
-    ///
-    /// # Errors
-    /// [`Error::Call`] with `ZE_RESULT_ERROR_DEVICE_LOST`.
-    pub fn check_shared_memory(&self) -> Result<()> {
-        if self.migrates_shared_memory() {
-            return self.check_not_lost();
-        }
-        Ok(())
-    }
-
     /// Whether its memory is the machine's, as opposed to memory of its own.
     pub(crate) fn is_integrated(&self) -> bool {
         self.0.integrated
@@ -320,6 +240,7 @@ impl Device {
     /// Whether the driver migrates shared memory between the host and the device, so that the two have different bytes: on a
     /// device with memory of its own, unless it [has concurrent access](Self::has_concurrent_shared_access).
     #[must_use]
+    #[inline]
     pub fn migrates_shared_memory(&self) -> bool {
         !self.0.integrated && !self.0.concurrent_shared_access
     }
@@ -415,19 +336,6 @@ impl Device {
     pub fn handle(&self) -> sys::ze_device_handle_t {
         self.0.handle
     }
-}
-
-/// Repeats a query of the status until it fails.
-fn repeatedly(query: impl Fn() -> Result<()>) -> Result<()> {
-    for _ in 1..STATUS_QUERIES {
-        query()?;
-        thread::sleep(BETWEEN_QUERIES);
-    }
-    query()
-}
-
-fn is_loss(error: &Error) -> bool {
-    error.result() == Some(sys::ZE_RESULT_ERROR_DEVICE_LOST)
 }
 
 /// Queries [`Device::has_concurrent_shared_access`]; `false` when the query fails.

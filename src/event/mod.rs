@@ -14,7 +14,7 @@ pub(crate) use self::pool::EventPool;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::process::Owned;
+use crate::process::{Owned, Section};
 
 /// The shortest wait after which the device's status is always queried: Intel's driver detects a hang only in waits
 /// of half a second, so that a sequence of shorter ones would not end.
@@ -81,7 +81,7 @@ impl Event {
     /// Whether the operation is complete.
     ///
     /// # Errors
-    /// [`Error::Call`] when the device is lost; [`Error::NotExecuted`].
+    /// [`Error::DeviceLost`]; [`Error::NotExecuted`].
     pub fn is_complete(&self) -> Result<bool> {
         let done = self.query()?;
         if !done {
@@ -162,10 +162,13 @@ impl Event {
     pub(crate) fn wait_submitted(&self, timeout: Option<Duration>) -> bool {
         if !self.is_submitted() {
             let pool = &self.0.pool;
-            let guard = pool.submission.lock();
             let timeout = timeout.unwrap_or(Duration::MAX);
             let is_pending = |(): &mut ()| !self.is_submitted();
-            drop(pool.submitted.wait_while(guard, timeout, is_pending));
+            // The thread for host tasks submits nothing more once the process exits.
+            Section::outside(|| {
+                let guard = pool.submission.lock();
+                drop(pool.submitted.wait_while(guard, timeout, is_pending));
+            });
         }
         self.is_submitted()
     }
@@ -204,10 +207,11 @@ impl Event {
     /// `own` would wait for it, and fail.
     pub(crate) fn check_reachable(&self, own: &Device) -> Result<()> {
         self.check_submission()?;
-        if self.is_of(own) || self.is_over() {
+        if self.device() == own || self.is_over() {
             return Ok(());
         }
-        self.check_device()
+        // A query of the event may not tell that the device is lost.
+        self.device().check_alive()
     }
 
     /// Sets the number of its operation in the order of the pool's command list, from 1 on.
@@ -241,15 +245,11 @@ impl Event {
         Ok(())
     }
 
-    /// Whether an operation on this device signals it.
+    /// The device of the queue whose operation or host task signals it. If that is lost, the event may never complete, and the
+    /// device does not access the operands any more.
     #[must_use]
-    pub fn is_of(&self, device: &Device) -> bool {
-        self.0.pool.device == *device
-    }
-
-    /// Checks that the device whose operation signals it is not lost, which a query of the event may not tell.
-    pub(crate) fn check_device(&self) -> Result<()> {
-        self.0.pool.device.check_alive()
+    pub fn device(&self) -> &Device {
+        &self.0.pool.device
     }
 
     /// Whether the event was made by a parent process.
@@ -260,7 +260,7 @@ impl Event {
     /// The start and end of the operation. An event that the host signals has none.
     ///
     /// # Errors
-    /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before the operation is complete, or when the device is lost.
+    /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before the operation is complete; [`Error::DeviceLost`].
     pub fn timing(&self) -> Result<Timing> {
         let (start, end) = self.ticks()?;
         let timer = self.0.pool.device.timer()?;
@@ -305,10 +305,7 @@ impl Event {
     /// The start and end in ticks of the device's global clock, as opposed to the time of one engine context.
     fn ticks(&self) -> Result<(u64, u64)> {
         if self.is_inherited() {
-            return Err(Error::Call {
-                function: "zeEventQueryKernelTimestamp",
-                result: sys::ZE_RESULT_NOT_READY,
-            });
+            return Err(Error::TimestampsOfParent);
         }
         let mut result = sys::ze_kernel_timestamp_result_t::default();
         // SAFETY: the event is alive and its pool keeps timestamps; `result` outlives the call.

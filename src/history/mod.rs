@@ -97,7 +97,7 @@ pub fn holders(counts: impl Fn(&Place) -> bool, count: usize) -> Vec<Holder> {
 }
 
 /// Records the allocation of a block, which was not freed yet. `hit`: whether the pool had the memory.
-#[inline]
+#[inline(always)]
 pub(crate) fn allocated(block: impl FnOnce() -> (usize, usize), place: &Place, hit: Option<bool>) {
     if is_recording() {
         let (address, size) = block();
@@ -106,7 +106,7 @@ pub(crate) fn allocated(block: impl FnOnce() -> (usize, usize), place: &Place, h
 }
 
 /// Records the free of a block, before its memory can be allocated again.
-#[inline]
+#[inline(always)]
 pub(crate) fn freed(block: impl FnOnce() -> (usize, usize), place: &Place) {
     if is_recording() {
         let (address, size) = block();

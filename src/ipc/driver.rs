@@ -180,7 +180,7 @@ pub fn explain(device: &Device, size: usize, cause: crate::error::Error) -> Erro
     }
     match is_supported(device.driver()) {
         Ok(false) => Error::Unsupported {
-            device: device.name().to_owned(),
+            device: device.to_string(),
             description,
         },
         _ => Error::Refused { cause, description },

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 
 use super::authentication::Key;
 use super::driver::{self, DriverHandle};
@@ -107,12 +108,12 @@ impl IpcHandle {
         let device = allocation.device();
         if allocation.kind() == UsmKind::Shared && device.migrates_shared_memory() {
             return Err(Error::Migrates {
-                device: device.name().to_owned(),
+                device: device.to_string(),
             });
         }
         let boot = identity::boot_id()?;
         let export = allocation.export(|| Export::new(allocation))?;
-        let export: &Export = export.ok_or(Error::NothingToShare {
+        let export: Arc<Export> = export.ok_or(Error::NothingToShare {
             reason: "the memory was exported in another way",
         })?;
         Ok(export.handle(allocation, &range, boot))

@@ -72,7 +72,7 @@ impl IpcHandle {
             return Err(Error::AnotherDevice {
                 theirs: format_uuid(self.device),
                 ours: format_uuid(device.uuid()),
-                name: device.name().to_owned(),
+                name: device.to_string(),
             });
         }
         let mappings = mappings_of(self.allocation_key());
@@ -85,7 +85,7 @@ impl IpcHandle {
         let received = descriptor::receive(self)?;
         if descriptor::is_own(self) && !imported_file::is_recognised(device.driver())? {
             return Err(Error::OwnMemory {
-                device: device.name().to_owned(),
+                device: device.to_string(),
             });
         }
         let mapped = match known {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
@@ -19,8 +19,8 @@ use rustix::process::Uid;
 
 use super::export_table;
 use super::handle::IpcHandle;
-use super::identity::is_trusted;
-use crate::process::{Local, Mutex, at_fork};
+use super::identity::{FileId, is_trusted};
+use crate::process::{Local, Mutex, RwLock, at_fork, held_at_fork};
 
 /// The server's timeout for one connection, which blocks the others meanwhile.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -50,29 +50,34 @@ pub enum ExportStatus {
 /// Whether this process's server runs.
 static IS_RUNNING: Local<Mutex<bool>> = Local::new();
 
-/// The descriptor of this process's socket, or -1, and the number of its inode.
-static LISTENER: (AtomicI32, AtomicU64) = (AtomicI32::new(-1), AtomicU64::new(0));
+/// The descriptor of this process's socket, or -1.
+static LISTENER: AtomicI32 = AtomicI32::new(-1);
+/// Its file's device and inode.
+static FILE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Held while the socket is made: a fork's child would not know of it.
+static BINDING: RwLock<()> = RwLock::new(());
+held_at_fork!(BINDING: ());
 
 /// A fork's child has no thread that answers: clients would connect to its copy of the socket after the end of its parent,
 /// and wait.
 extern "C" fn close_in_child() {
-    let listener = LISTENER.0.swap(-1, Ordering::Relaxed);
+    let listener = LISTENER.swap(-1, Ordering::Relaxed);
+    if listener < 0 {
+        return;
+    }
+    // SAFETY: the descriptor is used for a query only, and may be any number.
+    let found = FileId::of(unsafe { BorrowedFd::borrow_raw(listener) });
     // The program may have closed all descriptors, as daemons do, and have opened a file of that number.
-    if listener >= 0 && inode(listener) == Some(LISTENER.1.load(Ordering::Relaxed)) {
+    if found.map(|file| [file.device, file.inode]) == Some(FILE.each_ref().map(read)) {
         // SAFETY: the descriptor is the socket's, whose owner is on the stack of a thread that the child does not have.
         unsafe { libc::close(listener) };
     }
 }
 at_fork!(None, None, Some(close_in_child));
 
-/// The number of a descriptor's inode. A fork's child may call it.
-fn inode(descriptor: RawFd) -> Option<u64> {
-    let mut found = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the system writes the structure, of which zeros are a valid value; the descriptor may be any number.
-    unsafe {
-        let answer = libc::fstat(descriptor, found.as_mut_ptr());
-        (answer == 0).then(|| found.assume_init().st_ino)
-    }
+fn read(number: &AtomicU64) -> u64 {
+    number.load(Ordering::Relaxed)
 }
 
 /// The socket that this process's server listens at.
@@ -80,19 +85,20 @@ struct Listener(UnixListener);
 
 impl Listener {
     fn bind(address: &SocketAddr) -> io::Result<Self> {
+        let _binding = BINDING.write();
         let listener = UnixListener::bind_addr(address)?;
-        let number = listener.as_raw_fd();
-        LISTENER
-            .1
-            .store(inode(number).unwrap_or(0), Ordering::Relaxed);
-        LISTENER.0.store(number, Ordering::Relaxed);
+        if let Some(file) = FileId::of(&listener) {
+            FILE[0].store(file.device, Ordering::Relaxed);
+            FILE[1].store(file.inode, Ordering::Relaxed);
+            LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);
+        }
         Ok(Self(listener))
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        LISTENER.0.store(-1, Ordering::Relaxed);
+        LISTENER.store(-1, Ordering::Relaxed);
     }
 }
 

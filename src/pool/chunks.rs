@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::address_map;
 use super::options::Options;
@@ -12,7 +13,10 @@ use super::shard_cache::ShardCache;
 use super::slab::{MAX_PADDING, Slab, SlabKind};
 use crate::error::{Error, Result};
 use crate::history::{self, Place};
-use crate::process::Mutex;
+use crate::process::{Condvar, Mutex};
+
+/// The timeout of the wait for chunks that other threads are returning to the provider, which may itself wait for an allocation.
+const RETURN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The provider, and the free chunks that came from it.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(super) struct ChunkAllocator<P> {
     limit: Arc<AtomicUsize>,
     shard_cache: ShardCache,
     cache: Mutex<Cache>,
+    /// Wakes the threads that wait for the end of returns to the provider.
+    returned: Condvar,
 }
 
 /// The free chunks of all shards.
@@ -35,7 +41,13 @@ struct Cache {
     by_age: BTreeMap<u64, (usize, NonZeroUsize)>,
     next_age: u64,
     bytes: usize,
-    /// The bytes of the chunks that are not in this cache: in use, or in the shard cache.
+    /// The bytes of the chunks that threads are returning to the provider.
+    returning: usize,
+    /// The bytes that have been returned to the provider so far.
+    returned: u64,
+    /// The bytes that the shard cache's slots have reserved.
+    for_shards: usize,
+    /// The bytes of the chunks that are in use or in the shard cache.
     outstanding: usize,
     /// The peak of `outstanding`.
     high_water: usize,
@@ -88,10 +100,11 @@ impl<P: Provider> ChunkAllocator<P> {
             provider,
             options,
             place,
-            shard_cache: ShardCache::new(shards, options.largest_cache),
+            shard_cache: ShardCache::new(shards),
             reserved: AtomicUsize::new(0),
             limit,
             cache: Mutex::default(),
+            returned: Condvar::default(),
         }
     }
 
@@ -128,18 +141,21 @@ impl<P: Provider> ChunkAllocator<P> {
         alignment: usize,
     ) -> Result<AcquiredChunk> {
         let size = round(size);
-        let cached = self.shard_cache.take(shard);
-        let free = match cached {
-            Some(cached) if cached.fits(size, size / 8, alignment) => Some(cached),
-            cached => self.reuse(cached, size, alignment),
-        };
-        if let Some(free) = free {
-            return Ok(AcquiredChunk {
-                free,
-                is_new: false,
-            });
+        let fits = |own: &mut FreeChunk| own.fits(size, size / 8, alignment);
+        loop {
+            let own = self.shard_cache.take_if(shard, fits);
+            if let Some(free) = own.or_else(|| self.reuse(size, alignment)) {
+                return Ok(AcquiredChunk {
+                    free,
+                    is_new: false,
+                });
+            }
+            match self.reserve(size) {
+                Err(error) if !self.wait_for_returns(size) => return Err(error),
+                Err(_) => {}
+                Ok(()) => break,
+            }
         }
-        self.reserve(size)?;
         match self.provider.allocate(size, alignment) {
             Ok(base) => {
                 self.cache.lock().add_outstanding(size);
@@ -159,23 +175,48 @@ impl<P: Provider> ChunkAllocator<P> {
 
     /// Caches a large chunk that a thread of `shard` has freed in the shard's slot.
     pub(super) fn release_to_shard(&self, shard: usize, chunk: FreeChunk) {
-        if let Some(chunk) = self.shard_cache.put(shard, chunk) {
-            self.release(chunk);
-        }
+        let Some(chunk) = self.shard_cache.put(shard, chunk) else {
+            return;
+        };
+        self.cache_chunk(|cache| {
+            // All slots have at most half of the cap.
+            let available = (self.options.largest_cache / 2).saturating_sub(cache.for_shards);
+            match self.shard_cache.replace(shard, chunk, available) {
+                Ok((raise, replaced)) => {
+                    cache.for_shards += raise;
+                    replaced
+                }
+                Err(chunk) => Some(chunk),
+            }
+        });
     }
 
     /// Caches a free chunk, and returns the oldest ones to the provider while the cache is over its cap.
     pub(super) fn release(&self, chunk: FreeChunk) {
-        let (total, for_shards) = (self.options.largest_cache, self.shard_cache.capacity());
-        let cap = total.saturating_sub(for_shards);
+        self.cache_chunk(|_| Some(chunk));
+    }
+
+    /// Caches the chunk of `take`, which is called with the lock: other threads find a chunk either in its shard's slot or in
+    /// the cache.
+    fn cache_chunk(&self, take: impl FnOnce(&mut Cache) -> Option<FreeChunk>) {
+        let cap = self.options.largest_cache;
         let evicted = {
             let mut cache = self.cache.lock();
-            if chunk.chunk.size > cap {
-                cache.outstanding -= chunk.chunk.size;
-                vec![chunk]
-            } else {
-                cache.put(chunk);
-                cache.evict(|cache| cache.bytes > cap)
+            match take(&mut cache) {
+                Some(chunk) if chunk.chunk.size > cap => {
+                    cache.outstanding -= chunk.chunk.size;
+                    cache.returning += chunk.chunk.size;
+                    vec![chunk]
+                }
+                chunk => {
+                    if let Some(chunk) = chunk {
+                        if chunk.chunk.size > cap.saturating_sub(cache.for_shards) {
+                            cache.drain(&self.shard_cache);
+                        }
+                        cache.put(chunk);
+                    }
+                    cache.evict_to(cap)
+                }
             }
         };
         self.return_to_provider(evicted);
@@ -186,7 +227,7 @@ impl<P: Provider> ChunkAllocator<P> {
         let mut held = self.reserved();
         let evicted = {
             let mut cache = self.cache.lock();
-            self.shard_cache.drain().for_each(|chunk| cache.put(chunk));
+            cache.drain(&self.shard_cache);
             cache.evict_while(|_, next| {
                 let more = held > keep;
                 held = held.saturating_sub(next);
@@ -204,20 +245,56 @@ impl<P: Provider> ChunkAllocator<P> {
             history::released(chunk.base.addr().get(), chunk.size, &self.place);
             // SAFETY: the chunk came from the provider; it is in neither cache, and not in use.
             unsafe { self.provider.free(chunk.base, chunk.size) };
+            let mut cache = self.cache.lock();
+            cache.returning -= chunk.size;
+            cache.returned += chunk.size as u64;
             self.reserved.fetch_sub(chunk.size, Ordering::Relaxed);
+            drop(cache);
+            self.returned.notify_all();
         }
     }
 
-    /// A chunk that fits from the cache, to which `cached`, the shard's own chunk, is returned first. Without one,
-    /// evicts chunks so that the pool may take a new one from the provider.
-    fn reuse(&self, cached: Option<FreeChunk>, size: usize, alignment: usize) -> Option<FreeChunk> {
+    /// Waits, with a timeout, until as many bytes have been returned to the provider as threads are returning now.
+    pub(super) fn finish_returns(&self) {
+        let cache = self.cache.lock();
+        let end = cache.returned + cache.returning as u64;
+        let is_returning = |cache: &mut Cache| cache.returning > 0 && cache.returned < end;
+        let waited = self
+            .returned
+            .wait_while(cache, RETURN_TIMEOUT, is_returning);
+        drop(waited);
+    }
+
+    /// After the limit has refused `size` bytes: whether the bytes that are free, or being returned by other threads, would have
+    /// been enough. This waits for the returns, with a timeout.
+    fn wait_for_returns(&self, size: usize) -> bool {
+        if self.limit().is_none() {
+            // The sum of the bytes has overflowed, which free memory does not change.
+            return false;
+        }
+        let exceeds = |free: usize| {
+            let held = self.reserved().saturating_sub(free);
+            held.saturating_add(size) > self.limit.load(Ordering::Relaxed)
+        };
+        let cache = self.cache.lock();
+        if exceeds(cache.bytes + cache.returning) {
+            return false;
+        }
+        let is_returning = |cache: &mut Cache| cache.returning > 0 && exceeds(cache.bytes);
+        let mut cache = self
+            .returned
+            .wait_while(cache, RETURN_TIMEOUT, is_returning);
+        !is_returning(&mut cache)
+    }
+
+    /// A chunk that fits from the cache. Without one, evicts chunks so that the pool may take a new one from the provider.
+    fn reuse(&self, size: usize, alignment: usize) -> Option<FreeChunk> {
         let evicted = {
             let mut cache = self.cache.lock();
-            cached.into_iter().for_each(|chunk| cache.put(chunk));
             if let Some(chunk) = cache.take(size, size / 8, alignment) {
                 return Some(chunk);
             }
-            self.shard_cache.drain().for_each(|chunk| cache.put(chunk));
+            cache.drain(&self.shard_cache);
             if let Some(chunk) = cache.take(size, size / 8, alignment) {
                 return Some(chunk);
             }
@@ -225,16 +302,19 @@ impl<P: Provider> ChunkAllocator<P> {
             let peak = cache.high_water.max(cache.outstanding.saturating_add(size));
             let growth = &self.options.growth;
             let overhead = (peak / 100).saturating_mul(growth.overhead_percent);
+            let grown = reserved.saturating_add(size);
+            let limit = self.limit.load(Ordering::Relaxed);
             let allowed = peak
                 .saturating_add(overhead)
                 .max(growth.overhead_threshold)
-                .min(self.limit.load(Ordering::Relaxed));
-            let excess = reserved.saturating_add(size).saturating_sub(allowed);
+                .min(limit);
+            let excess = grown.saturating_sub(allowed);
             if excess > 0
-                && let Some(chunk) = cache.take(size, size, alignment)
+                && grown <= limit
+                && let Some(chunk) = cache.take(size, size / 2, alignment)
             {
-                // A chunk of up to twice the size is accepted, as that costs less than returning it and allocating a new
-                // one.
+                // A chunk of up to one and a half times the size is accepted, as that costs less than returning it and
+                // allocating a new one. At the user's limit the difference would be missing.
                 return Some(chunk);
             }
             let mut freed = 0;
@@ -275,6 +355,11 @@ impl Cache {
         self.bytes += size;
     }
 
+    fn drain(&mut self, slots: &ShardCache) {
+        slots.drain().for_each(|chunk| self.put(chunk));
+        self.for_shards = 0;
+    }
+
     fn remove(&mut self, key: (usize, NonZeroUsize)) -> Option<FreeChunk> {
         let (age, chunk) = self.by_size.remove(&key)?;
         self.by_age.remove(&age);
@@ -293,18 +378,19 @@ impl Cache {
         self.remove(key)
     }
 
-    /// Removes the oldest chunks while `condition` holds.
-    fn evict(&mut self, condition: impl Fn(&Self) -> bool) -> Vec<FreeChunk> {
-        self.evict_while(|cache, _| condition(cache))
+    /// Removes the oldest chunks until this cache and the slots have at most `cap` bytes.
+    fn evict_to(&mut self, cap: usize) -> Vec<FreeChunk> {
+        self.evict_while(|cache, _| cache.bytes + cache.for_shards > cap)
     }
 
-    /// As [`evict`](Self::evict); the condition is called with the size of the next chunk.
+    /// Removes the oldest chunks while `condition`, which is called with the size of the next one, holds.
     fn evict_while(&mut self, mut condition: impl FnMut(&Self, usize) -> bool) -> Vec<FreeChunk> {
         let mut evicted = Vec::new();
         while let Some((_, &key)) = self.by_age.first_key_value()
             && condition(self, key.0)
         {
             evicted.extend(self.remove(key));
+            self.returning += key.0;
         }
         evicted
     }
@@ -319,10 +405,10 @@ fn is_aligned(address: NonZeroUsize, alignment: usize) -> bool {
     alignment == 0 || address.get().is_multiple_of(alignment)
 }
 
-/// Rounds up to one of eight sizes between a power of two and the next, at least a page apart, so that requests of nearly
+/// Rounds up to one of 32 sizes between a power of two and the next, at least a page apart, so that requests of nearly
 /// the same size can share chunks. A size that cannot be rounded is passed on, for the provider to refuse.
 fn round(size: usize) -> usize {
-    let step = (size.checked_next_power_of_two().unwrap_or(1) / 16).clamp(4 << 10, 64 << 20);
+    let step = (size.checked_next_power_of_two().unwrap_or(1) / 64).clamp(4 << 10, 64 << 20);
     size.checked_next_multiple_of(step).unwrap_or(size)
 }
 
@@ -331,7 +417,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_rounded_to_eighths_of_a_power_of_two_within_bounds() {
+    fn sizes_are_rounded_to_parts_of_a_power_of_two_within_bounds() {
         const KIB: usize = 1 << 10;
         const MIB: usize = 1 << 20;
         for (size, rounded) in [
@@ -339,12 +425,13 @@ mod tests {
             (4 * KIB, 4 * KIB),
             (4 * KIB + 1, 8 * KIB),
             (60 * KIB + 1, 64 * KIB),
-            (64 * KIB + 1, 72 * KIB),
-            (72 * KIB + 1, 80 * KIB),
+            (64 * KIB + 1, 68 * KIB),
+            (128 * KIB + 1, 132 * KIB),
+            (256 * KIB + 1, 264 * KIB),
             (15 * MIB, 15 * MIB),
-            (15 * MIB + 1, 16 * MIB),
-            (512 * MIB + 1, 576 * MIB),
-            (1024 * MIB + 1, (1024 + 64) * MIB),
+            (15 * MIB + 1, 15 * MIB + MIB / 4),
+            (512 * MIB + 1, (512 + 16) * MIB),
+            (4096 * MIB + 1, (4096 + 64) * MIB),
             (usize::MAX, usize::MAX),
         ] {
             assert_eq!(round(size), rounded, "{size} bytes");

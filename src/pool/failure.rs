@@ -39,14 +39,14 @@ impl Callback {
 
     /// Calls the function; `true` asks for a retry. No lock is held, so the function may use the pool. An allocation that
     /// fails inside of it does not call it again; one of another pool calls that pool's function.
-    pub(super) fn call(&self, failure: impl FnOnce() -> Failure) -> Result<bool> {
+    pub(super) fn call(&self, failure: Failure) -> Result<bool> {
         let Some(function) = self.0.lock().clone() else {
             return Ok(false);
         };
         let Some(_call) = Call::begin(self) else {
             return Ok(false);
         };
-        function(&failure())
+        function(&failure)
     }
 }
 

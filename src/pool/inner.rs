@@ -1,40 +1,50 @@
 //! Allocation and release of a pool's blocks: by the thread's shard, else the size class, else the provider.
 
+use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::address_map;
 use super::chunks::{ChunkAllocator, FreeChunk};
-use super::failure::{Callback, Failure};
+use super::failure::Callback;
+use super::peak::{Level, Peaks};
 use super::provider::Provider;
-use super::registry::retry_out_of_memory;
-use super::shard::{Shard, capacity};
+use super::shard::{self, Shard, capacity};
 use super::size_class::SizeClass;
 use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
-use super::slab::{Slab, SlabBlock, SlabKind};
-use super::statistics::{Statistics, Sum, total};
+use super::slab::{PoolPointer, Slab, SlabBlock, SlabKind};
+use super::statistics::{Statistics, total};
 use crate::error::{Error, Result};
 use crate::history;
-use crate::process::Mutex;
+use crate::process::{Mutex, Owned, SpinGuard, SpinLock};
 
 /// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct PaddedShard(Mutex<Shard>);
+struct PaddedShard(SpinLock<Shard>);
 
 /// The state of a pool in one process, shared by its handles and blocks.
+///
+/// Handles own a reference each. A block has none, as the atomic increment and decrement would be a tenth of its cost: it is
+/// counted by a shard, and the last handle's drop, [`retire`](Self::retire), makes the pool own itself until no block is.
 #[derive(Debug)]
 pub(super) struct Inner<P: Provider> {
     shards: Box<[PaddedShard]>,
-    classes: [SizeClass; COUNT],
+    classes: Box<[SizeClass]>,
     pub(super) chunks: ChunkAllocator<P>,
     pub(super) callback: Callback,
-    sum: Sum,
+    /// Its lock is only taken with all shards locked.
+    peaks: Mutex<Peaks>,
     /// Whether small blocks share slabs, see [`Provider::shares_allocations`].
     has_slabs: bool,
+    /// A reference to itself, if there are blocks and no handle.
+    itself: Mutex<Option<Arc<Owned<Self>>>>,
+    /// Knows the process that made the pool.
+    origin: Owned<()>,
 }
 
 /// A block, and whether the provider was called to allocate it.
-struct NewBlock {
+pub(super) struct NewBlock {
     block: SlabBlock,
     is_miss: bool,
 }
@@ -44,12 +54,52 @@ impl<P: Provider> Inner<P> {
     pub(super) fn new(chunks: ChunkAllocator<P>, shards: usize) -> Self {
         Self {
             shards: (0..shards).map(|_| PaddedShard::default()).collect(),
-            classes: std::array::from_fn(|_| SizeClass::default()),
+            classes: (0..COUNT).map(|_| SizeClass::default()).collect(),
             has_slabs: chunks.provider().shares_allocations(),
             chunks,
             callback: Callback::default(),
-            sum: Sum::default(),
+            peaks: Mutex::default(),
+            itself: Mutex::default(),
+            origin: Owned::new(()),
         }
+    }
+
+    /// The pool of an allocated block, which is not dropped before the block is freed. The block must be of a pool with this
+    /// type of provider.
+    pub(super) fn of(block: &SlabBlock) -> NonNull<Self> {
+        block.slab().pool().0.cast()
+    }
+
+    fn pointer(&self) -> PoolPointer {
+        PoolPointer(NonNull::from(self).cast())
+    }
+
+    /// Drops the reference of the last handle, after which no block is allocated any more. The pool lives until its last block
+    /// is freed.
+    pub(super) fn retire(last: Arc<Owned<Self>>) {
+        let mut shards = last.lock_shards();
+        if total(shards.iter().map(|shard| &shard.counters)).used_count > 0 {
+            shards.iter_mut().for_each(|shard| shard.is_retired = true);
+            *last.itself.lock() = Some(Arc::clone(&last));
+        }
+    }
+
+    /// Locks a shard. A thread that has to wait for it uses another shard from now on.
+    #[inline(always)]
+    fn lock(&self, shard: usize) -> SpinGuard<'_, Shard> {
+        let own = &self.shards[shard].0;
+        own.try_lock().unwrap_or_else(|| Self::lock_and_leave(own))
+    }
+
+    #[cold]
+    fn lock_and_leave(own: &SpinLock<Shard>) -> SpinGuard<'_, Shard> {
+        shard::leave();
+        own.lock()
+    }
+
+    /// The shard of this thread.
+    pub(super) fn shard(&self) -> usize {
+        shard::of_thread(self.shards.len())
     }
 
     pub(super) fn allocate(
@@ -60,31 +110,24 @@ impl<P: Provider> Inner<P> {
     ) -> Result<SlabBlock> {
         let class = self.class_of(size, alignment);
         if let Some(block) = class.and_then(|class| self.take_from_shard(shard, class, size)) {
-            self.note_allocated(&block, size, true);
+            self.note_allocated(block.address(), size, true);
             return Ok(block);
         }
         let answer = self.with_retries(size, alignment, |is_minimal| match class {
             Some(class) => self.refill(shard, class, is_minimal),
             None => self.allocate_large(shard, size, alignment),
         });
-        let mut shard = self.shards[shard].0.lock();
-        match &answer {
-            Ok(NewBlock { block, is_miss }) => {
-                let block_size = block.slab().block_size();
-                shard
-                    .counters
-                    .allocated(block_size, size, *is_miss, &self.sum);
-                block.mark_allocated(size);
-            }
-            Err(_) => shard.counters.failed(),
+        if answer.is_err() {
+            self.lock(shard).counters.failed();
         }
-        drop(shard);
         let new = answer?;
-        self.note_allocated(&new.block, size, !new.is_miss);
+        self.count_allocated(self.lock(shard), shard, &new, size);
+        self.note_allocated(new.block.address(), size, !new.is_miss);
         Ok(new.block)
     }
 
     /// Allocates from the shard's magazines alone.
+    #[inline(always)]
     pub(super) fn allocate_cached(
         &self,
         shard: usize,
@@ -93,14 +136,15 @@ impl<P: Provider> Inner<P> {
     ) -> Option<SlabBlock> {
         let class = self.class_of(size, alignment)?;
         let block = self.take_from_shard(shard, class, size)?;
-        self.note_allocated(&block, size, true);
+        self.note_allocated(block.address(), size, true);
         Some(block)
     }
 
     /// Without a lock of the pool, as the history has one.
-    fn note_allocated(&self, block: &SlabBlock, size: usize, is_hit: bool) {
+    #[inline(always)]
+    fn note_allocated(&self, address: NonNull<c_void>, size: usize, is_hit: bool) {
         let place = self.chunks.place();
-        history::allocated(|| (block.address().addr().get(), size), place, Some(is_hit));
+        history::allocated(|| (address.addr().get(), size), place, Some(is_hit));
     }
 
     /// The size class for `size` bytes; `None` where the block is a chunk of its own.
@@ -108,38 +152,99 @@ impl<P: Provider> Inner<P> {
         sizes::class_of(size, alignment).filter(|_| self.has_slabs)
     }
 
+    #[inline(always)]
     fn take_from_shard(&self, shard: usize, class: usize, size: usize) -> Option<SlabBlock> {
-        let mut shard = self.shards[shard].0.lock();
-        let block = shard.magazines[class].pop()?;
-        shard
-            .counters
-            .allocated(SIZES[class], size, false, &self.sum);
-        block.mark_allocated(size);
-        Some(block)
+        let mut own = self.lock(shard);
+        let block = own.take(class)?;
+        let new = NewBlock {
+            block,
+            is_miss: false,
+        };
+        self.count_allocated(own, shard, &new, size);
+        Some(new.block)
     }
 
-    pub(super) fn free(&self, shard: usize, block: SlabBlock) {
+    /// Counts an allocation in its shard, whose lock is `own`. Where that may be a new peak, all shards are locked.
+    #[inline(always)]
+    fn count_allocated(
+        &self,
+        mut own: SpinGuard<'_, Shard>,
+        shard: usize,
+        new: &NewBlock,
+        size: usize,
+    ) {
+        let block_size = new.block.slab().block_size();
+        new.block.mark_allocated(size);
+        if !own.counters.level.exceeds_with(block_size) {
+            own.counters.allocated(block_size, size, new.is_miss);
+            return;
+        }
+        drop(own);
+        let mut shards = self.lock_shards();
+        shards[shard]
+            .counters
+            .allocated(block_size, size, new.is_miss);
+        self.peaks.lock().measure(levels(&mut shards));
+    }
+
+    /// Frees a block to a shard, after which the pool may be dropped. There is therefore no reference to the pool among the arguments.
+    ///
+    /// # Safety
+    /// The block must be of a pool with this type of provider.
+    pub(super) unsafe fn free(shard: usize, block: SlabBlock) {
+        // SAFETY: the pool is not dropped before the block is counted as freed.
+        let pool = unsafe { Self::of(&block).as_ref() };
         let (block_size, requested) = (block.slab().block_size(), block.requested());
-        let place = self.chunks.place();
+        let place = pool.chunks.place();
         history::freed(|| (block.address().addr().get(), requested), place);
         block.mark_free();
-        let surplus = {
-            let mut own = self.shards[shard].0.lock();
-            own.counters.freed(block_size, requested, &self.sum);
-            match block.slab().kind() {
-                SlabKind::SizeClass { class, .. } => {
-                    let class = usize::from(class);
-                    own.put(class, block).map(|blocks| (class, blocks))
-                }
-                SlabKind::Large => {
-                    drop(own);
-                    let chunk = FreeChunk::new(block.into_slab());
-                    return self.chunks.release_to_shard(shard, chunk);
-                }
+        if pool.origin.is_inherited() {
+            // The parent's pool owns the memory; this process only records that the block is not allocated any more.
+            return;
+        }
+        let mut own = pool.lock(shard);
+        // Before another thread can have the block: the peak has its bytes once.
+        own.counters.freed(block_size, requested);
+        let mut own = pool.cache(own, shard, block);
+        let itself = own.is_retired.then(|| pool.itself.lock().clone());
+        own.counters.ended();
+        drop(own);
+        if let Some(Some(itself)) = itself {
+            Self::end_if_unused(&itself);
+        }
+    }
+
+    /// Makes a block available to other allocations. `own` is the shard, locked, and so is the result.
+    #[inline(always)]
+    fn cache<'a>(
+        &'a self,
+        mut own: SpinGuard<'a, Shard>,
+        shard: usize,
+        block: SlabBlock,
+    ) -> SpinGuard<'a, Shard> {
+        match block.class() {
+            Some(class) => {
+                let Some((class, surplus)) = own.put(class, block) else {
+                    return own;
+                };
+                drop(own);
+                self.free_to_class(class, surplus);
             }
-        };
-        if let Some((class, blocks)) = surplus {
-            self.free_to_class(class, blocks);
+            None => {
+                drop(own);
+                let chunk = FreeChunk::new(block.into_slab());
+                self.chunks.release_to_shard(shard, chunk);
+            }
+        }
+        self.lock(shard)
+    }
+
+    /// Removes the reference of a retired pool to itself when its last block was freed.
+    fn end_if_unused(itself: &Self) {
+        if itself.statistics().used_count == 0 {
+            let last = itself.itself.lock().take();
+            // Outside the lock; the caller has another reference.
+            drop(last);
         }
     }
 
@@ -164,7 +269,7 @@ impl<P: Provider> Inner<P> {
             });
         };
         if !blocks.is_empty() {
-            self.shards[shard].0.lock().magazines[class].append(&mut blocks);
+            self.lock(shard).refill(class, blocks);
         }
         Ok(NewBlock { block, is_miss })
     }
@@ -185,8 +290,8 @@ impl<P: Provider> Inner<P> {
         };
         let alignment = sizes::natural_alignment(class);
         let acquired = self.chunks.acquire(shard, blocks * size, alignment)?;
-        let blocks =
-            self.classes[class].grow(class, acquired.free.chunk, wanted, *self.chunks.place());
+        let (pool, place) = (self.pointer(), *self.chunks.place());
+        let blocks = self.classes[class].grow(pool, class, acquired.free.chunk, wanted, place);
         Ok((blocks, acquired.is_new))
     }
 
@@ -194,7 +299,12 @@ impl<P: Provider> Inner<P> {
         let acquired = self.chunks.acquire(shard, size, alignment)?;
         let FreeChunk { chunk, slab } = acquired.free;
         let slab = slab.unwrap_or_else(|| {
-            let slab = Arc::new(Slab::new(chunk, chunk.size, SlabKind::Large));
+            let slab = Arc::new(Slab::new(
+                self.pointer(),
+                chunk,
+                chunk.size,
+                SlabKind::Large,
+            ));
             address_map::register(&slab, *self.chunks.place());
             slab
         });
@@ -202,53 +312,6 @@ impl<P: Provider> Inner<P> {
             block: SlabBlock::new(slab, 0),
             is_miss: acquired.is_new,
         })
-    }
-
-    /// Attempts an allocation first as usual, then with a minimal refill after free memory was returned to the provider, and
-    /// once more in that way if the failure callback requests it.
-    fn with_retries(
-        &self,
-        size: usize,
-        alignment: usize,
-        attempt: impl Fn(bool) -> Result<NewBlock>,
-    ) -> Result<NewBlock> {
-        if let Ok(new) = attempt(false) {
-            return Ok(new);
-        }
-        let after_trim = || {
-            self.trim(0);
-            retry_out_of_memory(|| attempt(true))
-        };
-        let mut answer = after_trim();
-        if answer.is_err() {
-            match self.callback.call(|| self.failure(size, alignment)) {
-                // Blocks that the callback freed may be cached.
-                Ok(true) => answer = after_trim(),
-                Ok(false) => {}
-                Err(error) => answer = Err(error),
-            }
-        }
-        answer.map_err(|cause| {
-            let failure = self.failure(size, alignment);
-            Error::Pool {
-                size,
-                used_bytes: failure.used_bytes,
-                total_bytes: failure.total_bytes,
-                limit: failure.limit,
-                cause: Box::new(cause),
-            }
-        })
-    }
-
-    fn failure(&self, size: usize, alignment: usize) -> Failure {
-        let statistics = self.statistics();
-        Failure {
-            size,
-            alignment,
-            used_bytes: statistics.used_bytes,
-            total_bytes: statistics.total_bytes,
-            limit: statistics.limit,
-        }
     }
 
     /// Returns blocks to their size class; slabs that this releases become free chunks.
@@ -264,8 +327,8 @@ impl<P: Provider> Inner<P> {
         self.chunks.trim(keep);
         if self.chunks.reserved() > keep {
             for padded in &self.shards {
-                let magazines = std::mem::take(&mut padded.0.lock().magazines);
-                for (class, blocks) in magazines.into_iter().enumerate() {
+                let free = padded.0.lock().drain();
+                for (class, blocks) in free {
                     self.free_to_class(class, blocks);
                 }
             }
@@ -287,26 +350,35 @@ impl<P: Provider> Inner<P> {
         self.with_statistics(|_, statistics| statistics)
     }
 
-    /// Locks every shard, publishes its counters, and passes the statistics to `then`.
-    pub(super) fn with_statistics<T>(&self, then: impl FnOnce(&Sum, Statistics) -> T) -> T {
-        // Lock order: several shards are locked in ascending order only.
-        let mut shards: Vec<_> = self.shards.iter().map(|padded| padded.0.lock()).collect();
-        for shard in &mut shards {
-            shard.counters.publish(&self.sum);
-        }
-        let peak = self.sum.settle();
+    /// Locks every shard, measures the peak, and passes the peaks and the statistics to `then`.
+    pub(super) fn with_statistics<T>(&self, then: impl FnOnce(&mut Peaks, Statistics) -> T) -> T {
+        let mut shards = self.lock_shards();
+        let mut peaks = self.peaks.lock();
+        peaks.measure(levels(&mut shards));
         let mut statistics = total(shards.iter().map(|shard| &shard.counters));
-        statistics.peak_bytes = usize::try_from(peak).unwrap_or(0);
+        statistics.peak_bytes = usize::try_from(peaks.settle()).unwrap_or(0);
         statistics.total_bytes = self.chunks.reserved();
         statistics.free_bytes = statistics.total_bytes.saturating_sub(statistics.used_bytes);
         statistics.limit = self.chunks.limit();
-        then(&self.sum, statistics)
+        let answer = then(&mut peaks, statistics);
+        // The shares of a peak that was reset.
+        peaks.measure(levels(&mut shards));
+        answer
     }
+
+    fn lock_shards(&self) -> Vec<SpinGuard<'_, Shard>> {
+        // Lock order: several shards are locked in ascending order only.
+        self.shards.iter().map(|padded| padded.0.lock()).collect()
+    }
+}
+
+fn levels<'a>(shards: &'a mut [SpinGuard<'_, Shard>]) -> impl Iterator<Item = &'a mut Level> {
+    shards.iter_mut().map(|shard| &mut shard.counters.level)
 }
 
 impl<P: Provider> Drop for Inner<P> {
     fn drop(&mut self) {
-        // No block is allocated, as each has a reference to this.
+        // No block is allocated: the pool is dropped with its last handle or its last block.
         for class in &mut self.classes {
             for slab in class.take_slabs() {
                 self.chunks.release(FreeChunk::new(slab));
@@ -317,3 +389,50 @@ impl<P: Provider> Drop for Inner<P> {
 }
 
 const _: () = assert!(LARGEST_CLASS == SIZES[COUNT - 1]);
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+    use std::ptr::NonNull;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::pool::options::Options;
+
+    struct Nothing;
+
+    // SAFETY: it provides no memory.
+    unsafe impl Provider for Nothing {
+        fn allocate(&self, _: usize, _: usize) -> Result<NonNull<c_void>> {
+            Err(Error::DevicesListed)
+        }
+
+        unsafe fn free(&self, _: NonNull<c_void>, _: usize) {}
+    }
+
+    #[test]
+    fn a_thread_leaves_a_shard_that_another_one_has_locked() {
+        const SHARDS: usize = 4;
+        let chunks =
+            ChunkAllocator::new(Arc::new(Nothing), Options::default(), 1, Arc::default(), 1);
+        let inner = Inner::new(chunks, SHARDS);
+        let leaves = || {
+            let own = inner.shard();
+            drop(inner.lock(own));
+            inner.shard() != own
+        };
+        assert!(!leaves());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let end = Instant::now() + Duration::from_secs(60);
+                while !leaves() {
+                    assert!(Instant::now() < end, "the shard was never left");
+                }
+            });
+            while !other.is_finished() {
+                let _all = inner.lock_shards();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+    }
+}

@@ -1,7 +1,7 @@
 //! A memory pool: allocations at a fraction of the cost of a provider's call.
 //!
-//! A [`Pool`] takes chunks from a [`Provider`] and divides them into blocks. Small blocks belong to size classes, which are
-//! powers of two and the midpoints between them, and are cut from slabs. A larger block is a chunk of its own, which is
+//! A [`Pool`] takes chunks from a [`Provider`] and divides them into blocks. Small blocks belong to size classes, eight
+//! between a power of two and the next, and are cut from slabs. A larger block is a chunk of its own, which is
 //! cached when it is freed. The metadata of a block is kept outside of the memory: the host never accesses the memory.
 //!
 //! ```text
@@ -26,8 +26,10 @@ mod chunks;
 mod failure;
 mod inner;
 mod options;
+mod peak;
 mod provider;
 mod registry;
+mod retries;
 mod shard;
 mod shard_cache;
 mod size_class;
@@ -37,9 +39,11 @@ mod statistics;
 
 use std::ffi::c_void;
 use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 pub use address_map::{HeldSlab, Lookup, lookup, slabs};
 pub use failure::Failure;
@@ -53,7 +57,7 @@ use self::chunks::ChunkAllocator;
 use self::inner::Inner;
 use self::slab::SlabBlock;
 use crate::error::{Error, Result};
-use crate::history::{self, Place};
+use crate::history::Place;
 use crate::process::{Local, Owned};
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
@@ -72,15 +76,16 @@ struct Shared<P: Provider> {
     number: u32,
     /// The maximum number of bytes that it may hold; `usize::MAX` for no limit.
     limit: Arc<AtomicUsize>,
-    /// One for each shard, a power of two.
-    shard_handles: Local<Box<[Arc<ShardHandle<P>>]>>,
+    handle: Local<LastHandle<P>>,
 }
 
-/// A block's reference to its pool. There is one for each shard, so that threads do not contend for one reference count.
-#[repr(align(128))]
-struct ShardHandle<P: Provider> {
-    inner: Arc<Owned<Inner<P>>>,
-    shard: usize,
+/// The handles' reference to the pool's state in one process.
+struct LastHandle<P: Provider>(Arc<Owned<Inner<P>>>);
+
+impl<P: Provider> Drop for LastHandle<P> {
+    fn drop(&mut self) {
+        Inner::retire(Arc::clone(&self.0));
+    }
 }
 
 /// The largest number of shards of a pool.
@@ -96,7 +101,7 @@ impl<P: Provider> Pool<P> {
             options,
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             limit: Arc::new(AtomicUsize::new(options.limit.unwrap_or(usize::MAX))),
-            shard_handles: Local::new(),
+            handle: Local::new(),
         }))
     }
 
@@ -108,30 +113,22 @@ impl<P: Provider> Pool<P> {
     /// other pools if the provider is out of memory, and the failure callback was called.
     pub fn allocate(&self, size: usize, alignment: usize) -> Result<Block<P>> {
         check_alignment(alignment)?;
-        let shard_handle = self.shard_handle();
-        let block = shard_handle
-            .inner
-            .allocate(shard_handle.shard, size.max(1), alignment)?;
-        Ok(Block {
-            shard_handle: Arc::clone(shard_handle),
-            block: Some(block),
-        })
+        let inner = self.inner();
+        let block = inner.allocate(inner.shard(), size.max(1), alignment)?;
+        Ok(Block::new(block))
     }
 
     /// As [`allocate`](Self::allocate) if this thread's shard has a free block of the size, else `None`. It never calls the
     /// provider: a caller can use it with a lock held, and release the lock before a slower allocation.
+    ///
+    /// Inlined, as its result is a structure that would be copied right after it was written, which stalls the processor.
     #[must_use]
+    #[inline(always)]
     pub fn allocate_cached(&self, size: usize, alignment: usize) -> Option<Block<P>> {
         check_alignment(alignment).ok()?;
-        let shard_handle = self.shard_handle();
-        let block =
-            shard_handle
-                .inner
-                .allocate_cached(shard_handle.shard, size.max(1), alignment)?;
-        Some(Block {
-            shard_handle: Arc::clone(shard_handle),
-            block: Some(block),
-        })
+        let inner = self.inner();
+        let block = inner.allocate_cached(inner.shard(), size.max(1), alignment)?;
+        Some(Block::new(block))
     }
 
     /// The provider.
@@ -140,7 +137,7 @@ impl<P: Provider> Pool<P> {
         &self.0.provider
     }
 
-    /// The place of its memory, with its number: that of its events in the [history] and of its
+    /// The place of its memory, with its number: that of its events in the [history](crate::history) and of its
     /// [`slabs`].
     #[must_use]
     pub fn place(&self) -> Place {
@@ -161,7 +158,8 @@ impl<P: Provider> Pool<P> {
 
     /// Resets the peak to the bytes in use now.
     pub fn reset_peak(&self) {
-        self.inner().with_statistics(|sum, _| sum.reset_peak());
+        self.inner()
+            .with_statistics(|peaks, now| peaks.reset(now.used_bytes as i64));
     }
 
     /// A scope that counts from now on, until it is dropped.
@@ -169,7 +167,7 @@ impl<P: Provider> Pool<P> {
     pub fn scope(&self) -> Scope<P> {
         let (begin, peak) = self
             .inner()
-            .with_statistics(|sum, statistics| (statistics, sum.scope()));
+            .with_statistics(|peaks, now| (now, peaks.scope(now.used_bytes as i64)));
         Scope {
             inner: Arc::clone(self.inner()),
             begin,
@@ -198,8 +196,9 @@ impl<P: Provider> Pool<P> {
         }
     }
 
-    /// Sets the function that is called before an allocation fails. `Ok(true)` asks for another attempt, an error becomes
-    /// the cause of the failure. The function may use the pool; an allocation that fails inside of it does not call it
+    /// Sets the function that is called before an allocation fails. `Ok(true)` asks for another attempt, after whose failure
+    /// it is called again, up to 16 times in a row in which the bytes in use are no fewer than ever since the first call; an error
+    /// becomes the cause of the failure. The function may use the pool; an allocation that fails inside of it does not call it
     /// again. A panic in it unwinds through the allocation.
     pub fn set_failure_callback(
         &self,
@@ -214,19 +213,13 @@ impl<P: Provider> Pool<P> {
     }
 
     fn inner(&self) -> &Arc<Owned<Inner<P>>> {
-        &self.shard_handle().inner
-    }
-
-    /// The handle of this thread's shard.
-    fn shard_handle(&self) -> &Arc<ShardHandle<P>> {
-        let shard_handles = self.0.shard_handles.get_or_init(|| self.0.new_shards());
-        &shard_handles[shard::thread_number() & (shard_handles.len() - 1)]
+        &self.0.handle.get_or_init(|| self.0.new_inner()).0
     }
 }
 
 impl<P: Provider> Shared<P> {
-    /// The shards of an empty pool for this process.
-    fn new_shards(&self) -> Box<[Arc<ShardHandle<P>>]> {
+    /// The state of an empty pool for this process.
+    fn new_inner(&self) -> LastHandle<P> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         // Twice as many shards as processors, so that few threads share one by chance.
         let shards = (2 * threads).next_power_of_two().min(MAX_SHARDS);
@@ -234,13 +227,7 @@ impl<P: Provider> Shared<P> {
         let chunks = ChunkAllocator::new(provider, self.options, self.number, limit, shards);
         let inner = Arc::new(Owned::new(Inner::new(chunks, shards)));
         registry::register(&inner);
-        let shard_handle = |shard| {
-            Arc::new(ShardHandle {
-                inner: Arc::clone(&inner),
-                shard,
-            })
-        };
-        (0..shards).map(shard_handle).collect()
+        LastHandle(inner)
     }
 }
 
@@ -262,45 +249,60 @@ impl<P: Provider> fmt::Debug for Pool<P> {
 
 /// Memory of a pool, freed to the pool when this is dropped, on any thread.
 pub struct Block<P: Provider> {
-    shard_handle: Arc<ShardHandle<P>>,
-    /// `Some` until it is dropped.
-    block: Option<SlabBlock>,
+    block: ManuallyDrop<SlabBlock>,
+    pool: PhantomData<Arc<Owned<Inner<P>>>>,
 }
 
+// There may be millions of them.
+const _: () = assert!(size_of::<Option<SlabBlock>>() == 16);
+
 impl<P: Provider> Block<P> {
+    /// `block` must be of a pool with this type of provider.
+    fn new(block: SlabBlock) -> Self {
+        Self {
+            block: ManuallyDrop::new(block),
+            pool: PhantomData,
+        }
+    }
+
     /// The address of the memory.
     #[must_use]
+    #[inline]
     pub fn address(&self) -> NonNull<c_void> {
-        self.block
-            .as_ref()
-            .map_or(NonNull::dangling(), SlabBlock::address)
+        self.block.address()
     }
 
     /// The requested size in bytes.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> usize {
-        self.block.as_ref().map_or(0, SlabBlock::requested)
+        self.block.requested()
+    }
+
+    /// A flag for the owner of the block, false at first and when it is dropped.
+    pub(crate) fn mark(&self) -> &AtomicBool {
+        self.block.mark()
     }
 
     /// The provider of its pool.
     #[must_use]
+    #[inline]
     pub fn provider(&self) -> &P {
-        self.shard_handle.inner.chunks.provider()
+        // SAFETY: a pool with this type of provider made the block, which is not freed as long as the reference lives.
+        unsafe { Inner::<P>::of(&self.block).as_ref() }
+            .chunks
+            .provider()
     }
 }
 
 impl<P: Provider> Drop for Block<P> {
     fn drop(&mut self) {
-        if let Some(block) = self.block.take() {
-            let ShardHandle { inner, shard } = &*self.shard_handle;
-            if inner.is_inherited() {
-                // The parent's pool owns the memory; this process only records that the block is not allocated any more.
-                let place = inner.chunks.place();
-                history::freed(|| (block.address().addr().get(), block.requested()), place);
-                block.mark_free();
-            } else {
-                inner.free(*shard, block);
-            }
+        // SAFETY: a pool with this type of provider made the block, which is not used after it is taken.
+        unsafe {
+            let block = ManuallyDrop::take(&mut self.block);
+            // This thread's shard, so that it does not contend with the thread that allocated the block.
+            let shard = Inner::<P>::of(&block).as_ref().shard();
+            Inner::<P>::free(shard, block);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Default for Options {
 /// The sizes of the chunks that a pool allocates from its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// The size in bytes of a size class's first slab; more when it would hold fewer than four blocks.
+    /// The size in bytes of a size class's first slab; more for a block that is larger.
     pub first_slab: usize,
     /// The largest slab in bytes. A slab holds at least one block, so each block above this size has its own slab.
     pub largest_slab: usize,
@@ -50,7 +50,7 @@ impl Default for Growth {
             first_slab: 64 << 10,
             largest_slab: 2 << 20,
             divisor: 8,
-            overhead_percent: 3,
+            overhead_percent: 0,
             overhead_threshold: 32 << 20,
         }
     }
@@ -66,8 +66,7 @@ impl Growth {
         if size >= SINGLE_BLOCK_SLAB_FROM {
             return 1;
         }
-        let few = size * 4;
-        let least = self.first_slab.max(few).min(self.largest_slab);
+        let least = self.first_slab.max(size).min(self.largest_slab);
         let bytes = (held / self.divisor.max(1)).clamp(least, self.largest_slab);
         (bytes / size).clamp(1, u32::MAX as usize / 2)
     }

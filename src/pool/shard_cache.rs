@@ -1,52 +1,78 @@
 //! The per-shard cache of large blocks: one slot for each shard, with the chunk that was freed last. Threads that
 //! allocate and free large blocks in turn then contend for no lock.
 //!
+//! A slot reserves bytes of the cache's capacity for its largest chunk so far, also while the chunk is in use: a thread that
+//! frees the same size again changes nothing that threads share. The reservations end when the cache is drained.
+//!
 //! A chunk in this cache counts as outstanding. All slots are drained before the provider is called for more memory.
 
 use super::chunks::FreeChunk;
 use crate::process::Mutex;
 
 #[derive(Debug)]
-pub(super) struct ShardCache {
-    slots: Box<[Slot]>,
-    /// The largest chunk that a slot takes, in bytes.
-    slot_limit: usize,
-}
+pub(super) struct ShardCache(Box<[PaddedSlot]>);
 
 /// The slot of one shard, on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Slot(Mutex<Option<FreeChunk>>);
+struct PaddedSlot(Mutex<Slot>);
+
+#[derive(Debug, Default)]
+struct Slot {
+    chunk: Option<FreeChunk>,
+    /// The size of the largest chunk that it takes.
+    reserved: usize,
+}
 
 impl ShardCache {
-    /// One slot for each shard; together they take at most a quarter of `limit` bytes.
-    pub(super) fn new(shards: usize, limit: usize) -> Self {
-        Self {
-            slots: (0..shards).map(|_| Slot::default()).collect(),
-            slot_limit: limit / 4 / shards,
-        }
+    /// One slot for each shard, without reservations.
+    pub(super) fn new(shards: usize) -> Self {
+        Self((0..shards).map(|_| PaddedSlot::default()).collect())
     }
 
-    /// The maximum number of bytes in all slots together.
-    pub(super) fn capacity(&self) -> usize {
-        self.slot_limit * self.slots.len()
+    /// Takes the chunk of a shard if it meets a condition.
+    pub(super) fn take_if(
+        &self,
+        shard: usize,
+        condition: impl FnOnce(&mut FreeChunk) -> bool,
+    ) -> Option<FreeChunk> {
+        self.0[shard].0.lock().chunk.take_if(condition)
     }
 
-    pub(super) fn take(&self, shard: usize) -> Option<FreeChunk> {
-        self.slots[shard].0.lock().take()
-    }
-
-    /// Stores a chunk; returns the chunk that it replaces, or itself when it is too large for a slot.
+    /// Stores a chunk; returns it when the slot is taken, or when it is larger than the slot's reservation.
     pub(super) fn put(&self, shard: usize, chunk: FreeChunk) -> Option<FreeChunk> {
-        if chunk.chunk.size > self.slot_limit {
+        let mut slot = self.0[shard].0.lock();
+        if slot.chunk.is_some() || chunk.chunk.size > slot.reserved {
             return Some(chunk);
         }
-        self.slots[shard].0.lock().replace(chunk)
+        slot.chunk = Some(chunk);
+        None
     }
 
-    /// Takes the chunks of all slots.
+    /// Stores a chunk in place of the one that is there, after the reservation is raised for it by at most `available` bytes.
+    /// Returns the bytes by which it is raised, and the chunk that it replaces.
+    ///
+    /// # Errors
+    /// The chunk, if more bytes would be needed.
+    pub(super) fn replace(
+        &self,
+        shard: usize,
+        chunk: FreeChunk,
+        available: usize,
+    ) -> Result<(usize, Option<FreeChunk>), FreeChunk> {
+        let mut slot = self.0[shard].0.lock();
+        let raise = chunk.chunk.size.saturating_sub(slot.reserved);
+        if raise > available {
+            return Err(chunk);
+        }
+        slot.reserved += raise;
+        Ok((raise, slot.chunk.replace(chunk)))
+    }
+
+    /// Takes the chunks of all slots, and ends their reservations.
     pub(super) fn drain(&self) -> impl Iterator<Item = FreeChunk> {
-        self.slots.iter().filter_map(|slot| slot.0.lock().take())
+        let taken = |slot: &PaddedSlot| std::mem::take(&mut *slot.0.lock()).chunk;
+        self.0.iter().filter_map(taken)
     }
 }
 
@@ -64,16 +90,38 @@ mod tests {
         FreeChunk { chunk, slab: None }
     }
 
+    fn size(chunk: &FreeChunk) -> usize {
+        chunk.chunk.size
+    }
+
     #[test]
-    fn a_slot_holds_one_chunk_up_to_its_limit() {
-        let cache = ShardCache::new(4, 1600);
-        assert_eq!(cache.capacity(), 400);
-        let size = |chunk: Option<FreeChunk>| chunk.map(|chunk| chunk.chunk.size);
-        assert_eq!(size(cache.put(1, free_chunk(101))), Some(101));
-        assert_eq!(size(cache.put(1, free_chunk(100))), None);
-        assert_eq!(size(cache.put(1, free_chunk(99))), Some(100));
-        assert_eq!(size(cache.take(0)), None);
-        assert_eq!(size(cache.take(1)), Some(99));
-        assert_eq!(size(cache.take(1)), None);
+    fn a_slot_holds_one_chunk_up_to_its_reservation() {
+        let cache = ShardCache::new(2);
+        let put = |bytes| cache.put(1, free_chunk(bytes)).as_ref().map(size);
+        let replace = |bytes, available| {
+            let answer = cache.replace(1, free_chunk(bytes), available);
+            answer
+                .map(|(raise, chunk)| (raise, chunk.as_ref().map(size)))
+                .map_err(|chunk| size(&chunk))
+        };
+        let take = |shard, most| {
+            let taken = cache.take_if(shard, |free| free.chunk.size <= most);
+            taken.as_ref().map(size)
+        };
+        assert_eq!(put(1), Some(1));
+        assert_eq!(replace(101, 100), Err(101));
+        assert_eq!(replace(100, 100), Ok((100, None)));
+        assert_eq!(put(99), Some(99));
+        assert_eq!(take(1, 99), None);
+        assert_eq!(take(1, 100), Some(100));
+        assert_eq!(put(101), Some(101));
+        assert_eq!(put(100), None);
+        assert_eq!(replace(101, 1), Ok((1, Some(100))));
+        assert_eq!(replace(90, 0), Ok((0, Some(101))));
+        assert_eq!((take(0, 101), take(1, 101)), (None, Some(90)));
+        assert_eq!(put(101), None);
+        let drained: Vec<_> = cache.drain().map(|chunk| size(&chunk)).collect();
+        assert_eq!(drained, [101]);
+        assert_eq!(put(1), Some(1));
     }
 }

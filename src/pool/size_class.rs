@@ -8,7 +8,7 @@ use slab::Slab as Slots;
 use super::address_map;
 use super::provider::Chunk;
 use super::sizes::SIZES;
-use super::slab::{Slab, SlabBlock, SlabKind};
+use super::slab::{PoolPointer, Slab, SlabBlock, SlabKind};
 use crate::history::Place;
 use crate::process::Mutex;
 
@@ -22,7 +22,7 @@ struct State {
     /// The slabs with free blocks, without the cached empty one. Blocks come from the first of them, so that the last ones
     /// become empty and can be released.
     available: BTreeSet<usize>,
-    /// At most one empty slab is cached, for when all others are full; a second one is released.
+    /// At most one empty slab of several blocks is cached, for when all others are full; a second one is released.
     empty: Option<usize>,
     /// The sum of the slabs' bytes.
     bytes: usize,
@@ -68,6 +68,7 @@ impl SizeClass {
     /// Adds a slab over `chunk`, and allocates up to `count` of its blocks.
     pub(super) fn grow(
         &self,
+        pool: PoolPointer,
         class: usize,
         chunk: Chunk,
         count: usize,
@@ -79,7 +80,7 @@ impl SizeClass {
             class: class as u8,
             slot: slot as u32,
         };
-        let slab = Arc::new(Slab::new(chunk, SIZES[class], kind));
+        let slab = Arc::new(Slab::new(pool, chunk, SIZES[class], kind));
         // Registered before another thread can get a block of it: an address must be found from its allocation on.
         address_map::register(&slab, place);
         state.available.insert(slot);
@@ -175,7 +176,7 @@ impl State {
             return None;
         }
         self.available.remove(&slot);
-        if self.empty.is_some() {
+        if self.empty.is_some() || entry.slab.count() == 1 {
             return Some(self.remove(slot));
         }
         // The slab is reset: its blocks are allocated in ascending order again.

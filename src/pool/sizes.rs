@@ -1,4 +1,4 @@
-//! The size classes: powers of two and the midpoints between them.
+//! The size classes: eight between a power of two and the next, as far as the alignment allows.
 
 /// The alignment in bytes that every block has, requested or not: a cache line.
 pub const SMALLEST_ALIGNMENT: usize = 64;
@@ -9,19 +9,24 @@ pub const LARGEST_ALIGNMENT: usize = 2 << 20;
 /// The largest block in bytes that shares a slab with others.
 pub const LARGEST_CLASS: usize = 1 << 20;
 
-/// The number of size classes.
-pub(super) const COUNT: usize = 28;
+/// The number of size classes between a power of two and the next; fewer where they would be less than
+/// [`SMALLEST_ALIGNMENT`] apart.
+const STEPS: usize = 8;
 
-/// The sizes in bytes: 64, 128, 192, 256, 384, 512, ... 1 MiB. 96 is left out, as it is no multiple of the alignment.
+/// The classes up to this are multiples of [`SMALLEST_ALIGNMENT`].
+const LINEAR: usize = 2 * STEPS * SMALLEST_ALIGNMENT;
+
+/// The number of size classes.
+pub(super) const COUNT: usize = 2 * STEPS + (LARGEST_CLASS / LINEAR).ilog2() as usize * STEPS;
+
+/// The sizes in bytes: 64, 128, 192, ... 1024, 1152, 1280, ... 1 MiB.
 pub(super) const SIZES: [usize; COUNT] = {
-    let mut sizes = [64; COUNT];
-    let mut class = 1;
+    let mut sizes = [0; COUNT];
+    let mut class = 0;
     while class < COUNT {
-        let doubled = 128 << ((class - 1) / 2);
-        sizes[class] = if class % 2 == 1 {
-            doubled
-        } else {
-            doubled + doubled / 2
+        sizes[class] = match class.checked_sub(2 * STEPS) {
+            None => (class + 1) * SMALLEST_ALIGNMENT,
+            Some(beyond) => (LINEAR << (beyond / STEPS)) / STEPS * (STEPS + 1 + beyond % STEPS),
         };
         class += 1;
     }
@@ -30,24 +35,21 @@ pub(super) const SIZES: [usize; COUNT] = {
 
 /// The smallest class whose blocks hold `size` bytes at `alignment` (0 or a power of two); `None` beyond the largest.
 pub(super) fn class_of(size: usize, alignment: usize) -> Option<usize> {
-    let size = size.max(alignment);
-    if size > LARGEST_CLASS {
-        return None;
-    }
-    let class = smallest_holding(size);
-    // A midpoint is only aligned to a third of itself; the power of two after it is at least `alignment`.
-    Some(class + usize::from(alignment > 1 && !SIZES[class].is_multiple_of(alignment)))
+    // The class of a multiple of the alignment is one, too: it is the size itself, or a multiple of a larger power of two.
+    let beyond = alignment.saturating_sub(1);
+    let size = size.max(1).checked_add(beyond)? & !beyond;
+    (size <= LARGEST_CLASS).then(|| smallest_holding(size))
 }
 
-/// `size` is at most [`LARGEST_CLASS`].
+/// `size` is at most [`LARGEST_CLASS`], and not 0.
 fn smallest_holding(size: usize) -> usize {
-    if size <= 128 {
-        return usize::from(size > 64);
-    }
     let last = size - 1;
-    let power = last.ilog2() as usize;
-    let above_midpoint = last >> (power - 1) & 1;
-    2 * (power - 7) + 2 + above_midpoint
+    if size <= LINEAR {
+        return last / SMALLEST_ALIGNMENT;
+    }
+    let octave = last.ilog2() as usize;
+    let steps = last >> (octave - STEPS.ilog2() as usize);
+    (octave - LINEAR.ilog2() as usize + 1) * STEPS + steps
 }
 
 /// The largest power of two that every block of a class is aligned to when its slab is.
@@ -62,7 +64,8 @@ mod tests {
     #[test]
     fn classes_ascend_to_the_largest() {
         assert!(SIZES.is_sorted());
-        assert_eq!(SIZES[..7], [64, 128, 192, 256, 384, 512, 768]);
+        assert_eq!(SIZES[..4], [64, 128, 192, 256]);
+        assert_eq!(SIZES[14..19], [960, 1024, 1152, 1280, 1408]);
         assert_eq!(SIZES[COUNT - 1], LARGEST_CLASS);
         assert!(SIZES.iter().all(|size| size % SMALLEST_ALIGNMENT == 0));
     }

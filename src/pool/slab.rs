@@ -5,9 +5,19 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::provider::Chunk;
 use crate::process::atomic::{AtomicU32, Ordering};
+
+/// The pool of a slab. Its type depends on the provider, which is unknown here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PoolPointer(pub(super) NonNull<()>);
+
+// SAFETY: any thread can use the pool; its users show that it is alive.
+unsafe impl Send for PoolPointer {}
+// SAFETY: as above.
+unsafe impl Sync for PoolPointer {}
 
 /// The kind of a slab's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,37 +31,73 @@ pub(super) enum SlabKind {
 /// A chunk that is divided into blocks.
 #[derive(Debug)]
 pub(super) struct Slab {
+    pool: PoolPointer,
     chunk: Chunk,
     block_size: usize,
     kind: SlabKind,
-    /// One record for each block: 0 when the block is free, else its padding in bytes plus one.
-    records: Box<[AtomicU32]>,
-    /// The distance between two records, in records.
-    stride: usize,
+    records: Records,
 }
 
-/// The block size from which each record has a cache line of its own. Smaller blocks move to a shard in runs whose records
-/// fill a cache line. Of larger blocks a shard takes few at a time, so that packed records would cause false sharing.
+/// One record for each block: 0 when the block is free, else its padding in bytes plus one.
+#[derive(Debug)]
+enum Records {
+    Packed(Box<[AtomicU32]>),
+    Padded(Box<[PaddedRecord]>),
+}
+
+/// A record on cache lines of its own; processors fetch two at a time.
+#[derive(Debug)]
+#[repr(align(128))]
+struct PaddedRecord(AtomicU32);
+
+/// The block size from which records are padded. Smaller blocks move to a shard in runs whose records fill a cache line. Of
+/// larger blocks a shard takes few at a time, so that packed records would cause false sharing.
 const PADDED_RECORDS_FROM: usize = 4 << 10;
+
+impl Records {
+    fn new(count: usize, block_size: usize) -> Self {
+        if block_size < PADDED_RECORDS_FROM {
+            Self::Packed((0..count).map(|_| AtomicU32::new(0)).collect())
+        } else {
+            Self::Padded(
+                (0..count)
+                    .map(|_| PaddedRecord(AtomicU32::new(0)))
+                    .collect(),
+            )
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Packed(records) => records.len(),
+            Self::Padded(records) => records.len(),
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<&AtomicU32> {
+        match self {
+            Self::Packed(records) => records.get(index),
+            Self::Padded(records) => records.get(index).map(|record| &record.0),
+        }
+    }
+}
 
 /// The largest padding of a block: the bytes beyond the requested size.
 pub(super) const MAX_PADDING: usize = (u32::MAX - 1) as usize;
 
 impl Slab {
-    pub(super) fn new(chunk: Chunk, block_size: usize, kind: SlabKind) -> Self {
-        let stride = if block_size < PADDED_RECORDS_FROM {
-            1
-        } else {
-            64 / size_of::<AtomicU32>()
-        };
-        let records = chunk.size / block_size * stride;
+    pub(super) fn new(pool: PoolPointer, chunk: Chunk, block_size: usize, kind: SlabKind) -> Self {
         Self {
+            pool,
             chunk,
             block_size,
             kind,
-            records: (0..records).map(|_| AtomicU32::new(0)).collect(),
-            stride,
+            records: Records::new(chunk.size / block_size, block_size),
         }
+    }
+
+    pub(super) fn pool(&self) -> PoolPointer {
+        self.pool
     }
 
     pub(super) fn chunk(&self) -> Chunk {
@@ -68,8 +114,8 @@ impl Slab {
 
     /// The number of blocks.
     pub(super) fn count(&self) -> u32 {
-        // `Growth::blocks` returns at most half of `u32::MAX`, and a reused chunk is at most twice as large as requested.
-        (self.records.len() / self.stride) as u32
+        // `Growth::blocks` returns at most half of `u32::MAX`, and a reused chunk is at most half as large again as requested.
+        self.records.len() as u32
     }
 
     /// The requested bytes of every block that is not free.
@@ -84,10 +130,7 @@ impl Slab {
     }
 
     fn range_of(&self, index: usize) -> Option<Range<usize>> {
-        let record = self
-            .records
-            .get(index * self.stride)?
-            .load(Ordering::Relaxed);
+        let record = self.records.get(index)?.load(Ordering::Relaxed);
         let requested = self.block_size - (record.checked_sub(1)? as usize);
         let start = self.chunk.base.addr().get() + index * self.block_size;
         Some(start..start + requested)
@@ -99,16 +142,38 @@ impl Slab {
 pub(super) struct SlabBlock {
     slab: Arc<Slab>,
     index: u32,
+    /// Its size class; `None` for the only block of a slab.
+    class: Option<u8>,
+    /// A mark by the layer above; see [`Block::mark`](super::Block::mark).
+    is_marked: AtomicBool,
 }
 
 impl SlabBlock {
     /// `index` must be a block of the slab that has no other owner.
     pub(super) fn new(slab: Arc<Slab>, index: u32) -> Self {
-        Self { slab, index }
+        let class = match slab.kind {
+            SlabKind::SizeClass { class, .. } => Some(class),
+            SlabKind::Large => None,
+        };
+        Self {
+            slab,
+            index,
+            class,
+            is_marked: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn slab(&self) -> &Arc<Slab> {
         &self.slab
+    }
+
+    /// The size class; `None` for the only block of a slab.
+    pub(super) fn class(&self) -> Option<usize> {
+        self.class.map(usize::from)
+    }
+
+    pub(super) fn mark(&self) -> &AtomicBool {
+        &self.is_marked
     }
 
     pub(super) fn into_slab(self) -> Arc<Slab> {
@@ -119,6 +184,7 @@ impl SlabBlock {
         self.index
     }
 
+    #[inline]
     pub(super) fn address(&self) -> NonNull<c_void> {
         let offset = self.index as usize * self.slab.block_size;
         // Address arithmetic: device memory is no allocated object in Rust's sense, so pointer offsets are not defined.
@@ -127,6 +193,7 @@ impl SlabBlock {
     }
 
     /// The requested size in bytes; 0 when the block is free.
+    #[inline]
     pub(super) fn requested(&self) -> usize {
         match self.record().load(Ordering::Relaxed).checked_sub(1) {
             Some(padding) => self.slab.block_size - padding as usize,
@@ -135,17 +202,23 @@ impl SlabBlock {
     }
 
     /// Marks the block as allocated, with `requested` bytes of it in use.
+    #[inline(always)]
     pub(super) fn mark_allocated(&self, requested: usize) {
         let padding = (self.slab.block_size - requested).min(MAX_PADDING) as u32;
         self.record().store(padding + 1, Ordering::Relaxed);
     }
 
     /// Marks the block as free.
+    #[inline]
     pub(super) fn mark_free(&self) {
         self.record().store(0, Ordering::Relaxed);
     }
 
+    #[inline(always)]
     fn record(&self) -> &AtomicU32 {
-        &self.slab.records[self.index as usize * self.slab.stride]
+        match &self.slab.records {
+            Records::Packed(records) => &records[self.index as usize],
+            Records::Padded(records) => &records[self.index as usize].0,
+        }
     }
 }

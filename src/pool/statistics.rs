@@ -1,15 +1,6 @@
-//! A pool's statistics.
-//!
-//! Each shard has counters under its own lock. Only the peak needs a sum over the shards: a shard publishes its part to the
-//! sum when the part has changed by more than [`UNPUBLISHED`] bytes, and when the statistics are read.
+//! A pool's statistics. Each shard has counters under its own lock.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Weak};
-
-use crate::process::Mutex;
-
-/// The maximum number of bytes by which a shard's part of the sum may lag behind.
-pub(super) const UNPUBLISHED: i64 = 1 << 20;
+use super::peak::Level;
 
 /// A pool's statistics. All but the peak are exact whenever no allocation is in progress. The peak is exact if one thread
 /// allocates; each further thread adds an error of at most 1 MiB.
@@ -84,109 +75,46 @@ impl Report {
 /// negative.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    used_bytes: i64,
+    pub(super) level: Level,
     requested_bytes: i64,
     used_count: i64,
     allocations: u64,
     allocated_bytes: u64,
     misses: u64,
     failures: u64,
-    /// The part of `used_bytes` that is not in the sum yet.
-    pending: i64,
-    /// The peak of `pending` since the last publication.
-    pending_peak: i64,
 }
 
 impl Counters {
-    pub(super) fn allocated(&mut self, block: usize, requested: usize, miss: bool, sum: &Sum) {
-        self.used_bytes += block as i64;
+    pub(super) fn allocated(&mut self, block: usize, requested: usize, miss: bool) {
+        self.level.add(block);
         self.requested_bytes += requested as i64;
         self.used_count += 1;
         self.allocations += 1;
         self.allocated_bytes += block as u64;
         self.misses += u64::from(miss);
-        self.pending += block as i64;
-        self.pending_peak = self.pending_peak.max(self.pending);
-        if self.pending > UNPUBLISHED {
-            self.publish(sum);
-        }
     }
 
-    pub(super) fn freed(&mut self, block: usize, requested: usize, sum: &Sum) {
-        self.used_bytes -= block as i64;
+    /// The bytes of a block are no longer in use. The block itself is counted until [`ended`](Self::ended).
+    pub(super) fn freed(&mut self, block: usize, requested: usize) {
+        self.level.subtract(block);
         self.requested_bytes -= requested as i64;
+    }
+
+    /// The free of a block has ended: the block no longer keeps its pool alive.
+    pub(super) fn ended(&mut self) {
         self.used_count -= 1;
-        self.pending -= block as i64;
-        if self.pending < -UNPUBLISHED {
-            self.publish(sum);
-        }
     }
 
     pub(super) fn failed(&mut self) {
         self.failures += 1;
     }
-
-    pub(super) fn publish(&mut self, sum: &Sum) {
-        let before = sum.used.fetch_add(self.pending, Ordering::Relaxed);
-        let top = before + self.pending_peak;
-        if top > sum.peak.load(Ordering::Relaxed) {
-            sum.peak.fetch_max(top, Ordering::Relaxed);
-        }
-        self.pending = 0;
-        self.pending_peak = 0;
-    }
-}
-
-/// The sum of the shards' published parts, and its peaks.
-#[derive(Debug, Default)]
-pub(super) struct Sum {
-    used: AtomicI64,
-    /// The peak since the last call of [`settle`](Self::settle).
-    peak: AtomicI64,
-    peaks: Mutex<Peaks>,
-}
-
-#[derive(Debug, Default)]
-struct Peaks {
-    overall: i64,
-    scopes: Vec<Weak<AtomicI64>>,
-}
-
-impl Sum {
-    /// Adds the current peak to the overall peak and to the scopes' peaks, and starts a new one. Returns the overall peak.
-    pub(super) fn settle(&self) -> i64 {
-        let used = self.used.load(Ordering::Relaxed);
-        let mut peaks = self.peaks.lock();
-        let peak = self.peak.swap(used, Ordering::Relaxed);
-        peaks.overall = peaks.overall.max(peak);
-        peaks.scopes.retain(|scope| match scope.upgrade() {
-            Some(scope) => {
-                scope.fetch_max(peak, Ordering::Relaxed);
-                true
-            }
-            None => false,
-        });
-        peaks.overall
-    }
-
-    /// Resets the overall peak to the bytes in use. All shards must have published, and the peak must be settled.
-    pub(super) fn reset_peak(&self) {
-        self.peaks.lock().overall = self.used.load(Ordering::Relaxed);
-    }
-
-    /// A new peak that starts now. All shards must have published, and the peak must be settled.
-    pub(super) fn scope(&self) -> Arc<AtomicI64> {
-        let peak = Arc::new(AtomicI64::new(self.used.load(Ordering::Relaxed)));
-        self.peaks.lock().scopes.push(Arc::downgrade(&peak));
-        peak
-    }
 }
 
 /// Sums the shards' counters.
 pub(super) fn total<'a>(shards: impl Iterator<Item = &'a Counters>) -> Statistics {
-    let mut sum = Counters::default();
+    let (mut sum, mut used) = (Counters::default(), 0);
     for shard in shards {
-        sum.used_bytes += shard.used_bytes;
+        used += shard.level.used;
         sum.requested_bytes += shard.requested_bytes;
         sum.used_count += shard.used_count;
         sum.allocations += shard.allocations;
@@ -196,7 +124,7 @@ pub(super) fn total<'a>(shards: impl Iterator<Item = &'a Counters>) -> Statistic
     }
     let unsigned = |value: i64| usize::try_from(value).unwrap_or(0);
     Statistics {
-        used_bytes: unsigned(sum.used_bytes),
+        used_bytes: unsigned(used),
         requested_bytes: unsigned(sum.requested_bytes),
         used_count: unsigned(sum.used_count),
         allocations: sum.allocations,

@@ -228,6 +228,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "Miri does not fork")]
     fn the_exit_does_not_wait_for_a_section_of_its_own_thread() {
         in_child(|| {
             let _section = Section::enter();

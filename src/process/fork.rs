@@ -9,14 +9,14 @@ use super::GENERATION;
 macro_rules! at_fork {
     ($before:expr, $in_parent:expr, $in_child:expr) => {
         #[cfg(not(miri))]
-        #[used]
-        #[unsafe(link_section = ".init_array")]
-        static AT_FORK: extern "C" fn() = {
+        const _: () = {
             extern "C" fn register() {
                 // SAFETY: the functions only do what is allowed in a fork's child of a process with threads.
                 unsafe { libc::pthread_atfork($before, $in_parent, $in_child) };
             }
-            register
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static AT_FORK: extern "C" fn() = register;
         };
     };
 }

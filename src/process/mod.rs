@@ -14,6 +14,7 @@ mod fork;
 mod local;
 mod lock;
 mod registry;
+mod spin;
 
 /// The atomics of the modules that `tests/models` checks with those of loom.
 pub(crate) use std::sync::atomic;
@@ -27,6 +28,7 @@ pub(crate) use lock::RwLock;
 pub(crate) use lock::RwLockWriteGuard;
 pub use lock::{Condvar, Mutex, MutexGuard};
 pub(crate) use registry::Registry;
+pub(crate) use spin::{SpinGuard, SpinLock};
 
 /// The number of forks between the process that loaded this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);

@@ -73,7 +73,7 @@ impl RawQueue {
                 )
             }
         };
-        self.submit(&[], move |list, signal, count, waits| {
+        self.submit(move |list, signal, count, waits| {
             if size > 0 {
                 not_null(pointer)?;
             }

@@ -1,4 +1,4 @@
-//! Order across queues and contexts: wait lists, and signals of foreign events.
+//! Order across queues and contexts: wait lists, barriers, and signals of foreign events.
 
 use std::ptr;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {
-    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, which may
-    /// belong to any queue. Returns an event that completes after the wait list and all earlier operations.
+    /// A handle of this queue whose operations also wait for the events of a wait list, which may belong to any queue. If one of
+    /// the events fails, the operations of the handle are not executed.
     ///
     /// The device waits for events of this queue's context. A host task waits for events of other contexts.
     ///
@@ -23,17 +23,20 @@ impl RawQueue {
     /// let (first, second) = (Queue::new(&context, &device)?, Queue::new(&context, &device)?);
     /// let memory = DeviceMemory::new(&context, &device, 64)?;
     /// let filled = first.fill_async(memory, 3)?;
-    /// second.barrier(&[filled.event().clone()])?; // Later operations of `second` start after the fill.
-    /// # second.wait()?;
+    /// let dependent = second.depends_on(&[filled.event().clone()])?;
+    /// let other = DeviceMemory::new(&context, &device, 64)?;
+    /// dependent.fill_async(other, 4)?.wait()?; // After the first fill.
+    /// # assert!(filled.is_complete()?);
     /// # Ok::<(), zeusm::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::NotExecuted`](crate::Error::NotExecuted) when an operation of the wait list has failed,
     /// [`Error::NoThread`](crate::Error::NoThread) when the wait needs the host and no thread can be started,
-    /// [`Error::Call`](crate::Error::Call) with Level Zero's result, or when the device of an event is lost.
-    pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
-        let (mut local, foreign): (Vec<_>, Vec<_>) = wait_list
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result; [`Error::DeviceLost`](crate::Error::DeviceLost) for the
+    /// device of an event.
+    pub fn depends_on(&self, wait_list: &[Event]) -> Result<Self> {
+        let (local, foreign): (Vec<_>, Vec<_>) = wait_list
             .iter()
             .filter(|event| !event.is_inherited())
             .cloned()
@@ -43,23 +46,36 @@ impl RawQueue {
             .iter()
             .chain(&foreign)
             .try_for_each(|event| event.check_reachable(self.device()))?;
+        let mut dependent = self.clone();
+        dependent.wait_list.extend(local);
         if !foreign.is_empty() {
             let task = move || {
                 foreign.iter().for_each(|event| _ = event.drain());
-                foreign.iter().try_for_each(Event::check_submission)
+                // At once, with the failure of an operation or of its device.
+                foreign.iter().try_for_each(Event::finish)
             };
-            local.push(self.try_host_task(task)?);
+            dependent.wait_list.push(self.try_host_task(task)?);
         }
+        Ok(dependent)
+    }
+
+    /// Appends a barrier with a wait list: operations that are submitted later start after all events of the list, as far as
+    /// these have not failed by then. Returns an event that completes after the wait list and all earlier operations.
+    ///
+    /// # Errors
+    /// As [`depends_on`](Self::depends_on).
+    pub fn barrier(&self, wait_list: &[Event]) -> Result<Event> {
         let library = self.library();
-        self.submit(&local, move |list, signal, count, waits| {
-            // SAFETY: `submit` passes valid handles.
-            unsafe {
-                call!(
-                    library,
-                    zeCommandListAppendBarrier(list, signal, count, waits)
-                )
-            }
-        })
+        self.depends_on(wait_list)?
+            .submit(move |list, signal, count, waits| {
+                // SAFETY: `submit` passes valid handles.
+                unsafe {
+                    call!(
+                        library,
+                        zeCommandListAppendBarrier(list, signal, count, waits)
+                    )
+                }
+            })
     }
 
     /// Resets a foreign event, and signals it after all operations submitted so far. The returned event completes after the

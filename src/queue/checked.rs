@@ -27,6 +27,14 @@ impl Queue {
         RawQueue::new(context, device).map(Self)
     }
 
+    /// As [`RawQueue::depends_on`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn depends_on(&self, wait_list: &[Event]) -> Result<Self> {
+        self.0.depends_on(wait_list).map(Self)
+    }
+
     /// Copies `source` to `destination`, which must have the same size, and waits.
     ///
     /// # Errors
@@ -180,8 +188,8 @@ impl Queue {
             operation,
             kind: K::KIND,
             size: memory.size(),
-            device: here.name().to_owned(),
-            memory_device: there.name().to_owned(),
+            device: here.to_string(),
+            memory_device: there.to_string(),
         })
     }
 

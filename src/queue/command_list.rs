@@ -21,8 +21,14 @@ unsafe impl Send for CommandList {}
 // SAFETY: as above.
 unsafe impl Sync for CommandList {}
 
+/// More than a new command list and its first commands need of the memory of a device.
+const DEVICE_MEMORY: usize = 8 << 20;
+
 impl CommandList {
     pub(super) fn new(context: &Context, device: &Device) -> Result<Self> {
+        if !device.is_integrated() {
+            check_memory(context, device)?;
+        }
         let description = sys::ze_command_queue_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
             ordinal: engine(device)?,
@@ -79,6 +85,40 @@ impl Drop for CommandList {
         // SAFETY: the list is idle, and this was its last owner.
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
     }
+}
+
+/// Checks that the device has memory for a command list: Intel's driver crashes, or aborts the process, if some of its own
+/// allocations succeed and a later one does not. Physical memory is returned at once, as opposed to freed USM, which the driver
+/// keeps for reuse.
+///
+/// # Errors
+/// [`Error::Call`](crate::Error::Call) when the device is out of memory. Any other failure of the query is ignored.
+fn check_memory(context: &Context, device: &Device) -> Result<()> {
+    let mut description = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        size: DEVICE_MEMORY,
+        ..Default::default()
+    };
+    let (library, mut memory) = (context.library(), ptr::null_mut());
+    // SAFETY: context and device are alive; description and memory outlive the call.
+    let made = unsafe {
+        call!(
+            library,
+            zePhysicalMemCreate(
+                context.handle(),
+                device.handle(),
+                &mut description,
+                &mut memory
+            )
+        )
+    };
+    match made {
+        // SAFETY: the memory was made above, and is mapped nowhere.
+        Ok(()) => drop(unsafe { call!(library, zePhysicalMemDestroy(context.handle(), memory)) }),
+        Err(error) if error.is_out_of_memory() => return Err(error),
+        Err(_) => {}
+    }
+    Ok(())
 }
 
 /// The ordinal of the first command queue group that supports compute and copy; 0 when the device reports none.

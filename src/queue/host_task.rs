@@ -22,6 +22,7 @@ pub(super) struct Worker(Mutex<Option<mpsc::Sender<Task>>>);
 /// Signals the event when dropped: after the task has returned, has panicked, or was dropped without running.
 struct Signal {
     event: Event,
+    /// The task's, once it has returned.
     answer: Result<()>,
 }
 
@@ -51,7 +52,7 @@ impl RawQueue {
         let event = list.events.take()?;
         let signal = Signal {
             event: event.clone(),
-            answer: Ok(()),
+            answer: Err(Error::Panicked),
         };
         list.worker.send(Box::new(move || {
             let mut signal = signal;

@@ -32,6 +32,7 @@ use level_zero_sys as sys;
 pub use checked::Queue;
 pub use copy::Rows;
 pub use operation::Operation;
+pub use retained::without_drops;
 pub use submission::Completion;
 
 use self::list::List;
@@ -48,7 +49,11 @@ use crate::process::Local;
 ///
 /// Source: Level Zero specification, "Core programming guide", Command lists, immediate command lists.
 #[derive(Clone)]
-pub struct RawQueue(Arc<Inner>);
+pub struct RawQueue {
+    inner: Arc<Inner>,
+    /// The events that the operations of this handle wait for, beside those before them: [`depends_on`](Self::depends_on).
+    wait_list: Vec<Event>,
+}
 
 struct Inner {
     context: Context,
@@ -64,11 +69,14 @@ impl RawQueue {
     /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
         context.check_driver_of(device)?;
-        let queue = Self(Arc::new(Inner {
-            context: context.clone(),
-            device: device.clone(),
-            list: Local::new(),
-        }));
+        let queue = Self {
+            inner: Arc::new(Inner {
+                context: context.clone(),
+                device: device.clone(),
+                list: Local::new(),
+            }),
+            wait_list: Vec::new(),
+        };
         queue.list()?;
         Ok(queue)
     }
@@ -76,13 +84,13 @@ impl RawQueue {
     /// The context it belongs to.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.0.context
+        &self.inner.context
     }
 
     /// The device that executes its operations.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.0.device
+        &self.inner.device
     }
 
     /// Waits for an operation of this queue; the error describes the operation. The device does not access the operands any
@@ -98,7 +106,7 @@ impl RawQueue {
     /// Waits until an operation of this queue is complete. When the wait fails, the error is returned only once the device
     /// cannot access the operands any more.
     pub(crate) fn drain(&self, event: &Event) -> Result<()> {
-        match self.0.list.get() {
+        match self.inner.list.get() {
             Some(list) => list.drain(event),
             // The operation is the parent's, and counts as complete.
             None => Ok(()),
@@ -111,7 +119,7 @@ impl RawQueue {
             context,
             device,
             list,
-        } = &*self.0;
+        } = &*self.inner;
         list.get_or_try_init(|| List::new(context, device).map(Arc::new))
     }
 
@@ -122,8 +130,8 @@ impl RawQueue {
                 sys::ZE_RESULT_ERROR_DEVICE_LOST
                 | sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
                 | sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
-            ) => self.0.device.check_alive_after_error(),
-            _ => self.0.device.check_alive(),
+            ) => self.inner.device.check_alive_after_error(),
+            _ => self.inner.device.check_alive(),
         };
         let cause = match alive {
             Err(lost) if cause.result() != lost.result() => lost,
@@ -132,13 +140,13 @@ impl RawQueue {
         Error::Operation {
             operation,
             size,
-            device: self.0.device.name().to_owned(),
+            device: self.inner.device.to_string(),
             cause: Box::new(cause),
         }
     }
 
     fn library(&self) -> &'static sys::Library {
-        self.0.context.library()
+        self.inner.context.library()
     }
 }
 
@@ -154,7 +162,7 @@ impl Drop for Inner {
 /// Equal when they are clones of one queue.
 impl PartialEq for RawQueue {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 }
 
@@ -164,8 +172,8 @@ impl fmt::Debug for RawQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Queue")
-            .field("device", &self.0.device)
-            .field("context", &self.0.context)
+            .field("device", &self.inner.device)
+            .field("context", &self.inner.context)
             .finish_non_exhaustive()
     }
 }

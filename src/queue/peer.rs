@@ -37,7 +37,11 @@ impl RawQueue {
         if size == 0 {
             return Ok(());
         }
-        from.wait()?;
+        match from.wait() {
+            // An operation that was not executed orders nothing.
+            Ok(()) | Err(Error::NotExecuted { .. }) => {}
+            Err(error) => return Err(error),
+        }
         // SAFETY: the caller guarantees the validity of the ranges.
         match unsafe { self.peer_copy_async_raw(destination, from, source, size) }? {
             Some(event) => self.finish(&event, "copy", size),
@@ -74,8 +78,9 @@ impl RawQueue {
         })
     }
 
-    /// Copies through a staging chunk in host memory of this queue's context, and waits. The ranges may overlap. For the context of `from` the chunk
-    /// is ordinary host memory, which Level Zero's copies support.
+    /// Copies through a staging chunk in host memory of this queue's context, and waits. It starts after all operations submitted to
+    /// either queue before. The ranges may overlap. For the context of `from` the chunk is ordinary host memory, which Level Zero's
+    /// copies support.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result, or the error of the chunk's allocation.
@@ -89,6 +94,11 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
+        // The queue of `from` executes the first copy.
+        if !self.wait_list.is_empty() || !self.is_idle() {
+            let before = self.barrier(&[])?;
+            self.finish(&before, "copy", size)?;
+        }
         let chunk = size.min(STAGING_CHUNK);
         let allocation = Allocation::new(self.context(), self.device(), UsmKind::Host, chunk, 0)?;
         let staging = allocation.as_ptr();

@@ -1,18 +1,57 @@
 //! The operands that a queue retains for its operations in flight, and their drop once these are complete.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use super::list::List;
+use super::RawQueue;
+use super::list::{List, State};
 use crate::event::Event;
+use crate::process::Section;
 
 /// The timeout of the wait for drops on other threads. Such a thread may wait for Python's GIL, on a busy machine for seconds.
 /// It may also run code which waits for a lock that the caller has, and then only the timeout ends the wait.
 const DROP_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Operands = Box<dyn Any + Send>;
+
+thread_local! {
+    static WITHOUT_DROPS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `submit`, in which queues drop no operands of complete operations on this thread, for a caller whose state must not be
+/// seen by arbitrary code. [`RawQueue::drop_complete`] drops them afterwards.
+///
+/// ```
+/// # use zeusm::{Context, DeviceMemory, Queue, Runtime};
+/// # let device = Runtime::get()?.default_device()?;
+/// # let queue = Queue::new(&Context::new(device.driver())?, &device)?;
+/// let memory = DeviceMemory::new(queue.context(), &device, 64)?;
+/// let filled = zeusm::without_drops(|| queue.fill_async(memory, 3))?;
+/// queue.drop_complete();
+/// # filled.wait()?;
+/// # Ok::<(), zeusm::Error>(())
+/// ```
+pub fn without_drops<T>(submit: impl FnOnce() -> T) -> T {
+    let _scope = WithoutDrops(WITHOUT_DROPS.replace(true));
+    submit()
+}
+
+/// Whether queues drop operands on this thread now.
+pub(super) fn may_drop() -> bool {
+    !WITHOUT_DROPS.get()
+}
+
+/// The scope of [`without_drops`], also during a panic, and the value outside of it.
+struct WithoutDrops(bool);
+
+impl Drop for WithoutDrops {
+    fn drop(&mut self) {
+        WITHOUT_DROPS.set(self.0);
+    }
+}
 
 /// The operands of operations in flight, and the drops of those of complete operations.
 #[derive(Default)]
@@ -86,11 +125,28 @@ impl Retained {
     }
 }
 
+impl RawQueue {
+    /// Drops the operands of complete operations, except those that other threads are dropping.
+    pub fn drop_complete(&self) {
+        if let Some(list) = self.inner.list.get() {
+            list.drop_complete();
+        }
+    }
+
+    /// Drops the operands of complete operations. If other threads are dropping operands, this waits for them, with a timeout
+    /// of ten seconds. In a drop of operands it does not wait.
+    pub fn reclaim(&self) {
+        if let Some(list) = self.inner.list.get() {
+            list.reclaim();
+        }
+    }
+}
+
 impl List {
     /// Drops the operands of complete operations outside the lock, as a drop may run arbitrary code. One after the other: a
     /// thread whose drop is delayed delays no other operands.
     pub(super) fn drop_complete(&self) {
-        loop {
+        while may_drop() {
             let begun = self.state.lock().retained.begin_drop();
             let Some((operands, begun)) = begun else {
                 return;
@@ -106,16 +162,27 @@ impl List {
     pub(super) fn reclaim(&self) {
         self.drop_complete();
         let here = thread::current().id();
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         let Retained { drops, begun, .. } = &state.retained;
         // A drop that calls this would wait for itself, or for another such drop.
-        if drops.iter().any(|it| it.thread == here) {
+        if !may_drop() || drops.iter().any(|it| it.thread == here) {
             return;
         }
         let last = *begun;
-        drop(self.dropped.wait_while(state, DROP_TIMEOUT, |state| {
-            state.retained.drops.iter().any(|it| it.number <= last)
-        }));
+        let is_begun = |state: &mut State| {
+            let mut drops = state.retained.drops.iter();
+            drops.any(|it| it.number <= last)
+        };
+        if is_begun(&mut state) {
+            drop(state);
+            // The other thread may wait for ever for Python's GIL, once the interpreter exits.
+            Section::outside(|| {
+                drop(
+                    self.dropped
+                        .wait_while(self.state.lock(), DROP_TIMEOUT, is_begun),
+                );
+            });
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use level_zero_sys as sys;
 
 use super::RawQueue;
 use super::list::{List, Retired, State};
+use super::retained::may_drop;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process::MutexGuard;
@@ -96,7 +97,8 @@ struct Next<'a> {
     list: &'a Arc<List>,
     /// Completes with the operation.
     event: Event,
-    /// The events that the operation waits for.
+    wait_list: &'a [Event],
+    /// The events that the operation waits for: those of the wait list, and of operations before it.
     awaited: Vec<Event>,
 }
 
@@ -118,9 +120,7 @@ impl RawQueue {
         let answer = match completion {
             Completion::SpinWait if recorded.is_none() => self.spin(after, append),
             // The history needs the event for the times.
-            Completion::SpinWait | Completion::Event => {
-                self.submit_after(&[], after, append).map(Some)
-            }
+            Completion::SpinWait | Completion::Event => self.submit_after(after, append).map(Some),
         };
         let event = answer.map_err(|cause| self.failed(operation, size, cause))?;
         if let (Some(clocks), Some(event)) = (recorded, &event) {
@@ -133,12 +133,12 @@ impl RawQueue {
     /// dependencies needs no event, as it is complete when the list is. If an event becomes necessary, a later submission or
     /// the end of the spin wait appends its signal.
     fn spin(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Option<Event>> {
-        self.0.device.check_not_lost()?;
+        self.inner.device.check_not_lost()?;
         let list = self.list()?;
         let mut state = list.lock()?;
-        if !state.is_idle() {
+        if !state.is_idle() || !self.wait_list.is_empty() {
             drop(state);
-            return self.submit_after(&[], after, append).map(Some);
+            return self.submit_after(after, append).map(Some);
         }
         let commands = list.append_with(&mut state, &[], |list| {
             append(list, ptr::null_mut(), 0, ptr::null_mut())
@@ -178,53 +178,49 @@ impl RawQueue {
         })
     }
 
-    /// Submits an operation after the one before it and after a wait list of this context's events. If one of these waits for
-    /// the host, the submission is deferred until it does not.
-    pub(super) fn submit(&self, wait_list: &[Event], append: impl Append) -> Result<Event> {
-        self.submit_after(wait_list, || After::Submission, append)
+    /// Submits an operation after the one before it and after the wait list. If one of these waits for the host, the submission
+    /// is deferred until it does not.
+    pub(super) fn submit(&self, append: impl Append) -> Result<Event> {
+        self.submit_after(|| After::Submission, append)
     }
 
-    /// As [`submit`](Self::submit), but if an event of the wait list has not reached the state of `after`, the submission is
-    /// deferred until it has.
-    fn submit_after(
-        &self,
-        wait_list: &[Event],
-        after: impl FnOnce() -> After,
-        append: impl Append,
-    ) -> Result<Event> {
-        let next = self.next(wait_list)?;
+    /// As [`submit`](Self::submit), but if one of these has not reached the state of `after`, the submission is deferred until
+    /// it has.
+    fn submit_after(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Event> {
+        let next = self.next()?;
         let after = if next.awaited.is_empty() {
             After::Submission
         } else {
             after()
         };
-        if next.may_append(after) {
+        if next.may_append(after)? {
             return next.append(append);
         }
         next.defer(after, append)
     }
 
-    /// Submits an operation after the one before it; `None` if it would be deferred.
+    /// Submits an operation after the one before it and after the wait list; `None` if it would be deferred.
     pub(super) fn submit_at_once(&self, append: impl Append) -> Result<Option<Event>> {
-        let next = self.next(&[])?;
-        if !next.may_append(After::Submission) {
+        let next = self.next()?;
+        if !next.may_append(After::Submission)? {
             return Ok(None);
         }
         next.append(append).map(Some)
     }
 
-    /// Locks the list for its next operation, which waits for the one before it and for a wait list.
-    fn next(&self, wait_list: &[Event]) -> Result<Next<'_>> {
-        self.0.device.check_not_lost()?;
+    /// Locks the list for its next operation, which waits for the one before it and for the wait list.
+    fn next(&self) -> Result<Next<'_>> {
+        self.inner.device.check_not_lost()?;
         let list = self.list()?;
         let event = list.events.take()?;
         let mut state = list.lock()?;
         list.signal_end(&mut state)?;
-        let awaited = state.awaited(wait_list);
+        let awaited = state.awaited(&self.wait_list)?;
         Ok(Next {
             state,
             list,
             event,
+            wait_list: &self.wait_list,
             awaited,
         })
     }
@@ -239,7 +235,7 @@ impl RawQueue {
     /// Retains `operands` until `event` is complete. A later call, such as [`reclaim`](Self::reclaim), or the queue's drop
     /// drops them.
     pub fn retain(&self, event: &Event, operands: impl Any + Send) {
-        if event.is_over() {
+        if may_drop() && event.is_over() {
             return;
         }
         let Ok(list) = self.list() else {
@@ -253,36 +249,26 @@ impl RawQueue {
         state.retained.insert(number, event.clone(), operands);
     }
 
-    /// Drops the operands of complete operations. If other threads are dropping operands, this waits for them, with a timeout
-    /// of ten seconds. In a drop of operands it does not wait.
-    pub fn reclaim(&self) {
-        self.0
-            .list
-            .get()
-            .into_iter()
-            .for_each(|list| list.reclaim());
-    }
-
     /// Whether no operation is in flight. It does not block: while another thread is submitting, it returns `false`.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let state = |list: &Arc<List>| list.state.try_lock().is_some_and(|mut it| it.is_idle());
-        self.0.list.get().is_none_or(state)
+        self.inner.list.get().is_none_or(state)
     }
 
     /// Whether no operands are retained or being dropped.
     #[must_use]
     pub fn is_reclaimed(&self) -> bool {
         let is_reclaimed = |list: &Arc<List>| list.state.lock().retained.is_empty();
-        self.0.list.get().is_none_or(is_reclaimed)
+        self.inner.list.get().is_none_or(is_reclaimed)
     }
 
     /// Waits for all operations submitted so far.
     ///
     /// # Errors
-    /// [`Error::Call`] when the device is lost.
+    /// [`Error::DeviceLost`]; [`Error::NotExecuted`] when the last operation has failed.
     pub fn wait(&self) -> Result<()> {
-        let Some(list) = self.0.list.get() else {
+        let Some(list) = self.inner.list.get() else {
             return Ok(());
         };
         let last = {
@@ -290,20 +276,25 @@ impl RawQueue {
             list.signal_end(&mut state)?;
             state.last.clone()
         };
-        if let Some(event) = last {
-            event.finish()?;
-        }
+        let waited = last.map_or(Ok(()), |event| event.finish());
         list.reclaim();
-        Ok(())
+        waited
     }
 }
 
 impl Next<'_> {
     /// Whether all that the operation waits for has reached the state. An event that is not submitted waits for the host: an
     /// operation that waited for it on the device would occupy the engine before the work that the host needs.
-    fn may_append(&self, after: After) -> bool {
+    ///
+    /// # Errors
+    /// [`Error::NotExecuted`] when an operation of the wait list has failed since, which then counts as submitted.
+    fn may_append(&self, after: After) -> Result<bool> {
         let mut awaited = self.awaited.iter();
-        awaited.all(|event| self.list.required(after, event).is_reached_by(event))
+        let may = awaited.all(|event| self.list.required(after, event).is_reached_by(event));
+        self.wait_list
+            .iter()
+            .try_for_each(Event::check_submission)?;
+        Ok(may)
     }
 
     /// Appends the operation to the command list.
@@ -356,7 +347,7 @@ impl List {
     /// The state of an event before which an operation that waits for it must not be appended. One of another device has to be
     /// complete: if that device is lost, the operation would never end, nor any later one of this device.
     fn required(&self, after: After, event: &Event) -> After {
-        if event.is_of(&self.device) {
+        if *event.device() == self.device {
             after
         } else {
             After::Completion
@@ -366,14 +357,11 @@ impl List {
     /// Waits until an event has reached that state.
     ///
     /// # Errors
-    /// [`Error::NotExecuted`] when its operation has failed, [`Error::Call`] when it is of another device that is lost.
+    /// [`Error::NotExecuted`] when its operation has failed, [`Error::DeviceLost`] when it is of another device that is
+    /// lost.
     fn reach(&self, after: After, event: &Event) -> Result<()> {
         self.required(after, event).wait_for(event);
-        event.check_submission()?;
-        if event.is_of(&self.device) || event.is_over() {
-            return Ok(());
-        }
-        event.check_device()
+        event.check_reachable(&self.device)
     }
 
     /// Appends an operation after a wait list.
@@ -432,12 +420,19 @@ impl List {
 impl State {
     /// The events that the next operation waits for: the one before it, those of a wait list, and those that a failed append
     /// may have left the device waiting for; without those that are over.
-    fn awaited(&self, wait_list: &[Event]) -> Vec<Event> {
-        let all = self
-            .last
-            .iter()
-            .chain(wait_list)
-            .chain(self.retired_wait_for());
-        all.filter(|event| !event.is_over()).cloned().collect()
+    ///
+    /// # Errors
+    /// [`Error::NotExecuted`] when an operation of the wait list has failed.
+    fn awaited(&self, wait_list: &[Event]) -> Result<Vec<Event>> {
+        let before = self.last.iter().chain(self.retired_wait_for());
+        let mut awaited: Vec<_> = before.filter(|event| !event.is_over()).cloned().collect();
+        for event in wait_list {
+            if event.is_over() {
+                event.check_submission()?;
+            } else {
+                awaited.push(event.clone());
+            }
+        }
+        Ok(awaited)
     }
 }

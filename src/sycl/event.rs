@@ -129,8 +129,8 @@ impl EventRef {
     /// deadlock.
     ///
     /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with `ZE_RESULT_ERROR_DEVICE_LOST` when the event may be of a lost device and is not complete: all
-    /// devices are lost, or one is, and the event does not complete within some seconds.
+    /// [`Error::DeviceLost`](crate::Error::DeviceLost) when the event may be of a lost device and is not complete: all devices
+    /// are lost, or one is, and the event does not complete within some seconds.
     pub fn wait(&self) -> crate::error::Result<()> {
         let devices = Runtime::get().map_or(&[][..], Runtime::devices);
         let (mut since, mut loss) = (None, None);

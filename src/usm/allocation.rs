@@ -1,29 +1,32 @@
 //! An owned allocation.
 
+#[cfg(target_os = "linux")]
 use std::any::Any;
 use std::ffi::c_void;
-use std::mem;
 use std::ptr::{self, NonNull};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{LevelZeroProvider, context_map, pools_enabled};
+use super::{LevelZeroProvider, context_map, exports, pools_enabled};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::history::{self, Failure, Place};
 use crate::kind::UsmKind;
 use crate::pool::{self, Block, Pool, Provider};
-use crate::process::{Local, Owned};
+use crate::process::Owned;
 
 /// An allocation of USM whose kind is known at run time only. The drop frees it.
 ///
 /// With a size of 0 the pointer is null, and Level Zero is not called.
 #[derive(Debug)]
 pub struct Allocation {
-    size: usize,
     source: Source,
-    /// State that a layer above attaches: the export to other processes, made when the first handle is requested.
-    export: Local<Box<dyn Any + Send + Sync>>,
 }
+
+// There may be millions of them.
+const _: () = assert!(size_of::<Option<Allocation>>() == 16);
 
 /// The source of the allocation, to which the memory is freed.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ struct Direct {
     /// Null when there are no bytes.
     pointer: *mut c_void,
     size: usize,
+    /// Whether there may be an export of it.
+    has_export: AtomicBool,
 }
 
 // SAFETY: the pointer is owned, and any thread may free USM.
@@ -93,13 +98,12 @@ impl Allocation {
             pointer.as_ptr()
         };
         Ok(Self {
-            size,
             source: Source::Direct(Box::new(Owned::new(Direct {
                 provider,
                 pointer,
                 size,
+                has_export: AtomicBool::new(false),
             }))),
-            export: Local::new(),
         })
     }
 
@@ -122,11 +126,12 @@ impl Allocation {
         let block = pool
             .allocate(size, alignment)
             .map_err(|cause| failed(pool.provider(), &pool.place(), size, alignment, cause))?;
-        Ok(Self::of_block(block, size))
+        Ok(Self::of_block(block))
     }
 
     /// Allocates from a pool if it has a cached block, see [`Pool::allocate_cached`].
     #[must_use]
+    #[inline(always)] // See `Pool::allocate_cached`.
     pub fn in_pool_cached(
         pool: &Pool<LevelZeroProvider>,
         size: usize,
@@ -136,11 +141,12 @@ impl Allocation {
             return None;
         }
         let block = pool.allocate_cached(size, alignment)?;
-        Some(Self::of_block(block, size))
+        Some(Self::of_block(block))
     }
 
     /// Allocates as [`new`](Self::new) if the context's default pool has a cached block. Level Zero is not called.
     #[must_use]
+    #[inline(always)]
     pub fn cached(
         context: &Context,
         device: &Device,
@@ -155,16 +161,15 @@ impl Allocation {
         context.with_pool(device, kind, cached)?
     }
 
-    fn of_block(block: Block<LevelZeroProvider>, size: usize) -> Self {
+    fn of_block(block: Block<LevelZeroProvider>) -> Self {
         Self {
-            size,
             source: Source::Pool(block),
-            export: Local::new(),
         }
     }
 
     /// The address of the memory; null when it has no bytes.
     #[must_use]
+    #[inline]
     pub fn as_ptr(&self) -> *mut c_void {
         match &self.source {
             Source::Direct(direct) => direct.pointer,
@@ -174,12 +179,17 @@ impl Allocation {
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> usize {
-        self.size
+        match &self.source {
+            Source::Direct(direct) => direct.size,
+            Source::Pool(block) => block.size(),
+        }
     }
 
     /// The kind of memory.
     #[must_use]
+    #[inline]
     pub fn kind(&self) -> UsmKind {
         self.provider().kind()
     }
@@ -193,6 +203,7 @@ impl Allocation {
     /// The device of the allocation. For host memory, which all devices of the context can access, the one given at the
     /// allocation.
     #[must_use]
+    #[inline]
     pub fn device(&self) -> &Device {
         self.provider().device()
     }
@@ -206,9 +217,22 @@ impl Allocation {
     /// Whether a handle of the memory was requested, so that other processes may have opened it.
     #[must_use]
     pub fn is_exported(&self) -> bool {
-        self.export.get().is_some()
+        self.may_have_export().load(Ordering::Relaxed) && exports::get(self.address()).is_some()
     }
 
+    fn address(&self) -> usize {
+        self.as_ptr().addr()
+    }
+
+    /// Whether there may be an export. A fork's child inherits it, but no export.
+    fn may_have_export(&self) -> &AtomicBool {
+        match &self.source {
+            Source::Direct(direct) => &direct.has_export,
+            Source::Pool(block) => block.mark(),
+        }
+    }
+
+    #[inline]
     fn provider(&self) -> &LevelZeroProvider {
         match &self.source {
             Source::Direct(direct) => &direct.provider,
@@ -217,16 +241,21 @@ impl Allocation {
     }
 
     /// The export, made on first use and dropped before the memory is freed. `None` if it is of another type; there is only
-    /// one.
+    /// one. When two threads make it concurrently, one of the two is dropped.
     #[cfg(target_os = "linux")] // Used by `ipc` only.
     pub(crate) fn export<X: Any + Send + Sync, E>(
         &self,
         make: impl FnOnce() -> Result<X, E>,
-    ) -> Result<Option<&X>, E> {
-        let export = self
-            .export
-            .get_or_try_init(|| make().map(|export| Box::new(export) as _))?;
-        Ok(export.downcast_ref())
+    ) -> Result<Option<Arc<X>>, E> {
+        let export = match exports::get(self.address()) {
+            Some(export) => export,
+            None => {
+                let made = Arc::new(make()?);
+                self.may_have_export().store(true, Ordering::Relaxed);
+                exports::insert(self.address(), made)
+            }
+        };
+        Ok(export.downcast().ok())
     }
 
     /// The address of the first byte for slices; dangling when there are no bytes.
@@ -238,7 +267,10 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         // The export has to be removed before the memory is freed.
-        drop(mem::take(&mut self.export));
+        if self.may_have_export().load(Ordering::Relaxed) {
+            exports::remove(self.address());
+            self.may_have_export().store(false, Ordering::Relaxed);
+        }
     }
 }
 
@@ -270,7 +302,7 @@ fn failed(
         kind: provider.kind(),
         size,
         alignment,
-        device: device.name().to_owned(),
+        device: device.to_string(),
         limit: device.largest_allocation(),
         holders: history::holders(in_memory_of(device, place), HOLDERS),
         cause: Box::new(cause),

@@ -143,7 +143,7 @@ impl<K: HostAccessible> Memory<K> {
             return Err(Error::HostAccess {
                 kind: K::KIND,
                 size: self.size(),
-                device: self.device().name().to_owned(),
+                device: self.device().to_string(),
                 reason: "it was exported, and another process may write to it",
             });
         }

@@ -9,6 +9,7 @@ mod allocation;
 mod attributes;
 mod context_map;
 mod default_pools;
+mod exports;
 mod limits;
 mod mappings;
 mod memory;

@@ -4,6 +4,9 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use zeusm::pool::{Block, LARGEST_CLASS, Options, Pool, Provider, SMALLEST_ALIGNMENT};
@@ -167,6 +170,25 @@ fn impossible_sizes_are_refused_and_leave_nothing_allocated() {
     assert_eq!(pool.statistics().total_bytes, 0);
     assert_eq!(pool.statistics().failures, 3);
     drop(pool.allocate(100, 0).unwrap());
+}
+
+#[test]
+fn an_impossible_size_is_refused_by_a_pool_with_memory() {
+    let (answer, answered) = mpsc::channel();
+    thread::spawn(move || {
+        let pool = Pool::new(Tracker::default().provider(), Options::default());
+        // The first is free, and the second in use.
+        drop(pool.allocate(3 << 20, 0));
+        for size in [usize::MAX, usize::MAX - 100] {
+            answer.send(pool.allocate(size, 0).is_err()).unwrap();
+            let _used = pool.allocate(64, 0).unwrap();
+            answer.send(pool.allocate(size, 0).is_err()).unwrap();
+        }
+    });
+    for _ in 0..4 {
+        let is_refused = answered.recv_timeout(Duration::from_secs(10));
+        assert_eq!(is_refused, Ok(true));
+    }
 }
 
 #[test]

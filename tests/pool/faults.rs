@@ -146,14 +146,78 @@ fn a_callback_can_free_memory() {
 }
 
 #[test]
+fn a_callback_is_called_until_the_memory_suffices() {
+    let tracker = Tracker::with_capacity(8 * MIB);
+    let pool = pool(&tracker);
+    let parts: Vec<_> = (0..4).map(|_| pool.allocate(2 * MIB, 0).unwrap()).collect();
+    let (hoard, calls) = (Mutex::new(parts), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&calls);
+    pool.set_failure_callback(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(hoard.lock().pop().is_some())
+    });
+    drop(pool.allocate(6 * MIB, 0).unwrap());
+    assert_eq!(calls.load(Ordering::SeqCst), 3);
+    pool.clear_failure_callback();
+}
+
+#[test]
+fn a_callback_is_called_again_if_another_thread_was_faster() {
+    let tracker = Tracker::with_capacity(8 * MIB);
+    let pool = pool(&tracker);
+    let hoard = Mutex::new(vec![
+        pool.allocate(4 * MIB, 0).unwrap(),
+        pool.allocate(4 * MIB, 0).unwrap(),
+    ]);
+    let (other, stolen) = (pool.clone(), Arc::new(Mutex::new(None)));
+    let thief = Arc::clone(&stolen);
+    pool.set_failure_callback(move |_| {
+        let freed = hoard.lock().pop().is_some();
+        if thief.lock().is_none() {
+            *thief.lock() = Some(other.allocate(4 * MIB, 0).unwrap());
+        }
+        Ok(freed)
+    });
+    pool.allocate(4 * MIB, 0).unwrap();
+    assert!(stolen.lock().take().is_some());
+    pool.clear_failure_callback();
+}
+
+#[test]
 fn a_callback_that_cannot_help_leaves_the_providers_answer() {
     let tracker = Tracker::with_capacity(MIB);
     let pool = pool(&tracker);
-    for retry in [false, true] {
-        pool.set_failure_callback(move |_| Ok(retry));
+    for (retry, most) in [(false, 1), (true, 16)] {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        pool.set_failure_callback(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(retry)
+        });
         let error = pool.allocate(2 * MIB, 0).unwrap_err();
         assert!(error.result().is_some(), "{error}");
+        assert_eq!(calls.load(Ordering::SeqCst), most);
     }
+}
+
+#[test]
+fn bytes_that_are_in_use_at_some_calls_of_a_callback_only_are_no_progress() {
+    let tracker = Tracker::with_capacity(MIB);
+    let pool = pool(&tracker);
+    let (other, held) = (pool.clone(), Mutex::new(None));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    // As another thread that allocates and frees.
+    pool.set_failure_callback(move |_| {
+        let freed = held.lock().take().is_some();
+        if !freed {
+            *held.lock() = Some(other.allocate(64, 0).unwrap());
+        }
+        Ok(counted.fetch_add(1, Ordering::SeqCst) < 100)
+    });
+    assert!(pool.allocate(2 * MIB, 0).is_err());
+    assert_eq!(calls.load(Ordering::SeqCst), 16);
+    pool.clear_failure_callback();
 }
 
 #[test]
@@ -189,18 +253,17 @@ fn a_callback_may_allocate_and_is_not_called_recursively() {
     let (inner, calls) = (pool.clone(), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&calls);
     pool.set_failure_callback(move |_| {
-        counted.fetch_add(1, Ordering::SeqCst);
         assert!(inner.allocate(64, 0).is_ok());
         assert!(inner.allocate(8 * MIB, 0).is_err());
         assert_eq!(inner.statistics().used_count, 0);
-        Ok(true)
+        Ok(counted.fetch_add(1, Ordering::SeqCst) == 0)
     });
     assert!(pool.allocate(5 * MIB, 0).is_err());
-    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
     // The callback owns the pool: without this, the cycle would never be freed.
     pool.clear_failure_callback();
     assert!(pool.allocate(5 * MIB, 0).is_err());
-    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
 }
 
 #[test]

@@ -1,6 +1,12 @@
 //! Statistics, peaks and scopes.
 
-use zeusm::pool::{Options, Pool};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use zeusm::Result;
+use zeusm::pool::{Options, Pool, Provider};
 
 use crate::provider::{Addresses, Tracker};
 
@@ -60,6 +66,50 @@ fn peaks_can_be_reset() {
     assert_eq!(pool.statistics().peak_bytes, 4 * MIB);
     pool.reset_peak();
     assert_eq!(pool.statistics().peak_bytes, 0);
+}
+
+/// Records its pool's bytes in use when memory is returned to it.
+struct Recording {
+    addresses: Addresses,
+    pool: Arc<Mutex<Option<Pool<Recording>>>>,
+    used_bytes: Arc<Mutex<Vec<usize>>>,
+}
+
+// SAFETY: the contract is that of `Addresses`.
+unsafe impl Provider for Recording {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        self.addresses.allocate(size, alignment)
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        let pool = self.pool.lock().clone();
+        let used_bytes = pool.map(|pool| pool.statistics().used_bytes);
+        self.used_bytes.lock().extend(used_bytes);
+        // SAFETY: the contract is the same.
+        unsafe { self.addresses.free(address, size) };
+    }
+}
+
+#[test]
+fn a_block_is_not_in_use_when_other_threads_can_have_its_memory() {
+    let (cell, used_bytes) = (Arc::default(), Arc::default());
+    let provider = Recording {
+        addresses: Tracker::default().provider(),
+        pool: Arc::clone(&cell),
+        used_bytes: Arc::clone(&used_bytes),
+    };
+    let options = Options {
+        largest_cache: 0,
+        ..Options::default()
+    };
+    let pool = Pool::new(provider, options);
+    *cell.lock() = Some(pool.clone());
+    drop(pool.allocate(64 * MIB, 0).unwrap());
+    // Of the blocks of a size class, a shard keeps four.
+    drop([(); 5].map(|()| pool.allocate(MIB, 0).unwrap()));
+    assert_eq!(*used_bytes.lock(), [0, 0]);
+    // The provider owns its pool: without this, the cycle would never be freed.
+    cell.lock().take();
 }
 
 #[test]

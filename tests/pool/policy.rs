@@ -1,9 +1,13 @@
 //! The pool's policy for large chunks (caching, reuse, return to the provider), and its statistics across threads.
 
-use std::sync::Barrier;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::{Barrier, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use zeusm::pool::{Growth, Options, Pool};
+use zeusm::Result;
+use zeusm::pool::{Growth, Options, Pool, Provider};
 
 use crate::provider::{Addresses, Tracker};
 use crate::scale::scaled;
@@ -64,16 +68,74 @@ fn a_returned_chunk_is_no_longer_outstanding() {
 }
 
 #[test]
-fn a_much_larger_chunk_is_reused_only_at_the_limit() {
-    for (limit, allocations) in [(None, 2), (Some(6 * MIB), 1)] {
+fn a_much_larger_chunk_is_reused_when_the_pool_must_not_grow() {
+    let strict = Growth {
+        overhead_threshold: 0,
+        ..Growth::default()
+    };
+    for (growth, allocations) in [(Growth::default(), 2), (strict, 1)] {
         let (tracker, pool) = pool(Options {
-            limit,
+            growth,
             ..Options::default()
         });
-        drop(pool.allocate(5 * MIB, 0).unwrap());
+        drop(pool.allocate(4 * MIB, 0).unwrap());
         let block = pool.allocate(3 * MIB, 0).unwrap();
-        assert_eq!(tracker.allocations(), allocations, "a limit of {limit:?}");
+        assert_eq!(tracker.allocations(), allocations);
         drop(block);
+    }
+}
+
+/// The rest of a larger chunk counted as in use, and was missing for the next block.
+#[test]
+fn blocks_may_have_all_bytes_of_the_limit() {
+    let (tracker, pool) = pool(Options {
+        limit: Some(6 * MIB),
+        ..Options::default()
+    });
+    drop(pool.allocate(6 * MIB, 0).unwrap());
+    let blocks = [(); 2].map(|()| pool.allocate(3 * MIB, 0).unwrap());
+    assert_eq!(tracker.bytes(), 6 * MIB);
+    drop(blocks);
+}
+
+/// A provider whose `free` takes long, and tells when it begins.
+struct SlowFree(Addresses, mpsc::Sender<()>);
+
+// SAFETY: it is that of the other provider.
+unsafe impl Provider for SlowFree {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        self.0.allocate(size, alignment)
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        // The pool's drop frees, too, when no one listens.
+        let _ = self.1.send(());
+        thread::sleep(Duration::from_millis(200));
+        // SAFETY: the caller guarantees what the function requires.
+        unsafe { self.0.free(address, size) };
+    }
+}
+
+/// The limit or the provider refused a block, as another thread had evicted all that was cached and was still returning it.
+#[test]
+fn blocks_may_have_the_bytes_that_another_thread_returns_to_the_provider() {
+    for (limit, capacity) in [(Some(12 * MIB), 0), (None, 12 * MIB)] {
+        let (began, begins) = mpsc::channel();
+        let tracker = Tracker::with_capacity(capacity);
+        let options = Options {
+            limit,
+            ..Options::default()
+        };
+        let pool = Pool::new(SlowFree(tracker.provider(), began), options);
+        drop(pool.allocate(12 * MIB, 0).unwrap());
+        let allocate = || pool.allocate(6 * MIB, 0).unwrap();
+        thread::scope(|scope| {
+            let other = scope.spawn(allocate);
+            begins.recv().unwrap();
+            let block = allocate();
+            drop((block, other.join().unwrap()));
+        });
+        assert_eq!(tracker.peak_bytes(), 12 * MIB);
     }
 }
 
@@ -102,6 +164,22 @@ fn the_shard_cache_counts_against_the_cap() {
     );
 }
 
+/// The slots of the shards reserve bytes of the cap.
+#[test]
+fn a_chunk_of_a_shard_makes_room_for_a_large_one() {
+    let (tracker, pool) = pool(Options {
+        largest_cache: 16 * MIB,
+        ..Options::default()
+    });
+    let blocks = [8, 12, 7].map(|size| pool.allocate(size * MIB, 0).unwrap());
+    for (block, held) in blocks.into_iter().zip([27, 19, 12]) {
+        drop(block);
+        assert!(tracker.bytes() <= held * MIB, "{} bytes", tracker.bytes());
+    }
+    drop(pool.allocate(7 * MIB, 0).unwrap());
+    assert_eq!(tracker.allocations(), 3, "the newest is still there");
+}
+
 #[test]
 fn peaks_are_those_of_all_threads_together() {
     let (_ledger, pool) = pool(Options::default());
@@ -126,13 +204,12 @@ fn peaks_are_those_of_all_threads_together() {
 }
 
 #[test]
-fn a_chunk_over_the_cap_evicts_nothing() {
-    // A quarter of the cap is for the shard cache, in chunks of 2 MiB at most.
+fn a_chunk_over_the_cap_evicts_nothing_and_others_the_oldest() {
     let options = Options {
         largest_cache: 16 * MIB,
         ..Options::default()
     };
-    for (size, kept) in [(14 * MIB, 3 * MIB), (12 * MIB, 12 * MIB)] {
+    for (size, kept) in [(17, 3), (16, 16), (13, 16)].map(|(size, kept)| (size * MIB, kept * MIB)) {
         let (tracker, pool) = pool(options);
         let large = pool.allocate(size, 0).unwrap();
         drop(pool.allocate(3 * MIB, 0).unwrap());
@@ -190,7 +267,7 @@ fn a_chunk_that_is_an_eighth_larger_is_reused_from_another_shard() {
 
 #[test]
 fn a_magazine_is_refilled_and_emptied_by_half_of_its_capacity() {
-    for (size, capacity) in [(64, 64), (1 << 10, 64), (4 << 10, 16), (48 << 10, 1)] {
+    for (size, capacity) in [(64, 64), (1 << 10, 64), (4 << 10, 16), (32 << 10, 2)] {
         let (_ledger, pool) = pool(Options::default());
         let cached = || std::iter::from_fn(|| pool.allocate_cached(size, 0));
         let half = usize::div_ceil(capacity, 2);
@@ -207,6 +284,34 @@ fn a_magazine_is_refilled_and_emptied_by_half_of_its_capacity() {
         let kept: Vec<_> = cached().collect();
         assert_eq!(kept.len(), half, "blocks of {size} bytes");
     }
+}
+
+#[test]
+fn of_larger_blocks_a_shard_keeps_those_freed_last() {
+    let (_ledger, pool) = pool(Options::default());
+    let sizes = [64, 80, 96, 112, 128].map(|size| size << 10);
+    drop(sizes.map(|size| pool.allocate(size, 0).unwrap()));
+    let is_cached = |&size: &usize| pool.allocate_cached(size, 0).is_some();
+    assert_eq!(
+        sizes.iter().map(is_cached).collect::<Vec<_>>(),
+        [false, true, true, true, true]
+    );
+}
+
+/// Programs use blocks of many sizes, and each size class would keep its own.
+#[test]
+fn a_block_with_a_slab_of_its_own_is_memory_for_others_when_it_is_freed() {
+    let (tracker, pool) = pool(Options {
+        growth: Growth {
+            overhead_threshold: 0,
+            ..Growth::default()
+        },
+        ..Options::default()
+    });
+    for size in (512..1024).step_by(64) {
+        drop(pool.allocate(size << 10, 0).unwrap());
+    }
+    assert!(tracker.bytes() <= 5 * MIB, "{} bytes", tracker.bytes());
 }
 
 #[test]

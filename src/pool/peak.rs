@@ -1,0 +1,190 @@
+//! The peak of a pool's bytes in use, measured without state that the shards share.
+//!
+//! Each shard has a share of the peak, and the shares sum up to no more than the peak: as long as every shard's bytes in use
+//! are within its share, the pool's are no new peak. A shard may exceed its share by [`UNCHECKED`] bytes. An allocation that
+//! exceeds more is counted with all shards locked, and the peak is measured and divided anew.
+//!
+//! While one shard had its most bytes in use since the last measurement, the others had at least their least. The sum is a
+//! lower bound of the peak since then, and exact if no other shard has changed.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// The bytes by which a shard may exceed its share. Two shards or more together are within this for each of them, which is
+/// less than 1 MiB for every shard after the first.
+const UNCHECKED: i64 = 512 << 10;
+
+/// One shard's bytes in use. Blocks that another shard allocated may be freed here, so they can be negative.
+#[derive(Debug, Default)]
+pub(super) struct Level {
+    pub(super) used: i64,
+    /// The most and the least bytes in use since the last measurement.
+    high: i64,
+    low: i64,
+    share: i64,
+}
+
+impl Level {
+    /// Whether the peak must be measured when `bytes` are added.
+    pub(super) fn exceeds_with(&self, bytes: usize) -> bool {
+        self.used + bytes as i64 > self.share + UNCHECKED
+    }
+
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.used += bytes as i64;
+        self.high = self.high.max(self.used);
+    }
+
+    pub(super) fn subtract(&mut self, bytes: usize) {
+        self.used -= bytes as i64;
+        self.low = self.low.min(self.used);
+    }
+}
+
+/// The peak of a pool since a time, and those of its scopes.
+#[derive(Debug, Default)]
+pub(super) struct Peaks {
+    /// The peak since the last [`restart`](Self::restart). It is in neither of the others before [`settle`](Self::settle).
+    current: i64,
+    overall: i64,
+    scopes: Vec<Weak<AtomicI64>>,
+}
+
+impl Peaks {
+    /// Measures the peak, and gives each shard a share of it. All shards are locked.
+    pub(super) fn measure<'a>(&mut self, levels: impl Iterator<Item = &'a mut Level>) {
+        let mut levels: Vec<_> = levels.collect();
+        let used: i64 = levels.iter().map(|level| level.used).sum();
+        let low: i64 = levels.iter().map(|level| level.low).sum();
+        let reached = levels.iter().map(|level| low - level.low + level.high);
+        self.current = reached.fold(self.current.max(used), i64::max);
+        // The rest is for the shards that have had more bytes in use, in proportion.
+        let spare = i128::from(self.current - used);
+        let needs: i64 = levels.iter().map(|level| level.high - level.used).sum();
+        let count = levels.len() as i128;
+        for level in &mut levels {
+            let need = i128::from(level.high - level.used);
+            let share = match needs {
+                0 => spare / count,
+                _ => spare * need / i128::from(needs),
+            };
+            level.share = level.used + share as i64;
+            (level.high, level.low) = (level.used, level.used);
+        }
+    }
+
+    /// Adds the measured peak to the overall one and to the scopes'. Returns the overall peak.
+    pub(super) fn settle(&mut self) -> i64 {
+        let peak = self.current;
+        self.overall = self.overall.max(peak);
+        self.scopes.retain(|scope| match scope.upgrade() {
+            Some(scope) => {
+                scope.fetch_max(peak, Ordering::Relaxed);
+                true
+            }
+            None => false,
+        });
+        self.overall
+    }
+
+    /// Resets the overall peak to `used` bytes. The peak must be settled, and the shards be measured afterwards.
+    pub(super) fn reset(&mut self, used: i64) {
+        self.overall = used;
+        self.current = used;
+    }
+
+    /// A scope's peak, which starts at `used` bytes. As for [`reset`](Self::reset).
+    pub(super) fn scope(&mut self, used: i64) -> Arc<AtomicI64> {
+        self.current = used;
+        let peak = Arc::new(AtomicI64::new(used));
+        self.scopes.push(Arc::downgrade(&peak));
+        peak
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    /// Adds and subtracts pseudo-random numbers of bytes, in `count` of four shards. Returns the measured peak, the true one and
+    /// the number of measurements.
+    fn run(count: usize, steps: usize, largest: usize) -> (i64, i64, usize) {
+        let mut levels: [Level; 4] = Default::default();
+        let (mut peaks, mut measurements) = (Peaks::default(), 0);
+        let (mut used, mut peak) = (0, 0);
+        let mut state = 7_usize;
+        let mut random = |bound: usize| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 33) % bound
+        };
+        for _ in 0..steps {
+            let level = &mut levels[random(count)];
+            let bytes = random(largest);
+            // Around 64 MiB in use.
+            if random(128 * MIB) < used as usize {
+                level.subtract(bytes);
+                used -= bytes as i64;
+                continue;
+            }
+            let exceeds = level.exceeds_with(bytes);
+            level.add(bytes);
+            used += bytes as i64;
+            peak = peak.max(used);
+            if exceeds {
+                measurements += 1;
+                peaks.measure(levels.iter_mut());
+            }
+        }
+        peaks.measure(levels.iter_mut());
+        (peaks.settle(), peak, measurements)
+    }
+
+    #[test]
+    fn one_shard_has_the_exact_peak() {
+        for largest in [1000, 4 * MIB, 60 * MIB] {
+            let (measured, peak, _) = run(1, 10_000, largest);
+            assert_eq!(measured, peak, "up to {largest} bytes");
+        }
+    }
+
+    #[test]
+    fn several_shards_have_it_within_a_mebibyte_for_each_after_the_first() {
+        for count in 2..=4 {
+            for largest in [1000, MIB / 2, 4 * MIB, 60 * MIB] {
+                let (measured, peak, _) = run(count, 10_000, largest);
+                let error = (count - 1) as i64 * MIB as i64;
+                let context =
+                    format!("{count} shards, up to {largest} bytes: {measured} of {peak}");
+                assert!((peak - error..=peak).contains(&measured), "{context}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_peak_is_rarely_measured_below_it() {
+        let (_, _, few) = run(4, 1000, MIB);
+        let (_, _, many) = run(4, 10_000, MIB);
+        println!("{few} measurements in 1000 steps, {many} in 10000");
+        assert!(many < 1000, "{many} measurements");
+    }
+
+    #[test]
+    fn it_is_reset_for_all_and_starts_for_a_scope() {
+        let mut levels: [Level; 2] = Default::default();
+        let mut peaks = Peaks::default();
+        levels[0].add(10);
+        levels[0].subtract(8);
+        levels[1].add(3);
+        peaks.measure(levels.iter_mut());
+        assert_eq!(peaks.settle(), 10);
+        let scope = peaks.scope(5);
+        levels[1].add(4);
+        levels[1].subtract(4);
+        peaks.measure(levels.iter_mut());
+        assert_eq!((peaks.settle(), scope.load(Ordering::Relaxed)), (10, 9));
+        peaks.reset(5);
+        assert_eq!((peaks.settle(), scope.load(Ordering::Relaxed)), (5, 9));
+    }
+}

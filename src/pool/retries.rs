@@ -1,0 +1,87 @@
+//! The attempts of an allocation for which memory is short.
+
+use super::failure::Failure;
+use super::inner::{Inner, NewBlock};
+use super::provider::Provider;
+use super::registry::retry_out_of_memory;
+use crate::error::{Error, Result};
+
+/// The calls of a failure callback in a row that request another attempt although the pool's bytes in use are no fewer than ever
+/// during this allocation: memory of another pool was freed, or another thread has allocated it. More are a callback's mistake.
+const FRUITLESS_CALLS: usize = 16;
+
+impl<P: Provider> Inner<P> {
+    /// Attempts an allocation first as usual, then with a minimal refill after free memory was returned to the provider, and
+    /// again in that way as long as the failure callback requests it.
+    pub(super) fn with_retries(
+        &self,
+        size: usize,
+        alignment: usize,
+        attempt: impl Fn(bool) -> Result<NewBlock>,
+    ) -> Result<NewBlock> {
+        if let Ok(new) = attempt(false) {
+            return Ok(new);
+        }
+        let after_trim = || {
+            self.trim(0);
+            // What other threads are returning is missing until then.
+            self.chunks.finish_returns();
+            retry_out_of_memory(|| attempt(true))
+        };
+        let failure = || self.failure(size, alignment);
+        let answer = after_trim().or_else(|error| self.with_callback(error, failure, after_trim));
+        answer.map_err(|cause| {
+            let failure = failure();
+            Error::Pool {
+                size,
+                used_bytes: failure.used_bytes,
+                total_bytes: failure.total_bytes,
+                limit: failure.limit,
+                cause: Box::new(cause),
+            }
+        })
+    }
+
+    /// Attempts an allocation after each call of the failure callback that requests it. One call may not suffice: it may free
+    /// less than is needed, or another thread may allocate the memory first.
+    fn with_callback(
+        &self,
+        mut error: Error,
+        failure: impl Fn() -> Failure,
+        attempt: impl Fn() -> Result<NewBlock>,
+    ) -> Result<NewBlock> {
+        let (mut fruitless, mut fewest) = (0, usize::MAX);
+        while fruitless < FRUITLESS_CALLS {
+            let failed = failure();
+            fewest = fewest.min(failed.used_bytes);
+            if !self.callback.call(failed)? {
+                break;
+            }
+            // Fewer than at the last call could be those that another thread has in use at some times only.
+            let used_bytes = self.statistics().used_bytes;
+            fruitless = if used_bytes < fewest {
+                0
+            } else {
+                fruitless + 1
+            };
+            fewest = fewest.min(used_bytes);
+            // Blocks that the callback freed may be cached.
+            match attempt() {
+                Ok(new) => return Ok(new),
+                Err(again) => error = again,
+            }
+        }
+        Err(error)
+    }
+
+    fn failure(&self, size: usize, alignment: usize) -> Failure {
+        let statistics = self.statistics();
+        Failure {
+            size,
+            alignment,
+            used_bytes: statistics.used_bytes,
+            total_bytes: statistics.total_bytes,
+            limit: statistics.limit,
+        }
+    }
+}
