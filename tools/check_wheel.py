@@ -5,13 +5,12 @@ import sys
 import zipfile
 from pathlib import Path
 
-EXTENSION = "zeusm/_zeusm.abi3.so"
 RUNTIME = "zeusm/lib/libze_loader.so.1"
 # The sources of the packages; there is no library among them.
 SOURCES = Path(__file__).resolve().parent.parent / "python"
 SUFFIXES = {".py", ".pyi", ".typed", ".h", ".html", ".css", ".js"}
 PYTHON = [path for path in SOURCES.glob("zeusm*/**/*") if path.suffix in SUFFIXES]
-WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), EXTENSION, RUNTIME]
+WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), RUNTIME]
 LICENSES = [
     "LICENSE-MIT",
     "LICENSE-APACHE",
@@ -42,11 +41,23 @@ def names(library: bytes, tag: int) -> list[str]:
     return [library[begin : library.index(b"\0", begin)].decode() for begin in begins]
 
 
+def extension(interpreter: str, abi: str) -> str | None:
+    """The name of the extension module in a wheel with these tags: for the stable ABI from Python 3.11 on, or for one version
+    of free-threaded Python, which has no stable ABI."""
+    if (interpreter, abi) == ("cp311", "abi3"):
+        return "zeusm/_zeusm.abi3.so"
+    if abi.endswith("t") and abi == f"{interpreter}t":
+        return f"zeusm/_zeusm.cpython-{abi.removeprefix('cp')}-x86_64-linux-gnu.so"
+    return None
+
+
 def faults(wheel: Path) -> list[str]:
     found = []
+    module = extension(*wheel.name.split("-")[2:4])
     with zipfile.ZipFile(wheel) as archive:
         listed = archive.namelist()
-        found += [f"{name} is missing" for name in WANTED if name not in listed]
+        wanted = [*WANTED, *([module] if module else [])]
+        found += [f"{name} is missing" for name in wanted if name not in listed]
         found += [f"no {text}" for text in LICENSES if text not in str(listed)]
         # They would differ from build to build.
         found += [
@@ -62,11 +73,13 @@ def faults(wheel: Path) -> list[str]:
                 found.append(f"{RUNTIME} has SONAME {soname}, so SYCL would not find it")
         found += [
             f"{library} has an unwinder of its own, with which threads that end at the exit crash"
-            for library in (EXTENSION, RUNTIME)
+            for library in (module, RUNTIME)
             if library in listed and UNWINDER not in names(archive.read(library), NEEDED)
         ]
-        if wheel.name.split("-")[2:4] != ["cp311", "abi3"]:
-            found.append(f"{wheel.name} is not built for abi3 from Python 3.11")
+        if module is None:
+            found.append(
+                f"{wheel.name} is built neither for abi3 from Python 3.11 nor for free-threaded Python"
+            )
     return found
 
 

@@ -18,7 +18,7 @@ libclang() { # With the compiler's headers, which are in another package.
     [ -n "${LIBCLANG_PATH:-}" ] || library libclang || exists /usr/lib/llvm-*/lib/libclang*.so* &&
         exists /usr/lib/llvm-*/lib/clang/*/include/stddef.h /usr/lib*/clang/*/include/stddef.h
 }
-python=${PYTHON:-$(tools/python.sh)}
+python=${PYTHON:-$(sh tools/python.sh)}
 python_headers() { # For the C extension that the tests compile.
     exists "$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 }

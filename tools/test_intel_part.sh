@@ -15,7 +15,7 @@ skip() {
 
 [ "$(id -u)" = 0 ] || skip "it needs root"
 unshare --mount true 2>/dev/null || skip "this process may not mount"
-[ -e "$root/.complete" ] || tools/intel_root.sh "$root" || skip "there is no Debian sid in $root"
+[ -e "$root/.complete" ] || sh tools/intel_root.sh "$root" || skip "there is no Debian sid in $root"
 version=$(dpkg-query --root="$root" -W -f '${Version}' libze-intel-gpu1)
 case $version in
 "$known".*) ;;

@@ -5,7 +5,8 @@ python=$1 work=$2 wheel=$3
 shift 3
 version=$("$python" -c 'import platform; print(platform.python_version())')
 venv=$work/$version
-if [ requirements/matrix.txt -nt "$venv/.requirements" ]; then
+# Without the file, `-nt` is false in dash and true in bash.
+if [ ! -e "$venv/.requirements" ] || [ requirements/matrix.txt -nt "$venv/.requirements" ]; then
     "$python" -m venv --clear "$venv"
     "$venv/bin/pip" install -q -r requirements/matrix.txt
     touch "$venv/.requirements"

@@ -6,7 +6,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
 use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory, note_import_by_address};
+use crate::memory::{Owner, PyMemory, Terms, note_import_by_address};
 use crate::parse::{self, interface};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
 use zeusm::suai::{self, Interface};
@@ -59,7 +59,14 @@ pub(crate) fn from_interface(
     };
     let binding = resolved.bind_at(py, &context_device)?;
     let owner = Owner::Object(owner.clone().unbind());
-    let memory = PyMemory::new(binding, pointer, nbytes, kind, exported.read_only, owner);
+    let memory = PyMemory::new(
+        binding.into(),
+        pointer,
+        nbytes,
+        kind,
+        Terms::new(exported.read_only),
+        owner,
+    );
     Ok((memory, exported.interface))
 }
 
@@ -84,11 +91,11 @@ pub(crate) fn from_pointer(
     note_import_by_address(attributes.kind);
     let owner = Owner::Object(owner.clone().unbind());
     Ok(PyMemory::new(
-        binding,
+        binding.into(),
         pointer,
         nbytes,
         attributes.kind,
-        false,
+        Terms::new(false),
         owner,
     ))
 }

@@ -1,33 +1,61 @@
 //! Allocation of new memory.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 
-use crate::memory::{Owner, PyMemory};
+use crate::memory::{Owner, PyMemory, Terms};
 use crate::pool::AllocationSource;
-use crate::resolve::QueueBinding;
+use crate::resolve::BindingRef;
 use crate::traced::Traced;
-use zeusm::usm::UsmKind;
+use zeusm::usm::{Allocation, UsmKind};
 
-/// Allocates memory in the context and on the device of `binding`.
-///
-/// # Errors
-/// As [`AllocationSource::allocate`].
-pub(crate) fn allocate(
-    py: Python<'_>,
-    source: &AllocationSource,
-    kind: UsmKind,
-    size: usize,
-    alignment: usize,
-    binding: Arc<QueueBinding>,
-) -> PyResult<PyMemory> {
-    let allocation = source.allocate(py, binding.context_device(), kind, size, alignment)?;
-    let pointer = allocation.as_ptr().expose_provenance();
-    let owner = Owner::Allocation(Traced::new(py, allocation));
-    Ok(PyMemory {
+/// A request for new memory, in the context and on the device of `binding`.
+pub(crate) struct Request<'a> {
+    pub(crate) source: AllocationSource<'a>,
+    pub(crate) kind: UsmKind,
+    pub(crate) size: usize,
+    pub(crate) alignment: usize,
+    pub(crate) binding: BindingRef,
+}
+
+impl Request<'_> {
+    /// Allocates the memory.
+    ///
+    /// # Errors
+    /// As [`allocate_then`](Self::allocate_then).
+    pub(crate) fn allocate(self, py: Python<'_>) -> PyResult<PyMemory> {
+        self.allocate_then(py, Ok)
+    }
+
+    /// Allocates the memory, and passes it to `then`.
+    ///
+    /// A cached block takes a path of its own without a call that has the memory as its argument or result: the processor
+    /// stalls at each copy of a structure that was just written field by field, and a copy takes as long as an atomic operation.
+    ///
+    /// # Errors
+    /// `ValueError` for another context or device than the pool's; `USMAllocationError` when the allocation fails; the errors
+    /// of `then`.
+    #[inline(always)]
+    pub(crate) fn allocate_then<T>(
+        self,
+        py: Python<'_>,
+        then: impl FnOnce(PyMemory) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let context_device = self.binding.context_device();
+        let (kind, size, alignment) = (self.kind, self.size, self.alignment);
+        let source = &self.source;
+        if let Some(cached) = source.cached(py, context_device, kind, size, alignment)? {
+            return then(self.memory(py, cached));
+        }
+        let new = source.allocate(py, context_device, kind, size, alignment)?;
+        then(self.memory(py, new))
+    }
+
+    #[inline(always)]
+    fn memory(self, py: Python<'_>, allocation: Allocation) -> PyMemory {
+        let pointer = allocation.as_ptr().expose_provenance();
+        let owner = Owner::Allocation(Traced::new(py, allocation));
         // The allocation has checked that the alignment is a power of two.
-        alignment_bits: alignment.checked_ilog2().map_or(0, |bits| bits as u8),
-        ..PyMemory::new(binding, pointer, size, kind, false, owner)
-    })
+        let terms = Terms::new(false).aligned(self.alignment);
+        PyMemory::new(self.binding, pointer, self.size, self.kind, terms, owner)
+    }
 }

@@ -5,16 +5,19 @@
 
 use std::sync::Arc;
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::allocate::allocate;
+use crate::allocate::Request;
 use crate::copies::{Source, view_of};
 use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, object};
 use crate::parse::{self, BoolOrInt};
 use crate::pool::{AllocationSource, PyMemoryPool};
-use crate::resolve::{self, QueueBinding, default_binding};
+use crate::resolve::{self, BindingRef, QueueBinding, default_binding};
 use crate::transfer;
+use crate::vectorcall::{self, Vectorcall};
 use zeusm::usm::UsmKind;
 
 /// The keywords of the constructors.
@@ -25,9 +28,9 @@ struct Options<'a, 'py> {
     pool: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// The constructor of a class.
+/// The constructor of a class, and a function that makes objects of exactly this class in less time.
 macro_rules! constructor {
-    ($class:ident, $kind:expr) => {
+    ($class:ident, $name:literal, $kind:expr, $make:ident) => {
         #[pymethods]
         impl $class {
             #[new]
@@ -48,47 +51,154 @@ macro_rules! constructor {
                     copy: copy.0,
                     pool,
                 };
-                let memory = construct($kind, other, &options)?;
+                let memory = construct_any($kind, other, &options)?;
                 Ok(PyClassInitializer::from(memory).add_subclass(Self))
             }
+        }
+
+        #[pyfunction]
+        #[pyo3(
+            name = $name,
+            signature = (other, *, alignment=None, queue=None, copy=BoolOrInt(false), pool=None)
+        )]
+        fn $make<'py>(
+            other: &Bound<'py, PyAny>,
+            alignment: Option<&Bound<'py, PyAny>>,
+            queue: Option<&Bound<'py, PyAny>>,
+            copy: BoolOrInt,
+            pool: Option<&Bound<'py, PyAny>>,
+        ) -> PyResult<Bound<'py, PyMemory>> {
+            let options = Options {
+                alignment,
+                queue,
+                copy: copy.0,
+                pool,
+            };
+            construct($kind, other, &options, |memory| object(other.py(), memory))
         }
     };
 }
 
-constructor!(MemoryUSMShared, UsmKind::Shared);
-constructor!(MemoryUSMHost, UsmKind::Host);
-constructor!(MemoryUSMDevice, UsmKind::Device);
+constructor!(
+    MemoryUSMShared,
+    "MemoryUSMShared",
+    UsmKind::Shared,
+    make_shared
+);
+constructor!(MemoryUSMHost, "MemoryUSMHost", UsmKind::Host, make_host);
+constructor!(
+    MemoryUSMDevice,
+    "MemoryUSMDevice",
+    UsmKind::Device,
+    make_device
+);
+
+/// Has calls of the classes call the functions that make objects of exactly these classes.
+pub(crate) fn set_vectorcalls(py: Python<'_>) -> PyResult<()> {
+    /// Calls a function of the module in place of a class.
+    macro_rules! set {
+        ($class:ident, $make:ident) => {{
+            /// The function, and how it is called.
+            static MAKE: OnceBox<(Py<PyAny>, Vectorcall)> = OnceBox::new();
+            unsafe extern "C" fn call(
+                _class: *mut ffi::PyObject,
+                arguments: *const *mut ffi::PyObject,
+                count: usize,
+                keywords: *mut ffi::PyObject,
+            ) -> *mut ffi::PyObject {
+                let Some((make, call)) = MAKE.get() else {
+                    return std::ptr::null_mut(); // It was set before this function.
+                };
+                // SAFETY: the interpreter passes the arguments, and `call` calls `make`.
+                unsafe { call(make.as_ptr(), arguments, count, keywords) }
+            }
+            let make = wrap_pyfunction!($make, py)?.into_any();
+            if let Some(how) = vectorcall::of(&make) {
+                MAKE.get_or_init(|| Box::new((make.unbind(), how)));
+                vectorcall::set(&py.get_type::<$class>(), call);
+            }
+        }};
+    }
+    set!(MemoryUSMShared, make_shared);
+    set!(MemoryUSMHost, make_host);
+    set!(MemoryUSMDevice, make_device);
+    Ok(())
+}
 
 /// Memory of `kind`, given a size or an object with USM.
-fn construct(
+fn construct_any(
     kind: UsmKind,
     other: &Bound<'_, PyAny>,
     options: &Options<'_, '_>,
 ) -> PyResult<PyMemory> {
+    construct(kind, other, options, Ok)
+}
+
+/// Passes memory of `kind`, given a size or an object with USM, to `then`.
+#[inline(always)]
+fn construct<T>(
+    kind: UsmKind,
+    other: &Bound<'_, PyAny>,
+    options: &Options<'_, '_>,
+    then: impl FnOnce(PyMemory) -> PyResult<T>,
+) -> PyResult<T> {
     let py = other.py();
     let alignment = options.alignment.map_or(Ok(0), parse::alignment)?;
     let (source, pool_binding) = AllocationSource::read(options.pool, kind)?;
-    let queue = options.queue;
-    let queue = queue.map(|queue| resolve::binding(queue, "queue"));
-    let binding = queue.transpose()?.or(pool_binding);
+    let binding = match options.queue {
+        Some(queue) => Some(resolve::binding(queue, "queue")?.into()),
+        None => pool_binding.map(BindingRef::new),
+    };
     if parse::is_integral(other)? {
         let size = parse::size(other)?;
-        let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
-        allocate(py, &source, kind, size, alignment, binding)
+        let binding = match binding {
+            Some(binding) => binding,
+            None => BindingRef::new(default_binding(py)?),
+        };
+        let request = Request {
+            source,
+            kind,
+            size,
+            alignment,
+            binding,
+        };
+        request.allocate_then(py, then)
     } else if options.copy {
-        copy(kind, Source::of(other)?, &source, alignment, binding, py)
+        let source_of_bytes = Source::of(other)?;
+        let binding = binding.as_deref().cloned();
+        then(copy(kind, source_of_bytes, source, alignment, binding, py)?)
     } else {
-        let memory = view_of(other)?;
-        if options.pool.is_some() {
-            return Err(PyValueError::new_err(
-                "pool is of no use without an allocation: give a number of bytes, or copy=True",
-            ));
-        }
-        check_shareable(&memory, kind, alignment)?;
-        match binding {
-            Some(binding) => with_queue(py, memory, binding),
-            None => Ok(memory),
-        }
+        let has_pool = options.pool.is_some();
+        let binding = binding.as_deref().cloned();
+        then(share(
+            kind,
+            view_of(other)?,
+            has_pool,
+            alignment,
+            binding,
+            py,
+        )?)
+    }
+}
+
+/// The memory of another object, without a copy.
+fn share(
+    kind: UsmKind,
+    memory: PyMemory,
+    has_pool: bool,
+    alignment: usize,
+    binding: Option<Arc<QueueBinding>>,
+    py: Python<'_>,
+) -> PyResult<PyMemory> {
+    if has_pool {
+        return Err(PyValueError::new_err(
+            "pool is of no use without an allocation: give a number of bytes, or copy=True",
+        ));
+    }
+    check_shareable(&memory, kind, alignment)?;
+    match binding {
+        Some(binding) => with_queue(py, memory, binding),
+        None => Ok(memory),
     }
 }
 
@@ -115,13 +225,20 @@ fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResu
 fn copy(
     kind: UsmKind,
     source: Source,
-    from: &AllocationSource,
+    from: AllocationSource<'_>,
     alignment: usize,
     binding: Option<Arc<QueueBinding>>,
     py: Python<'_>,
 ) -> PyResult<PyMemory> {
     let binding = binding.unwrap_or_else(|| Arc::clone(&source.binding));
-    let copy = allocate(py, from, kind, source.nbytes, alignment, binding)?;
+    let request = Request {
+        source: from,
+        kind,
+        size: source.nbytes,
+        alignment,
+        binding: binding.into(),
+    };
+    let copy = request.allocate(py)?;
     let (there, from) = (Arc::clone(source.context_device()), source.for_queue(py)?);
     let (here, to) = (Arc::clone(copy.context_device()), copy.for_queue(py)?);
     let by_host = copy.allows_host_copy() && source.allows_host_copy();
@@ -215,10 +332,13 @@ impl PyMemoryPool {
     ) -> PyResult<Bound<'py, PyMemory>> {
         let py = nbytes.py();
         let alignment = alignment.map_or(Ok(0), parse::alignment)?;
-        let size = parse::size(nbytes)?;
-        let source = AllocationSource::Pool(self.pool().clone());
-        let binding = Arc::clone(self.binding());
-        let memory = allocate(py, &source, self.kind(), size, alignment, binding)?;
-        object(py, memory)
+        let request = Request {
+            source: AllocationSource::Pool(self.pool()),
+            kind: self.kind(),
+            size: parse::size(nbytes)?,
+            alignment,
+            binding: BindingRef::new(self.binding()),
+        };
+        request.allocate_then(py, |memory| object(py, memory))
     }
 }

@@ -4,16 +4,15 @@ use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::prelude::*;
 
 use crate::interpreter::intern;
-use crate::parking;
 
 /// dpctl.
 pub(crate) fn dpctl(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
-    parking::import(intern!(py, "dpctl"))
+    py.import(intern!(py, "dpctl"))
 }
 
 /// NumPy, which only some functions need; if it is missing, the error has the command to install it.
 pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let numpy = parking::import(intern!(py, "numpy")).map(Bound::into_any);
+    let numpy = py.import(intern!(py, "numpy")).map(Bound::into_any);
     numpy.map_err(|error| {
         if !error.is_instance_of::<PyModuleNotFoundError>(py) {
             return error;
@@ -22,12 +21,15 @@ pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// The error of an import that failed, with the way to make it succeed.
+/// The error of an import that failed, with the way to make it succeed: that for a package which is not installed, or the
+/// doctor.
 pub(crate) fn missing(py: Python<'_>, cause: PyErr, remedy: &str) -> PyErr {
-    let message = format!("{remedy} ({})", cause.value(py));
+    let text = cause.value(py).to_string();
     let error = match cause.is_instance_of::<PyModuleNotFoundError>(py) {
-        true => PyModuleNotFoundError::new_err(message),
-        false => PyImportError::new_err(message),
+        true => PyModuleNotFoundError::new_err(format!("{remedy} ({text})")),
+        false => PyImportError::new_err(format!(
+            "a package that zeusm needs is installed and cannot be imported ({text}): `python -m zeusm doctor` names the remedy"
+        )),
     };
     error.set_cause(py, Some(cause));
     error

@@ -11,6 +11,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyString};
 use zeusm::process::{self, Section};
 
+/// Whether the interpreter is free-threaded. Without a GIL another thread may submit an operation between a check of those in
+/// flight and the access after it.
+pub(crate) const FREE_THREADED: bool = cfg!(Py_GIL_DISABLED);
+
 /// The number of the main interpreter.
 const MAIN: i64 = 0;
 

@@ -5,6 +5,7 @@
 //!
 //! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: calls in which that may
 //!   end the thread;
+//! - `exclusive`: values that threads use one after the other; `vectorcall`: calls of classes;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`, `imports`: NumPy and its like; `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
@@ -29,6 +30,7 @@ mod cuda;
 mod dpctl;
 mod errors;
 mod event;
+mod exclusive;
 mod history;
 mod imports;
 mod in_flight;
@@ -45,11 +47,12 @@ mod runtime;
 mod stacks;
 mod traced;
 mod transfer;
+mod vectorcall;
 
 use pyo3::prelude::*;
 
-/// The extension module; import `zeusm` and `zeusm.memory` instead. It requests the GIL, as it is not tested without one.
-#[pymodule(gil_used = true)]
+/// The extension module; import `zeusm` and `zeusm.memory` instead. A free-threaded interpreter needs no GIL for it.
+#[pymodule(gil_used = false)]
 mod _zeusm {
     use pyo3::prelude::*;
 
@@ -100,6 +103,7 @@ mod _zeusm {
         )?;
         super::traced::find_functions(py);
         module.add("TRACEMALLOC_DOMAIN", super::traced::TRACEMALLOC_DOMAIN)?;
+        super::construct::set_vectorcalls(py)?;
         super::c_api::add(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -50,6 +50,21 @@ impl Pins {
             .map_err(|_| Closed)
     }
 
+    /// Checks that the object is neither closed nor being closed.
+    pub(crate) fn check_open(&self) -> Result<(), Closed> {
+        if self.0.load(Ordering::Acquire) < CLOSING {
+            Ok(())
+        } else {
+            Err(Closed)
+        }
+    }
+
+    /// The number of pins.
+    pub(crate) fn count(&self) -> u32 {
+        let pins = self.0.load(Ordering::Relaxed);
+        if pins < CLOSING { pins } else { 0 }
+    }
+
     /// Releases a pin of [`acquire`](Self::acquire).
     pub(crate) fn release(&self) {
         self.0.fetch_sub(1, Ordering::Release);

@@ -107,10 +107,12 @@ struct Functions {
     back: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject,
     offset: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> i32,
     line: unsafe extern "C" fn(*mut ffi::PyObject, i32) -> i32,
+    /// Whether an allocation may run the garbage collector; later versions run it between two instructions.
+    allocations_collect: bool,
 }
 
 /// `None` for an interpreter without them, which then has no stacks.
-fn functions() -> Option<Functions> {
+fn functions(py: Python<'_>) -> Option<Functions> {
     static FUNCTIONS: Local<Option<Functions>> = Local::new();
     *FUNCTIONS.get_or_init(|| {
         // SAFETY: the types are those of the interpreter's headers.
@@ -119,6 +121,7 @@ fn functions() -> Option<Functions> {
                 back: function(c"PyFrame_GetBack")?,
                 offset: function(c"PyFrame_GetLasti")?,
                 line: function(c"PyCode_Addr2Line")?,
+                allocations_collect: py.version_info() < (3, 12),
             })
         }
     })
@@ -129,7 +132,7 @@ fn functions() -> Option<Functions> {
 fn read(py: Python<'_>) -> Option<u32> {
     let table = current()?;
     table.note_thread(py);
-    let functions = functions().filter(|_| table.has_stacks)?;
+    let functions = functions(py).filter(|_| table.has_stacks)?;
     let mut sites = [Site::default(); MOST_FRAMES];
     let count = walk(py, functions, &mut sites);
     (count > 0).then(|| table.number(py, functions, &sites[..count]))
@@ -157,9 +160,9 @@ fn this_thread(py: Python<'_>) -> Option<(u64, String)> {
 fn walk(_py: Python<'_>, functions: Functions, sites: &mut [Site]) -> usize {
     let mut count = 0;
     // SAFETY: the thread is attached. The functions return new references, which are released; the code objects stay alive, as
-    // their frames are being executed. Frame objects may be allocated, for which Python 3.11 would run the garbage collector.
+    // their frames are being executed. Frame objects may be allocated, during which the garbage collector must not run.
     unsafe {
-        let collects = ffi::PyGC_Disable();
+        let collects = functions.allocations_collect && ffi::PyGC_Disable() == 1;
         let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
         while !frame.is_null() && count < sites.len() {
             let code = ffi::PyFrame_GetCode(frame);
@@ -174,7 +177,7 @@ fn walk(_py: Python<'_>, functions: Functions, sites: &mut [Site]) -> usize {
             frame = next;
         }
         ffi::Py_DecRef(frame.cast());
-        if collects == 1 {
+        if collects {
             ffi::PyGC_Enable();
         }
     }

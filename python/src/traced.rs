@@ -45,6 +45,7 @@ pub(crate) fn find_functions(_py: Python<'_>) {
 
 impl Traced {
     /// With the Python stack of this thread.
+    #[inline(always)]
     pub(crate) fn new(_py: Python<'_>, allocation: Allocation) -> Self {
         if let (Some(functions), Some(address)) = (FUNCTIONS.get(), host_address(&allocation)) {
             // SAFETY: the thread is attached; the address is a number to the interpreter.
@@ -69,6 +70,7 @@ impl Traced {
 }
 
 /// The address, if the memory lies on the host.
+#[inline(always)]
 fn host_address(allocation: &Allocation) -> Option<usize> {
     let lies_on_host = match allocation.kind() {
         UsmKind::Host => true,

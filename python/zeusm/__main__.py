@@ -1,13 +1,32 @@
 """The command `zeusm`, which is `python -m zeusm`, too."""
 
-import argparse
-import io
 import os
 import sys
-from collections.abc import Sequence
 
-from zeusm import __version__
-from zeusm._commands import COMMANDS
+PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def drop_current_folder() -> None:
+    """Take back what `-m` put before all folders of modules, where a user's `random.py` would be imported in the place of Python's."""
+    try:
+        here = os.getcwd()
+    except OSError:  # It was removed, so it was not put there either.
+        return
+    if not sys.flags.safe_path and sys.path[0] == here != PACKAGES:
+        del sys.path[0]
+
+
+if __name__ == "__main__":
+    drop_current_folder()
+
+import argparse  # noqa: E402
+import contextlib  # noqa: E402
+import io  # noqa: E402
+import signal  # noqa: E402
+from collections.abc import Sequence  # noqa: E402
+
+from zeusm import __version__  # noqa: E402
+from zeusm._commands import COMMANDS  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = options.call(options)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        return interrupted()
     except OSError as error:
         # The reader of a closed pipe wants no more.
         if not isinstance(error, BrokenPipeError):
@@ -43,6 +64,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return status
+
+
+def interrupted() -> int:
+    """End as programs without a handler of Ctrl-C do, so that a shell's loop ends, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with contextlib.suppress(OSError):
+        print("zeusm: interrupted", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGINT)
+    return 128 + signal.SIGINT  # Where the signal is blocked.
 
 
 if __name__ == "__main__":

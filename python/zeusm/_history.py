@@ -1,12 +1,18 @@
 """The history of allocations: who allocated what, when, and what is live."""
 
+from __future__ import annotations
+
 import os
 import sys
-import threading
-from collections.abc import Callable
-from typing import Any, Literal, Self, overload
+from _thread import RLock  # The import of threading takes longer than that of zeusm.
 
 from zeusm import _zeusm
+
+# That of typing takes twice as long, so only type checkers import it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal, Self, overload
 
 FORMAT = "zeusm-memory-history"
 VERSION = 1
@@ -89,7 +95,7 @@ class History:
         return _described(self._state or _zeusm._history_state())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the snapshot as JSON, for `python -m zeusm memory`.
+        """Write the snapshot as JSON, for `python -m zeusm memory`. If that fails, an earlier file is as it was.
 
         Parameters
         ----------
@@ -124,28 +130,32 @@ class History:
 
 _current: History | None = None
 # Reentrant, as signal handlers and finalizers may call these functions in the thread that holds it.
-_lock = threading.RLock()
+_lock = RLock()
 
 
 def _forget() -> None:
     """In a fork's child, which records nothing: the parent's history stays the parent's."""
     global _current, _lock
     _current = None
-    _lock = threading.RLock()
+    _lock = RLock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-@overload
-def record_history(
-    enabled: Literal[True] = True, *, stacks: bool = True, max_events: int | None = None
-) -> History: ...
-@overload
-def record_history(
-    enabled: bool, *, stacks: bool = True, max_events: int | None = None
-) -> History | None: ...
+if TYPE_CHECKING:
+
+    @overload
+    def record_history(
+        enabled: Literal[True] = True, *, stacks: bool = True, max_events: int | None = None
+    ) -> History: ...
+    @overload
+    def record_history(
+        enabled: bool, *, stacks: bool = True, max_events: int | None = None
+    ) -> History | None: ...
+
+
 def record_history(
     enabled: bool = True, *, stacks: bool = True, max_events: int | None = None
 ) -> History | None:
@@ -238,6 +248,8 @@ def _write(described: dict[str, Any], path: str) -> None:
     import gzip  # The import of zeusm takes a third less without it and json.
     import json
 
+    from zeusm._output import replacing
+
     opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
-    with opener(path, "wt", encoding="utf-8") as file:
+    with replacing(path) as draft, opener(draft, "wt", encoding="utf-8") as file:
         json.dump(described, file)

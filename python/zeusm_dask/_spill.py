@@ -1,7 +1,9 @@
 """The data of a Dask worker: device memory is spilled to the host, and from there to disk."""
 
+import contextlib
 import os
 import sys
+import time
 import weakref
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -13,6 +15,9 @@ from dask.utils import parse_bytes
 from distributed import spill
 
 from zeusm_dask._serialize import deserialize, serialize
+
+#: How long a thread waits for a result that another thread evicts.
+_EVICTION_SECONDS = 1.0
 
 
 class SpillBuffer(MutableMapping[Any, Any]):
@@ -123,18 +128,26 @@ class SpillBuffer(MutableMapping[Any, Any]):
         Returns
         -------
         bool
-            Whether any has; its memory is free once no task uses it.
+            Whether any has, evicted by this thread or by another one; its memory is free once no task uses it.
         """
         evicted = 0.0
-        for _ in range(len(self.device)):  # Other threads may evict meanwhile.
+        elsewhere = None  # A result that another thread evicts.
+        with self.device.lock:
+            keys = list(self.device.order)
+        for key in keys:
             if evicted >= nbytes:
                 break
-            try:
-                _, _, weight = self.device.evict()
-            except KeyError:
-                break
-            evicted += weight
-        return evicted > 0
+            with contextlib.suppress(KeyError):  # Another thread has evicted or deleted it.
+                # By key, as zict tries the oldest result only.
+                _, value, weight = self.device.evict(key)
+                evicted += weight
+                elsewhere = key if value is None else elsewhere
+        if elsewhere is None or evicted > 0:
+            return evicted > 0
+        deadline = time.monotonic() + _EVICTION_SECONDS
+        while elsewhere in self.device and time.monotonic() < deadline:
+            time.sleep(0.001)
+        return True
 
 
 class Spilled:

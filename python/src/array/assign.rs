@@ -10,7 +10,6 @@ use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
 
 use super::UsmArray;
 use super::{create, cuda, host};
-use crate::parking;
 use crate::parse::{self, dtype};
 use crate::transfer::{self, StridedCopy};
 use zeusm::suai::Order;
@@ -45,7 +44,7 @@ impl UsmArray {
             return copy_usm(slf.py(), &source, inner);
         }
         if inner.memory().kind.is_host_accessible() {
-            return parking::set_item(&host::in_place(&target)?, &PyEllipsis::get(slf.py()), value);
+            return host::in_place(&target)?.set_item(PyEllipsis::get(slf.py()), value);
         }
         if inner.layout.nbytes() <= STAGING {
             return copy_staged(&target, value);
@@ -107,7 +106,7 @@ fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Boun
         // NumPy checks the range of Python's numbers, and takes a tuple for a record, only if it knows the type that they
         // are for.
         let dtype = dtype::object(py, &target.element)?;
-        source = parking::call_method(&numpy, "asarray", (value, dtype), None)?;
+        source = numpy.call_method1("asarray", (value, dtype))?;
     }
     let mut dimensions: Vec<usize> = source.getattr(intern!(py, "shape"))?.extract()?;
     while dimensions.len() > target.layout.ndim() && dimensions[0] == 1 {
@@ -116,7 +115,7 @@ fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Boun
         source = source.get_item(0)?;
     }
     let shape = PyTuple::new(py, target.layout.shape())?;
-    parking::call_method(&numpy, "broadcast_to", (source, shape), None)
+    numpy.call_method1("broadcast_to", (source, shape))
 }
 
 /// Copies what NumPy converts and broadcasts to the target, in parts of at most [`STAGING`] bytes. A source of several parts is
@@ -130,7 +129,7 @@ fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyRes
             dtype::object(py, &inner.element)?,
         );
         let staged = imports::numpy(py)?.call_method1("empty", (shape, dtype))?;
-        parking::set_item(&staged, &PyEllipsis::get(py), source)?;
+        staged.set_item(PyEllipsis::get(py), source)?;
         return host::write(target, &staged);
     }
     let part = |key: &Bound<'_, PyAny>| -> PyResult<()> {

@@ -69,7 +69,7 @@ pub(super) unsafe fn fill(
         (*view).buf = ptr::with_exposed_provenance_mut::<c_void>(address);
         (*view).len = layout.nbytes().cast_signed();
         (*view).itemsize = layout.itemsize().cast_signed();
-        (*view).readonly = c_int::from(inner.memory().read_only);
+        (*view).readonly = c_int::from(inner.memory().terms.is_read_only());
         // Without PyBUF_ND the view is one-dimensional and has no shape.
         (*view).ndim = if requests(ffi::PyBUF_ND) {
             c_int::try_from(layout.ndim())?
@@ -105,7 +105,7 @@ fn check(array: &UsmArray, flags: c_int) -> PyResult<()> {
     array
         .check_host_accessible()
         .map_err(PyTypeError::new_err)?;
-    if requests(ffi::PyBUF_WRITABLE) && array.memory().read_only {
+    if requests(ffi::PyBUF_WRITABLE) && array.memory().terms.is_read_only() {
         return Err(PyBufferError::new_err("the array is read-only"));
     }
     let c_order = layout.is_c_contiguous();

@@ -156,7 +156,7 @@ impl UsmArray {
                 Address::new(first.wrapping_add_signed(extent.start()))
             },
             nbytes: extent.len(),
-            alignment_bits: 0,
+            terms: memory.terms.aligned(0),
             ..memory
         })
     }
@@ -169,7 +169,7 @@ impl UsmArray {
         }
         Err(format!(
             "USM-device memory on {} cannot be accessed by the host: use copy_to_host(){}",
-            memory.context_device().device().name(),
+            memory.context_device().device(),
             memory.host_access_hint(),
         ))
     }
@@ -461,7 +461,7 @@ impl UsmArray {
             self.shape(py)?,
             dtype::name(&self.element),
             memory.kind,
-            memory.context_device().device().name()
+            memory.context_device().device()
         ))
     }
 

@@ -8,11 +8,10 @@ use pyo3::types::PyDict;
 
 use super::class::invalid;
 use super::{UsmArray, cuda, host, interface};
-use crate::allocate::allocate;
+use crate::allocate::Request;
 use crate::errors::OrRaise;
 use crate::imports;
 use crate::memory::{as_memory, object};
-use crate::parking;
 use crate::parse::{self, dtype, shape, usm_kind};
 use crate::pool::AllocationSource;
 use crate::resolve::{self, ContextDevice, QueueBinding, default_binding};
@@ -226,7 +225,7 @@ pub(super) fn is_same(own: &ContextDevice, binding: &QueueBinding) -> bool {
 
 /// The message of a refused copy.
 pub(super) fn needs_copy(kind: UsmKind, at: &ContextDevice) -> String {
-    let device = at.device().name();
+    let device = at.device();
     format!("the array is in USM-{kind} memory on {device}; a copy is needed and copy is False")
 }
 
@@ -270,7 +269,7 @@ fn of_host(
     let keywords = PyDict::new(py);
     keywords.set_item("dtype", dtype)?;
     keywords.set_item("order", order)?;
-    let source = parking::call_method(&imports::numpy(py)?, "asarray", (obj,), Some(&keywords))?;
+    let source = imports::numpy(py)?.call_method("asarray", (obj,), Some(&keywords))?;
     let element = dtype::read(&source.getattr("dtype")?)?;
     let layout = host::packed_like(&source, &element)?;
     let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
@@ -308,14 +307,14 @@ pub(super) fn copied(
         (first, (operands, None))
     } else {
         let binding = Arc::clone(&source.binding);
-        let packed = allocate(
-            py,
-            &AllocationSource::Default,
-            UsmKind::Device,
-            layout.nbytes(),
-            0,
-            binding,
-        )?;
+        let packed = Request {
+            source: AllocationSource::Default,
+            kind: UsmKind::Device,
+            size: layout.nbytes(),
+            alignment: 0,
+            binding: binding.into(),
+        };
+        let packed = packed.allocate(py)?;
         let middle = packed.for_queue(py)?;
         let operands = (operands, Some(packed));
         // SAFETY: as above, on the source's device.
@@ -405,11 +404,14 @@ pub(super) fn allocated(
     kind: UsmKind,
     binding: Arc<QueueBinding>,
 ) -> PyResult<UsmArray> {
-    let size = layout.nbytes().max(element.size());
-    let memory = object(
-        py,
-        allocate(py, &AllocationSource::Default, kind, size, 0, binding)?,
-    )?;
+    let request = Request {
+        source: AllocationSource::Default,
+        kind,
+        size: layout.nbytes().max(element.size()),
+        alignment: 0,
+        binding: binding.into(),
+    };
+    let memory = request.allocate_then(py, |memory| object(py, memory))?;
     UsmArray::new(&memory, element, layout)
 }
 

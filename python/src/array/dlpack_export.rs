@@ -158,7 +158,7 @@ fn capsule<'py>(
     copied: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let memory = array.memory();
-    if memory.read_only && form == Form::Unversioned {
+    if memory.terms.is_read_only() && form == Form::Unversioned {
         return Err(PyBufferError::new_err(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
@@ -169,7 +169,7 @@ fn capsule<'py>(
         device,
         item,
         layout: array.layout.clone(),
-        read_only: memory.read_only,
+        read_only: memory.terms.is_read_only(),
         copied,
     };
     let owner = Owner(Some(array.pinned().share(py)?));

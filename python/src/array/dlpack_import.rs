@@ -14,7 +14,7 @@ use crate::adopt::declared_kind;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::OrRaise;
 use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory, as_memory, note_import_by_address, object};
+use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
 use crate::parse::{self, dtype};
 use crate::resolve::{
     self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
@@ -290,11 +290,11 @@ impl<'py> Offered<'py> {
         let owner = Bound::new(py, ImportedTensor(self.consume()?))?;
         let owner = Owner::Object(owner.into_any().unbind());
         let memory = PyMemory::new(
-            binding,
+            binding.into(),
             pointer,
             extent.len(),
             kind,
-            tensor.read_only,
+            Terms::new(tensor.read_only),
             owner,
         );
         UsmArray::new(&object(py, memory)?, tensor.item.into(), layout)

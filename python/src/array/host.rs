@@ -11,7 +11,6 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::UsmArray;
 use super::class::invalid;
-use crate::parking;
 use crate::parse::{HostBuffer, dtype, record};
 use crate::transfer::{self, StridedCopy};
 use zeusm::suai::{ElementType, Layout};
@@ -24,7 +23,7 @@ pub(super) fn array_interface<'py>(
     let memory = array.memory();
     let first = array.first(memory.for_host(py, array.extent())?);
     let dictionary = PyDict::new(py);
-    dictionary.set_item("data", (first, memory.read_only))?;
+    dictionary.set_item("data", (first, memory.terms.is_read_only()))?;
     dictionary.set_item("shape", PyTuple::new(py, array.layout.shape())?)?;
     dictionary.set_item("typestr", array.element.typestr())?;
     if let Some(record) = array.element.record() {
@@ -61,7 +60,7 @@ pub(super) fn as_numpy<'py>(
             dtype::name(&array.get().element)
         )));
     }
-    parking::call_method(&view, "astype", (wanted,), Some(&keywords))
+    view.call_method("astype", (wanted,), Some(&keywords))
 }
 
 /// Copies the array to a new NumPy array, or to `destination`.
@@ -81,7 +80,7 @@ pub(super) fn read<'py>(
         read_staged(py, inner)?
     };
     let (Some(destination), Some(to)) = (destination, to) else {
-        return parking::call_method(&elements, "copy", ("K",), None);
+        return elements.call_method1("copy", ("K",));
     };
     copy_elements(&to, &elements)?;
     Ok(destination.clone())
@@ -91,7 +90,7 @@ pub(super) fn read<'py>(
 pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = array.py();
     let inner = array.get();
-    let source = parking::call_method(&imports::numpy(py)?, "asarray", (source,), None)?;
+    let source = imports::numpy(py)?.call_method1("asarray", (source,))?;
     let source = of_same(source, inner, "source")?;
     inner.memory().check_writable()?;
     if inner.layout.elements() == 0 {
@@ -157,7 +156,7 @@ pub(super) fn packed_like(array: &Bound<'_, PyAny>, element: &ElementType) -> Py
 
 /// A NumPy view of an array that the host can access.
 pub(super) fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
-    parking::call_method(&imports::numpy(array.py())?, "asarray", (array,), None)
+    imports::numpy(array.py())?.call_method1("asarray", (array,))
 }
 
 /// A new NumPy array with a copy of an array that the host cannot access.
@@ -241,7 +240,7 @@ fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<
         py.import("builtins")?
             .call_method1("memoryview", (destination,))?
     };
-    let numpy = parking::call_method(&numpy, "asarray", (view,), None)?;
+    let numpy = numpy.call_method1("asarray", (view,))?;
     let numpy = of_same(numpy, array, "destination")?;
     let flags = numpy.getattr(intern!(py, "flags"))?;
     if !flags.getattr("writeable")?.extract::<bool>()? {
@@ -285,11 +284,11 @@ fn of_same<'py>(
 fn copy_elements(to: &Bound<'_, PyAny>, from: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = to.py();
     let numpy = imports::numpy(py)?;
-    let may_overlap = parking::call_method(&numpy, "may_share_memory", (to, from), None)?;
+    let may_overlap = numpy.call_method1("may_share_memory", (to, from))?;
     let from = if may_overlap.is_truthy()? {
-        &parking::call_method(from, "copy", ("K",), None)?
+        &from.call_method1("copy", ("K",))?
     } else {
         from
     };
-    parking::call_method(&numpy, "copyto", (to, from, "no"), None).map(drop)
+    numpy.call_method1("copyto", (to, from, "no")).map(drop)
 }

@@ -29,7 +29,7 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
     let address = memory.for_export(py)?;
     memory.export_state.mark_exported();
     let dictionary = PyDict::new(py);
-    dictionary.set_item(intern!(py, "data"), (address, memory.read_only))?;
+    dictionary.set_item(intern!(py, "data"), (address, memory.terms.is_read_only()))?;
     dictionary.set_item(intern!(py, "shape"), PyTuple::new(py, layout.shape())?)?;
     dictionary.set_item(intern!(py, "strides"), strides)?;
     dictionary.set_item(intern!(py, "offset"), offset)?;

@@ -148,7 +148,7 @@ impl PyPointerAttributes {
             "<{:#x}: USM-{} on {}, byte {} of {} from {:#x}, allocation {}>",
             self.pointer,
             self.attributes.kind,
-            self.context_device.device().name(),
+            self.context_device.device(),
             self.pointer.wrapping_sub(self.attributes.base),
             self.attributes.size,
             self.attributes.base,

@@ -155,7 +155,7 @@ impl UsmArray {
     /// False
     #[getter]
     fn readonly(&self) -> bool {
-        self.memory().read_only
+        self.memory().terms.is_read_only()
     }
 
     /// Whether the elements are in row-major order without gaps.

@@ -10,7 +10,6 @@ use pyo3::types::PyTuple;
 use super::UsmArray;
 use super::create;
 use super::host;
-use crate::parking;
 use crate::parse::dtype;
 
 #[pymethods]
@@ -78,5 +77,5 @@ fn number<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
         (PyTuple::empty(py), dtype::object(py, &inner.element)?),
     )?;
     let shape = PyTuple::new(py, inner.layout.shape())?;
-    parking::call_method(&numpy, "broadcast_to", (zero, shape), None)
+    numpy.call_method1("broadcast_to", (zero, shape))
 }

@@ -115,7 +115,7 @@ fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
         pointer: ptr::with_exposed_provenance_mut(address),
         nbytes: memory.nbytes,
         kind: parse::kind_number(memory.kind),
-        read_only: c_int::from(memory.read_only),
+        read_only: c_int::from(memory.terms.is_read_only()),
         context: memory.context_device().context().handle().cast(),
         device: memory.context_device().device().handle().cast(),
         sycl_context: memory

@@ -382,22 +382,16 @@ impl Operands {
         let mut visible = Visible::new(&context_device, &from, &touched);
         let (event, returned) = visible
             .detach(py, |last| -> Result<_, Error> {
-                let queue = context_device.queue()?.clone();
-                let barrier = wait_list.submit_barrier(&queue)?;
-                let event = match operation(&queue, address, source)? {
+                let queue = context_device.queue()?;
+                let dependent = wait_list.of(queue)?;
+                let event = match operation(&dependent, address, source)? {
                     Some(event) => event,
-                    None => queue.barrier(&[])?,
+                    None => dependent.barrier(&[])?,
                 };
                 let returned = in_flight::retain(&context_device, &event, touched.clone(), self)?;
                 *last = Some(event.clone());
-                // Only operations that were submitted before the barrier failed have failed with it.
-                if let Some(Err(failed @ Error::NotExecuted { .. })) =
-                    barrier.map(|barrier| barrier.is_complete())
-                {
-                    return Err(failed);
-                }
                 let owner = Arc::clone(&context_device);
-                let event = PyEvent::new(event, queue, owner, submitted);
+                let event = PyEvent::new(event, queue.clone(), owner, submitted);
                 Ok((event, returned))
             })
             .or_raise()?;

@@ -336,9 +336,6 @@ impl PyEvent {
             Ok(false) => "in flight",
             Err(_) => "lost with its device",
         };
-        format!(
-            "<zeusm event on {}, {state}>",
-            self.context_device.device().name()
-        )
+        format!("<zeusm event on {}, {state}>", self.context_device.device())
     }
 }

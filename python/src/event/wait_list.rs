@@ -78,12 +78,12 @@ impl WaitList {
         }
     }
 
-    /// Submits a barrier to `queue`, unless there are no events: operations that are submitted later wait for them.
+    /// A handle of `queue` whose operations wait for the events.
     ///
     /// A host task waits for SYCL's events, as their native events cannot be used: an event whose command depends on a SYCL
     /// host task has no native event yet, and the query for it terminates the process. Work on a lost device never completes:
     /// the operations then fail.
-    pub(crate) fn submit_barrier(self, queue: &Queue) -> Result<Option<Event>, Error> {
+    pub(crate) fn of(self, queue: &Queue) -> Result<Queue, Error> {
         let Self { mut events, sycl } = self;
         if !sycl.is_empty() {
             let wait = |(event, queue): &(EventRef, Option<QueueRef>)| match queue {
@@ -92,9 +92,6 @@ impl WaitList {
             };
             events.push(queue.try_host_task(move || sycl.iter().try_for_each(wait))?);
         }
-        if events.is_empty() {
-            return Ok(None);
-        }
-        queue.barrier(&events).map(Some)
+        queue.depends_on(&events)
     }
 }

@@ -116,7 +116,8 @@ impl Reclaimer {
             };
             thread::sleep(interval);
             interval = INTERVALS.1.min(interval * 2);
-            queues.iter().for_each(|queue| queue.reclaim());
+            // Without a wait for drops on other threads, which would delay those of other operands.
+            queues.iter().for_each(|queue| queue.drop_complete());
             let mut state = self.state.lock();
             let (idle, busy) = mem::take(&mut state.queues)
                 .into_iter()

@@ -1,6 +1,7 @@
 //! Operations in flight before they have an event that is retained: other threads have to see those that use memory that
 //! migrates.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,10 +9,10 @@ use pyo3::prelude::*;
 
 use super::retain::retain;
 use super::table::InFlight;
-use crate::interpreter::detach;
+use crate::interpreter::{FREE_THREADED, detach};
 use crate::resolve::ContextDevice;
 use zeusm::usm::UsmKind;
-use zeusm::{Error, Event};
+use zeusm::{Error, Event, without_drops};
 
 /// An operation that is being submitted, or waited for by a blocking call. If the driver migrates memory that it uses, it is
 /// in the table from before the GIL is released until this is dropped: a host access to other bytes of the allocation would
@@ -52,19 +53,43 @@ impl<'a> Visible<'a> {
     ) -> T {
         self.enter(None);
         detach(py, || {
-            let answer = submit(&mut self.event);
+            let answer = without_drops(|| submit(&mut self.event));
             match (&self.entry, &self.event) {
                 (Some(entry), Some(event)) => entry.set(Some(event)),
                 _ => self.entry = None,
             }
+            self.drop_complete();
             answer
         })
     }
 
-    /// From now on, the operation is complete when `event` is.
-    pub(crate) fn submitted(&mut self, event: Event) {
-        self.enter(Some(&event));
-        self.event = Some(event);
+    /// Calls `submit` with the GIL, for an operation that may complete within the call, which then returns no event.
+    pub(crate) fn submit_small(
+        &mut self,
+        submit: impl FnOnce() -> Result<Option<Event>, Error>,
+    ) -> Result<(), Error> {
+        if FREE_THREADED {
+            self.enter(None);
+        }
+        self.event = without_drops(submit)?;
+        match self.event.clone() {
+            Some(event) => self.enter(Some(&event)),
+            None => self.entry = None,
+        }
+        self.drop_complete();
+        Ok(())
+    }
+
+    /// Drops the operands of complete operations, which a submission does not: their drop needs the GIL, and may run Python code
+    /// that accesses the same memory, or that acquires a lock whose owner waits for the submission. A peer copy submits to both
+    /// queues.
+    fn drop_complete(&self) {
+        let peer = Some(self.from).filter(|from| !Arc::ptr_eq(from, self.context_device));
+        for owner in iter::once(self.context_device).chain(peer) {
+            if let Ok(queue) = owner.queue() {
+                queue.drop_complete();
+            }
+        }
     }
 
     /// The event with which the operation is complete, once it is submitted; `None` if it is complete already.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, Owner, PyMemory};
+use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, Owner, PyMemory, Terms};
 use crate::resolve::QueueBinding;
 use zeusm::ipc::Mapping;
 use zeusm::usm::UsmKind;
@@ -151,11 +151,11 @@ pub(super) fn object(
     let kind = mapping.kind();
     let pointer = mapping.as_ptr().addr();
     let memory = PyMemory::new(
-        binding,
+        binding.into(),
         pointer,
         nbytes,
         kind,
-        false,
+        Terms::new(false),
         Owner::Mapping(Arc::new(mapping)),
     );
     let base = PyClassInitializer::from(memory);

@@ -10,10 +10,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::PyMemory;
+use crate::dpctl::SyclQueue;
 use crate::errors::OrRaise;
 use crate::event::WaitList;
 use crate::in_flight::{self, InFlight};
-use crate::interpreter::detach;
+use crate::interpreter::{FREE_THREADED, detach};
 use crate::resolve::QueueBinding;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
@@ -56,6 +57,7 @@ impl PyMemory {
     ///
     /// Signals are not handled here, as NumPy interprets any error, also `KeyboardInterrupt`, as an object without the
     /// buffer protocol.
+    #[inline(always)] // A view of memory without work in flight takes a few loads.
     pub(crate) fn for_buffer(
         &self,
         py: Python<'_>,
@@ -126,7 +128,23 @@ impl PyMemory {
     /// Waits for the operations in flight on the bytes. If the memory migrates, none is in flight when this returns: another
     /// thread may have submitted one during a wait, but submits no more during the next one. `interrupt` is as for
     /// [`in_flight`](Self::in_flight).
+    #[inline(always)]
     fn after_in_flight(
+        &self,
+        py: Python<'_>,
+        touched: Range<usize>,
+        interrupt: impl Fn() -> PyResult<()>,
+        wait: impl Fn(&Event) -> PyResult<()>,
+    ) -> PyResult<()> {
+        if in_flight::any() {
+            self.after_some_in_flight(py, touched, interrupt, wait)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn after_some_in_flight(
         &self,
         py: Python<'_>,
         touched: Range<usize>,
@@ -154,6 +172,7 @@ impl PyMemory {
     }
 
     /// Refuses shared memory of a lost device, as Intel's driver terminates the process on a host access to it.
+    #[inline]
     pub(crate) fn check_accessible(&self) -> PyResult<()> {
         if self.kind == UsmKind::Shared {
             self.context_device()
@@ -164,7 +183,7 @@ impl PyMemory {
         Ok(())
     }
 
-    /// The events of zeusm's operations in flight on the bytes, without those of the memory's own device if that is lost.
+    /// The events of zeusm's operations in flight on the bytes, without those of devices that are known to be lost.
     /// `interrupt` is called from time to time while another thread submits such an operation.
     fn in_flight(
         &self,
@@ -183,14 +202,14 @@ impl PyMemory {
             touched
         };
         let mut events = in_flight::using(py, &[touched], None, interrupt)?;
-        events.retain(|event| !(is_lost && event.is_of(device)));
+        events.retain(|event| event.device().check_not_lost().is_ok());
         Ok(events)
     }
 
     /// Whether the host itself may copy to or from the memory, once no operation in flight uses the same bytes. If the driver
     /// migrates the memory, no operation may be in flight on others of its allocation either.
     pub(crate) fn allows_host_copy(&self) -> bool {
-        self.is_host_accessible() && !(self.migrates() && in_flight::any())
+        self.is_host_accessible() && !(self.migrates() && (FREE_THREADED || in_flight::any()))
     }
 
     /// Whether the driver migrates the memory between the host and the device, as a whole allocation: a host access to any of
@@ -225,18 +244,21 @@ impl PyMemory {
             // The memory keeps its device.
             binding.with_device(py, own)
         };
+        let binding = binding.into();
         Ok(Self { binding, ..self })
     }
 
     /// Waits for the memory's SYCL queue, which may have kernels in flight on this memory. A copy on an out-of-order queue,
     /// such as dpctl's and dpnp's, would not be ordered after them.
+    #[inline]
     fn after_sycl(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.export_state.is_shared() {
-            return Ok(());
+        match self.binding.queue() {
+            Some(queue) if self.export_state.is_shared() => self.after_queue(py, queue),
+            _ => Ok(()),
         }
-        let Some(queue) = self.binding.queue() else {
-            return Ok(());
-        };
+    }
+
+    fn after_queue(&self, py: Python<'_>, queue: &SyclQueue) -> PyResult<()> {
         queue.finish(py).inspect_err(|_| {
             // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
             let _ = detach(py, || {

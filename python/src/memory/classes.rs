@@ -14,7 +14,6 @@ use pyo3::types::{PyDict, PyMemoryView, PyType};
 use super::PyMemory;
 use crate::imports;
 use crate::interpreter::intern;
-use crate::parking;
 use zeusm::usm::UsmKind;
 
 /// Defines a class. `$getbuffer` handles buffer requests.
@@ -27,7 +26,7 @@ macro_rules! class {
         #[pymethods]
         impl $name {
             unsafe fn __getbuffer__(
-                slf: Bound<'_, Self>,
+                slf: &Bound<'_, Self>,
                 view: *mut ffi::Py_buffer,
                 flags: c_int,
             ) -> PyResult<()> {
@@ -35,8 +34,8 @@ macro_rules! class {
                 unsafe { $getbuffer(slf.as_super(), view, flags) }
             }
 
-            unsafe fn __releasebuffer__(slf: Bound<'_, Self>, _view: *mut ffi::Py_buffer) {
-                slf.as_super().get().pins.release();
+            unsafe fn __releasebuffer__(slf: &Bound<'_, Self>, _view: *mut ffi::Py_buffer) {
+                slf.as_super().get().release_view(slf.py());
             }
         }
     };
@@ -122,11 +121,11 @@ impl PyMemory {
         let view = PyMemoryView::from(slf.as_any())?;
         let numpy = imports::numpy(py)?;
         let Some(copy) = copy else {
-            return parking::call_method(&numpy, "asarray", (view, dtype), None);
+            return numpy.call_method1("asarray", (view, dtype));
         };
         let keywords = PyDict::new(py);
         keywords.set_item("copy", copy)?;
-        parking::call_method(&numpy, "array", (view, dtype), Some(&keywords))
+        numpy.call_method("array", (view, dtype), Some(&keywords))
     }
 }
 
@@ -134,6 +133,7 @@ impl PyMemory {
 ///
 /// # Safety
 /// `view` must be a buffer structure to fill in.
+#[inline(always)] // PyO3 reads the result as one word, for which the processor stalls if it was written in two.
 unsafe fn host_buffer(
     memory: &Bound<'_, PyMemory>,
     view: *mut ffi::Py_buffer,
@@ -148,27 +148,36 @@ unsafe fn host_buffer(
             "PyBUF_READ and PyBUF_WRITE are no requests for a buffer",
         ));
     }
-    inner.pins.acquire()?;
+    inner.views.acquire(py, &inner.pins)?;
     let address = inner
         .for_buffer(py, inner.extent(), flags)
-        .inspect_err(|_| inner.pins.release())?;
+        .inspect_err(|_| inner.release_view(py))?;
     // SAFETY: `view` is to be filled in. The exporter is `memory` itself, which the view keeps alive, and with it the
     // bytes; nothing moves or shrinks them.
-    let result = unsafe {
+    let filled = unsafe {
         ffi::PyBuffer_FillInfo(
             view,
             memory.as_ptr(),
             std::ptr::with_exposed_provenance_mut(address),
             inner.nbytes.cast_signed(),
-            c_int::from(inner.read_only),
+            c_int::from(inner.terms.is_read_only()),
             flags,
         )
     };
-    if result == -1 {
-        inner.pins.release();
-        return Err(PyErr::fetch(py));
+    match filled {
+        0 => Ok(()),
+        _ => {
+            inner.release_view(py);
+            Err(PyErr::fetch(py))
+        }
     }
-    Ok(())
+}
+
+impl PyMemory {
+    /// Releases a buffer of [`host_buffer`].
+    fn release_view(&self, py: Python<'_>) {
+        self.views.release(py, &self.pins);
+    }
 }
 
 /// Raises an error, as the host cannot access device memory.
@@ -196,6 +205,7 @@ fn not_accessible(memory: &PyMemory) -> PyErr {
 }
 
 /// A memory object of the kind's class.
+#[inline(always)] // See `Request::allocate_then`.
 pub(crate) fn object(py: Python<'_>, memory: PyMemory) -> PyResult<Bound<'_, PyMemory>> {
     let kind = memory.kind;
     let base = PyClassInitializer::from(memory);

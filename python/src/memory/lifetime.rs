@@ -25,7 +25,8 @@ impl PyMemory {
         let memory = slf.get();
         let slice = index.cast::<PySlice>().map_err(|_| {
             PyTypeError::new_err(
-                "USM memory is cut by slices; for single bytes use memoryview() or copy_to_host()",
+                "USM memory is cut by slices: for single bytes use memory[i:i+1].tobytes(), or memoryview() of shared and host \
+                 memory",
             )
         })?;
         let range = slice.indices(memory.nbytes.cast_signed())?;
@@ -37,7 +38,7 @@ impl PyMemory {
         }
         let mut part = memory.share(slf.py())?;
         part.nbytes = range.slicelength;
-        part.alignment_bits = 0;
+        part.terms = part.terms.aligned(0);
         // A part without bytes has a null pointer, as a new object without bytes has.
         part.address = Address::new(match part.nbytes {
             0 => 0,
@@ -128,7 +129,12 @@ impl PyMemory {
 
 impl PyMemory {
     fn try_close(&self, py: Python<'_>) -> PyResult<()> {
-        let closing = match self.pins.close() {
+        let views = self.views.count(py);
+        let close = match views {
+            0 => self.pins.close(),
+            _ => Close::Pinned(views + self.pins.count()),
+        };
+        let closing = match close {
             Close::Begun(closing) => closing,
             Close::Closed => return Ok(()),
             Close::Pinned(pins) => {

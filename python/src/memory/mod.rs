@@ -8,6 +8,8 @@ mod owner;
 mod pickling;
 mod pinned;
 mod properties;
+mod terms;
+mod views;
 
 use std::sync::Arc;
 
@@ -16,7 +18,8 @@ use pyo3::prelude::*;
 
 use crate::parse::HostBuffer;
 use crate::pins::Pins;
-use crate::resolve::{ContextDevice, QueueBinding, ResolvedSyclObject};
+use crate::resolve::{BindingRef, ContextDevice, ResolvedSyclObject};
+pub(crate) use views::Views;
 use zeusm::usm::UsmKind;
 
 pub(crate) use access::Address;
@@ -25,6 +28,7 @@ pub(crate) use export_state::{ExportState, note_import_by_address};
 pub(crate) use owner::{Owner, OwnerSlot};
 pub(crate) use pickling::from_pickle;
 pub(crate) use pinned::Pinned;
+pub(crate) use terms::Terms;
 
 /// Untyped USM. Use :class:`MemoryUSMShared`, :class:`MemoryUSMDevice` or :class:`MemoryUSMHost`.
 ///
@@ -41,40 +45,44 @@ pub(crate) struct PyMemory {
     pub(crate) address: Address,
     pub(crate) nbytes: usize,
     pub(crate) kind: UsmKind,
-    pub(crate) read_only: bool,
-    pub(crate) binding: Arc<QueueBinding>,
-    /// The requested alignment as a power of two; 0 for none.
-    pub(crate) alignment_bits: u8,
+    pub(crate) terms: Terms,
+    pub(crate) binding: BindingRef,
     pub(crate) owner: OwnerSlot,
     pub(crate) pins: Pins,
+    pub(crate) views: Views,
     /// Before the memory is exported, no SYCL queue has work on it. A memoryview does not export it, as only the host uses
     /// one, unless USM is imported from it.
     pub(crate) export_state: ExportState,
 }
 
+// There may be millions of objects. With the headers of the object, of the garbage collector and of weak references it has 96
+// bytes.
+const _: () = assert!(size_of::<PyMemory>() == 56);
+
 impl PyMemory {
     /// Memory that `owner` keeps alive.
+    #[inline(always)] // See `Request::allocate_then`.
     pub(crate) fn new(
-        binding: Arc<QueueBinding>,
+        binding: BindingRef,
         pointer: usize,
         nbytes: usize,
         kind: UsmKind,
-        read_only: bool,
+        terms: Terms,
         owner: Owner,
     ) -> Self {
         Self {
             address: Address::new(pointer),
             nbytes,
             kind,
-            read_only,
+            terms,
             binding,
-            alignment_bits: 0,
             export_state: match owner {
                 Owner::Allocation(_) => ExportState::default(),
                 _ => ExportState::shared(),
             },
             owner: OwnerSlot::new(Some(owner)),
             pins: Pins::default(),
+            views: Views::default(),
         }
     }
 
@@ -91,11 +99,11 @@ impl PyMemory {
             address: self.address,
             nbytes: self.nbytes,
             kind: self.kind,
-            read_only: self.read_only,
-            binding: Arc::clone(&self.binding),
-            alignment_bits: self.alignment_bits,
+            terms: self.terms,
+            binding: BindingRef::new(&self.binding),
             owner: OwnerSlot::new(owner),
             pins: Pins::default(),
+            views: Views::default(),
             export_state: ExportState::shared(),
         })
     }
@@ -110,10 +118,7 @@ impl PyMemory {
 
     /// The requested alignment in bytes; 0 for none.
     fn alignment(&self) -> usize {
-        match self.alignment_bits {
-            0 => 0,
-            bits => 1 << bits,
-        }
+        self.terms.alignment()
     }
 
     /// Whether the host can access the memory.
@@ -126,7 +131,7 @@ impl PyMemory {
     }
 
     pub(crate) fn check_writable(&self) -> PyResult<()> {
-        if self.read_only {
+        if self.terms.is_read_only() {
             return Err(PyValueError::new_err(
                 "the memory is read-only: its exporter marked it so",
             ));

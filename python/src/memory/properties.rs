@@ -132,7 +132,7 @@ impl PyMemory {
         let address = self.for_export(py)?;
         self.export_state.mark_exported();
         let dictionary = template(py)?.copy()?;
-        dictionary.set_item(intern!(py, "data"), (address, self.read_only))?;
+        dictionary.set_item(intern!(py, "data"), (address, self.terms.is_read_only()))?;
         dictionary.set_item(intern!(py, "shape"), (self.nbytes,))?;
         dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
         Ok(dictionary)

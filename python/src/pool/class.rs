@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 
 use super::{PyPoolScope, PyPoolStatistics};
 use crate::interpreter::{attach, detach};
-use crate::parking;
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
 use crate::stacks;
@@ -273,8 +272,9 @@ impl PyMemoryPool {
     }
 
     /// Sets the failure callback: a function that is called with the number of bytes before an allocation fails, or None. If
-    /// it returns True, the allocation is retried; if it raises an exception, the allocation fails with that as its cause.
-    /// It may use the pool. The pool keeps it alive until it is replaced.
+    /// it returns True, the allocation is retried, and the function is called again if that fails, too, up to 16 times in a row
+    /// in which the pool's bytes in use are no fewer than ever since the first call. If it raises an exception, the allocation
+    /// fails with that as its cause. It may use the pool. The pool keeps it alive until it is replaced.
     ///
     /// Examples
     /// --------
@@ -349,7 +349,7 @@ impl PyMemoryPool {
 
 /// Calls the failure callback.
 fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
-    attach(|py| parking::call(callback.bind(py), (size,), None)?.is_truthy())
+    attach(|py| callback.bind(py).call1((size,))?.is_truthy())
         .map_err(|error| Error::Callback(Box::new(error)))
 }
 

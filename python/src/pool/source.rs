@@ -11,29 +11,28 @@ use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use crate::resolve::{ContextDevice, QueueBinding};
 use crate::stacks;
-use zeusm::Error;
 use zeusm::pool::Pool;
 use zeusm::usm::{Allocation, LevelZeroProvider, UsmKind};
 
 /// The source of an allocation.
-pub(crate) enum AllocationSource {
+pub(crate) enum AllocationSource<'a> {
     /// The context's default pool, unless the default pools are disabled.
     Default,
     /// Level Zero, without a pool.
     Direct,
     /// A pool that the user passed.
-    Pool(Pool<LevelZeroProvider>),
+    Pool(&'a Pool<LevelZeroProvider>),
 }
 
-impl AllocationSource {
+impl<'a> AllocationSource<'a> {
     /// Reads the keyword; for a pool, also its queue binding.
     ///
     /// # Errors
     /// `TypeError` for other objects than a `MemoryPool` or a bool; `ValueError` for a pool of another kind.
     pub(crate) fn read(
-        pool: Option<&Bound<'_, PyAny>>,
+        pool: Option<&'a Bound<'_, PyAny>>,
         kind: UsmKind,
-    ) -> PyResult<(Self, Option<Arc<QueueBinding>>)> {
+    ) -> PyResult<(Self, Option<&'a Arc<QueueBinding>>)> {
         let Some(pool) = pool else {
             return Ok((Self::Default, None));
         };
@@ -58,27 +57,25 @@ impl AllocationSource {
                 pool.kind()
             )));
         }
-        Ok((
-            Self::Pool(pool.pool().clone()),
-            Some(Arc::clone(pool.binding())),
-        ))
+        Ok((Self::Pool(pool.pool()), Some(pool.binding())))
     }
 
-    /// Allocates. The GIL is released unless the pool has a cached block.
+    /// Allocates if the pool has a cached block.
     ///
     /// # Errors
-    /// `ValueError` for another context or device than the pool's; `USMAllocationError` when the allocation fails.
-    pub(crate) fn allocate(
+    /// `ValueError` for another context or device than the pool's.
+    #[inline(always)]
+    pub(crate) fn cached(
         &self,
         py: Python<'_>,
         context_device: &ContextDevice,
         kind: UsmKind,
         size: usize,
         alignment: usize,
-    ) -> PyResult<Allocation> {
+    ) -> PyResult<Option<Allocation>> {
         let (context, device) = (context_device.context(), context_device.device());
         let _scope = stacks::scope(py);
-        let free = match self {
+        Ok(match self {
             Self::Default => Allocation::cached(context, device, kind, size, alignment),
             Self::Direct => None,
             Self::Pool(pool) => {
@@ -90,28 +87,29 @@ impl AllocationSource {
                 }
                 Allocation::in_pool_cached(pool, size, alignment)
             }
-        };
-        match free {
-            Some(allocation) => Ok(allocation),
-            None => detach(py, || {
-                self.allocate_new(context_device, kind, size, alignment)
-            })
-            .or_raise(),
-        }
+        })
     }
 
-    fn allocate_new(
+    /// Allocates. The GIL is released.
+    ///
+    /// # Errors
+    /// `USMAllocationError` when the allocation fails.
+    #[cold]
+    pub(crate) fn allocate(
         &self,
+        py: Python<'_>,
         context_device: &ContextDevice,
         kind: UsmKind,
         size: usize,
         alignment: usize,
-    ) -> Result<Allocation, Error> {
+    ) -> PyResult<Allocation> {
         let (context, device) = (context_device.context(), context_device.device());
-        match self {
+        let _scope = stacks::scope(py);
+        detach(py, || match self {
             Self::Default => Allocation::new(context, device, kind, size, alignment),
             Self::Direct => Allocation::direct(context, device, kind, size, alignment),
             Self::Pool(pool) => Allocation::in_pool(pool, size, alignment),
-        }
+        })
+        .or_raise()
     }
 }

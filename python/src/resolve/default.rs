@@ -1,5 +1,6 @@
 //! The default queue binding, for memory that is allocated without a `queue`.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use once_cell::race::OnceBox;
@@ -12,11 +13,44 @@ use crate::interpreter::detach;
 use zeusm::sycl::Backend;
 use zeusm::usm::PointerAttributes;
 
+/// No lock is used, as another thread could hold it at a fork. If two threads make a binding concurrently, one of the two is
+/// dropped.
+static DEFAULT: OnceBox<Arc<QueueBinding>> = OnceBox::new();
+
+/// A reference to a binding. One to the default binding is not counted, as that is never dropped: counting would be a tenth of
+/// the time of an allocation.
+pub(crate) struct BindingRef(Option<Arc<QueueBinding>>);
+
+impl BindingRef {
+    #[inline]
+    pub(crate) fn new(binding: &Arc<QueueBinding>) -> Self {
+        let is_default = DEFAULT
+            .get()
+            .is_some_and(|default| Arc::ptr_eq(default, binding));
+        Self((!is_default).then(|| Arc::clone(binding)))
+    }
+}
+
+impl From<Arc<QueueBinding>> for BindingRef {
+    fn from(binding: Arc<QueueBinding>) -> Self {
+        Self(Some(binding))
+    }
+}
+
+impl Deref for BindingRef {
+    type Target = Arc<QueueBinding>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<QueueBinding> {
+        match (&self.0, DEFAULT.get()) {
+            (Some(binding), _) | (None, Some(binding)) => binding,
+            (None, None) => unreachable!("the default binding is there before a reference to it"),
+        }
+    }
+}
+
 /// The binding of dpctl's cached queue if its default device is a Level Zero device, else a context of zeusm's own.
 pub(crate) fn default_binding(py: Python<'_>) -> PyResult<&'static Arc<QueueBinding>> {
-    // No lock is used, as another thread could hold it at a fork. If two threads make a binding concurrently, one of the two
-    // is dropped.
-    static DEFAULT: OnceBox<Arc<QueueBinding>> = OnceBox::new();
     DEFAULT.get_or_try_init(|| {
         let binding = match default_queue(py)? {
             Ok(queue) => ResolvedSyclObject::of_queue(&queue)?.bind(py)?,

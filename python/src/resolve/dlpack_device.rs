@@ -39,7 +39,7 @@ fn find_root(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDev
     }
     Err(PyBufferError::new_err(format!(
         "{} is not among the devices that SYCL lists, so that it has no DLPack device number",
-        context_device.device().name()
+        context_device.device()
     )))
 }
 

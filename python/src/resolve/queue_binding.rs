@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use super::ContextDevice;
 use crate::dpctl::SyclQueue;
+use crate::exclusive::Exclusive;
 use crate::interpreter::ExitHook;
-use zeusm::process::Mutex;
 
 /// A [`ContextDevice`] and its SYCL queue, if there is one. All memory of one queue shares one binding.
 pub(crate) struct QueueBinding {
@@ -23,7 +23,7 @@ const MOST_REMEMBERED: usize = 4;
 
 /// A cache of the bindings of the queues used last, the newest first. The bindings keep their queues alive, so that no other
 /// object can have the address of one of these.
-static REMEMBERED: Mutex<Vec<Arc<QueueBinding>>> = Mutex::new(Vec::new());
+static REMEMBERED: Exclusive<Vec<Arc<QueueBinding>>> = Exclusive::new(Vec::new());
 /// Set when the interpreter is about to exit, and never reset.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
@@ -31,10 +31,10 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 /// when their libraries are unloaded. Intel's driver no longer exists by then if it was loaded before SYCL, and the call
 /// crashes.
 #[pyfunction]
-fn forget() {
+fn forget(py: Python<'_>) {
     EXITING.store(true, Ordering::Relaxed);
-    let forgotten = mem::take(&mut *REMEMBERED.lock());
-    // Outside the lock, as the drop of a queue may run arbitrary code.
+    let forgotten = REMEMBERED.with(py, mem::take);
+    // Outside of its use, as the drop of a queue may run arbitrary code.
     drop(forgotten);
 }
 
@@ -53,36 +53,42 @@ impl QueueBinding {
 
     /// The cached binding of a `dpctl.SyclQueue`.
     pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
-        let mut remembered = REMEMBERED.lock();
-        let found = remembered
-            .iter()
-            .position(|binding| binding.is_of(object))?;
-        // Most programs use one queue, which is then the first entry.
-        remembered[..=found].rotate_right(1);
-        remembered.first().cloned()
+        let find = |remembered: &mut Vec<Arc<Self>>| {
+            let found = remembered
+                .iter()
+                .position(|binding| binding.is_of(object))?;
+            // Most programs use one queue, which is then the first entry.
+            if found > 0 {
+                remembered[..=found].rotate_right(1);
+            }
+            remembered.first().cloned()
+        };
+        REMEMBERED.with(object.py(), find)?
     }
 
     /// Adds the binding to the cache, unless the interpreter is exiting.
     pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
         static EXIT_HOOK: ExitHook = ExitHook::new();
         EXIT_HOOK.register(|| wrap_pyfunction!(forget, py))?;
-        let mut remembered = REMEMBERED.lock();
+        let Some(queue) = self.queue() else {
+            return Ok(());
+        };
         if EXITING.load(Ordering::Relaxed) {
             return Ok(());
         }
-        // Another thread may have added it.
-        let is_new = |queue: &SyclQueue| {
-            !remembered
-                .iter()
-                .any(|binding| binding.is_of(queue.object().bind(py)))
+        let add = |remembered: &mut Vec<Arc<Self>>| {
+            let is_same = |binding: &Arc<Self>| binding.is_of(queue.object().bind(py));
+            // Another thread may have added it.
+            if remembered.iter().any(is_same) {
+                return None;
+            }
+            remembered.insert(0, Arc::clone(self));
+            (remembered.len() > MOST_REMEMBERED)
+                .then(|| remembered.pop())
+                .flatten()
         };
-        if !self.queue().is_some_and(is_new) {
-            return Ok(());
-        }
-        remembered.insert(0, Arc::clone(self));
-        let evicted = (remembered.len() > MOST_REMEMBERED).then(|| remembered.pop());
-        drop(remembered);
-        // Outside the lock, as the drop of a queue may run arbitrary code.
+        let evicted = REMEMBERED.with(py, add);
+        // Outside of its use, as the drop of a queue may run arbitrary code.
         drop(evicted);
         Ok(())
     }

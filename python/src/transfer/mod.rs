@@ -17,7 +17,7 @@ use crate::errors::{IntoException, OrRaise};
 use crate::in_flight::{self, Visible};
 use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
-use zeusm::{Completion, Error, Event, Queue};
+use zeusm::{Completion, Device, Error, Event, Queue};
 
 pub(crate) use blocks::{StridedCopy, copy_strided};
 pub(crate) use peer::{copy_peer, submit_peer};
@@ -126,9 +126,8 @@ impl Operation<'_> {
         let queue = context_device.queue().or_raise()?;
         let mut visible = Visible::new(context_device, context_device, self.touched);
         if is_small {
-            if let Some(event) = submit(queue, Completion::SpinWait).or_raise()? {
-                visible.submitted(event);
-            }
+            let submitted = visible.submit_small(|| submit(queue, Completion::SpinWait));
+            submitted.or_raise()?;
         } else {
             let submitted = visible.detach(py, |event| -> Result<(), Error> {
                 *event = submit(queue, Completion::Event)?;
@@ -151,11 +150,18 @@ pub(crate) fn order(
     if !in_flight::any() {
         return Ok(false);
     }
-    let before = in_flight::using(py, touched, Some(context_device), || py.check_signals())?;
+    let mut before = in_flight::using(py, touched, Some(context_device), || py.check_signals())?;
     if before.is_empty() {
         return Ok(false);
     }
-    detach(py, || context_device.queue()?.barrier(&before)).or_raise()?;
+    detach(py, || {
+        let is_alive = |device: &Device| device.check_alive().is_ok();
+        // A lost device does not access the bytes any more.
+        before
+            .retain(|event| event.device() == context_device.device() || is_alive(event.device()));
+        context_device.queue()?.barrier(&before)
+    })
+    .or_raise()?;
     Ok(true)
 }
 
@@ -189,7 +195,7 @@ pub(crate) fn finish<T: Send + 'static>(
                     context_device.queue()?.finish(&event, operation, size)
                 }) {
                     Ok(()) => {
-                        let device = context_device.device().name().to_owned();
+                        let device = context_device.device().to_string();
                         let cause = Box::new(cause);
                         return Err(Error::Operation {
                             operation,

@@ -64,6 +64,20 @@ def existing(path: str) -> str:
         raise ArgumentTypeError(f"{path}: {error.strerror}") from None
 
 
+def open_streams() -> None:
+    """Open /dev/null where the command would get a closed standard stream: its first file would have that number, and with
+    2 the report's text."""
+    for number in range(3):
+        try:
+            is_kept = os.get_inheritable(number)
+        except OSError:
+            is_kept = False
+        if not is_kept:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            os.set_inheritable(number, True)  # Which `dup2` leaves as it is if both are the same.
+
+
 def call(options: Namespace) -> int:
     try:
         runtime = zeusm.runtime()
@@ -85,4 +99,5 @@ def call(options: Namespace) -> int:
     if options.exit_code is not None:
         environment["ZEUSM_CHECK_EXIT_CODE"] = str(options.exit_code)
     sys.stdout.flush()
+    open_streams()
     return execute(NAME, options, environment)

@@ -4,6 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from zeusm._output import replacing
 from zeusm._pictures.file import HistoryError, load
 from zeusm._pictures.replay import replay
 from zeusm._progress import progress
@@ -45,6 +46,8 @@ def call(options: Namespace) -> int:
             step(options)
     except HistoryError as error:
         return failure(f"{options.history}: {error}")
+    except BrokenPipeError:
+        raise  # The reader of the output wants no more.
     except OSError as error:
         return failure(f"{error.filename or options.history}: {error.strerror or error}")
     for dropped, what in (
@@ -64,6 +67,8 @@ def read(options: Namespace) -> None:
     options.tree = load(options.history)
     # Only a path with a name can be loaded, so there is a name beside it.
     options.output = options.output or beside(options)
+    if options.output.exists() and options.output.samefile(options.history):
+        raise HistoryError("the output would overwrite the history: give it another name by -o")
 
 
 def follow(options: Namespace) -> None:
@@ -73,22 +78,29 @@ def follow(options: Namespace) -> None:
 def write_report(options: Namespace) -> None:
     from zeusm._pictures.page import page
 
-    options.output.write_text(page(options.found), encoding="utf-8")
+    text = page(options.found)
+    with replacing(str(options.output)) as draft:
+        Path(draft).write_text(text, encoding="utf-8")
 
 
 def write_export(options: Namespace) -> None:
+    with replacing(str(options.output)) as draft:
+        export(options, Path(draft))
+
+
+def export(options: Namespace, path: Path) -> None:
     if options.to == "perfetto":
         from zeusm._pictures import perfetto
 
-        perfetto.write(options.found, options.output)
+        perfetto.write(options.found, path)
     elif options.to == "pytorch":
         from zeusm._pictures import pytorch
 
-        pytorch.write(options.found, options.output)
+        pytorch.write(options.found, path)
     else:
         from zeusm._pictures import flamegraph
 
-        flamegraph.write(options.found, options.output, at_peak=options.at == "peak")
+        flamegraph.write(options.found, path, at_peak=options.at == "peak")
 
 
 def beside(options: Namespace) -> Path:

@@ -43,9 +43,18 @@ def execute(name: str, options: Namespace, environment: dict[str, str]) -> int:
     try:
         os.execvpe(options.command, [options.command, *options.arguments], environment)
     except FileNotFoundError as error:
-        return failure(name, f"{options.command}: {error.strerror}", 127)  # As shells do.
+        reason = in_this_folder(name, options.command) or error.strerror
+        return failure(name, f"{options.command}: {reason}", 127)  # As shells do.
     except OSError as error:
         return failure(name, f"{options.command}: {error.strerror}", 126)
+
+
+def in_this_folder(name: str, command: str) -> str | None:
+    """Say how to run a file of the current folder, which is not looked for without a path."""
+    if os.sep in command or not os.path.isfile(command):
+        return None
+    program = f"python {command}" if command.endswith(".py") else f"./{command}"
+    return f"it is in this folder, and not in PATH: zeusm {name} {program}"
 
 
 def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:

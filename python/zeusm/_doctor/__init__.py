@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from zeusm._doctor import gpu, libraries, limits, sycl, variables
+from zeusm._doctor import folder, gpu, libraries, limits, sycl, variables
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine
 
@@ -11,6 +11,7 @@ __all__ = ["STEPS", "Finding", "Machine", "State", "examine"]
 Step = Callable[[Machine], Iterator[Finding]]
 
 STEPS: list[Step] = [
+    folder.find,
     gpu.find,
     libraries.find_loader,
     libraries.find_driver,

@@ -14,6 +14,9 @@ from zeusm._bench.spirv import empty_module
 #: The OpenCL runtimes that zeusm's runtime opens, as files that the process has mapped.
 OPENCL = re.compile(r"/\S*/lib(?:intelocl|OpenCL)\.so\S*")
 
+#: `ZE_RESULT_ERROR_MODULE_BUILD_FAILURE`, whose reason is in the log.
+BUILD_FAILURE = 0x7000_0004
+
 
 class ContextDesc(ctypes.Structure):
     """`ze_context_desc_t`."""
@@ -60,6 +63,8 @@ def build() -> str:
         call("zeModuleBuildLogGetString", log, ctypes.byref(size), None)
         text = ctypes.create_string_buffer(size.value)
         call("zeModuleBuildLogGetString", log, ctypes.byref(size), text)
+        if result == BUILD_FAILURE and text.value:
+            raise SystemExit(text.value.decode())
         raise SystemExit(f"zeModuleCreate: {result:#x}: {text.value.decode()}")
     found = OPENCL.search(Path("/proc/self/maps").read_text())
     return found[0] if found else str(zeusm.runtime().path)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 #: In seconds. A driver that does not answer must not block the doctor.
 TIMEOUT = 60
+#: The folder that zeusm is imported from.
+PACKAGES = Path(__file__).absolute().parents[2]
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,8 @@ class Machine:
 
     root: Path = Path("/")
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    #: The folder of the Python environment.
+    prefix: Path = Path(sys.prefix)
     #: The version of Python.
     python: tuple[int, int] = sys.version_info[:2]
 
@@ -33,8 +37,10 @@ class Machine:
             return None
 
     def run(self, program: str) -> subprocess.CompletedProcess[str]:
-        """Run a Python program in a new process, as libraries may abort it."""
-        command = [sys.executable, "-c", program]
+        """Run a Python program in a new process, as libraries may abort it. Files of the current folder are no modules for it."""
+        here = current_folder()
+        safe_path = [] if here == PACKAGES else ["-P"]
+        command = [sys.executable, *safe_path, "-c", program]
         try:
             return subprocess.run(
                 command,
@@ -43,11 +49,20 @@ class Machine:
                 errors="replace",
                 timeout=TIMEOUT,
                 env=dict(self.environment),
+                cwd=here or "/",  # Where it does not exist, dpctl does not end.
                 check=False,
             )
         except subprocess.TimeoutExpired:
             message = f"no answer within {TIMEOUT} seconds"
             return subprocess.CompletedProcess(command, 1, "", message)
+
+
+def current_folder() -> Path | None:
+    """Return the current folder, or None if it does not exist or cannot be read."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def last_line(run: subprocess.CompletedProcess[str]) -> str:

@@ -5,8 +5,10 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from zeusm._doctor import linker
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine, last_line
 
@@ -45,7 +47,10 @@ print(json.dumps([int(numbers.sum()), numbers.sycl_device.name]))
 OPENCL = "pip install intel-opencl-rt intel-cmplr-lib-rt"
 #: What the CPU runtime says without an OpenCL runtime, and of one that does not work.
 NO_OPENCL = "no OpenCL runtime for the CPU is installed"
+WRONG_CHOICE = "names no OpenCL runtime for the CPU"
 OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
+#: The variable with the path of another one: what is installed does not change what it names.
+OPENCL_LIBRARY = "ZEUSM_OPENCL_LIBRARY"
 #: What the dynamic linker says of a C++ library that is too old.
 OLD_LIBRARY = re.compile(r"version `(?:GLIBCXX|CXXABI)_[\d.]+' not found")
 
@@ -80,10 +85,16 @@ def cause(run: subprocess.CompletedProcess[str]) -> str:
     return next(lines, last_line(run))
 
 
-def opencl_remedy(error: str) -> str | None:
-    """Return the command that installs an OpenCL runtime, or what the one that was found lacks."""
+def opencl_remedy(machine: Machine, error: str) -> str | None:
+    """Return the command that has programs find an OpenCL runtime, or what the one that was found lacks."""
     lacks_library = OPENCL_FAILS in error and "cannot open shared object file" in error
-    return OPENCL if NO_OPENCL in error or lacks_library else None
+    if (found := linker.remedy(machine, error)) is not None:
+        return found
+    if NO_OPENCL not in error and WRONG_CHOICE not in error and not lacks_library:
+        return None
+    chosen = machine.environment.get(OPENCL_LIBRARY)
+    is_elsewhere = chosen and Path(chosen).parent != machine.prefix / "lib"
+    return f"unset {OPENCL_LIBRARY}" if is_elsewhere else OPENCL
 
 
 def find_runtime(machine: Machine) -> Iterator[Finding]:
@@ -116,7 +127,7 @@ def find_compiler(machine: Machine) -> Iterator[Finding]:
     found, error = ask(machine, COMPILER)
     if found is None:
         state = State.ABSENT if NO_OPENCL in error else State.WRONG
-        yield Finding(step, state, error, opencl_remedy(error))
+        yield Finding(step, state, error, opencl_remedy(machine, error))
         return
     kind, library = found
     text = f"the OpenCL runtime {library}" if kind == "cpu" else library
@@ -145,7 +156,7 @@ def find_dpctl(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.WRONG, f"{error}; {NEEDS_NEWER}")
         return
     if found is None:
-        yield Finding(step, State.WRONG, error, "pip install --force-reinstall dpctl")
+        yield Finding(step, State.WRONG, error, dpctl_remedy(machine, error))
         return
     text = f"dpctl {found['version']} shows {', '.join(found['devices']) or 'no device'}"
     if any(device.startswith("level_zero:") for device in found["devices"]):
@@ -153,7 +164,15 @@ def find_dpctl(machine: Machine) -> Iterator[Finding]:
     elif "ONEAPI_DEVICE_SELECTOR" in machine.environment:
         yield Finding(step, State.WRONG, text, "unset ONEAPI_DEVICE_SELECTOR")
     else:
-        yield Finding(step, State.WRONG, f"{text}, and no Level Zero device")
+        none = ", and no Level Zero device" if found["devices"] else ""
+        yield Finding(step, State.WRONG, text + none)
+
+
+def dpctl_remedy(machine: Machine, error: str) -> str | None:
+    """Return the command that mends the import of dpctl; of other errors the cause is not its installation."""
+    cannot_import = error.startswith(("ImportError", "ModuleNotFoundError"))
+    reinstall = "pip install --force-reinstall dpctl" if cannot_import else None
+    return linker.remedy(machine, error) or reinstall
 
 
 def find_kernels(machine: Machine) -> Iterator[Finding]:
@@ -167,7 +186,7 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.ABSENT, "dpnp needs a newer libstdc++, as dpctl does")
         return
     if found is None:
-        yield Finding(step, State.WRONG, error, opencl_remedy(error))
+        yield Finding(step, State.WRONG, error, opencl_remedy(machine, error))
         return
     total, device = found
     state = State.OK if total == 499_500 else State.WRONG

@@ -1,6 +1,7 @@
 """Environment variables that decide which runtime serves and which devices programs see."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine
@@ -17,7 +18,21 @@ VARIABLES = {
     "ZEUSM_POOL": "0 disables zeusm's memory pools",
     "ZEUSM_CPU_DEVICES": "the CPU runtime presents that many GPUs",
     "ZEUSM_CPU_TILES": "the CPU runtime presents GPUs with that many tiles",
+    "ZEUSM_CPU_ENGINES": "it selects which queues of the CPU runtime share an engine",
     "ZEUSM_OPENCL_LIBRARY": "the CPU runtime executes kernels by this library",
+    "ZEUSM_COMPILER_SECONDS": "it limits the processor time for building a module; 0 is no limit",
+}
+
+
+def is_seconds(value: str) -> bool:
+    """Whether the CPU runtime can read it."""
+    return re.fullmatch(r"\+?[0-9]{1,99}", value) is not None and int(value) < 1 << 32
+
+
+#: Those whose other values are ignored: whether a value is one, and what they are.
+VALUES: dict[str, tuple[Callable[[str], bool], str]] = {
+    "ZEUSM_CPU_ENGINES": ({"1", "queue"}.__contains__, "1 or queue"),
+    "ZEUSM_COMPILER_SECONDS": (is_seconds, "a whole number of seconds below 2^32"),
 }
 
 
@@ -25,5 +40,9 @@ def find(machine: Machine) -> Iterator[Finding]:
     """List the variables that are set."""
     for name, effect in VARIABLES.items():
         value = machine.environment.get(name)
-        if value is not None:
+        is_read, what = VALUES.get(name, (bool, ""))
+        if value and not is_read(value):
+            text = f"{name}={value} is ignored: it is not {what}"
+            yield Finding("variable", State.WRONG, text, f"unset {name}")
+        elif value is not None:
             yield Finding("variable", State.NOTE, f"{name}={value}: {effect}", f"unset {name}")
