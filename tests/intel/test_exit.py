@@ -1,5 +1,7 @@
 """The exit of the process, in which SYCL releases its kernels through the driver."""
 
+import time
+
 import pytest
 
 # The driver is loaded before SYCL, and a SYCL context with a kernel in it is alive at the exit.
@@ -75,3 +77,28 @@ def test_daemon_threads_are_in_calls_of_the_driver(program, call):
     """The driver destroys its objects at the exit. Without a wait for these calls, one program in ten crashed."""
     for _ in range(8):
         program(DAEMONS.format(call=call))
+
+
+def test_daemon_threads_that_wait_for_each_other_do_not_delay_it(program):
+    """One program in ten took five seconds more: some threads waited in calls for a submission, or for a drop of operands, of a
+    thread that the exit had stopped.
+    """
+    for _ in range(24):
+        out = program(
+            """
+            import threading, time
+            import zeusm.memory as zm
+
+            def work():
+                memory = zm.MemoryUSMDevice(300_001)
+                while True:
+                    memory.memset_async(1)
+                    memory.tobytes()
+
+            for _ in range(6):
+                threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.5)
+            print(time.time())
+            """
+        )
+        assert time.time() - float(out) < 4

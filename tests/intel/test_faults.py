@@ -129,6 +129,31 @@ def test_the_first_operation_takes_the_free_memory_of_pools(program):
     )
 
 
+@pytest.mark.skipif(MACHINE not in MOVING, reason="an integrated GPU has no memory of its own")
+@pytest.mark.parametrize("free", [512, 1536, 2560, 4096, 5120])
+def test_the_first_operation_on_a_full_device(program, free):
+    """The driver crashed in the creation of a command list, where a part of its allocations succeeded."""
+    out = program(
+        f"""
+        import zeusm
+        import zeusm.memory as zm
+
+        memory = zm.MemoryUSMDevice(65536, pool=False)
+        size = (zm.mem_get_info()[0] - {free << 10}) // 65536 * 65536
+        rest = zm.MemoryUSMDevice(size, pool=False)
+        try:
+            memory.memset(7)
+        except zeusm.LevelZeroError as error:
+            print("OUT_OF_DEVICE_MEMORY" in str(error))
+        rest = None
+        memory.memset(7)
+        print(set(memory.tobytes()))
+        """,
+        XE_SIM_VRAM=str(256 << 20),
+    )
+    assert out.split() == ["True", "{7}"]
+
+
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_a_slow_engine_changes_nothing(program, seed):
     program(

@@ -150,3 +150,82 @@ def test_host_memory_of_a_lost_one_waits_for_the_other(program):
         XE_SIM_STOP="lost:1",
     )
     assert out.split() == ["lost", "7", "True"]
+
+
+def test_an_operation_that_depends_on_lost_work_of_another_context(program):
+    """The wait of the host task ended with the loss, and the operation was executed."""
+    out = program(
+        """
+        import dpctl
+        import zeusm
+        import zeusm.memory as zm
+
+        devices = dpctl.get_devices()
+        queues = [dpctl.SyclQueue(dpctl.SyclContext([device]), device) for device in devices]
+        a, b = (zm.MemoryUSMDevice(1 << 20, queue=queue) for queue in queues)
+        assert a.sycl_context != b.sycl_context
+        b.memset(1)
+        try:
+            print(b.memset_async(2, depends=a.memset_async(1)).wait())
+        except zeusm.LevelZeroError as error:
+            print("DEVICE_LOST" in str(error))
+        print(set(b.tobytes()))
+        """,
+        XE_SIM_STOP="hang:2",
+    )
+    assert out.split() == ["True", "{1}"]
+
+
+@pytest.mark.parametrize("kind", ["Device", "Host"])
+def test_memory_that_a_lost_one_was_reading(program, kind):
+    """Each later operation on it failed, as it was ordered after that of the lost device."""
+    out = program(
+        f"""
+        import time
+        import zeusm
+        import zeusm.memory as zm
+
+        a, b = (zm.MemoryUSMDevice(1 << 20, queue=f"level_zero:{{n}}") for n in range(2))
+        source = zm.MemoryUSM{kind}(1 << 20, queue="level_zero:1")
+        source.memset(7)
+        try:
+            print(a.copy_from_device_async(source).wait())
+        except zeusm.LevelZeroError:
+            print("failed")
+        time.sleep(3)  # Operations behind the copy, in the queue of its source, fail with it.
+        b.copy_from_device(source)
+        print(set(b.tobytes()))
+        source.memset(5)
+        print(set(source.tobytes()))
+        """,
+        XE_SIM_STOP="lost:2",
+    )
+    assert out.split() == ["failed", "{7}", "{5}"]
+
+
+def test_messages_distinguish_gpus_of_one_name(program):
+    """A message with the name alone did not tell which of the two GPUs was lost."""
+    out = program(
+        """
+        import zeusm
+        import zeusm.memory as zm
+
+        memories = [zm.MemoryUSMDevice(1 << 20, queue=f"level_zero:{n}") for n in range(2)]
+        event = memories[0].memset_async(1)
+        for operation in (
+            event.wait,
+            lambda: memories[0].memset(1),
+            lambda: memories[1].memset_async(1, depends=event).wait(),
+            lambda: zm.MemoryUSMDevice(1 << 50, queue="level_zero:1"),
+        ):
+            try:
+                operation()
+            except (zeusm.LevelZeroError, zm.USMAllocationError) as error:
+                print(error)
+        """,
+        XE_SIM_STOP="lost:1",
+    )
+    addresses = ["(0000:03:00.0)"] * 3 + ["(0000:08:00.0)"]
+    lines = out.splitlines()
+    assert len(lines) == 4
+    assert all(address in line for address, line in zip(addresses, lines, strict=True)), out

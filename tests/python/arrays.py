@@ -1,12 +1,7 @@
-"""Helpers of the array tests: element types, data, dpctl's arrays, and the comparison with NumPy."""
+"""Helpers of the array tests: element types, data, and the comparison with NumPy."""
 
 import numpy as np
 from hypothesis.extra import numpy as hnp
-
-try:
-    import dpctl.tensor as tensor  # For the tests that import it from here.
-except ImportError:  # dpctl's later releases moved it to dpnp.
-    import dpnp.tensor as tensor  # noqa: F401
 
 DTYPES = [
     *["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"],

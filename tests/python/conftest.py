@@ -3,9 +3,11 @@
 import gc
 import inspect
 import os
+import re
 import shlex
 import subprocess
 import sys
+import sysconfig
 import textwrap
 from pathlib import Path
 
@@ -24,6 +26,33 @@ CLASSES = {
     "shared": zeusm.memory.MemoryUSMShared,
     "host": zeusm.memory.MemoryUSMHost,
 }
+
+# Free-threaded Python has no dpctl. Elsewhere it is an error if it is missing.
+WITHOUT_DPCTL = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+NEED_DPCTL = [
+    file.name
+    for file in sorted(Path(__file__).parent.glob("test_*.py"))
+    if re.search(
+        r"^(import|from) (dpctl|dpnp|tensors|kernel_tables)\b", file.read_text(), re.MULTILINE
+    )
+]
+NO_DPCTL = re.compile(r"No module named \\*'(dpctl|dpnp)|(dpctl|dpnp) is not installed")
+collect_ignore = NEED_DPCTL if WITHOUT_DPCTL else []
+
+
+def pytest_report_header():
+    return f"not run without dpctl: {' '.join(NEED_DPCTL)}" if WITHOUT_DPCTL else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Without dpctl, skips tests that turn out to need it, in a process of their own for instance."""
+    report = yield
+    text = report.longreprtext + report.capstdout + report.capstderr
+    if WITHOUT_DPCTL and report.failed and NO_DPCTL.search(text):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1], "it needs dpctl")
+    return report
 
 
 @pytest.fixture(params=CLASSES)

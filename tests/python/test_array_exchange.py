@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import DTYPES, numbers, tensor
+from arrays import DTYPES, numbers
 from conftest import CLASSES
+from tensors import tensor
 from test_buffer import (
     ANY_CONTIGUOUS,
     C_CONTIGUOUS,

@@ -92,6 +92,38 @@ def test_operands_are_reclaimed_without_a_call(busy):
     in_time(attempt)
 
 
+def test_a_finalizer_that_takes_long_delays_no_other_operands(busy):
+    """The thread that reclaims operands waited for a finalizer in another thread."""
+
+    def attempt(turns):
+        x = zeusm.memory.MemoryUSMDevice(N)
+        dropping, end, waiter = threading.Event(), threading.Event(), None
+
+        class Slow(bytearray):
+            def __del__(self):
+                if threading.current_thread() is waiter:
+                    dropping.set()
+                    end.wait(30)
+
+        busy(turns)
+        waiter = threading.Thread(target=x.copy_from_host_async(Slow(N)).wait)
+        waiter.start()
+        while waiter.is_alive() and not dropping.wait(0.01):
+            pass
+        try:
+            before = busy(turns)
+            buffer = bytearray(N)
+            x.copy_to_host_async(buffer)
+            is_pending = dropping.is_set() and not before.is_complete
+            assert soon(lambda: resizable(buffer))
+            return is_pending
+        finally:
+            end.set()
+            waiter.join()
+
+    in_time(attempt)
+
+
 def test_operands_of_a_dropped_event_are_unchanged(busy):
     class Watched(np.ndarray):
         """An array that supports weak references."""

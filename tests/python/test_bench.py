@@ -3,10 +3,12 @@
 import json
 from statistics import median
 
+import pytest
 from zeusm._bench.alternate import alternate, medians
 
 
 def test_figures_of_this_machine(fresh):
+    pytest.importorskip("dpctl")
     output = fresh.run("-m", "zeusm", "bench", "--rounds", "2", "--json").stdout
     result = json.loads(output)
     assert result["rounds"] == 2

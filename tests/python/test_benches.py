@@ -18,8 +18,9 @@ def run(monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("program", ["memory", "process", "kernels"])
+@pytest.mark.parametrize("program", ["memory", "process", "kernels", "live"])
 def test_a_program_reports_figures(fresh, program):
+    pytest.importorskip("dpctl")
     output = fresh.run(BENCHES / f"{program}.py", env={"ZEUSM_BENCH_ROUNDS": "1"}).stdout
     records = [json.loads(line) for line in output.splitlines()]
     known = {
@@ -29,7 +30,7 @@ def test_a_program_reports_figures(fresh, program):
     }
     for record in records:
         assert (record["group"], record["name"], record["unit"]) in known
-        assert len(record["values"]) > 1
+        assert "zeusm" in record["values"]
         assert all(value > 0 for value in record["values"].values())
     assert {record["group"] for record in records} <= {group for group, _, _ in known}
 
@@ -40,7 +41,9 @@ def test_the_figures_shown_are_complete(run):
     for make, result in RESULTS.items():
         assert result["machine"]["make"] == make
         assert result["processes"] >= 3
-        assert [goal["group"] for goal in result["goals"]] == list(run.goals.GOALS)
+        assert [goal["group"] for goal in result["goals"]] == [
+            group for group, _ in run.goals.GOALS
+        ]
         assert result["goals"] == list(run.goals.judge(result["figures"]))
     for suffix in ("svg", "png"):
         assert (BENCHES / "results" / f"comparison.{suffix}").stat().st_size > 10_000
@@ -73,7 +76,7 @@ def of(group, **medians):
 
 def test_the_worst_figure_decides(run):
     figures = [
-        *of("import", good=0.1, bad=0.31),
+        *of("copy 64 B", good=0.1, bad=0.31),
         *of("two threads", good=1.9, bad=1.71),
         *of("no goal", any=7),
     ]
@@ -82,10 +85,10 @@ def test_the_worst_figure_decides(run):
     assert not late["reached"]
     assert (enough["best"], enough["worst"], enough["reached"]) == (1.9, 1.71, True)
     results = {"amd": {"goals": [late, enough]}, "intel": {"goals": [enough]}}
-    assert list(run.goals.table(results))[-5:] == [
-        "import: at most 0.3 of dpctl",
-        "    amd   0.10 to 0.31 (bad): NOT reached",
-        "two threads: at least 1.7",
-        "    amd   1.90 to 1.71 (bad): reached",
-        "    intel 1.90 to 1.71 (bad): reached",
+    assert list(run.goals.table(results)) == [
+        "copy 64 B: at most 0.2 of dpctl: NOT reached on amd",
+        "    amd   0.10 to 0.31 (bad)",
+        "two threads: at least 1.7: reached on amd, reached on intel",
+        "    amd   1.90 to 1.71 (bad)",
+        "    intel 1.90 to 1.71 (bad)",
     ]

@@ -201,3 +201,15 @@ def test_the_array_method_is_numpy_s_view(host_class):
     copy = x.__array__(copy=True)
     assert copy.ctypes.data != x._pointer
     assert copy.tolist() == [3] * N
+
+
+def test_many_views_of_one_object(host_class):
+    x = host_class(N)
+    views = [memoryview(x) for _ in range(1000)]
+    for view in views[::2] + views[1::2]:
+        with pytest.raises(BufferError, match="cannot be closed"):
+            x.close()
+        view.release()
+    x.close()
+    with pytest.raises(ValueError, match="closed"):
+        memoryview(x)

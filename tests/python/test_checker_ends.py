@@ -35,32 +35,65 @@ def start(code, *options, first="", **streams):
 
 def finish(process):
     """Waits for a process, which ends even if it hangs; returns its output and errors."""
+    with process:
+        try:
+            return process.communicate(timeout=TIMEOUT)
+        finally:
+            process.kill()
+
+
+#: A program that exits while a thread of it reads in a stream.
+READER = """
+import ctypes, threading, time
+libc = ctypes.CDLL(None)
+stdin = ctypes.c_void_p.in_dll(libc, "stdin")
+line = ctypes.create_string_buffer(100)
+threading.Thread(target=libc.fgets, args=(line, 100, stdin), daemon=True).start()
+time.sleep(0.5)
+"""
+
+
+def exits_wait_for_streams():
+    """Whether the C library's exit waits for a thread that reads in a stream, as that of glibc 2.43 does and of 2.36 does not."""
+    plain = subprocess.Popen([sys.executable, "-c", READER], stdin=subprocess.PIPE)
     try:
-        return process.communicate(timeout=TIMEOUT)
+        plain.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        return True
     finally:
-        process.kill()
+        plain.communicate(timeout=TIMEOUT)  # Closes the stream, so that the thread's read ends.
+    return False
 
 
-def test_an_exit_does_not_wait_for_threads_in_streams(tmp_path):
-    code = """
-        libc = ctypes.CDLL(None)
-        libc.fopen.restype = ctypes.c_void_p
-        written = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
-        libc.fputs(b"not flushed", written)
-        stdin = ctypes.c_void_p.in_dll(libc, "stdin")
-        line = ctypes.create_string_buffer(100)
-        threading.Thread(target=libc.fgets, args=(line, 100, stdin), daemon=True).start()
-        time.sleep(0.5)
-    """
+def test_an_exit_waits_for_streams_as_without_the_checker(tmp_path):
     written = tmp_path / "written"
+    code = f"""
+        libc.fopen.restype = ctypes.c_void_p
+        written = ctypes.c_void_p(libc.fopen({str(written)!r}.encode(), b"w"))
+        libc.fputs(b"not flushed", written)
+    """
     get, put = os.pipe()
-    code = code.replace("sys.argv[1]", repr(str(written)))
-    process = start(code, stdin=get)
-    errors = finish(process)[1]
-    os.close(get)
-    os.close(put)
+    with os.fdopen(get), os.fdopen(put, "w") as stream:
+        process = start(code, first=READER, stdin=get)
+        if exits_wait_for_streams():
+            stream.close()
+        errors = finish(process)[1]
     assert process.returncode == 86, errors
     assert written.read_text() == "not flushed"
+
+
+@pytest.mark.parametrize("closed", [[2], [0, 2], [0, 1, 2]], ids=str)
+def test_a_report_is_not_written_into_the_first_file_of_a_program(tmp_path, closed):
+    written = tmp_path / "written"
+    first = f"file = open({str(written)!r}, 'wb', buffering=0)"
+    code = "file.write(b'end of the program')"
+    # A shell that closes the streams.
+    shell = 'exec "$@" ' + " ".join(f"{number}>&-" for number in closed)
+    program = [sys.executable, "-c", f"{first}\n{FAULTY}\n{code}"]
+    command = ["sh", "-c", shell, "sh", sys.executable, "-m", "zeusm", "check", *program]
+    result = subprocess.run(command, timeout=TIMEOUT, check=False)
+    assert result.returncode == 86
+    assert written.read_text() == "end of the program"
 
 
 #: What a program does about `SIGSEGV`: the exit status, the output and the dumps after two of them were sent to it.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory as zm
-from arrays import tensor
+from tensors import tensor
 
 # Two, unless test_several_devices.py has presented more.
 NAMES = [device.filter_string for device in dpctl.get_devices(backend="level_zero")]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import DTYPES, numbers, tensor
+from arrays import DTYPES, numbers
 from dlpack_abi import (
     CPU,
     CUDA,
@@ -20,6 +20,7 @@ from dlpack_abi import (
     Versioned,
     structure_in,
 )
+from tensors import tensor
 
 
 class TestExport:

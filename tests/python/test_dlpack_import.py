@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import numbers, tensor
+from arrays import numbers
 from conftest import CLASSES
 from dlpack_abi import (
     CPU,
@@ -23,6 +23,7 @@ from dlpack_abi import (
     Unversioned,
     api,
 )
+from tensors import tensor
 
 pytestmark = pytest.mark.usefixtures("forget_exporters")
 

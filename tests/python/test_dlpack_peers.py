@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import DTYPES, indices, numbers, tensor
+from arrays import DTYPES, indices, numbers
 from conftest import CLASSES
 from dlpack_abi import CPU, NUMPY_2, Producer, lost
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensors import tensor
 
 
 class TestNumpy:

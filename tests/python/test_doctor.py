@@ -30,6 +30,7 @@ def doctor(*arguments, **variables):
 
 
 def test_this_machine():
+    pytest.importorskip("dpctl")
     run = doctor("--json")
     assert run.returncode == 0, run.stdout + run.stderr
     findings = json.loads(run.stdout)
@@ -235,6 +236,28 @@ def test_variables_are_listed_with_their_effect(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "right", "wrong", "what"),
+    [
+        (
+            "ZEUSM_COMPILER_SECONDS",
+            ["", "0", "60", str(2**32 - 1)],
+            ["x", "-1", "1.5", str(2**32)],
+            "a whole number",
+        ),
+        ("ZEUSM_CPU_ENGINES", ["", "1", "queue"], ["x", "2", "Queue"], "1 or queue"),
+    ],
+)
+def test_variables_whose_value_is_ignored(tmp_path, name, right, wrong, what):
+    for value in right:
+        (found,) = variables.find(Machine(tmp_path, {name: value}))
+        assert found.state is State.NOTE
+    for value in wrong:
+        (found,) = variables.find(Machine(tmp_path, {name: value}))
+        assert (found.state, found.remedy) == (State.WRONG, f"unset {name}")
+        assert found.text.startswith(f"{name}={value} is ignored: it is not {what}")
+
+
+@pytest.mark.parametrize(
     ("program", "part"),
     [
         ("import os; os.abort()", "signal 6"),
@@ -256,6 +279,88 @@ def test_a_runtime_that_cannot_be_used_is_wrong():
     assert "/nowhere/libze_loader.so.1" in found.text
 
 
+class Failing(Machine):
+    """A machine on which programs fail."""
+
+    def __init__(self, error, environment=None, prefix=Path("/nowhere")):
+        super().__init__(environment=environment or {}, prefix=prefix)
+        object.__setattr__(self, "error", error)
+
+    def run(self, program):
+        return subprocess.CompletedProcess([], 1, "", f"{self.error}\n")
+
+
+def prefix_with(folder, *libraries):
+    """A Python environment with libraries."""
+    (folder / "lib").mkdir(parents=True)
+    for library in libraries:
+        (folder / "lib" / library).touch()
+    return folder
+
+
+MISSING = "libintlc.so.5: cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.skipif(find_spec("dpnp") is None, reason="the steps look for dpctl and dpnp first")
+def test_a_library_of_the_environment_that_is_not_found(tmp_path):
+    """As in environments of numba-dpex."""
+    prefix = prefix_with(tmp_path, "libintlc.so.5")
+    error = f"ImportError: {MISSING}"
+    (found,) = sycl.find_dpctl(Failing(error, prefix=prefix))
+    assert (found.state, found.remedy) == (State.WRONG, f"export LD_LIBRARY_PATH={prefix}/lib")
+    (found,) = sycl.find_dpctl(Failing(error, {"LD_LIBRARY_PATH": "/other"}, prefix))
+    assert found.remedy == f"export LD_LIBRARY_PATH={prefix}/lib:$LD_LIBRARY_PATH"
+    error = f"{sycl.OPENCL_FAILS}: {prefix}/lib/libintelocl.so: {MISSING}"
+    (found,) = sycl.find_compiler(Failing(error, prefix=prefix))
+    assert found.remedy == f"export LD_LIBRARY_PATH={prefix}/lib"
+
+
+@pytest.mark.skipif(find_spec("dpnp") is None, reason="the steps look for dpctl and dpnp first")
+def test_libraries_of_another_environment(tmp_path):
+    prefix = prefix_with(tmp_path / "own", "libtbb.so.12")
+    other = prefix_with(tmp_path / "other", "libtbb.so.12") / "lib"
+    unrelated = prefix_with(tmp_path / "unrelated", "libfoo.so.1") / "lib"
+    error = f"{sycl.OPENCL_FAILS}: {prefix}/lib/libintelocl.so: undefined symbol: f"
+    for paths, remedy in {
+        f"{other}": "unset LD_LIBRARY_PATH",
+        f"{other}:{prefix}/lib": f"export LD_LIBRARY_PATH={prefix}/lib",
+        f"{unrelated}": None,
+        "": None,
+    }.items():
+        for step in sycl.find_compiler, sycl.find_kernels, sycl.find_dpctl:
+            (found,) = step(Failing(error, {"LD_LIBRARY_PATH": paths}, prefix))
+            assert (found.state, found.remedy) == (State.WRONG, remedy), (step, paths)
+
+
+@pytest.mark.skipif(find_spec("dpctl") is None, reason="the step looks for dpctl first")
+@pytest.mark.parametrize(
+    ("devices", "text"),
+    [([], "no device"), (["opencl:cpu:0"], "opencl:cpu:0, and no Level Zero device")],
+)
+def test_devices_that_sycl_does_not_show(devices, text):
+    class Listing(Machine):
+        def run(self, program):
+            answer = json.dumps({"version": "0.22", "devices": devices})
+            return subprocess.CompletedProcess([], 0, answer, "")
+
+    (found,) = sycl.find_dpctl(Listing(environment={}))
+    assert (found.state, found.text) == (State.WRONG, f"dpctl 0.22 shows {text}")
+
+
+@pytest.mark.skipif(find_spec("dpctl") is None, reason="the step looks for dpctl first")
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (f"ImportError: {MISSING}", "pip install --force-reinstall dpctl"),
+        ("no answer within 60 seconds", None),
+        ("LevelZeroError: zeInit", None),
+    ],
+)
+def test_dpctl_is_installed_again_only_if_it_cannot_be_imported(tmp_path, error, remedy):
+    (found,) = sycl.find_dpctl(Failing(error, prefix=tmp_path))
+    assert (found.state, found.remedy) == (State.WRONG, remedy)
+
+
 class OldDistribution(Machine):
     """A machine whose C++ library is older than the one that dpctl's wheels were built with."""
 
@@ -266,14 +371,20 @@ class OldDistribution(Machine):
         return subprocess.CompletedProcess([], 1, "", f"Traceback:\n{error}\n")
 
 
-@pytest.mark.skipif(find_spec("dpnp") is None, reason="the steps look for dpctl and dpnp first")
-def test_a_missing_opencl_runtime_is_named_with_its_remedy():
-    run = doctor("--json", ZEUSM_OPENCL_LIBRARY="/absent/libOpenCL.so")
-    findings = {finding["step"]: finding for finding in json.loads(run.stdout)}
-    found = findings["kernel compiler"]
-    assert found["state"] == "absent", findings
-    assert "OpenCL runtime" in found["text"]
-    assert found["remedy"] == "pip install intel-opencl-rt intel-cmplr-lib-rt"
+def test_a_wrong_choice_of_the_opencl_runtime_is_named_with_its_remedy():
+    """What is installed does not change what the variable names."""
+    absent = "/absent/libOpenCL.so"
+    (found,) = sycl.find_compiler(Machine(environment={"ZEUSM_OPENCL_LIBRARY": absent}))
+    assert found.state is State.WRONG
+    assert "OpenCL runtime" in found.text
+    assert found.text.startswith("ZEUSM_OPENCL_LIBRARY names no OpenCL runtime")
+    assert found.remedy == "unset ZEUSM_OPENCL_LIBRARY"
+
+
+def test_a_missing_opencl_runtime_is_named_with_its_remedy(tmp_path):
+    error = f"{sycl.NO_OPENCL}: tried libOpenCL.so.1: cannot open shared object file"
+    (found,) = sycl.find_compiler(Failing(error, prefix=tmp_path))
+    assert (found.state, found.remedy) == (State.ABSENT, sycl.OPENCL)
 
 
 def opencl_library():
@@ -313,9 +424,10 @@ def test_an_opencl_runtime_at_a_path_with_a_space(tmp_path):
         assert found["remedy"] is None
 
 
-def test_an_opencl_runtime_without_a_library_that_it_needs():
+def test_an_opencl_runtime_without_a_library_that_it_needs(tmp_path):
     error = "the OpenCL runtime for the CPU does not work: /env/lib/libintelocl.so: libimf.so: cannot open shared object file"
-    assert sycl.opencl_remedy(error) == "pip install intel-opencl-rt intel-cmplr-lib-rt"
+    remedy = sycl.opencl_remedy(Machine(environment={}, prefix=tmp_path), error)
+    assert remedy == "pip install intel-opencl-rt intel-cmplr-lib-rt"
 
 
 class OlderLibrary(Machine):

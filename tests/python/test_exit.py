@@ -66,6 +66,63 @@ def test_daemon_threads_copy_with_numpy(fresh, copy):
         """)
 
 
+CALLS = {
+    "a property": "zm.as_usm_memory(Exporter())",
+    "an array of dpnp": "zeusm.asarray(dpnp_array)",
+    "__dlpack__": "zeusm.from_dlpack(Exporter())",
+    "an iterator": "memory.memset_async(1, depends=events())",
+    "a function": "structures.dtype",
+    "an event loop": "asyncio.run(awaits())",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_daemon_threads_call_python_code(fresh, call):
+    """The exit ended a thread in Python code that zeusm had called, and Rust aborted the process."""
+    for _ in range(3):
+        fresh(f"""
+            import asyncio, sys, threading, time
+            import dpnp
+            import numpy as np
+            import zeusm
+            import zeusm.memory as zm
+
+            # A daemon thread that prints an error during the exit may end the process by an error of CPython.
+            threading.excepthook = lambda error: None
+            sys.setswitchinterval(1e-6)
+            memory, array = zm.MemoryUSMShared(64), zeusm.asarray(np.ones(8))
+            dpnp_array, event = dpnp.ones(8), memory.memset_async(1)
+            structures = zeusm.empty(4, np.dtype([("a", "i4"), ("b", "f8", (2,))]))
+
+            class Exporter:
+                @property
+                def __sycl_usm_array_interface__(self):
+                    return sum(range(20)) and memory.__sycl_usm_array_interface__
+
+                def __dlpack__(self, **keywords):
+                    return sum(range(20)) and array.__dlpack__(**keywords)
+
+                def __dlpack_device__(self):
+                    return sum(range(20)) and array.__dlpack_device__()
+
+            def events():
+                for _ in range(20):
+                    yield event
+
+            async def awaits():
+                while True:
+                    await memory.memset_async(1)
+
+            def work():
+                while True:
+                    {CALLS[call]}
+
+            for _ in range(3):
+                threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.2)
+        """)
+
+
 def test_the_exit_may_join_a_thread_that_copies(fresh):
     """As that of `multiprocessing`, whose function is registered before zeusm is imported."""
     result = fresh("""

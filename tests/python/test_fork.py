@@ -8,6 +8,7 @@ import pytest
 START = """
 import os, signal, sys, threading, time, traceback
 import numpy as np
+import zeusm
 import zeusm.memory as zm
 
 CLASSES = zm.MemoryUSMDevice, zm.MemoryUSMShared, zm.MemoryUSMHost
@@ -65,6 +66,12 @@ begin = time.monotonic()
 def check():
     global large, event, inherited
     assert event.wait() and event.wait(0.0)
+    try:
+        event.duration
+    except zeusm.LevelZeroError as error:
+        assert "forked" in str(error)
+    else:
+        assert False
     do_everything()
     assert inherited.tobytes() == b"\\7" * 4096
     inherited.memset(8)

@@ -485,7 +485,7 @@ class Saver:
         bytes(view(self.memory))
         self.memory.memset(1)
 
-memory = zm.MemoryUSMShared(1 << 20)
+memory = zm.MemoryUSMShared(4 << 20)  # Large enough to be in flight when the call returns.
 space = {"memory": memory}  # Of a module that outlives the thread.
 exec("def submit():\\n    while True:\\n        memory.memset_async(7)", space)
 exec("def access():\\n    while True:\\n        memory.tobytes()", space)
@@ -497,3 +497,40 @@ saver = Saver(memory)
 """,
         env={"ZEUSM_CPU_DISCRETE": "1"},
     )
+
+
+def test_operands_are_dropped_after_the_submission(fresh):
+    """A finalizer waited for a lock in a submission, whose end the owner of the lock waited for."""
+    out = fresh(
+        """
+import threading
+import time
+import zeusm.memory as zm
+
+SIZE = 2 << 20
+lock = threading.Lock()
+memory = zm.MemoryUSMShared(SIZE)
+submissions = 0
+
+class Source(bytearray):
+    def __del__(self):
+        with lock:
+            pass
+
+def submit():
+    global submissions
+    while True:
+        memory.copy_from_host_async(Source(SIZE))
+        submissions += 1
+
+threading.Thread(target=submit, daemon=True).start()
+end = time.monotonic() + 3
+while time.monotonic() < end or submissions < 100:
+    with lock:
+        memoryview(memory)[0]
+    time.sleep(0)
+print("no deadlock")
+""",
+        env={"ZEUSM_CPU_DISCRETE": "1"},
+    ).stdout
+    assert out == "no deadlock\n"

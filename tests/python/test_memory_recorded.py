@@ -39,7 +39,7 @@ def recorded(tmp_path):
         thread.join()
         del before
         with pytest.raises(zm.USMAllocationError):
-            own.malloc(900_000)
+            own.malloc(1_000_000)
         history.save(tmp_path / "history.json.gz")
     return replay(load(tmp_path / "history.json.gz")), kept
 

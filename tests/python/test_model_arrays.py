@@ -193,8 +193,8 @@ class Arrays(RuleBasedStateMachine):
         except BufferError as error:
             expect(error, "record", "default", "multiple", "align")
             return multiple()
-        if array.sycl_context != pair.array.sycl_context:
-            # DLPack implies the default context.
+        if array.sycl_context != pair.array.sycl_context or not pair.is_exportable():
+            # DLPack implies the default context, and describes aligned elements only.
             return pair.copied(array)
         assert not pair.array.size or array._pointer == pair.array._pointer
         return Pair(array, pair.model)

@@ -173,10 +173,14 @@ def test_a_callback_makes_room(pool):
     memory = pool.malloc(3 * MIB)
     assert memory.nbytes == 3 * MIB
     assert asked == [3 * MIB]
+    del memory
+    hoard.extend(pool.malloc(MIB) for _ in range(4))
+    pool.malloc(3 * MIB)  # One block after the other is freed.
+    assert asked == [3 * MIB] * 4
     pool.set_failure_callback(None)
     with pytest.raises(zm.USMAllocationError):
-        pool.malloc(3 * MIB)
-    assert asked == [3 * MIB]
+        pool.malloc(4 * MIB)  # One block is left.
+    assert asked == [3 * MIB] * 4
 
 
 def test_a_callback_that_raises(pool):
@@ -200,12 +204,12 @@ def test_a_callback_that_allocates(pool):
         calls.append(pool.malloc(64))
         with pytest.raises(zm.USMAllocationError):
             pool.malloc(4 * MIB)
-        return True
+        return len(calls) < 3
 
     pool.set_failure_callback(greedy)
     with pytest.raises(zm.USMAllocationError):
         pool.malloc(2 * MIB)
-    assert len(calls) == 1
+    assert len(calls) == 3
     pool.set_failure_callback(None)
 
 

@@ -70,6 +70,21 @@ def test_a_command_that_cannot_be_run_is_named(zeusm_run, tmp_path):
     assert "COMMAND" in zeusm_run(fails=True).stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "program"), [("wrong.py", "python wrong.py"), ("built", "./built")]
+)
+def test_a_command_that_is_a_file_of_this_folder_is_told_how_to_run(fresh, tmp_path, name, program):
+    (tmp_path / name).write_text("print(1)")
+    env = {"ZEUSM_RUNTIME": "cpu"}  # `zeusm check` needs it.
+    for command in ("run", "check"):
+        result = fresh.run("-m", "zeusm", command, name, env=env, cwd=tmp_path, fails=True)
+        assert result.returncode == 127
+        how = f"zeusm {command} {program}"
+        assert result.stderr == (
+            f"zeusm {command}: {name}: it is in this folder, and not in PATH: {how}\n"
+        )
+
+
 def test_options_after_the_command_are_its_own(zeusm_run):
     show = "import sys; print(sys.argv[1:])"
     result = zeusm_run("-v", sys.executable, "-c", show, "-v", "--", "--help")
@@ -114,7 +129,7 @@ class Environment(Fresh):
     def __init__(self, folder):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         super().__init__(executable=folder / "bin" / "python")
-        self.site = folder / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+        self.site = folder / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
         self.packages = self.site / "packages.pth"
         self.packages.write_text(sysconfig.get_path("purelib") + "\n")
 

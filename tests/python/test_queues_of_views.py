@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory as zm
-from arrays import tensor
+from tensors import tensor
 from test_waiting import SIZE, slowly
 
 dpctl = pytest.importorskip("dpctl")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from arrays import tensor
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tensors import tensor
 
 PACKED = np.dtype([("x", "f4"), ("y", "i8")])
 ALIGNED = np.dtype([("tag", "u1"), ("x", "f8"), ("y", "i2")], align=True)

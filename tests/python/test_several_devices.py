@@ -474,3 +474,29 @@ def test_a_staged_copy_between_overlapping_parts(several):
         """,
         TWO | APART,
     )
+
+
+@pytest.mark.parametrize("copy", ["target.copy_from_device(source)", "copied()"])
+def test_peer_copies_leave_nothing_behind(fresh, copy):
+    """The queue of the source kept the events of each copy until another operation used it."""
+    program = f"""
+        import os
+        import zeusm.memory as zm
+
+        source, target = (zm.MemoryUSMDevice(1 << 16, queue=f"level_zero:gpu:{{n}}") for n in range(2))
+        source.memset(1)
+
+        def copied():
+            target.copy_from_device_async(source).wait()
+
+        def grown(copies):
+            resident = os.sysconf("SC_PAGE_SIZE") * int(open("/proc/self/statm").read().split()[1])
+            for _ in range(copies):
+                {copy}
+            pages = int(open("/proc/self/statm").read().split()[1])
+            return pages * os.sysconf("SC_PAGE_SIZE") - resident
+
+        grown(1000)
+        print(grown(4000))
+    """
+    assert int(fresh(program, env=TWO | APART).stdout) < 2 << 20

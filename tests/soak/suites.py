@@ -18,8 +18,9 @@ from pathlib import Path
 
 SUPPRESSIONS = Path(__file__).with_suffix(".supp")
 OPTIONS = ["-c", "/dev/null", "--rootdir=/", "-q", "-p", "no:cacheprovider"]
-# pytest's exit codes: all passed, some failed, none collected.
+# pytest's exit codes: all passed, some failed (also that of an interpreter which could not start), none collected.
 ENDED = {0, 1, 5}
+SUMMARY = re.compile(r"^(?:\d+ \w+|no tests ran).* in [\d.]+s.*$", re.MULTILINE)
 
 
 def files(package):
@@ -29,7 +30,7 @@ def files(package):
 
 
 def check(path, seconds):
-    """Run a file; return pytest's exit code, or None after `seconds`, its last line, and the findings."""
+    """Run a file; return whether pytest came to its end within `seconds`, its exit code and last line, and the findings."""
     with tempfile.TemporaryDirectory() as folder:
         checker = ["-m", "zeusm", "check", "--exit-code", "0", "--report", f"{folder}/%p.json"]
         checker += ["--suppressions", SUPPRESSIONS]
@@ -50,9 +51,10 @@ def check(path, seconds):
             output.seek(0)
             text = output.read()
         reports = [json.loads(report.read_text()) for report in Path(folder).glob("*.json")]
-    summary = re.findall(r"^\d+ \w+.* in [\d.]+s.*$", text, re.MULTILINE)
+    summary = SUMMARY.findall(text)
+    has_ended = code in ENDED and bool(summary)
     findings = [finding for report in reports for finding in report["findings"]]
-    return code, summary[-1] if summary else text[-2000:], findings
+    return has_ended, f"{code} {summary[-1] if summary else text[-2000:]}", findings
 
 
 def main():
@@ -65,17 +67,15 @@ def main():
         if options.names and not any(part in name for part in options.names):
             continue
         start = time.monotonic()
-        code, summary, findings = check(path, options.timeout)
-        print(
-            f"{name} {code} {time.monotonic() - start:.0f}s {len(findings)} {summary}", flush=True
-        )
+        has_ended, summary, findings = check(path, options.timeout)
+        print(f"{name} {time.monotonic() - start:.0f}s {len(findings)} {summary}", flush=True)
         for finding in findings:
             print(
                 f"  {finding['kind']}: {finding['message']}",
                 *finding["stack"]["python"][:5],
                 sep="\n    ",
             )
-        if findings or code not in ENDED:
+        if findings or not has_ended:
             wrong.append(name)
     if wrong:
         raise SystemExit(f"findings, crashes or hangs in {wrong}")
