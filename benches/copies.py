@@ -72,7 +72,7 @@ def measure(size):
     taking_part = {
         "zeusm": Peer(zeusm.memory, size),
         "OpenCL": Peer(dpctl.memory, size, queue=dpctl.SyclQueue("opencl:cpu")),
-        "limit": Library(size),
+        "libc": Library(size),
     }
     if size < LARGE:
         queue = dpctl.SyclQueue("level_zero:gpu")

@@ -1,4 +1,4 @@
-"""Draws the results of run.py: zeusm's time and memory relative to its peers'.
+"""Draws the results of run.py: zeusm's time relative to its peers'.
 
     python benches/figure.py [DIRECTORY]
 
@@ -16,12 +16,24 @@ mpl.rcParams.update({"svg.hashsalt": "zeusm", "font.family": "DejaVu Sans", "fon
 import matplotlib.pyplot as plt  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
-COLOURS = {"dpctl": "#0068b5", "OpenCL": "#b24501"}
-NAMES = {"dpctl": "dpctl, on the same runtime", "OpenCL": "dpctl on opencl:cpu"}
+COLOURS = {
+    "dpctl": "#0068b5",
+    "OpenCL": "#b24501",
+    "NumPy": "#2b7a3d",
+    "libc": "#6f4a9c",
+    "bytearray": "#7a7a7a",
+}
+NAMES = {
+    "dpctl": "dpctl, on the same runtime",
+    "OpenCL": "dpctl on opencl:cpu",
+    "NumPy": "numpy.empty",
+    "libc": "memcpy",
+    "bytearray": "memoryview(bytearray)",
+}
 
 
 def groups(result):
-    """Each group with a goal against a peer: its name, the goal, and the sorted ratios of the figures."""
+    """Each group with a goal against a peer: the goal, and the sorted ratios of the figures."""
     for goal in result["goals"]:
         if goal["peer"]:
             of = [figure for figure in result["figures"] if figure["group"] == goal["group"]]
@@ -51,9 +63,7 @@ def draw(result):
     axes.minorticks_off()
     axes.grid(axis="y", lw=0.4, color="#dddddd")
     axes.set_axisbelow(True)
-    axes.set_xlabel(
-        "zeusm's time (of resident bytes: their number) divided by the peer's; to the left is better"
-    )
+    axes.set_xlabel("zeusm's time divided by the peer's; to the left is better")
     axes.spines[["top", "right"]].set_visible(False)
     peers = {goal["peer"] for goal, _ in rows}
     marks = [
@@ -62,7 +72,7 @@ def draw(result):
         if peer in peers
     ]
     marks += axes.plot([], [], "|", color="black", ms=11, mew=1.5, label="goal")
-    figure.legend(handles=marks, loc="outside upper center", ncols=len(marks), frameon=False)
+    figure.legend(handles=marks, loc="outside upper center", ncols=3, frameon=False)
     figure.supxlabel(caption(result), fontsize=7, color="#444444")
     return figure
 

@@ -11,6 +11,7 @@ import dpctl.program
 import dpnp
 
 N = 10_000_000
+CHAIN = (100_000, N)
 
 
 def launches(queue):
@@ -45,6 +46,19 @@ def arrays(queue):
     return add, reduce
 
 
+def chain(queue, count):
+    """Ten additions of float32, each to the result of the one before."""
+    one, *results = (dpnp.ones(count, dtype="f4", sycl_queue=queue) for _ in range(3))
+
+    def ten():
+        for _ in range(5):
+            dpnp.add(results[0], one, out=results[1])
+            dpnp.add(results[1], one, out=results[0])
+        queue.wait()
+
+    return ten
+
+
 def main():
     queues = {
         "zeusm": dpctl.SyclQueue("level_zero:gpu"),
@@ -59,6 +73,9 @@ def main():
         ("compute", "sum 10^7 float32", lambda peer: computing[peer][1]),
     ):
         compare(group, name, {peer: choose(peer) for peer in queues})
+    for count in CHAIN:
+        functions = {peer: chain(queue, count) for peer, queue in queues.items()}
+        compare("chain of ten kernels", f"add {count} float32", functions)
 
 
 if __name__ == "__main__":

@@ -22,10 +22,20 @@ def classes(kind):
     return getattr(zeusm.memory, name), getattr(dpctl.memory, name)
 
 
+def calls(queue):
+    """Functions without arguments that make memory of a size, by how they give the queue.
+
+    They are closures, as `functools.partial` takes half as long as an allocation to pass a keyword on.
+    """
+    return {
+        "": lambda make, size: lambda: make(size),
+        ", queue=": lambda make, size: lambda: make(size, queue=queue),
+    }
+
+
 def allocation():
     """Allocation, compared also with NumPy, which calls only the C library."""
-    queue = dpctl.SyclQueue("level_zero:gpu")
-    places = {"": {}, ", queue=": {"queue": queue}}
+    empty, byte = numpy.empty, numpy.uint8
     for group, sizes in {
         "allocate and free 64 B to 1 MiB": SMALL,
         "allocate and free 64 MiB": LARGE,
@@ -33,13 +43,25 @@ def allocation():
         for kind in KINDS:
             ours, theirs = classes(kind)
             for size in sizes:
-                for place, keywords in places.items():
+                for place, call in calls(dpctl.SyclQueue("level_zero:gpu")).items():
                     functions = {
-                        "zeusm": partial(ours, size, **keywords),
-                        "dpctl": partial(theirs, size, **keywords),
-                        "NumPy": partial(numpy.empty, size, numpy.uint8),
+                        "zeusm": call(ours, size),
+                        "dpctl": call(theirs, size),
+                        "NumPy": lambda size=size: empty(size, byte),
                     }
                     compare(group, f"{kind.lower()} {size_name(size)}{place}", functions)
+
+
+def pool():
+    """Allocation by the fastest spelling, compared with NumPy's."""
+    for kind in KINDS:
+        malloc = zeusm.memory.get_pool(kind.lower()).malloc
+        for size in SMALL:
+            functions = {
+                "zeusm": partial(malloc, size),
+                "NumPy": partial(numpy.empty, size, numpy.uint8),
+            }
+            compare("allocate and free by a pool", f"{kind.lower()} {size_name(size)}", functions)
 
 
 class Foreign:
@@ -74,12 +96,17 @@ def exchange():
         compare(name, "", dict(zip(("zeusm", "dpctl"), functions, strict=True)))
     for kind in ("Shared", "Host"):
         ours, theirs = (make(4096) for make in classes(kind))
-        functions = {"zeusm": partial(memoryview, ours), "dpctl": partial(memoryview, theirs)}
+        functions = {
+            "zeusm": partial(memoryview, ours),
+            "dpctl": partial(memoryview, theirs),
+            "bytearray": partial(memoryview, bytearray(4096)),
+        }
         compare("memoryview", kind.lower(), functions)
 
 
 def main():
     allocation()
+    pool()
     exchange()
 
 

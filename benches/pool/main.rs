@@ -39,7 +39,7 @@ fn pairs(criterion: &mut Criterion) {
             });
             if let Some(umf) = &umf {
                 group.bench_function(BenchmarkId::new("UMF", &name), |bencher| {
-                    bencher.iter(|| umf.pair(black_box(size)));
+                    bencher.iter(|| drop(black_box(umf.allocate(black_box(size)))));
                 });
             }
             group.bench_function(BenchmarkId::new("pool", &name), |bencher| {

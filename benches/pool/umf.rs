@@ -74,14 +74,28 @@ impl Umf {
         }
     }
 
-    /// Allocates and frees `size` bytes.
-    pub fn pair(&self, size: usize) {
-        // SAFETY: the pool is open, and frees the memory that it allocated.
-        unsafe {
-            let memory = (self.malloc)(self.pool, size);
-            assert!(!memory.is_null());
-            check((self.free)(self.pool, memory));
-        }
+    /// Allocates `size` bytes.
+    pub fn allocate(&self, size: usize) -> Memory<'_> {
+        // SAFETY: the pool is open.
+        let address = unsafe { (self.malloc)(self.pool, size) };
+        assert!(!address.is_null());
+        Memory { address, umf: self }
+    }
+}
+
+/// Memory of a pool of UMF, freed when it is dropped.
+pub struct Memory<'a> {
+    address: *mut c_void,
+    umf: &'a Umf,
+}
+
+// SAFETY: UMF frees memory on any thread.
+unsafe impl Send for Memory<'_> {}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the memory came from this pool, which outlives it.
+        check(unsafe { (self.umf.free)(self.umf.pool, self.address) });
     }
 }
 

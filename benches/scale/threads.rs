@@ -1,7 +1,8 @@
 //! The throughput of two threads that allocate and free, divided by that of one.
 
-use std::hint::{black_box, spin_loop};
+use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::yield_now;
 use std::time::Instant;
 
 use zeusm::pool::Pool;
@@ -14,27 +15,54 @@ const ROUNDS: usize = 15;
 /// Pairs of allocation and free of each thread in a round: enough for several time slices of the scheduler.
 const PAIRS: u32 = 200_000;
 
-/// Pairs per second of all threads together, from the first thread's start to the last thread's end.
-fn pairs(threads: usize, pair: &(dyn Fn() + Sync)) -> f64 {
+/// How often per second all threads complete `work`, from the first one's start to the last one's end. It is called with the
+/// number of the thread, which is kept on one processor: the scheduler may leave two threads on one although another is idle.
+pub fn per_second(threads: usize, work: &(dyn Fn(usize) + Sync)) -> f64 {
     let missing = AtomicUsize::new(threads);
+    let run = |thread| {
+        pin(thread);
+        missing.fetch_sub(1, Ordering::SeqCst);
+        while missing.load(Ordering::SeqCst) > 0 {
+            yield_now();
+        }
+        let start = Instant::now();
+        work(thread);
+        (start, Instant::now())
+    };
     let (first, last) = std::thread::scope(|scope| {
-        let work = || {
-            // A spin wait: a thread that is woken may run on its waker's processor.
-            missing.fetch_sub(1, Ordering::SeqCst);
-            while missing.load(Ordering::SeqCst) > 0 {
-                spin_loop();
-            }
-            let start = Instant::now();
-            for _ in 0..PAIRS {
-                pair();
-            }
-            (start, Instant::now())
-        };
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let run = &run;
+        let handles: Vec<_> = (0..threads)
+            .map(|thread| scope.spawn(move || run(thread)))
+            .collect();
         let each = handles.into_iter().map(|handle| handle.join().unwrap());
         each.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap()
     });
-    threads as f64 * f64::from(PAIRS) / (last - first).as_secs_f64()
+    1.0 / (last - first).as_secs_f64()
+}
+
+/// Keeps this thread on one of the first two processors that the process may use.
+#[cfg(target_os = "linux")]
+fn pin(thread: usize) {
+    const SIZE: usize = size_of::<libc::cpu_set_t>();
+    // SAFETY: the sets are plain data of that size.
+    unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        assert_eq!(libc::sched_getaffinity(0, SIZE, &mut allowed), 0);
+        let processors = (0..8 * SIZE).filter(|&processor| libc::CPU_ISSET(processor, &allowed));
+        let processors: Vec<_> = processors.take(2).collect();
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processors[thread % processors.len()], &mut one);
+        assert_eq!(libc::sched_setaffinity(0, SIZE, &one), 0);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_: usize) {}
+
+/// Pairs of allocation and free per second of all threads together.
+fn pairs(threads: usize, pair: &(dyn Fn() + Sync)) -> f64 {
+    let work = |_| (0..PAIRS).for_each(|_| pair());
+    threads as f64 * f64::from(PAIRS) * per_second(threads, &work)
 }
 
 /// Each peer's throughput of two threads divided by that of one, measured in turn.
@@ -62,7 +90,7 @@ pub fn throughput(pool: &Pool<LevelZeroProvider>, umf: Option<&Umf>) {
     ] {
         let ours = || drop(black_box(pool.allocate(black_box(size), 0).unwrap()));
         let pooled = umf.filter(|_| size <= LARGEST_POOLED);
-        let theirs = pooled.map(|umf| || umf.pair(black_box(size)));
+        let theirs = pooled.map(|umf| || drop(black_box(umf.allocate(black_box(size)))));
         let count = || {
             for number in 0..100 {
                 black_box(number);
