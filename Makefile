@@ -7,7 +7,7 @@ SHELL := /bin/sh
 unexport LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH
 
 ifeq ($(origin PYTHON),undefined)
-PYTHON := $(shell tools/python.sh)
+PYTHON := $(shell sh tools/python.sh)
 endif
 export PYTHON
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
@@ -47,11 +47,11 @@ SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/bui
 .PHONY: help
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; \
-		do printf '  make %-17s %s\n' "$$target" "$$text"; done
+		do printf '  make %-18s %s\n' "$$target" "$$text"; done
 
 .PHONY: setup
 setup: ## Installs missing dependencies of the build (apt)
-	@tools/setup.sh
+	@sh tools/setup.sh
 
 .PHONY: build
 build: | setup ## The crates, for development
@@ -173,7 +173,7 @@ test-instructions: $(VENV)/.zeusm ## Instructions of the shortest calls, at most
 # Chromium has 160 MB to download and 560 MB on the disk, so `test-python` skips its tests where it is missing.
 .PHONY: test-browser
 test-browser: $(VENV)/.zeusm ## The pictures of `zeusm memory report` in a headless Chromium, which is installed (apt) if missing
-	tools/setup.sh browser
+	sh tools/setup.sh browser
 	ZEUSM_TEST_BROWSER_REQUIRED=1 $(PY) -m pytest -p no:cacheprovider tests/python/test_memory_browser.py
 
 # --- tests that take too long for CI -------------------------------------------------------------
@@ -287,7 +287,7 @@ IN_INTEL_ROOT := $(XE_SIM) $(INTEL_ROOT) lnl --bind $(CURDIR) -- env -i PATH=/us
 	PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 
 $(INTEL_ROOT)/.complete: tools/intel_root.sh
-	tools/intel_root.sh $(INTEL_ROOT)
+	sh tools/intel_root.sh $(INTEL_ROOT)
 
 .PHONY: xe-sim
 xe-sim: export XE_DRM_INCLUDE_DIR := $(INTEL_ROOT)/usr/include
@@ -308,14 +308,14 @@ $(INTEL_VENV)/.zeusm: $(INTEL_VENV)/.requirements dist/.built
 
 .PHONY: test-intel
 test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over a simulated GPU (root; not in `test`)
-	RESUME=$(INTEL_RESUME) ONLY="$(INTEL_ONLY)" tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
+	RESUME=$(INTEL_RESUME) ONLY="$(INTEL_ONLY)" sh tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
 
 # The Rust and the Python tests of what calls the driver most, and one of injected faults.
 INTEL_PART := deps/asynchronous- deps/memory- deps/operands- deps/peer_copy- deps/queue- lists test_async test_buffer test_copies \
 	test_driver test_exchange test_history test_pool test_sharing intel/test_faults
 .PHONY: test-intel-part
 test-intel-part: ## What CI runs of test-intel: the tests of memory and queues, on one machine
-	tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)
+	sh tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)
 
 .PHONY: bench-intel
 bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driver over a simulated GPU
@@ -350,14 +350,31 @@ $(RELEASE)/.built: $(SOURCES)
 
 .PHONY: test-dist
 test-dist: $(RELEASE)/.built ## The wheel and each of its extras in new environments, and a build of the source distribution in an empty one
-	tools/test_dist.sh $(PYTHON) $(TARGET)/dist $(RELEASE)
+	sh tools/test_dist.sh $(PYTHON) $(TARGET)/dist $(RELEASE)
 
 # PYTHONS are commands of Python; MATRIX_TESTS selects tests.
 PYTHONS := $(PYTHON)
 MATRIX_TESTS := tests/python
 .PHONY: test-matrix
 test-matrix: ## The Python tests with the wheel of `make dist`, on each of PYTHONS="python3.12 python3.13 python3.14"
-	@for python in $(PYTHONS); do tools/test_matrix.sh $$python $(TARGET)/matrix $(RELEASE)/*.whl $(MATRIX_TESTS) || exit 1; done
+	@for python in $(PYTHONS); do sh tools/test_matrix.sh $$python $(TARGET)/matrix $(RELEASE)/*.whl $(MATRIX_TESTS) || exit 1; done
+
+# A free-threaded Python has no stable ABI, so each version has a wheel of its own. Tests of what needs dpctl, which has no release
+# for it, are not run.
+FREE_THREADED := python3.14t
+VENV_FREE_THREADED := .venv-free-threaded
+$(VENV_FREE_THREADED)/.requirements: PYTHON := $(FREE_THREADED)
+$(VENV_FREE_THREADED)/.requirements: requirements/free-threaded.txt
+.PHONY: test-free-threaded
+test-free-threaded: export PATH := $(CURDIR)/$(VENV_FREE_THREADED)/bin:$(PATH)
+test-free-threaded: export PYO3_PYTHON := $(CURDIR)/$(VENV_FREE_THREADED)/bin/python
+test-free-threaded: $(VENV_FREE_THREADED)/.requirements $(RELEASE)/.built ## A wheel for FREE_THREADED=python3.14t beside that of `make dist`, and the tests that need no dpctl
+	rm -rf $(RELEASE)/free-threaded
+	CARGO_TARGET_DIR=$(TARGET)/free-threaded $(VENV_FREE_THREADED)/bin/pip wheel -q --no-deps --no-build-isolation \
+		-C build-args="--zig --compatibility $(GLIBC)" -w $(RELEASE)/free-threaded $(RELEASE)/*.tar.gz
+	$(VENV_FREE_THREADED)/bin/python tools/check_wheel.py $(RELEASE)/free-threaded/*.whl
+	$(VENV_FREE_THREADED)/bin/pip install -q --no-deps --force-reinstall $(RELEASE)/free-threaded/*.whl
+	ZEUSM_TEST_PARALLEL=10 $(VENV_FREE_THREADED)/bin/python -m pytest -p no:cacheprovider
 
 # Advisories come from a database on the network: add "advisories" where there is one. Without --workspace, cargo-deny looks at
 # the crate `zeusm` only, and not at the Python module.
@@ -371,7 +388,7 @@ audit: ## The licences and sources of what is linked
 CRATES := level-zero-sys zeusm zeusm-cpu
 .PHONY: package
 package: | setup ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
-	tools/package.sh $(CRATES)
+	sh tools/package.sh $(CRATES)
 
 # `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. WINE runs the
 # tests that need no driver, if it is version 9 or later (older ones lack bcryptprimitives.dll); it may be a command, such as
@@ -388,6 +405,8 @@ test-windows: | setup ## The crates for Windows: compiles both, and runs the tes
 .PHONY: bench bench-write bench-quick
 bench bench-write bench-quick: venvs $(VENV_FIGURE)/.requirements
 bench bench-write bench-quick: export ZEUSM_UMF_LIBRARY := $(CURDIR)/$(VENV)/lib/libumf.so.1
+# Debian's package libmimalloc2.0, if it is installed.
+bench bench-write bench-quick: export ZEUSM_MIMALLOC_LIBRARY ?= $(firstword $(wildcard /usr/lib/*/libmimalloc.so.2))
 
 bench: ## Benchmarks against the peers, in ten minutes; writes target/bench
 	$(PY) benches/run.py --processes 3 --output $(TARGET)/bench
@@ -418,5 +437,5 @@ docs: $(VENV_DOCS)/.zeusm ## The documentation as a site, in target/site
 .PHONY: clean
 clean: ## Removes all build results; keeps the download cache
 	cargo clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) dist python/zeusm/lib
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) $(VENV_FREE_THREADED) dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference/generated

@@ -69,4 +69,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "tutorial": [], "changelog": [], "contributing": []}
+# Pages without pages below them.
+html_sidebars = {"index": [], "install": [], "tutorial": [], "changelog": [], "contributing": []}
