@@ -83,7 +83,7 @@ impl Event {
     /// # Errors
     /// [`Error::DeviceLost`]; [`Error::NotExecuted`].
     pub fn is_complete(&self) -> Result<bool> {
-        let done = self.query()?;
+        let done = self.query().map_err(|cause| self.cause(cause))?;
         if !done {
             // For a program that polls, as the event never completes on a lost device.
             self.0.pool.device.check_alive_at_times()?;
@@ -121,15 +121,20 @@ impl Event {
         // An event must not be queried while another thread appends its operation: Intel's driver may then take it for
         // complete.
         let done = self.wait_submitted(timeout)
-            && self.is_ready(
-                // SAFETY: the event is alive.
-                unsafe {
-                    call!(
-                        self.library(),
-                        zeEventHostSynchronize(self.handle(), left().map_or(u64::MAX, nanoseconds))
-                    )
-                },
-            )?;
+            && self
+                .is_ready(
+                    // SAFETY: the event is alive.
+                    unsafe {
+                        call!(
+                            self.library(),
+                            zeEventHostSynchronize(
+                                self.handle(),
+                                left().map_or(u64::MAX, nanoseconds)
+                            )
+                        )
+                    },
+                )
+                .map_err(|cause| self.cause(cause))?;
         // An event is also signalled when the submission of its operation fails.
         self.check_submission()?;
         if done {
@@ -226,8 +231,12 @@ impl Event {
         (number > 0 && Arc::ptr_eq(&self.0.pool, pool)).then_some(number)
     }
 
-    /// Checks that its operation, or the submission, has not failed. That of a parent process counts as complete.
-    pub(crate) fn check_submission(&self) -> Result<()> {
+    /// Checks that its operation, or the submission, has not failed. An event that [is submitted](Self::is_submitted) without a
+    /// failure has none later. That of a parent process counts as complete.
+    ///
+    /// # Errors
+    /// [`Error::NotExecuted`].
+    pub fn check_submission(&self) -> Result<()> {
         match self.0.failure.get().filter(|_| !self.is_inherited()) {
             Some(cause) => Err(Error::NotExecuted {
                 cause: Arc::clone(cause),
@@ -318,14 +327,23 @@ impl Event {
         Ok((result.global.kernelStart, result.global.kernelEnd))
     }
 
-    /// Waits until the operation [is over](Self::is_over), and retries when the wait fails. `false` when it keeps failing, as
-    /// on a lost device, on which no work runs any more.
-    pub fn drain(&self) -> bool {
-        retry(|| {
+    /// Waits until the operation [is over](Self::is_over), and retries when the wait fails.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`], when no work runs on the device any more; the error of the wait when it keeps failing although
+    /// the device is not lost. The operation may then be in flight.
+    pub fn drain(&self) -> Result<()> {
+        let drained = retry(|| {
             self.finish()
                 .or_else(|error| if self.is_over() { Ok(()) } else { Err(error) })
-        })
-        .is_ok()
+        });
+        // Intel's driver also reports other errors for a lost device.
+        drained.or_else(|cause| self.device().check_alive_after_error().and(Err(cause)))
+    }
+
+    /// As [`drain`](Self::drain), of all events, also after an error; returns the first one.
+    pub(crate) fn drain_all(events: &[Self]) -> Result<()> {
+        events.iter().map(Self::drain).fold(Ok(()), Result::and)
     }
 
     /// Signals it from the host.
@@ -352,6 +370,18 @@ impl Event {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.pool.context
+    }
+
+    /// The error of a failed query or wait: a loss that the driver reports is recorded for the device, once its status confirms
+    /// it.
+    fn cause(&self, cause: Error) -> Error {
+        match cause.result() {
+            Some(sys::ZE_RESULT_ERROR_DEVICE_LOST) => {
+                let lost = self.device().check_alive_after_error().err();
+                lost.unwrap_or(cause)
+            }
+            _ => cause,
+        }
     }
 
     /// Converts the result of a query: `ZE_RESULT_NOT_READY` is no error here.

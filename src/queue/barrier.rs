@@ -50,9 +50,8 @@ impl RawQueue {
         dependent.wait_list.extend(local);
         if !foreign.is_empty() {
             let task = move || {
-                foreign.iter().for_each(|event| _ = event.drain());
-                // At once, with the failure of an operation or of its device.
-                foreign.iter().try_for_each(Event::finish)
+                Event::drain_all(&foreign)?;
+                foreign.iter().try_for_each(Event::check_submission)
             };
             dependent.wait_list.push(self.try_host_task(task)?);
         }

@@ -91,7 +91,7 @@ impl List {
     /// After a failed wait, waits for the list, or else for the event; `false` when both waits fail, as on a lost device.
     /// The list may be idle before the operation is submitted.
     fn wait_after_failure(&self, event: &Event) -> bool {
-        event.is_submitted() && matches!(self.synchronize(), Ok(true)) || event.drain()
+        event.is_submitted() && matches!(self.synchronize(), Ok(true)) || event.drain().is_ok()
     }
 
     /// Waits until no operation is in flight, and drops the operands. Failures are reported to threads that wait for the
@@ -114,7 +114,7 @@ impl List {
 
     /// Waits until all appended operations are complete; `false` if the driver lacks the function, and without a command list,
     /// as the operations may be in one that is retired.
-    fn synchronize(&self) -> Result<bool> {
+    pub(super) fn synchronize(&self) -> Result<bool> {
         let state = self.state.lock();
         let retired = state.retired.iter().map(|retired| &retired.commands);
         let lists: Vec<_> = retired.chain(&state.commands).cloned().collect();

@@ -45,7 +45,7 @@ impl RawQueue {
         };
         if submitted.is_err() {
             // The caller owns the operands again.
-            event.drain();
+            let _ = self.drain(event);
         }
         self.retain(event, staging);
         submitted.map(|()| last)

@@ -45,10 +45,14 @@ impl After {
         }
     }
 
-    fn wait_for(self, event: &Event) {
+    /// Waits until an event has reached this state. The wait for the completion may fail.
+    fn wait_for(self, event: &Event) -> Result<()> {
         match self {
-            Self::Submission => _ = event.wait_submitted(None),
-            Self::Completion => _ = event.drain(),
+            Self::Submission => {
+                event.wait_submitted(None);
+                Ok(())
+            }
+            Self::Completion => event.drain(),
         }
     }
 }
@@ -225,7 +229,7 @@ impl RawQueue {
         })
     }
 
-    /// A complete event, for operations without bytes.
+    /// A complete event, for operations without bytes and without a wait list.
     pub(super) fn complete_event(&self) -> Result<Event> {
         let event = self.list()?.events.take()?;
         event.signal()?;
@@ -354,13 +358,13 @@ impl List {
         }
     }
 
-    /// Waits until an event has reached that state.
+    /// Waits until an event has reached that state. After an error it has not, or its operation was not executed.
     ///
     /// # Errors
     /// [`Error::NotExecuted`] when its operation has failed, [`Error::DeviceLost`] when it is of another device that is
-    /// lost.
+    /// lost, or the error of the wait.
     fn reach(&self, after: After, event: &Event) -> Result<()> {
-        self.required(after, event).wait_for(event);
+        self.required(after, event).wait_for(event)?;
         event.check_reachable(&self.device)
     }
 

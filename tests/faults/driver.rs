@@ -5,13 +5,14 @@ use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 
 use zeusm::runtime::Choice;
-use zeusm::{Runtime, sys};
+use zeusm::{Device, Event, Runtime, sys};
 
 /// The control functions that the library exports in addition to those of Level Zero.
 pub struct FaultDriver {
     path: PathBuf,
     arm: unsafe extern "C" fn(u64, u32),
     fired: unsafe extern "C" fn() -> *const c_char,
+    lose: unsafe extern "C" fn(usize, usize),
     live: unsafe extern "C" fn(*mut c_char, usize) -> u64,
 }
 
@@ -32,6 +33,7 @@ impl FaultDriver {
             Self {
                 arm: library.symbol(c"zeusm_fault_arm").unwrap(),
                 fired: library.symbol(c"zeusm_fault_fired").unwrap(),
+                lose: library.symbol(c"zeusm_fault_lose").unwrap(),
                 live: library.symbol(c"zeusm_fault_live").unwrap(),
                 path,
             }
@@ -64,6 +66,13 @@ impl FaultDriver {
         // SAFETY: the string is valid until the next `arm`, which this thread calls.
         let name = unsafe { CStr::from_ptr(name) };
         Some(name.to_string_lossy().into_owned())
+    }
+
+    /// From now on, waits for the event fail as after a loss of its device, and so do queries of the status of `device`.
+    pub fn lose(&self, event: &Event, device: Option<&Device>) {
+        let device = device.map_or(0, |device| device.handle().addr());
+        // SAFETY: the function has no preconditions.
+        unsafe { (self.lose)(event.handle().addr(), device) }
     }
 
     /// The number of live objects, and their kinds.

@@ -9,6 +9,7 @@
 mod child;
 mod driver;
 mod expected;
+mod losses;
 mod overlap;
 mod retries;
 mod script;

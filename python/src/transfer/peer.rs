@@ -1,6 +1,7 @@
 //! Peer copies: between contexts or devices, direct or staged.
 
 use std::ptr;
+use std::slice;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -97,8 +98,8 @@ pub(crate) unsafe fn submit_peer(
             let into = Queue::new(to.context(), to.device())?;
             let out_of = Queue::new(from.context(), from.device())?;
             to.try_host_task(move || {
-                before.drain();
-                before.is_complete()?;
+                before.drain()?;
+                before.check_submission()?;
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
                 unsafe {
@@ -111,10 +112,10 @@ pub(crate) unsafe fn submit_peer(
             })?
         }
     };
-    let after = [done];
-    let ends = from.barrier(&after).and_then(|_| to.barrier(&after));
+    let after = slice::from_ref(&done);
+    let ends = from.barrier(after).and_then(|_| to.barrier(after));
     // Without an event that later waits could use, this waits now, as the copy accesses the caller's memory.
-    let end = ends.inspect_err(|_| after.iter().for_each(|event| _ = event.drain()))?;
+    let end = ends.inspect_err(|_| _ = to.finish(&done, "copy", size))?;
     // Only a copy that the device executes has timestamps.
     Ok(Some(direct.unwrap_or(end)))
 }

@@ -41,9 +41,17 @@ const MAY_BE_UNREADY: [&str; 8] = [
 /// instead of the next ones, they are of no use any more; here each further append fails.
 static UNUSABLE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
+/// The events of a lost device, and the device if its status tells.
+static LOST: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
 /// Counts a call with its first argument. Returns the result code if this call must fail. Calls for which the code is not an
 /// error are not counted.
 pub(crate) fn fails(name: &'static str, object: usize) -> Option<u32> {
+    if matches!(name, "zeEventHostSynchronize" | "zeDeviceGetStatus")
+        && LOST.lock().contains(&object)
+    {
+        return Some(sys::ZE_RESULT_ERROR_DEVICE_LOST.0);
+    }
     let is_append = name.starts_with("zeCommandListAppend");
     if is_append && UNUSABLE.lock().contains(&object) {
         return Some(sys::ZE_RESULT_ERROR_UNKNOWN.0);
@@ -84,6 +92,13 @@ pub extern "C" fn zeusm_fault_arm(nth: u64, code: u32) {
         code,
         fired: None,
     };
+}
+
+/// From now on, waits for this event and queries of this device's status fail as after a loss of the device. Null: no query
+/// of a status tells.
+#[unsafe(no_mangle)]
+pub extern "C" fn zeusm_fault_lose(event: usize, device: usize) {
+    LOST.lock().extend([event, device]);
 }
 
 /// The number of calls since the last [`zeusm_fault_arm`].

@@ -1,0 +1,156 @@
+//! Waits that keep failing: on a device that is lost, and where no query of a status tells.
+
+use std::iter;
+use std::slice;
+use std::thread;
+use std::time::Duration;
+
+use zeusm::{Completion, Context, Device, DeviceMemory, Error, Event, Queue, SharedMemory, sys};
+
+use crate::child;
+use crate::driver::FaultDriver;
+
+/// The work of a queue that takes longer than failing waits are repeated, with the event of its last operation.
+fn long(queue: &Queue) -> (DeviceMemory, Event) {
+    let memory = DeviceMemory::new(queue.context(), queue.device(), 256 << 20).unwrap();
+    let to = memory.as_ptr().cast_mut().cast();
+    // SAFETY: the tests keep the memory until the queue is idle.
+    let fill = || unsafe { queue.fill_raw(to, 1, memory.size(), Completion::Event) };
+    let fills = iter::repeat_with(|| fill().unwrap().unwrap());
+    let last = fills.take(60).last().unwrap();
+    (memory, last)
+}
+
+/// Waits without a call that fails.
+fn end(event: &Event) {
+    while !event.is_over() {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn set_up(device: &Device) -> (Context, Queue) {
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, device).unwrap();
+    (context, queue)
+}
+
+fn assert_is_not_executed(event: &Event) {
+    let error = event.wait(None).unwrap_err();
+    assert!(matches!(error, Error::NotExecuted { .. }), "{error}");
+    assert_eq!(error.result(), Some(sys::ZE_RESULT_ERROR_DEVICE_LOST));
+}
+
+#[test]
+fn an_operation_behind_another_device_whose_waits_fail_is_not_appended() {
+    let mut command = child::command("losses::other_device");
+    command.env("ZEUSM_CPU_DEVICES", "2");
+    command.env("ZEUSM_CPU_ENGINES", "queue");
+    child::run(command);
+}
+
+#[test]
+#[ignore = "run by an_operation_behind_another_device_whose_waits_fail_is_not_appended"]
+fn other_device() {
+    let driver = FaultDriver::open();
+    let devices = driver.serve().drivers()[0].devices().unwrap();
+    let (context, other) = set_up(&devices[0]);
+    let queue = Queue::new(&context, &devices[1]).unwrap();
+    let (_memory, last) = long(&other);
+    let target = DeviceMemory::new(&context, &devices[1], 64).unwrap();
+    let dependent = queue.depends_on(slice::from_ref(&last)).unwrap();
+    driver.lose(&last, None);
+    assert_is_not_executed(dependent.fill_async(target, 2).unwrap().event());
+    end(&last);
+}
+
+#[test]
+fn an_operation_behind_its_own_lost_device_is_not_appended() {
+    // The append may wait, so the host does before it.
+    let mut command = child::command("losses::own_device");
+    command.env("ZEUSM_CPU_DISCRETE", "1");
+    child::run(command);
+}
+
+#[test]
+#[ignore = "run by an_operation_behind_its_own_lost_device_is_not_appended"]
+fn own_device() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let (context, queue) = set_up(&device);
+    for lost in [None, Some(&device)] {
+        let (_memory, last) = long(&queue);
+        let target = DeviceMemory::new(&context, &device, 64).unwrap();
+        driver.lose(&last, lost);
+        let written = queue.write_async(target, vec![3; 64]).unwrap();
+        assert_is_not_executed(written.event());
+        assert_eq!(device.check_not_lost().is_err(), lost.is_some());
+        end(&last);
+    }
+}
+
+#[test]
+fn a_failed_operation_is_over_after_those_before_it_also_if_waits_fail() {
+    child::run(child::command("losses::order"));
+}
+
+#[test]
+#[ignore = "run by a_failed_operation_is_over_after_those_before_it_also_if_waits_fail"]
+fn order() {
+    let driver = FaultDriver::open();
+    let (_context, queue) = set_up(&driver.serve().default_device().unwrap());
+    let (_memory, last) = long(&queue);
+    driver.lose(&last, None);
+    let failed = queue.try_host_task(|| {
+        thread::sleep(Duration::from_millis(5));
+        Err(Error::NullPointer)
+    });
+    let behind = queue.barrier(&[failed.unwrap()]).unwrap();
+    behind.wait(None).unwrap_err();
+    assert!(
+        last.is_over(),
+        "later operations wait for the failed one only"
+    );
+}
+
+#[test]
+fn an_event_of_another_context_is_over_where_only_its_wait_fails() {
+    child::run(child::command("losses::other_context"));
+}
+
+#[test]
+#[ignore = "run by an_event_of_another_context_is_over_where_only_its_wait_fails"]
+fn other_context() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let ((context, queue), (_there, other)) = (set_up(&device), set_up(&device));
+    let before = other.barrier(&[]).unwrap();
+    end(&before);
+    driver.lose(&before, None);
+    let memory = SharedMemory::new(&context, &device, 64).unwrap();
+    let dependent = queue.depends_on(&[before]).unwrap();
+    let memory = dependent.fill_async(memory, 2).unwrap().wait().unwrap();
+    assert_eq!(memory.as_slice().unwrap(), [2; 64]);
+}
+
+#[test]
+fn a_loss_that_a_wait_reports_is_recorded() {
+    child::run(child::command("losses::recorded"));
+}
+
+#[test]
+#[ignore = "run by a_loss_that_a_wait_reports_is_recorded"]
+fn recorded() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let (_context, queue) = set_up(&device);
+    let event = queue.barrier(&[]).unwrap();
+    driver.lose(&event, None);
+    // The status does not confirm it.
+    let error = event.wait(None).unwrap_err();
+    assert!(matches!(error, Error::Call { .. }), "{error}");
+    device.check_not_lost().unwrap();
+    driver.lose(&event, Some(&device));
+    let error = event.wait(None).unwrap_err();
+    assert!(matches!(error, Error::DeviceLost { .. }), "{error}");
+    device.check_not_lost().unwrap_err();
+}
