@@ -96,10 +96,10 @@ fn the_copy_starts_after_operations_of_the_other_queue() {
     assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
 }
 
-/// The staged copy read the source at once.
+/// The staged copy read the source at once, and the direct one did if the wait list is that of the other queue.
 #[test]
-fn the_copy_starts_after_the_wait_list_and_operations_of_its_own_queue() {
-    let (context, device, from) = setup();
+fn the_copy_starts_after_both_wait_lists_and_operations_of_its_own_queue() {
+    let (context, device, idle) = setup();
     let queue = || Queue::new(&context, &device).unwrap();
     let delayed_fill = |queue: &Queue, memory: &SharedMemory| {
         let delay = queue.host_task(|| std::thread::sleep(Duration::from_millis(30)));
@@ -110,12 +110,13 @@ fn the_copy_starts_after_the_wait_list_and_operations_of_its_own_queue() {
             .unwrap()
             .unwrap()
     };
-    let dependent: [fn(&Queue, Event) -> Queue; 2] = [
-        |_, filled| {
-            let to = Queue::new(filled.context(), filled.device()).unwrap();
-            to.depends_on(&[filled]).unwrap()
-        },
-        |filling, _| filling.clone(),
+    let after = |filled: Event| queue().depends_on(&[filled]).unwrap();
+    // The queues of the destination and of the source.
+    type Queues<'a> = &'a dyn Fn(&Queue, Event) -> [Queue; 2];
+    let dependent: [Queues<'_>; 3] = [
+        &|_, filled| [after(filled), idle.clone()],
+        &|filling, _| [filling.clone(), idle.clone()],
+        &|_, filled| [idle.clone(), after(filled)],
     ];
     for dependent in dependent {
         for is_staged in [false, true] {
@@ -123,7 +124,7 @@ fn the_copy_starts_after_the_wait_list_and_operations_of_its_own_queue() {
             let memory = SharedMemory::new(&context, &device, SIZE).unwrap();
             let filling = queue();
             let filled = delayed_fill(&filling, &source);
-            let to = dependent(&filling, filled);
+            let [to, from] = dependent(&filling, filled);
             let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
             // SAFETY: both are alive until this returns, and have `SIZE` bytes.
             unsafe {
@@ -155,6 +156,35 @@ fn an_operation_of_the_other_queue_that_was_not_executed_orders_nothing() {
     // SAFETY: both are alive until this returns, and have `SIZE` bytes.
     unsafe { to.peer_copy_raw(into, &from, out, SIZE) }.unwrap();
     assert_eq!(memory.as_slice().unwrap(), source.as_slice().unwrap());
+}
+
+/// The direct copy was executed, and copied what was in the source before.
+#[test]
+fn a_copy_behind_an_operation_of_the_other_queue_that_fails_is_not_executed() {
+    for is_staged in [false, true] {
+        let (there, device, from) = setup();
+        let (here, _, to) = setup();
+        let source = with_pattern(&there, &device);
+        let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
+        memory.as_mut_slice().unwrap().fill(255);
+        let failed = from.try_host_task(|| {
+            std::thread::sleep(Duration::from_millis(30));
+            Err(Error::NullPointer)
+        });
+        from.barrier(&[failed.unwrap()]).unwrap();
+        let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
+        // SAFETY: both are alive until this returns, and have `SIZE` bytes.
+        let copied = unsafe {
+            if is_staged {
+                to.staged_copy_raw(into, &from, out, SIZE)
+            } else {
+                to.peer_copy_raw(into, &from, out, SIZE)
+            }
+        };
+        let error = copied.unwrap_err();
+        assert!(error.to_string().contains("not executed"), "{error}");
+        assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 255));
+    }
 }
 
 #[test]

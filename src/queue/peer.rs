@@ -19,7 +19,8 @@ const STAGING_CHUNK: usize = 4 << 20;
 
 impl RawQueue {
     /// Copies memory of the context of `from` to memory of this queue's context, and waits. It starts after all operations
-    /// submitted to either queue before. The copy is direct where Level Zero supports that, else staged through the host.
+    /// submitted to either queue before and after the wait lists of both handles; if one of these fails meanwhile, nothing is
+    /// copied. The copy is direct where Level Zero supports that, else staged through the host.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result.
@@ -34,24 +35,21 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
+        self.wait_before_copy(from, size)?;
         if size == 0 {
             return Ok(());
-        }
-        match from.wait() {
-            // An operation that was not executed orders nothing.
-            Ok(()) | Err(Error::NotExecuted { .. }) => {}
-            Err(error) => return Err(error),
         }
         // SAFETY: the caller guarantees the validity of the ranges.
         match unsafe { self.peer_copy_async_raw(destination, from, source, size) }? {
             Some(event) => self.finish(&event, "copy", size),
             // SAFETY: the caller guarantees the validity of the ranges.
-            None => unsafe { self.staged_copy_raw(destination, from, source, size) },
+            None => unsafe { self.copy_by_chunks(destination, from, source, size) },
         }
     }
 
     /// Appends a direct copy from the context of `from`, if Level Zero supports it, without waiting for operations of
-    /// `from`. `None` when a [staged copy](Self::staged_copy_raw) is needed, or when there are no bytes.
+    /// `from`. `None` when a [staged copy](Self::staged_copy_raw) is needed, or when there are neither bytes nor
+    /// events to wait for.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result, unless that means that such copies are not supported.
@@ -79,7 +77,7 @@ impl RawQueue {
     }
 
     /// Copies through a staging chunk in host memory of this queue's context, and waits. It starts after all operations submitted to
-    /// either queue before. The ranges may overlap. For the context of `from` the chunk is ordinary host memory, which Level Zero's
+    /// either queue before, as [`peer_copy_raw`](Self::peer_copy_raw) does. The ranges may overlap. For the context of `from` the chunk is ordinary host memory, which Level Zero's
     /// copies support.
     ///
     /// # Errors
@@ -94,11 +92,38 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
-        // The queue of `from` executes the first copy.
-        if !self.wait_list.is_empty() || !self.is_idle() {
-            let before = self.barrier(&[])?;
-            self.finish(&before, "copy", size)?;
+        self.wait_before_copy(from, size)?;
+        // SAFETY: the caller guarantees the validity of the ranges.
+        unsafe { self.copy_by_chunks(destination, from, source, size) }
+    }
+
+    /// Waits for the operations in flight on both queues, and for the wait lists of both handles: each part of a copy from `from`
+    /// is executed by one of the queues, and a direct copy that is still deferred could not be replaced by a staged one.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] when one of the operations fails, or one of the wait lists. An earlier failure orders nothing.
+    fn wait_before_copy(&self, from: &Self, size: usize) -> Result<()> {
+        for queue in [from, self] {
+            if !queue.wait_list.is_empty() || !queue.is_idle() {
+                let before = queue.barrier(&[]);
+                let before = before.map_err(|cause| queue.failed("copy", size, cause))?;
+                queue.finish(&before, "copy", size)?;
+            }
         }
+        Ok(())
+    }
+
+    /// A [staged copy](Self::staged_copy_raw) after the operations before it.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn copy_by_chunks(
+        &self,
+        destination: *mut c_void,
+        from: &Self,
+        source: *const c_void,
+        size: usize,
+    ) -> Result<()> {
         let chunk = size.min(STAGING_CHUNK);
         let allocation = Allocation::new(self.context(), self.device(), UsmKind::Host, chunk, 0)?;
         let staging = allocation.as_ptr();

@@ -11,6 +11,7 @@ mod driver;
 mod expected;
 mod losses;
 mod overlap;
+mod peers;
 mod retries;
 mod script;
 mod waits;
