@@ -107,8 +107,8 @@ struct Next<'a> {
 }
 
 impl RawQueue {
-    /// Submits an operation of `size` bytes; `None` when it is complete already: it has no bytes, or it completed within the
-    /// spin wait. `after` is called only if the operation has a wait list.
+    /// Submits an operation of `size` bytes; `None` when it is complete already: it has neither bytes nor events to wait for, or
+    /// it completed within the spin wait. `after` is called only if the operation has events to wait for.
     pub(super) fn run(
         &self,
         operation: &'static str,
@@ -118,7 +118,7 @@ impl RawQueue {
         append: impl Append,
     ) -> Result<Option<Event>> {
         if size == 0 {
-            return Ok(None);
+            return self.run_empty(operation);
         }
         let recorded = self.clocks_if_recorded();
         let answer = match completion {
@@ -131,6 +131,16 @@ impl RawQueue {
             self.record(operation, size, clocks, event);
         }
         Ok(event)
+    }
+
+    /// Submits an operation without bytes, which is complete when its wait list is; `None` without one.
+    fn run_empty(&self, operation: &'static str) -> Result<Option<Event>> {
+        if self.wait_list.is_empty() {
+            return Ok(None);
+        }
+        let event = self.barrier(&[]);
+        let event = event.map_err(|cause| self.failed(operation, 0, cause))?;
+        Ok(Some(event))
     }
 
     /// Submits an operation without an event and spins for its completion, without the lock. An operation without
@@ -414,7 +424,10 @@ impl List {
         });
         if answer.is_err() {
             // Later operations wait for this event only, which therefore completes after all that it follows.
-            wait_list.iter().for_each(|event| _ = event.drain());
+            if Event::drain_all(&wait_list).is_err() {
+                // At least after the operations before it, which are all submitted. If this fails, too, the device is lost.
+                let _ = self.synchronize();
+            }
             event.set_submitted(answer);
         }
         event.announce_submission();
