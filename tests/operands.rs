@@ -124,6 +124,10 @@ fn no_operands_are_dropped_in_a_call_without_drops() {
     assert!(!is_dropped());
     queue.drop_complete();
     assert!(is_dropped());
+    // In arbitrary code that such a call calls, they are dropped.
+    let (operand, is_dropped) = recorded();
+    zeusm::without_drops(|| zeusm::with_drops(|| queue.retain(&event, operand)));
+    assert!(is_dropped());
 }
 
 #[test]

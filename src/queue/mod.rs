@@ -32,7 +32,7 @@ use level_zero_sys as sys;
 pub use checked::Queue;
 pub use copy::Rows;
 pub use operation::Operation;
-pub use retained::without_drops;
+pub use retained::{with_drops, without_drops};
 pub use submission::Completion;
 
 use self::list::List;

@@ -39,12 +39,19 @@ pub fn without_drops<T>(submit: impl FnOnce() -> T) -> T {
     submit()
 }
 
+/// Calls `function` as if outside of [`without_drops`]: for arbitrary code, a pool's failure callback for instance, that a
+/// submission calls.
+pub fn with_drops<T>(function: impl FnOnce() -> T) -> T {
+    let _scope = WithoutDrops(WITHOUT_DROPS.replace(false));
+    function()
+}
+
 /// Whether queues drop operands on this thread now.
 pub(super) fn may_drop() -> bool {
     !WITHOUT_DROPS.get()
 }
 
-/// The scope of [`without_drops`], also during a panic, and the value outside of it.
+/// The scope of [`without_drops`] or [`with_drops`], also during a panic, and the value outside of it.
 struct WithoutDrops(bool);
 
 impl Drop for WithoutDrops {

@@ -370,3 +370,39 @@ def test_without_dpctl(fresh):
                 raise AssertionError(name)
         """
     )
+
+
+IN_A_CALLBACK = """
+    import sys, zeusm.memory as zm
+
+    # The thread that releases operands without a call does not get the GIL in between.
+    sys.setswitchinterval(100)
+    pool, memory = zm.get_pool("device"), zm.MemoryUSMDevice(8 << 20)
+    memory.memset(1)
+    pool.trim()
+    pool.set_limit(pool.total_bytes())
+    released = []
+
+    def callback(nbytes):
+        host = zm.MemoryUSMHost(4 << 20)
+        for _ in range(20):
+            source = bytearray(host.nbytes)
+            copied = host.copy_from_host_async(source)
+            while not copied.is_complete:
+                pass
+            source.append(1)  # A BufferError while it is an operand.
+            released.append(True)
+        return False
+
+    pool.set_failure_callback(callback)
+    try:
+        # Overlapping, so that the submission allocates memory.
+        memory[1:].copy_from_device(memory[:-1])
+    except MemoryError as error:
+        assert error.__cause__ is None, error.__cause__
+    assert len(released) == 20
+"""
+
+
+def test_operands_are_released_in_a_failure_callback_in_a_submission(fresh):
+    fresh(IN_A_CALLBACK)

@@ -12,11 +12,11 @@ use crate::interpreter::{attach, detach};
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
 use crate::stacks;
-use zeusm::Error;
 use zeusm::pool::{Growth, Options, Pool};
 use zeusm::process::Mutex;
 use zeusm::usm::LevelZeroProvider;
 use zeusm::usm::UsmKind;
+use zeusm::{Error, with_drops};
 
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
 /// --
@@ -347,9 +347,10 @@ impl PyMemoryPool {
     }
 }
 
-/// Calls the failure callback.
+/// Calls the failure callback, which may wait for operations and then expects their operands to be released, also if the
+/// allocation is a part of a submission.
 fn called(callback: &Py<PyAny>, size: usize) -> Result<bool, Error> {
-    attach(|py| callback.bind(py).call1((size,))?.is_truthy())
+    with_drops(|| attach(|py| callback.bind(py).call1((size,))?.is_truthy()))
         .map_err(|error| Error::Callback(Box::new(error)))
 }
 
