@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::RawQueue;
+use super::overlap::overlap;
 use super::submission::{After, Completion};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -33,7 +34,8 @@ static PATTERNS: [u8; 256] = {
 
 impl RawQueue {
     /// Submits a copy; `None` when it is complete already. The ranges may overlap: the copy then goes through at most 16 MiB of
-    /// device memory in several operations, of which the event is the last one's.
+    /// device memory in several operations, of which the event is the last one's. If one of these cannot be submitted, this waits
+    /// for those before it.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result; for ranges that overlap, the error of the allocation.
@@ -48,8 +50,7 @@ impl RawQueue {
         size: usize,
         completion: Completion,
     ) -> Result<Option<Event>> {
-        let distance = destination.addr().abs_diff(source.addr());
-        if (1..size).contains(&distance) {
+        if overlap(destination.addr(), source.addr(), size) {
             // SAFETY: as for this function.
             return unsafe { self.copy_overlapping(destination, source, size) };
         }

@@ -32,6 +32,7 @@ use level_zero_sys as sys;
 pub use checked::Queue;
 pub use copy::Rows;
 pub use operation::Operation;
+pub use overlap::overlap;
 pub use retained::{with_drops, without_drops};
 pub use submission::Completion;
 

@@ -52,6 +52,12 @@ impl RawQueue {
     }
 }
 
+/// Whether a copy of `size` bytes between these addresses is one between different ranges that overlap.
+#[must_use]
+pub fn overlap(destination: usize, source: usize, size: usize) -> bool {
+    (1..size).contains(&destination.abs_diff(source))
+}
+
 /// The offsets and lengths of the parts of a copy, in an order in which none overwrites the source of a later one.
 pub(super) fn parts(
     destination: usize,

@@ -89,3 +89,42 @@ def test_a_failed_part_of_a_copy_waits_for_the_parts_before_it(fresh, driver):
     runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
     env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
     fresh(PART, driver, env=env)
+
+
+OVERLAPPING = """
+    import ctypes, faulthandler, sys, dpctl, dpctl.memory, zeusm.memory as zm
+
+    faulthandler.dump_traceback_later(60, exit=True)
+    driver = ctypes.CDLL(sys.argv[1])
+    driver.zeusm_fault_arm.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
+    work, memory = zm.MemoryUSMDevice(1 << 28), zm.MemoryUSMDevice(64)
+    queue = dpctl.SyclQueue("level_zero:gpu")
+    a, b = (dpctl.memory.MemoryUSMShared(64, queue=queue) for _ in range(2))
+    failed = 0
+    # The first calls are those of the submission.
+    for nth in [1, 2, 3, 4] * 8:
+        for value in range(4):
+            before = work.memset_async(value)
+        # A host task, which needs the GIL to release the objects that it keeps.
+        kept = queue._submit_keep_args_alive((a, b), [before.sycl_event])
+        behind = memory.memset_async(1, depends=queue.submit_barrier([kept]))
+        driver.zeusm_fault_arm(nth, 0x78000004)
+        try:
+            memory[1:].copy_from_device(memory[:-1])
+        except RuntimeError as error:
+            # The event of one of the operations of the copy.
+            failed += "zeEventHostReset" in str(error)
+        driver.zeusm_fault_arm(0, 0)
+        behind.wait()
+        if failed == 2:
+            break
+    assert failed == 2
+    assert bytes(memory.tobytes()) == bytes([1]) * 64
+"""
+
+
+def test_a_failed_part_of_a_small_copy_waits_without_the_gil(fresh, driver):
+    """It waited for the part before, and that for the host task, with the GIL."""
+    runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
+    env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
+    fresh(OVERLAPPING, driver, env=env)

@@ -64,6 +64,7 @@ impl<'a> Visible<'a> {
     }
 
     /// Calls `submit` with the GIL, for an operation that may complete within the call, which then returns no event.
+    /// It must not wait for operations before it.
     pub(crate) fn submit_small(
         &mut self,
         submit: impl FnOnce() -> Result<Option<Event>, Error>,

@@ -45,6 +45,8 @@ pub(crate) unsafe fn copy<T: Send + 'static>(
         size,
         touched: &[range(destination, size), range(source, size)],
         by_host,
+        // One of the operations of such a copy may fail after others of it were submitted.
+        may_wait: zeusm::overlap(destination, source, size),
     };
     operation.run(
         py,
@@ -84,6 +86,7 @@ pub(crate) unsafe fn fill<T: Send + 'static>(
         size,
         touched: &[range(destination, size)],
         by_host,
+        may_wait: false,
     };
     operation.run(
         py,
@@ -104,6 +107,8 @@ struct Operation<'a> {
     size: usize,
     touched: &'a [Range<usize>],
     by_host: bool,
+    /// Whether the submission may wait for operations before it, which may need the GIL.
+    may_wait: bool,
 }
 
 impl Operation<'_> {
@@ -125,7 +130,7 @@ impl Operation<'_> {
         }
         let queue = context_device.queue().or_raise()?;
         let mut visible = Visible::new(context_device, context_device, self.touched);
-        if is_small {
+        if is_small && !self.may_wait {
             let submitted = visible.submit_small(|| submit(queue, Completion::SpinWait));
             submitted.or_raise()?;
         } else {
