@@ -85,6 +85,10 @@ pub(crate) unsafe fn submit_peer(
     }
     // A deferred copy could not be replaced by a staged one if the driver turns out not to support it.
     let waits_for_host = !before.is_submitted();
+    if !waits_for_host {
+        // An operation that has failed counts as submitted, too.
+        before.check_submission()?;
+    }
     let direct = if waits_for_host {
         None
     } else {
