@@ -6,11 +6,14 @@
 mod common;
 #[path = "common/process.rs"]
 mod process;
+#[allow(dead_code)]
+#[path = "common/seccomp.rs"]
+mod seccomp;
 
 use std::ffi::c_char;
 use std::ptr;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Context, Event, Kind, NONE, OK, SECOND};
 use level_zero_sys as sys;
@@ -97,6 +100,39 @@ impl Drop for Both {
         ok!(zeEventPoolCloseIpcHandle(self.pools[1]));
         ok!(zeEventPoolDestroy(self.pools[0]));
     }
+}
+
+#[test]
+fn a_wait_sees_another_process_where_no_thread_can_be_started() {
+    process::alone("without_threads");
+}
+
+#[test]
+#[ignore = "run by a_wait_sees_another_process_where_no_thread_can_be_started"]
+fn without_threads() {
+    let context = Context::new();
+    let pool = create(&context, SHARED);
+    let events = [event(pool, 0), event(pool, 1)];
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        for event in events {
+            thread::sleep(Duration::from_millis(500));
+            let _ = ze!(zeEventHostSignal(event));
+        }
+        unsafe { libc::_exit(0) };
+    }
+    seccomp::refuse_threads();
+    for event in events {
+        let begin = Instant::now();
+        assert_eq!(ze!(zeEventHostSynchronize(event, 100 * SECOND)), OK);
+        assert!(begin.elapsed() < Duration::from_secs(50));
+    }
+    let mut status = 0;
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    for event in events {
+        ok!(zeEventDestroy(event));
+    }
+    ok!(zeEventPoolDestroy(pool));
 }
 
 #[test]

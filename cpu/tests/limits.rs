@@ -29,6 +29,7 @@ use common::{Context, Kind, MIB, Memory, OK, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
 use linux_raw_sys::ioctl;
 use process::{alone, alone_with, in_child};
+use runtime::{call, must};
 
 /// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
 fn group(name: &str) -> Option<PathBuf> {
@@ -288,6 +289,56 @@ fn without_memory_files() {
         assert!(words.iter().all(|word| log.contains(word)), "{log}");
         true
     });
+}
+
+#[test]
+fn kernels_run_where_no_thread_can_be_started() {
+    alone("without_threads");
+}
+
+/// A kernel behind a copy behind a kernel is not chained to it, so the runtime's callback must not enqueue it.
+#[test]
+#[ignore = "run by kernels_run_where_no_thread_can_be_started"]
+fn without_threads() {
+    const ROUNDS: u64 = 100_000;
+    let Some(runtime) = runtime::Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::module(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "work").unwrap();
+    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let memory = runtime.shared(&[0, 0]);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    assert_eq!(runtime.set(kernel, 1, ROUNDS), OK);
+    let list = runtime.immediate(false);
+    let [start, end] = runtime.events(2)[..] else {
+        unreachable!()
+    };
+    // The OpenCL runtime starts its threads, and the engine none.
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    seccomp::refuse_threads();
+    let barrier = || {
+        must!(
+            runtime,
+            zeCommandListAppendBarrier(list, ptr::null_mut(), 0, ptr::null_mut())
+        );
+    };
+    runtime.launch(list, kernel, 100, ptr::null_mut(), &[start]);
+    barrier();
+    let (to, from) = (
+        memory[1..].as_ptr().cast_mut().cast(),
+        memory.as_ptr().cast(),
+    );
+    must!(
+        runtime,
+        zeCommandListAppendMemoryCopy(list, to, from, 4, ptr::null_mut(), 0, ptr::null_mut())
+    );
+    barrier();
+    runtime.launch(list, kernel, 1, end, &[]);
+    must!(runtime, zeEventHostSignal(start));
+    must!(runtime, zeEventHostSynchronize(end, 60_000_000_000));
+    assert_eq!(runtime.synchronize(list), OK);
 }
 
 /// The system calls that move memory into a file, with the argument that distinguishes each: the copy, the mapping of the

@@ -15,7 +15,7 @@ use level_zero_sys as sys;
 
 use super::command::{Executor, Token};
 use super::native_wait::{Request, Waiter};
-use super::workers::{dispatch, in_callback, retire_or_drop};
+use super::workers::{self, dispatch, in_callback, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::process::sync::Mutex;
 use crate::system::clock;
@@ -139,17 +139,15 @@ impl NativeQueue {
         let ready = self.push(&mut in_flight, entry, token);
         drop(in_flight);
         drop(enqueue_lock);
-        if !event.watch(Completion {
+        let completion = || Completion {
             queue: self,
             position,
-        }) {
+        };
+        if !workers::may_have_callbacks() || !event.watch(completion()) {
             // Without a callback, this thread waits and completes it.
             self.waiter.hold(|| event.wait());
-            Completion {
-                queue: self,
-                position,
-            }
-            .complete(Ok(()));
+            completion().note(Ok(()));
+            self.drain();
         }
         event.flush();
         retire_or_drop(event);
@@ -256,19 +254,22 @@ pub struct Completion {
 impl Completion {
     /// Reports that the command has ended. May be called in a callback, as it does not call the native runtime.
     pub fn complete(self, outcome: ZeResult) {
+        if self.note(outcome) {
+            in_callback(|| self.queue.drain());
+        }
+    }
+
+    /// Notes the outcome of the command. Returns whether the queue should be drained: not by this thread if a host thread waits
+    /// for exactly this command, as that thread resumes after the callback, and drains.
+    fn note(&self, outcome: ZeResult) -> bool {
         let mut in_flight = self.queue.in_flight.lock();
         let index = self.position.checked_sub(in_flight.first);
         let entry = index.and_then(|index| in_flight.entries.get_mut(usize::try_from(index).ok()?));
         if let Some(entry) = entry {
             entry.outcome.get_or_insert(outcome);
         }
-        // A host thread that waits for exactly this command resumes after the callback, and completes it.
         let last = in_flight.entries.back().map(|entry| entry.position);
-        let is_left = in_flight.awaited == Some(self.position) && last == in_flight.awaited;
-        drop(in_flight);
-        if !is_left {
-            in_callback(|| self.queue.drain());
-        }
+        in_flight.awaited != Some(self.position) || last != in_flight.awaited
     }
 }
 

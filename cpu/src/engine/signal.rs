@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::changes::{Change, Pending};
 use super::command::{Executor, Token};
@@ -14,6 +15,9 @@ use super::workers::{dispatch, retire, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::system::clock::Deadline;
+
+/// How often a thread looks at a signal of which no thread tells it.
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A flag that is set and reset any number of times.
 ///
@@ -38,8 +42,9 @@ pub trait SharedState: Send + Sync {
     fn reset(&self);
     /// The times of the command that set it last.
     fn times(&self) -> (u64, u64);
-    /// Calls [`Signal::refresh`] from now on after another process has set it.
-    fn watch(&self);
+    /// Calls [`Signal::refresh`] from now on after another process has set it; `false` where the system refuses the thread that
+    /// does so, until a later call of this for any signal of the same event pool.
+    fn watch(&self) -> bool;
 }
 
 /// The state that belongs to one process.
@@ -288,7 +293,8 @@ impl Signal {
             return Some(token);
         }
         if let Some(shared) = &self.shared {
-            shared.watch();
+            // If it is not watched, the next wait for an event of its pool, on any thread, watches it, too.
+            let _ = shared.watch();
         }
         let own = self.own.get();
         let mut state = own.state.lock();
@@ -340,7 +346,14 @@ impl Signal {
         if let Some(shared) = &self.shared
             && !matches!(deadline, Deadline::Now)
         {
-            shared.watch();
+            // Without a thread that tells of other processes, this one looks at times.
+            while !shared.watch() {
+                let slice = deadline.within(LOOK_INTERVAL);
+                let is_set = wait(&own.state, &own.changed, slice, look, || self.is_set());
+                if is_set || slice == deadline {
+                    return is_set;
+                }
+            }
         }
         wait(&own.state, &own.changed, deadline, look, || self.is_set())
     }

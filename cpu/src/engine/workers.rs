@@ -159,14 +159,12 @@ impl Engine {
         }
         let waking = state.idle.min(helpers);
         while state.ready.len() > state.idle && state.threads < most_threads() {
-            let worker = thread::Builder::new().name("zeusm-cpu".to_owned());
-            if worker.spawn(|| self.serve()).is_err() {
+            if !self.start_worker(&mut state) {
                 break;
             }
-            state.threads += 1;
-            state.idle += 1;
         }
-        // Where the system refuses to create threads, this thread runs the jobs.
+        // Where the system refuses to create threads, this thread runs the jobs. It is in no callback, as there are none without
+        // a worker.
         let mut alone = if state.threads == 0 {
             mem::take(&mut state.ready)
         } else {
@@ -179,6 +177,27 @@ impl Engine {
         while let Some(job) = alone.pop() {
             job.run();
         }
+    }
+
+    /// Starts a worker; `false` where the system refuses to create a thread.
+    fn start_worker(&'static self, state: &mut State) -> bool {
+        let worker = thread::Builder::new().name("zeusm-cpu".to_owned());
+        let started = worker.spawn(|| self.serve()).is_ok();
+        if started {
+            state.threads += 1;
+            state.idle += 1;
+        }
+        started
+    }
+
+    /// Whether there is a worker, which is started if there is none yet.
+    fn has_worker(&'static self) -> bool {
+        #[cfg(test)]
+        if self.jobs.is_some() {
+            return true;
+        }
+        let mut state = self.state.lock();
+        state.threads > 0 || self.start_worker(&mut state)
     }
 
     /// The loop of a worker thread.
@@ -266,6 +285,11 @@ pub fn dispatch(ready: Vec<Token>) {
     while let Some(token) = next() {
         token.advance();
     }
+}
+
+/// Whether a worker takes over what must not be done in a callback of the native runtime.
+pub fn may_have_callbacks() -> bool {
+    engine().has_worker()
 }
 
 /// Runs `work` as part of a callback of the native runtime, which must not be called from there.

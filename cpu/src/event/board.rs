@@ -182,15 +182,19 @@ impl Watcher {
         })
     }
 
-    fn watch(self: &Arc<Self>, signal: &Weak<Signal>) {
+    /// Adds a signal; returns whether a thread watches it.
+    fn watch(self: &Arc<Self>, signal: &Weak<Signal>) -> bool {
         let mut watched = self.watched.get().lock();
-        watched.signals.retain(|known| known.strong_count() > 0);
+        watched
+            .signals
+            .retain(|known| known.strong_count() > 0 && !known.ptr_eq(signal));
         watched.signals.push(Weak::clone(signal));
         if !watched.has_thread {
             let (board, watcher) = (Arc::clone(&self.board), Arc::downgrade(self));
             let thread = thread::Builder::new().name("zeusm-cpu-event".to_owned());
             watched.has_thread = thread.spawn(move || serve(&board, &watcher)).is_ok();
         }
+        watched.has_thread
     }
 
     /// The watched signals that live.
@@ -269,12 +273,16 @@ impl SharedState for SharedEvent {
         (read(&slot.started), read(&slot.ended))
     }
 
-    fn watch(&self) {
-        if self.watched_by.load(Ordering::Acquire) != generation() {
-            // Of several threads each adds the signal, as none may sleep before it is added.
-            self.watcher.watch(&self.signal);
+    fn watch(&self) -> bool {
+        if self.watched_by.load(Ordering::Acquire) == generation() {
+            return true;
+        }
+        // Of several threads each adds the signal, as none may sleep before it is added.
+        let is_watched = self.watcher.watch(&self.signal);
+        if is_watched {
             self.watched_by.store(generation(), Ordering::Release);
         }
+        is_watched
     }
 }
 

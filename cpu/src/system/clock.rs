@@ -24,7 +24,7 @@ pub fn now() -> u64 {
 }
 
 /// The deadline of a host call that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
     /// Do not wait.
     Now,
@@ -44,6 +44,17 @@ impl Deadline {
             nanoseconds => Instant::now()
                 .checked_add(Duration::from_nanos(nanoseconds))
                 .map_or(Self::Never, Self::At),
+        }
+    }
+
+    /// This one, or the end of `interval` from now on if that is earlier.
+    #[must_use]
+    pub fn within(self, interval: Duration) -> Self {
+        let end = Instant::now() + interval;
+        match self {
+            Self::At(moment) if moment <= end => self,
+            Self::Now => self,
+            Self::At(_) | Self::Never => Self::At(end),
         }
     }
 }

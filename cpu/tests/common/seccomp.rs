@@ -3,18 +3,27 @@
 /// Makes one system call fail with `error`, for this thread and those that it starts, permanently.
 pub fn refuse(call: libc::c_long, error: i32) {
     // The number of a call comes first in the kernel's record of it.
-    install(&[(0, call as u32)], error);
+    install(&[(0, call as u32)], error, 0);
+}
+
+/// Refuses new threads and processes to all threads of this process, permanently.
+#[allow(dead_code)]
+pub fn refuse_threads() {
+    for call in [libc::SYS_clone3, libc::SYS_clone] {
+        let all_threads = libc::SECCOMP_FILTER_FLAG_TSYNC;
+        install(&[(0, call as u32)], libc::EAGAIN, all_threads);
+    }
 }
 
 /// As [`refuse`], only for calls whose argument number `position` is `value`.
 #[allow(dead_code)]
 pub fn refuse_with(call: libc::c_long, position: u32, value: u32, error: i32) {
     let offset = 16 + 8 * position;
-    install(&[(0, call as u32), (offset, value)], error);
+    install(&[(0, call as u32), (offset, value)], error, 0);
 }
 
 /// Refuses calls whose record has these values at these offsets.
-fn install(conditions: &[(u32, u32)], error: i32) {
+fn install(conditions: &[(u32, u32)], error: i32, flags: libc::c_ulong) {
     let statement = |code: u32, k: u32, jt, jf| libc::sock_filter {
         code: code as u16,
         jt,
@@ -42,9 +51,10 @@ fn install(conditions: &[(u32, u32)], error: i32) {
     };
     let installed = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(
-                libc::PR_SET_SECCOMP,
-                libc::SECCOMP_MODE_FILTER,
+            && libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
                 &raw const program,
             ) == 0
     };

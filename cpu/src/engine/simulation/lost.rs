@@ -63,7 +63,9 @@ impl SharedState for Elsewhere {
         (0, 0)
     }
 
-    fn watch(&self) {}
+    fn watch(&self) -> bool {
+        true
+    }
 }
 
 #[test]
@@ -106,7 +108,9 @@ impl SharedState for SetAfter {
         (0, 0)
     }
 
-    fn watch(&self) {}
+    fn watch(&self) -> bool {
+        true
+    }
 }
 
 #[test]
