@@ -35,8 +35,8 @@ impl Module {
     pub unsafe fn build(sources: Vec<Source>) -> Result<Self, Failure> {
         let (mut units, mut kernels) = (Vec::new(), Vec::new());
         for source in sources {
-            let mut parsed = spirv::Module::parse(source.code)
-                .map_err(|error| Failure::Refused(error.to_string()))?;
+            let refused = |error: spirv::Error| Failure::Refused(error.to_string());
+            let mut parsed = spirv::Module::parse(source.code).map_err(refused)?;
             // A constant that the module lacks (the optimiser may have removed it) is ignored.
             let specialisation = source.constants.iter().filter_map(|&(id, value)| {
                 let size = *parsed.specialisation.get(&id)?;
@@ -46,7 +46,7 @@ impl Module {
                 Some((id, bytes.to_vec()))
             });
             let specialisation: Vec<_> = specialisation.collect();
-            parsed.specialise(&specialisation);
+            parsed.specialise(&specialisation).map_err(refused)?;
             let options = if parsed.needs_opencl_2 {
                 with_opencl_2(&source.options)
             } else {

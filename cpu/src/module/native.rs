@@ -50,9 +50,10 @@ impl Module {
         let binary = read_blob(&mut body).map_err(short)?;
         let mut kernels = Vec::new();
         for unit in &job.units {
-            let mut parsed =
-                spirv::Module::parse(&unit.code).map_err(|error| refused(&error.to_string()))?;
-            parsed.specialise(&unit.specialisation);
+            let malformed = |error: spirv::Error| refused(&error.to_string());
+            let mut parsed = spirv::Module::parse(&unit.code).map_err(malformed)?;
+            let specialised = parsed.specialise(&unit.specialisation);
+            specialised.map_err(malformed)?;
             kernels.extend(parsed.kernels);
         }
         Self::load(job, kernels, binary)

@@ -51,6 +51,14 @@ pub enum Error {
         /// The property that it lacks.
         expected: &'static str,
     },
+    /// An execution mode has too few operands, or sizes that no group has.
+    #[error("the execution mode {mode} has the operands {operands:?}")]
+    Mode {
+        /// The mode's name.
+        mode: String,
+        /// The values of its operands.
+        operands: Vec<u32>,
+    },
     /// The module ends inside a function or lacks a part that every kernel module has.
     #[error("the module has no {part}")]
     Missing {

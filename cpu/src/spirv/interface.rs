@@ -80,23 +80,24 @@ impl Module {
         if let Some((at, decorations)) = decorations {
             words.insert(at, decorations);
         }
-        let mut module = Self {
+        Ok(Self {
             code: words.to_bytes(),
             version: words.version(),
             kernels,
             specialisation,
             needs_opencl_2,
             modes,
-        };
-        module.specialise(&[]);
-        Ok(module)
+        })
     }
 
-    /// Changes the kernels as the values of specialisation constants demand, given as SpecId and bytes.
-    pub fn specialise(&mut self, values: &[(u32, Vec<u8>)]) {
-        for mode in &self.modes {
-            mode.apply(&mut self.kernels, values);
-        }
+    /// Changes the kernels as the values of specialisation constants demand, given as SpecId and bytes; the others have their
+    /// default values.
+    ///
+    /// # Errors
+    /// [`Error::Mode`] for a size that no group has.
+    pub fn specialise(&mut self, values: &[(u32, Vec<u8>)]) -> Result<(), Error> {
+        let mut modes = self.modes.iter();
+        modes.try_for_each(|mode| mode.apply(&mut self.kernels, values))
     }
 }
 
@@ -213,7 +214,7 @@ impl Reader {
             return Ok(());
         }
         for (_, kernel) in self.entries.iter_mut().filter(|(id, _)| *id == function) {
-            modes::apply(kernel, mode, operands).ok_or_else(|| instruction.malformed())?;
+            modes::apply(kernel, mode, operands)?;
         }
         Ok(())
     }
@@ -279,11 +280,10 @@ impl Reader {
             let unknown = Error::Id {
                 id: kind,
                 at: instruction.at,
-                expected: "a type with a size",
+                expected: "a type of numbers of at most 64 bits",
             };
-            let layout = self.types.layout(kind).ok_or(unknown)?;
-            self.specialisation
-                .insert(number, usize::try_from(layout.size).unwrap_or(usize::MAX));
+            let size = self.types.constant_size(kind).ok_or(unknown)?;
+            self.specialisation.insert(number, size);
         }
         Ok(())
     }
@@ -385,7 +385,7 @@ impl Reader {
 /// The kind of argument for a parameter of the type `kind`.
 fn argument(types: &Types, kind: u32) -> Argument {
     match types.get(kind) {
-        Some(Type::Data(layout)) => Argument::Value(Some(layout.size)),
+        Some(Type::Scalar(layout) | Type::Data(layout)) => Argument::Value(Some(layout.size)),
         Some(Type::Pointer { class, pointee }) => match StorageClass::from_u32(*class) {
             Some(StorageClass::Workgroup) => Argument::Local,
             // A structure passed by value is a pointer to a copy that belongs to the call.

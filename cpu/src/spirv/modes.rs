@@ -2,27 +2,40 @@
 
 use spirv::ExecutionMode;
 
+use super::Error;
 use super::interface::Kernel;
 
-/// Sets what a mode with these operands says about `kernel`; `None` when it has too few.
-pub fn apply(kernel: &mut Kernel, mode: ExecutionMode, operands: &[u32]) -> Option<()> {
-    let three = || operands.first_chunk().copied();
+/// Sets what a mode with these operands says about `kernel`.
+///
+/// # Errors
+/// [`Error::Mode`] when there are too few operands, or a group would have no work-items.
+pub fn apply(kernel: &mut Kernel, mode: ExecutionMode, operands: &[u32]) -> Result<(), Error> {
+    let refused = || Error::Mode {
+        mode: format!("{mode:?}"),
+        operands: operands.to_vec(),
+    };
+    let three = || operands.first_chunk().copied().ok_or_else(refused);
+    let first = || operands.first().copied().ok_or_else(refused);
     match mode {
         ExecutionMode::LocalSize | ExecutionMode::LocalSizeId => {
-            kernel.required_group_size = Some(three()?);
+            let size: [u32; 3] = three()?;
+            if size.contains(&0) {
+                return Err(refused());
+            }
+            kernel.required_group_size = Some(size);
         }
         ExecutionMode::LocalSizeHint | ExecutionMode::LocalSizeHintId => {
             kernel.group_size_hint = Some(three()?);
         }
         ExecutionMode::SubgroupSize => {
-            kernel.required_sub_group_size = Some(*operands.first()?);
+            kernel.required_sub_group_size = Some(first()?);
         }
         ExecutionMode::SubgroupsPerWorkgroup | ExecutionMode::SubgroupsPerWorkgroupId => {
-            kernel.required_sub_groups = Some(*operands.first()?);
+            kernel.required_sub_groups = Some(first()?);
         }
         _ => {}
     }
-    Some(())
+    Ok(())
 }
 
 /// A constant of the module, whose value may be set when the module is built.
@@ -62,13 +75,17 @@ pub struct ModeByConstants {
 impl ModeByConstants {
     /// Sets what it says about its kernel, with these values of specialisation constants. A mode with a value that is not known
     /// is left to the compiler.
-    pub fn apply(&self, kernels: &mut [Kernel], values: &[(u32, Vec<u8>)]) {
+    ///
+    /// # Errors
+    /// Those of [`apply`].
+    pub fn apply(&self, kernels: &mut [Kernel], values: &[(u32, Vec<u8>)]) -> Result<(), Error> {
         let operands = self.operands.iter().map(|it| it.with(values));
-        if let (Some(operands), Some(kernel)) = (
+        match (
             operands.collect::<Option<Vec<u32>>>(),
             kernels.get_mut(self.kernel),
         ) {
-            let _ = apply(kernel, self.mode, &operands);
+            (Some(operands), Some(kernel)) => apply(kernel, self.mode, &operands),
+            _ => Ok(()),
         }
     }
 }

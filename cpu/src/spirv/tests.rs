@@ -323,7 +323,85 @@ fn modes_by_constants_have_the_values_of_the_constants() {
         required_sub_groups: Some(2),
         ..Kernel::default()
     };
+    parsed.specialise(&[]).unwrap();
     assert_eq!(parsed.kernels, [expected(8)]);
-    parsed.specialise(&[(7, vec![9; 4]), (42, 16_u32.to_le_bytes().to_vec())]);
+    let set = |width: u32| (42, width.to_le_bytes().to_vec());
+    parsed.specialise(&[(7, vec![9; 4]), set(16)]).unwrap();
     assert_eq!(parsed.kernels, [expected(16)]);
+    let refused = parsed.specialise(&[set(0)]);
+    assert_eq!(
+        refused,
+        Err(Error::Mode {
+            mode: "LocalSizeId".to_owned(),
+            operands: vec![0, 1, 1]
+        })
+    );
+}
+
+/// A module with a kernel that has nothing but a mode.
+#[test]
+fn a_group_without_items_is_refused() {
+    let module = |mode: ExecutionMode, sizes: [u32; 3]| {
+        let mut b = Builder::new();
+        b.capability(Capability::Kernel);
+        b.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
+        let void = b.type_void();
+        let signature = b.type_function(void, []);
+        let control = FunctionControl::NONE;
+        let kernel = b.begin_function(void, None, control, signature).unwrap();
+        b.begin_block(None).unwrap();
+        b.ret().unwrap();
+        b.end_function().unwrap();
+        b.entry_point(ExecutionModel::Kernel, kernel, "empty", []);
+        b.execution_mode(kernel, mode, sizes);
+        Module::parse(&bytes_of(b)).err()
+    };
+    for sizes in [[0, 1, 1], [1, 0, 1], [8, 4, 0]] {
+        let refused = module(ExecutionMode::LocalSize, sizes);
+        assert!(matches!(refused, Some(Error::Mode { .. })), "{sizes:?}");
+        assert_eq!(module(ExecutionMode::LocalSizeHint, sizes), None);
+    }
+    assert_eq!(module(ExecutionMode::LocalSize, [1, 1, 1]), None);
+}
+
+/// The caller of `zeModuleCreate` gives a pointer to the value, of which as many bytes are read as the type has.
+#[test]
+fn specialisation_constants_have_the_size_of_a_number() {
+    let module = |kind: fn(&mut Builder) -> u32| {
+        let mut b = Builder::new();
+        b.capability(Capability::Linkage);
+        b.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
+        let kind = kind(&mut b);
+        let constant = b.spec_constant_true(kind);
+        b.decorate(constant, Decoration::SpecId, [Operand::LiteralBit32(3)]);
+        Module::parse(&bytes_of(b)).map(|module| module.specialisation[&3])
+    };
+    assert_eq!(module(|b| b.type_bool()), Ok(1));
+    assert_eq!(module(|b| b.type_int(64, 0)), Ok(8));
+    let large: [fn(&mut Builder) -> u32; 5] = [
+        |b| b.type_int(128, 0),
+        |b| b.type_void(),
+        |b| {
+            let float = b.type_float(32, None);
+            b.type_vector(float, 2)
+        },
+        |b| {
+            let int = b.type_int(32, 0);
+            b.type_struct([int])
+        },
+        |b| {
+            let (byte, int) = (b.type_int(8, 0), b.type_int(64, 0));
+            let length = b.constant_bit64(int, u64::MAX - 255);
+            b.type_array(byte, length)
+        },
+    ];
+    for kind in large {
+        let refused = module(kind);
+        assert!(matches!(refused, Err(Error::Id { .. })), "{refused:?}");
+    }
+}
+
+fn bytes_of(builder: Builder) -> Vec<u8> {
+    let words = builder.module().assemble();
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

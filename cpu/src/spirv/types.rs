@@ -10,7 +10,9 @@ use super::words::Instruction;
 /// The part of a type that arguments depend on.
 #[derive(Clone, Debug)]
 pub enum Type {
-    /// A scalar, vector, array or structure.
+    /// A boolean, integer or floating-point number.
+    Scalar(Layout),
+    /// A vector, array or structure.
     Data(Layout),
     /// A pointer with its storage class and the size of its target, if that has one.
     Pointer { class: u32, pointee: Option<u64> },
@@ -112,9 +114,17 @@ impl Types {
     /// The size of a value of the type `id`; `None` for a type without one.
     pub fn layout(&self, id: u32) -> Option<Layout> {
         match self.types.get(&id)? {
-            Type::Data(layout) => Some(*layout),
+            Type::Scalar(layout) | Type::Data(layout) => Some(*layout),
             Type::Pointer { .. } => Some(POINTER),
             Type::Function(_) | Type::Image(_) | Type::Sampler | Type::Opaque(_) => None,
+        }
+    }
+
+    /// The size in bytes of a specialisation constant of the type `id`; `None` if no such constant has this type.
+    pub fn constant_size(&self, id: u32) -> Option<usize> {
+        match self.types.get(&id)? {
+            Type::Scalar(layout) if layout.size <= 8 => usize::try_from(layout.size).ok(),
+            _ => None,
         }
     }
 
@@ -148,9 +158,9 @@ impl Types {
         };
         let id = instruction.operands.first().copied().unwrap_or(0);
         let found = match op {
-            Op::TypeBool => Type::Data(Layout::scalar(8)),
+            Op::TypeBool => Type::Scalar(Layout::scalar(8)),
             Op::TypeInt | Op::TypeFloat => match instruction.operand(1)? {
-                bits @ 1..=4096 => Type::Data(Layout::scalar(bits)),
+                bits @ 1..=4096 => Type::Scalar(Layout::scalar(bits)),
                 _ => return Err(instruction.malformed()),
             },
             Op::TypeVector => {
