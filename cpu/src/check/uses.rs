@@ -22,7 +22,7 @@ pub struct Uses {
 impl Uses {
     /// Whether a kernel is what accesses the memory.
     pub fn is_kernel(&self) -> bool {
-        self.reads.is_empty() && self.writes.is_empty() && !self.pointers.is_empty()
+        self.writes.is_empty() && !self.pointers.is_empty()
     }
 
     /// The first byte that this and another command access, one of them writing. Two kernels with the same pointer may
@@ -53,7 +53,8 @@ impl Uses {
 
     /// Whether it accesses a byte of `range`.
     pub fn touches(&self, range: &Range<usize>) -> bool {
-        let overlaps = |it: &Range<usize>| it.start < range.end && range.start < it.end;
+        let overlaps =
+            |it: &Range<usize>| !it.is_empty() && it.start < range.end && range.start < it.end;
         self.reads.iter().chain(&self.writes).any(overlaps)
             || self.pointers.iter().any(|it| range.contains(it))
     }
@@ -67,7 +68,11 @@ impl Uses {
 
 /// The first byte that both lists have. One pass over both finds it, as each is in order of addresses.
 fn first_common(some: &[Range<usize>], others: &[Range<usize>]) -> Option<usize> {
-    let (mut some, mut others) = (some.iter().peekable(), others.iter().peekable());
+    let filled = |range: &&Range<usize>| !range.is_empty();
+    let (mut some, mut others) = (
+        some.iter().filter(filled).peekable(),
+        others.iter().filter(filled).peekable(),
+    );
     loop {
         let (one, other) = (some.peek()?, others.peek()?);
         if one.end <= other.start {
@@ -126,6 +131,15 @@ mod tests {
         assert_eq!(copy(9..19, 0..10).overlap(), Some(9));
         assert_eq!(copy(0..10, 10..20).overlap(), None);
         assert_eq!(copy(0..10, 0..10).overlap(), None);
+    }
+
+    #[test]
+    fn a_copy_of_no_bytes_accesses_none() {
+        let (none, all) = (copy(15..15, 25..25), copy(10..20, 20..30));
+        assert_eq!(none.conflict(&all), None);
+        assert_eq!(all.conflict(&none), None);
+        assert!(!none.touches(&(0..100)));
+        assert!(all.touches(&(0..100)));
     }
 
     #[test]

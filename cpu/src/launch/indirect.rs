@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use smallvec::{SmallVec, smallvec};
 
 use super::Launch;
 use super::append::{Groups, dimensions};
@@ -45,7 +46,10 @@ impl Operation for Indirect {
     }
 
     fn uses(&self) -> Uses {
-        self.launch.uses()
+        Uses {
+            reads: smallvec![self.groups.range()],
+            ..self.launch.uses()
+        }
     }
 
     fn run(&self, _part: usize) -> ZeResult {
@@ -79,8 +83,15 @@ impl Operation for MultipleIndirect {
 
     fn uses(&self) -> Uses {
         let launches = self.launches.iter().map(Indirect::uses);
+        // The group counts are an array.
+        let groups = self.launches.first().zip(self.launches.last());
+        let groups = groups.map(|(it, last)| it.groups.range().start..last.groups.range().end);
+        let mut reads: SmallVec<[_; 1]> = groups.into_iter().collect();
+        reads.push(self.count.range());
+        reads.sort_unstable_by_key(|range| range.start);
         Uses {
             what: format!("a launch of up to {} kernels", self.launches.len()),
+            reads,
             pointers: launches.flat_map(|it| it.pointers).collect(),
             ..Uses::default()
         }

@@ -73,6 +73,10 @@ impl Operation for QueryTimestamps {
         self.results.pin()
     }
 
+    fn uses(&self) -> Uses {
+        self.results.uses(self.events.len())
+    }
+
     fn at_submission(&self) -> Option<Arc<dyn Operation>> {
         Some(Arc::new(self.now()))
     }
@@ -85,6 +89,10 @@ impl Operation for QueryTimestamps {
 impl Operation for Query {
     fn pin(&self) -> ZeResult<Pins> {
         self.results.pin()
+    }
+
+    fn uses(&self) -> Uses {
+        self.results.uses(self.signals.len())
     }
 
     fn run(&self, _part: usize) -> ZeResult {
@@ -103,6 +111,25 @@ impl Results {
     fn pin(&self) -> ZeResult<Pins> {
         let offsets = self.offsets.as_ref().map_or(Ok(None), Span::pin)?;
         Ok([self.to.pin()?, offsets].into_iter().flatten().collect())
+    }
+
+    /// What a query of `count` events accesses. Where offsets tell the places, only the first one is known.
+    fn uses(&self, count: usize) -> Uses {
+        let what = "a query of timestamps".to_owned();
+        let to = self.to.address();
+        match &self.offsets {
+            None => Uses {
+                what,
+                writes: smallvec![to..to + count * size_of::<sys::ze_kernel_timestamp_result_t>()],
+                ..Uses::default()
+            },
+            Some(offsets) => Uses {
+                what,
+                reads: smallvec![offsets.range()],
+                pointers: smallvec![to],
+                ..Uses::default()
+            },
+        }
     }
 
     /// The place of a result.

@@ -17,6 +17,11 @@ pub const PROGRAMS: &[Program] = &[
         host_reads_before_it_waits,
     ),
     (
+        "host_reads_timestamps_before_it_waits",
+        &["race"],
+        host_reads_timestamps_before_it_waits,
+    ),
+    (
         "host_writes_where_a_copy_writes",
         &["race"],
         host_writes_where_a_copy_writes,
@@ -46,6 +51,28 @@ fn host_reads_before_it_waits() {
     with(Kind::Shared, |context, memory| {
         let list = context.immediate(0);
         fill(list, memory, &[1], 1000, NONE, &[]);
+        read(memory, 1);
+        common::finish(context, list);
+        destroy(list);
+    });
+}
+
+fn host_reads_timestamps_before_it_waits() {
+    with(Kind::Shared, |context, memory| {
+        let (list, pool) = (context.immediate(0), context.pool(1, true));
+        let mut event = pool.events[0];
+        fill(list, memory, &[1], 1000, event, &[]);
+        wait(event);
+        ok!(zeCommandListAppendQueryKernelTimestamps(
+            list,
+            1,
+            &raw mut event,
+            memory,
+            ptr::null(),
+            NONE,
+            0,
+            ptr::null_mut()
+        ));
         read(memory, 1);
         common::finish(context, list);
         destroy(list);
