@@ -3,8 +3,7 @@
 //! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
-//! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: calls in which that may
-//!   end the thread;
+//! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
 //! - `exclusive`: values that threads use one after the other; `vectorcall`: calls of classes;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`, `imports`: NumPy and its like; `dpctl`: dpctl's types, capsules and queues;
@@ -87,6 +86,8 @@ mod _zeusm {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interpreter::expect_main()?;
+        #[cfg(target_os = "linux")]
+        super::parking::park_ended_threads();
         let py = module.py();
         module.add(
             "USMAllocationError",

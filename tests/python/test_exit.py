@@ -73,6 +73,8 @@ CALLS = {
     "an iterator": "memory.memset_async(1, depends=events())",
     "a function": "structures.dtype",
     "an event loop": "asyncio.run(awaits())",
+    "a finalizer": "zm.as_usm_memory(Finalized())",
+    "a weak reference": "drops()",
 }
 
 
@@ -81,7 +83,7 @@ def test_daemon_threads_call_python_code(fresh, call):
     """The exit ended a thread in Python code that zeusm had called, and Rust aborted the process."""
     for _ in range(3):
         fresh(f"""
-            import asyncio, sys, threading, time
+            import asyncio, sys, threading, time, weakref
             import dpnp
             import numpy as np
             import zeusm
@@ -105,6 +107,15 @@ def test_daemon_threads_call_python_code(fresh, call):
                 def __dlpack_device__(self):
                     return sum(range(20)) and array.__dlpack_device__()
 
+            class Finalized(Exporter):
+                def __del__(self):
+                    sum(1 for _ in range(200))
+
+            def drops():
+                memory = zm.MemoryUSMShared(64)
+                reference = weakref.ref(memory, lambda _: sum(1 for _ in range(200)))
+                del memory
+
             def events():
                 for _ in range(20):
                     yield event
@@ -121,6 +132,53 @@ def test_daemon_threads_call_python_code(fresh, call):
                 threading.Thread(target=work, daemon=True).start()
             time.sleep(0.2)
         """)
+
+
+DROPS = {
+    "a deallocation": "zm.as_usm_memory(Ends())",
+    "close": "zm.as_usm_memory(Ends()).close()",
+    "a callback of a pool": "pool.set_failure_callback(Ends()); pool.set_failure_callback(None)",
+    "a weak reference": "drops()",
+    # Only before Python 3.12 an allocation runs it.
+    "the garbage collector": "cycle(); gc.enable(); memory.memset_async(1)",
+}
+
+
+@pytest.mark.parametrize("drop", DROPS)
+def test_a_thread_ends_in_what_zeusm_drops(fresh, drop):
+    """The exit ends a thread by `pthread_exit`, and so does this program, in the finalizer that a call of zeusm runs."""
+    fresh(f"""
+        import ctypes, gc, threading, time, weakref
+        import zeusm.memory as zm
+
+        memory, pool, ending = zm.MemoryUSMShared(64), zm.MemoryPool("shared"), threading.Event()
+        gc.disable()
+        gc.set_threshold(1)
+
+        def end(*_):
+            ending.set()
+            ctypes.CDLL(None).pthread_exit(None)
+
+        class Ends:
+            __sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+            __call__ = __del__ = end
+
+        def drops():
+            memory = zm.MemoryUSMShared(64)
+            reference = weakref.ref(memory, end)
+            del memory
+
+        def cycle():
+            ends = Ends()
+            ends.itself = ends
+
+        def work():
+            {DROPS[drop]}
+
+        threading.Thread(target=work, daemon=True).start()
+        assert ending.wait(60)
+        time.sleep(0.2)
+    """)
 
 
 def test_the_exit_may_join_a_thread_that_copies(fresh):
