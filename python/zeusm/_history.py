@@ -95,7 +95,8 @@ class History:
         return _described(self._state or _zeusm._history_state())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the snapshot as JSON, for `python -m zeusm memory`. If that fails, an earlier file is as it was.
+        """Write the snapshot as JSON, for `python -m zeusm memory`. If that fails, an earlier file is as it was, unless it must
+        be written in place: as a mount point, or because this user cannot give a new file its owner.
 
         Parameters
         ----------

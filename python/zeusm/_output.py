@@ -1,12 +1,16 @@
 """Files that are either written to their end or left as they were."""
 
+import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 #: Names of files that are open, whose place no other file can take.
 OPEN = ("/dev/std", "/dev/fd/", "/proc/")
+#: The errors of a move to the place of a file that can be written: a mount point, or another user's in a sticky folder.
+IMMOVABLE = (errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES)
 
 
 @contextmanager
@@ -14,7 +18,7 @@ def replacing(path: str) -> Iterator[str]:
     """Yield the name of a draft, which takes the place of the file once it is written, and is removed if that fails.
 
     Devices, pipes and open files are written themselves, and files in a folder in which this user can make none. The error of a
-    failure has the name `path`.
+    failure has the name `path`. A file that must stay for its owner, or as a mount point, gets the bytes of the draft.
     """
     try:
         place = os.path.realpath(path)
@@ -25,15 +29,15 @@ def replacing(path: str) -> Iterator[str]:
         draft = os.path.join(folder, os.path.basename(place))
         try:
             yield draft
-            keep_attributes(place, draft)
-            os.replace(draft, place)
+            take_place(place, draft)
         finally:
             with suppress(OSError):
                 os.unlink(draft)
             os.rmdir(folder)
     except OSError as error:
-        error.filename, error.filename2 = path, None
-        raise
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, path) from error
 
 
 def is_written_itself(path: str) -> bool:
@@ -60,12 +64,34 @@ def draft_folder(place: str) -> str | None:
     return folder
 
 
-def keep_attributes(place: str, draft: str) -> None:
-    """Give the draft the mode and, where that is permitted, the owner of the file that it replaces."""
+def take_place(place: str, draft: str) -> None:
+    """Move the draft to the place of the file, or copy it into a file that must stay."""
+    if keeps_attributes(place, draft):
+        try:
+            os.replace(draft, place)
+            return
+        except OSError as error:
+            if error.errno not in IMMOVABLE or not os.access(place, os.W_OK):
+                raise
+    # Without O_CREAT, with which Linux does not open another user's file in a sticky folder.
+    into = os.open(place, os.O_WRONLY | os.O_TRUNC)
+    with open(draft, "rb") as source, open(into, "wb") as file:
+        shutil.copyfileobj(source, file)
+
+
+def keeps_attributes(place: str, draft: str) -> bool:
+    """Give the draft the group, the owner and the mode of the file that it replaces; return whether this user may."""
     try:
-        before = os.stat(place)
+        before, now = os.stat(place), os.stat(draft)
     except FileNotFoundError:
-        return
-    with suppress(PermissionError):
-        os.chown(draft, before.st_uid, before.st_gid)
-    os.chmod(draft, stat.S_IMODE(before.st_mode))
+        return True
+    try:
+        # The owner of a file may give it to another of the own groups, but not to another user.
+        if now.st_gid != before.st_gid:
+            os.chown(draft, -1, before.st_gid)
+        if now.st_uid != before.st_uid:
+            os.chown(draft, before.st_uid, -1)
+        os.chmod(draft, stat.S_IMODE(before.st_mode))
+    except OSError:
+        return False
+    return True

@@ -6,6 +6,8 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 import zeusm.memory
@@ -89,11 +91,11 @@ def test_a_history_that_cannot_be_saved_leaves_the_earlier_one(tmp_path, fresh):
         try:
             history.save(sys.argv[1])
         except OSError as error:
-            print(error.filename)
+            print(error)
     """
     for name in "history.json", "history.json.gz":
         path = tmp_path / name
-        assert fresh(code, path).stdout == f"{path}\n"
+        assert fresh(code, path).stdout == f"[Errno 27] File too large: '{path}'\n"
         assert memory("report", path, tmp_path / "page.html").returncode == 0
     assert sorted(os.listdir(tmp_path)) == ["history.json", "history.json.gz", "page.html"]
 
@@ -120,6 +122,75 @@ def test_a_new_file_has_the_usual_mode(tmp_path):
     with replacing(str(file)) as draft, open(draft, "w"):
         pass
     assert file.stat().st_mode == usual.stat().st_mode
+
+
+@pytest.mark.parametrize("number", [errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES])
+def test_a_file_that_cannot_be_replaced_is_written(tmp_path, monkeypatch, number):
+    """As one that a container mounts, or another user's in a sticky folder."""
+
+    def fails(*names):
+        raise OSError(number, "it stays", *names)
+
+    monkeypatch.setattr(os, "replace", fails)
+    file = tmp_path / "file"
+    file.write_text("earlier and longer")
+    with replacing(str(file)) as draft, open(draft, "w") as opened:
+        opened.write("later")
+    assert file.read_text() == "later"
+    with pytest.raises(OSError, match="it stays"), replacing(f"{file}.new") as draft:
+        open(draft, "w").close()
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.parametrize(
+    ("owner", "mode"), [((1000, 1000), 0o660), ((1000, 1001), 0o664), ((1000, 1002), 0o666)]
+)
+def test_a_file_of_another_user_stays_theirs(fresh, owner, mode):
+    code = """
+        import os, sys
+        from zeusm._output import replacing
+
+        os.setgroups([1000])
+        os.setgid(1001)
+        os.setuid(1001)
+        with replacing(sys.argv[1]) as draft, open(draft, "w") as opened:
+            opened.write("later")
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        file = Path(folder, "file")
+        file.write_text("earlier")
+        os.chown(file, *owner)
+        file.chmod(mode)
+        fresh(code, file)
+        assert file.read_text() == "later"
+        found = file.stat()
+        assert ((found.st_uid, found.st_gid), found.st_mode & 0o777) == (owner, mode)
+        assert os.listdir(folder) == ["file"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_the_group_of_a_file_is_kept(fresh):
+    code = """
+        import os, sys
+        from zeusm._output import replacing
+
+        os.setgroups([1000])
+        os.setgid(1001)
+        os.setuid(1001)
+        before = os.stat(sys.argv[1]).st_ino
+        with replacing(sys.argv[1]) as draft, open(draft, "w") as opened:
+            opened.write("later")
+        print(os.stat(sys.argv[1]).st_ino != before)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        file = Path(folder, "file")
+        file.write_text("earlier")
+        os.chown(file, 1001, 1000)
+        assert fresh(code, file).stdout == "True\n"
+        assert (file.stat().st_uid, file.stat().st_gid) == (1001, 1000)
 
 
 def test_pipes_devices_and_open_files_are_written_themselves(tmp_path):
