@@ -1,8 +1,10 @@
 """The commands in folders that have modules of the names of others, and in one that was removed."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from zeusm._doctor import Machine, State
@@ -52,6 +54,21 @@ def test_a_folder_that_was_removed(tmp_path):
     assert first.startswith("WRONG current folder     it does not exist")
     assert remedy.strip() == "-> cd"
     assert not [line for line in others if line.startswith("WRONG")], run.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_folder_that_this_user_cannot_search(fresh):
+    code = """
+        import os, sys
+        from zeusm._doctor import Machine
+
+        os.chdir(sys.argv[1])
+        os.setuid(65534)
+        sys.executable = "/bin/echo"  # This user may not be able to run the interpreter.
+        print(Machine().run("program").stdout)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        assert fresh(code, folder).stdout == "-P -c program\n\n"
 
 
 def test_a_folder_that_exists(tmp_path, monkeypatch):

@@ -13,7 +13,18 @@ from pathlib import Path
 
 import pytest
 import zeusm
-from zeusm._doctor import Finding, Machine, State, examine, gpu, libraries, limits, sycl, variables
+from zeusm._doctor import (
+    Finding,
+    Machine,
+    State,
+    examine,
+    gpu,
+    libraries,
+    limits,
+    linker,
+    sycl,
+    variables,
+)
 
 GPU = "sys/bus/pci/devices/0000:03:00.0"
 
@@ -379,6 +390,20 @@ def test_a_wrong_choice_of_the_opencl_runtime_is_named_with_its_remedy():
     assert "OpenCL runtime" in found.text
     assert found.text.startswith("ZEUSM_OPENCL_LIBRARY names no OpenCL runtime")
     assert found.remedy == "unset ZEUSM_OPENCL_LIBRARY"
+
+
+def test_a_wrong_choice_is_the_cause_of_a_kernel_that_fails():
+    """SYCL's error has the line of the cause in its middle."""
+    error = f"RuntimeError: no\nZEUSM_OPENCL_LIBRARY {sycl.WRONG_CHOICE}\nRuntimeError: -11"
+    run = subprocess.CompletedProcess([], 1, "", error)
+    assert sycl.cause(run) == f"ZEUSM_OPENCL_LIBRARY {sycl.WRONG_CHOICE}"
+
+
+def test_names_that_are_longer_than_any_file(tmp_path):
+    name = "n" * 300
+    error = f"ImportError: {name}: cannot open shared object file, undefined symbol: f"
+    machine = Failing(error, {"LD_LIBRARY_PATH": f"/{name}"}, tmp_path)
+    assert linker.remedy(machine, error) is None
 
 
 def test_a_missing_opencl_runtime_is_named_with_its_remedy(tmp_path):

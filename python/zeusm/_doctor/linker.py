@@ -1,7 +1,9 @@
 """Errors of the dynamic linker that `LD_LIBRARY_PATH` causes or mends."""
 
+import os
 import re
 import shlex
+from glob import glob
 from pathlib import Path
 
 from zeusm._doctor.machine import Machine
@@ -17,7 +19,7 @@ def remedy(machine: Machine, error: str) -> str | None:
     value = machine.environment.get(PATHS, "")
     folders = [Path(name) for name in value.split(":") if name]
     export = f"export {PATHS}={shlex.quote(str(own))}"
-    if any((own / name).exists() for name in MISSING.findall(error)) and own not in folders:
+    if any(is_there(own, name) for name in MISSING.findall(error)) and own not in folders:
         return f"{export}:${PATHS}" if folders else export
     others = [folder for folder in folders if folder != own and has_same_libraries(folder, own)]
     if "undefined symbol" in error and others:
@@ -26,4 +28,9 @@ def remedy(machine: Machine, error: str) -> str | None:
 
 
 def has_same_libraries(folder: Path, own: Path) -> bool:
-    return any((own / library.name).exists() for library in folder.glob("lib*.so*"))
+    return any(is_there(own, name) for name in glob("lib*.so*", root_dir=folder))
+
+
+def is_there(folder: Path, name: str) -> bool:
+    """Whether the file exists. Names from errors and variables may be longer than any file's, which is an error of `Path`."""
+    return os.path.exists(folder / name)

@@ -49,7 +49,8 @@ class Machine:
                 errors="replace",
                 timeout=TIMEOUT,
                 env=dict(self.environment),
-                cwd=here or "/",  # Where it does not exist, dpctl does not end.
+                # Where it does not exist, dpctl does not end; one that cannot be searched is only inherited.
+                cwd=None if here else "/",
                 check=False,
             )
         except subprocess.TimeoutExpired:

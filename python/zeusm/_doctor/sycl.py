@@ -49,6 +49,7 @@ OPENCL = "pip install intel-opencl-rt intel-cmplr-lib-rt"
 NO_OPENCL = "no OpenCL runtime for the CPU is installed"
 WRONG_CHOICE = "names no OpenCL runtime for the CPU"
 OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
+NOT_FOUND = (NO_OPENCL, WRONG_CHOICE)
 #: The variable with the path of another one: what is installed does not change what it names.
 OPENCL_LIBRARY = "ZEUSM_OPENCL_LIBRARY"
 #: What the dynamic linker says of a C++ library that is too old.
@@ -81,7 +82,8 @@ def ask(machine: Machine, program: str) -> tuple[Any, str]:
 
 def cause(run: subprocess.CompletedProcess[str]) -> str:
     """Return the line on OpenCL, which SYCL's error has in its middle, or the last line of a program's errors."""
-    lines = (line for line in run.stderr.splitlines() if NO_OPENCL in line or OPENCL_FAILS in line)
+    causes = (*NOT_FOUND, OPENCL_FAILS)
+    lines = (line for line in run.stderr.splitlines() if any(text in line for text in causes))
     return next(lines, last_line(run))
 
 
@@ -90,7 +92,7 @@ def opencl_remedy(machine: Machine, error: str) -> str | None:
     lacks_library = OPENCL_FAILS in error and "cannot open shared object file" in error
     if (found := linker.remedy(machine, error)) is not None:
         return found
-    if NO_OPENCL not in error and WRONG_CHOICE not in error and not lacks_library:
+    if not any(text in error for text in NOT_FOUND) and not lacks_library:
         return None
     chosen = machine.environment.get(OPENCL_LIBRARY)
     is_elsewhere = chosen and Path(chosen).parent != machine.prefix / "lib"
