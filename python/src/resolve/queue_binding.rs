@@ -3,6 +3,8 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use once_cell::race::OnceBox;
 use pyo3::prelude::*;
@@ -27,15 +29,25 @@ static REMEMBERED: Exclusive<Vec<Arc<QueueBinding>>> = Exclusive::new(Vec::new()
 /// Set when the interpreter is about to exit, and never reset.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
+/// How often the exit tries to empty the cache.
+const MOST_TRIES: usize = 1000;
+
 /// Empties the cache when the interpreter exits. A SYCL context that is alive after that has kernels, which SYCL releases
 /// when their libraries are unloaded. Intel's driver no longer exists by then if it was loaded before SYCL, and the call
 /// crashes.
 #[pyfunction]
 fn forget(py: Python<'_>) {
     EXITING.store(true, Ordering::Relaxed);
-    let forgotten = REMEMBERED.with(py, mem::take);
-    // Outside of its use, as the drop of a queue may run arbitrary code.
-    drop(forgotten);
+    // Without a GIL another thread may use it, for less than a microsecond unless the system interrupts the thread; or, in a
+    // fork's child, a thread that the child does not have, for ever.
+    for _ in 0..MOST_TRIES {
+        if let Some(forgotten) = REMEMBERED.with(py, mem::take) {
+            // Outside of its use, as the drop of a queue may run arbitrary code.
+            drop(forgotten);
+            return;
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
 }
 
 impl QueueBinding {
@@ -73,10 +85,11 @@ impl QueueBinding {
         let Some(queue) = self.queue() else {
             return Ok(());
         };
-        if EXITING.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         let add = |remembered: &mut Vec<Arc<Self>>| {
+            // In its use, so that nothing is added after the exit has emptied it.
+            if EXITING.load(Ordering::Relaxed) {
+                return None;
+            }
             let is_same = |binding: &Arc<Self>| binding.is_of(queue.object().bind(py));
             // Another thread may have added it.
             if remembered.iter().any(is_same) {
