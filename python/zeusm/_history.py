@@ -11,8 +11,20 @@ from zeusm import _zeusm
 # That of typing takes twice as long, so only type checkers import it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import typing
     from collections.abc import Callable
-    from typing import Any, Literal, Self, overload
+    from typing import Literal, overload
+else:
+
+    class _Typing:
+        """The module `typing`, for programs that evaluate the annotations."""
+
+        def __getattr__(self, name):
+            import typing
+
+            return getattr(typing, name)
+
+    typing = _Typing()
 
 FORMAT = "zeusm-memory-history"
 VERSION = 1
@@ -73,7 +85,7 @@ class History:
         if self is _current:
             _current = None
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, typing.Any]:
         """Return the events and the live blocks, now or, of a history that was stopped, at its end.
 
         Returns
@@ -117,7 +129,7 @@ class History:
         """
         _write(self.snapshot(), os.fsdecode(path))
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> typing.Self:
         if not self.recording:
             raise RuntimeError("this history is not recording: record_history() starts a new one")
         return self
@@ -209,7 +221,7 @@ def record_history(
         return history
 
 
-def snapshot() -> dict[str, Any]:
+def snapshot() -> dict[str, typing.Any]:
     """Return the live blocks and slabs of zeusm, and the events of the history that is being recorded.
 
     Returns
@@ -228,7 +240,7 @@ def snapshot() -> dict[str, Any]:
     return _described(_zeusm._history_state())
 
 
-def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
+def _described(state: _zeusm._HistoryState) -> dict[str, typing.Any]:
     """Return the state with the description of this process."""
     return {
         "format": FORMAT,
@@ -245,12 +257,12 @@ def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
     }
 
 
-def _write(described: dict[str, Any], path: str) -> None:
+def _write(described: dict[str, typing.Any], path: str) -> None:
     import gzip  # The import of zeusm takes a third less without it and json.
     import json
 
     from zeusm._output import replacing
 
-    opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
+    opener: Callable[..., typing.Any] = gzip.open if path.endswith(".gz") else open
     with replacing(path) as draft, opener(draft, "wt", encoding="utf-8") as file:
         json.dump(described, file)

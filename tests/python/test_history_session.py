@@ -1,6 +1,8 @@
 """The start and the end of a history: calls within calls, and what its file says of the process."""
 
+import inspect
 import json
+import typing
 
 import pytest
 import zeusm.memory as zm
@@ -96,3 +98,10 @@ def test_the_free_by_the_end_of_a_handle_has_a_stack(memory_class):
     freed = [event for event in events(history.snapshot(), "free") if event["size"] == 1000]
     assert len(freed) == 1
     assert freed[0]["stack"] >= 0
+
+
+def test_annotations_can_be_evaluated():
+    functions = [zm.record_history, zm.snapshot]
+    functions += [each for each in vars(zm.History).values() if inspect.isfunction(each)]
+    for function in functions:
+        assert typing.get_type_hints(function)["return"] is not None
