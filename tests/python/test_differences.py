@@ -328,6 +328,18 @@ def test_weak_references(memory_class, dpctl_class):
     assert watched() is None
 
 
+def test_a_constructor_that_is_set(memory_class, dpctl_class, monkeypatch):
+    def init(self, nbytes):
+        raise LookupError(nbytes)
+
+    with pytest.raises(TypeError, match="immutable"):
+        dpctl_class.__init__ = init
+    monkeypatch.setattr(memory_class, "__init__", init)
+    assert memory_class(N).nbytes == N
+    with pytest.raises(LookupError):
+        type("Own", (memory_class,), {})(N)
+
+
 def test_close_and_with(memory_class, dpctl_class):
     assert not {"close", "__enter__", "__getitem__"} & set(dir(dpctl_class(N)))
     with memory_class(N) as ours:
