@@ -25,3 +25,4 @@ pub use backing::{
 pub use map::{find, remove, remove_context};
 pub use share::Share;
 pub use span::Span;
+pub use touched::count_file;

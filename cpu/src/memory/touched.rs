@@ -1,22 +1,49 @@
 //! How much of the allocated memory has been touched, so that the machine has it no more.
 
+use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::{Arc, Weak};
 
 use super::{PAGE, map};
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
 use crate::system::maps::{self, Area};
 
 /// How many pages one call of the system tells.
 const PAGES: usize = 1 << 16;
 
+/// The unit in which the system counts the storage of a file.
+const BLOCK: u64 = 512;
+
+/// The files of physical memory, which may be mapped several times or nowhere.
+static FILES: PerProcess<Mutex<Vec<Weak<File>>>> = PerProcess::new();
+
+/// Counts the pages of a file from now on, until its last reference is dropped.
+pub fn count_file(file: &Arc<File>) {
+    let mut files = FILES.get().lock();
+    files.retain(|known| known.strong_count() > 0);
+    files.push(Arc::downgrade(file));
+}
+
+/// The bytes of the pages that the system has for files.
+fn in_files(files: &[Weak<File>]) -> u64 {
+    let files = files.iter().filter_map(Weak::upgrade);
+    files
+        .filter_map(|file| file.metadata().ok())
+        .map(|metadata| metadata.blocks() * BLOCK)
+        .sum()
+}
+
 /// The bytes of the pages of all allocations that are in memory. The system looks at each page of the process, which takes tens of
 /// milliseconds per GiB of small pages.
 pub fn touched() -> u64 {
-    in_memory(&map::pages())
+    in_memory(&map::pages()) + in_files(&FILES.get().lock())
 }
 
 /// The same with the pages that have only been read, and so never less; takes a millisecond or less per GiB.
 pub fn touched_at_most() -> u64 {
-    map::pages().into_iter().map(resident).sum::<usize>() as u64
+    map::pages().into_iter().map(resident).sum::<usize>() as u64 + in_files(&FILES.get().lock())
 }
 
 /// The bytes of the pages of some ranges, in ascending order, that are in memory. Anonymous pages that have only been read are
@@ -127,5 +154,19 @@ mod tests {
         write(&one, 0);
         write(&one, 7);
         assert_eq!(in_memory(&[range(&other)]), 2 * PAGE as u64);
+    }
+
+    #[test]
+    fn pages_of_a_counted_file_are_in_memory_once() {
+        let file = Arc::new(memory_file(100 * PAGE as u64).unwrap());
+        let files = [Arc::downgrade(&file)];
+        assert_eq!(in_files(&files), 0);
+        let mappings = [(); 2].map(|()| Mapping::of_file(&file, 0, 100 * PAGE).unwrap());
+        mappings.iter().for_each(|mapping| write(mapping, 3));
+        assert_eq!(in_files(&files), PAGE as u64);
+        drop(mappings);
+        assert_eq!(in_files(&files), PAGE as u64, "mapped nowhere");
+        drop(file);
+        assert_eq!(in_files(&files), 0);
     }
 }

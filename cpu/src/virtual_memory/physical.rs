@@ -16,7 +16,9 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, check_external};
 use crate::handle::{object, register, resolve, retire};
-use crate::memory::{Export, Mapping, Record, Share, accounting, exports, memory_file, next_id};
+use crate::memory::{
+    Export, Mapping, Record, Share, accounting, count_file, exports, memory_file, next_id,
+};
 use crate::process::sync::Lazy;
 use crate::system::descriptor::duplicate;
 
@@ -39,7 +41,7 @@ object!(
 #[derive(Debug)]
 pub struct PhysicalMemory {
     id: u64,
-    file: File,
+    file: Arc<File>,
     size: usize,
     share: Option<&'static Share>,
     /// Whether the file is that of a descriptor that the program passed.
@@ -59,15 +61,18 @@ impl PhysicalMemory {
         if !accounting::reserve(size, share) {
             return None;
         }
-        match memory_file(exports::file_length(size)) {
-            Ok(file) => Some(Self {
-                id: Self::next_id(),
-                file,
-                size,
-                share,
-                is_imported: false,
-                exported: Lazy::new(),
-            }),
+        match memory_file(exports::file_length(size)).map(Arc::new) {
+            Ok(file) => {
+                count_file(&file);
+                Some(Self {
+                    id: Self::next_id(),
+                    file,
+                    size,
+                    share,
+                    is_imported: false,
+                    exported: Lazy::new(),
+                })
+            }
             Err(_) => {
                 accounting::release(size, share);
                 None
@@ -82,7 +87,7 @@ impl PhysicalMemory {
         Mapping::of_external(&file, size)?;
         Some(Self {
             id: Self::next_id(),
-            file,
+            file: Arc::new(file),
             size,
             share: None,
             is_imported: true,
