@@ -11,12 +11,14 @@ use super::options::Options;
 use super::provider::{Chunk, Provider};
 use super::shard_cache::ShardCache;
 use super::slab::{MAX_PADDING, Slab, SlabKind};
+use super::transfers::Transfers;
 use crate::error::{Error, Result};
 use crate::history::{self, Place};
 use crate::process::{Condvar, Mutex};
 
-/// The timeout of the wait for chunks that other threads are returning to the provider, which may itself wait for an allocation.
-const RETURN_TIMEOUT: Duration = Duration::from_secs(1);
+/// The timeout of the wait for transfers of other threads and for their calls of the provider, which may itself wait for an
+/// allocation.
+pub(super) const RETURN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The provider, and the free chunks that came from it.
 #[derive(Debug)]
@@ -29,8 +31,8 @@ pub(super) struct ChunkAllocator<P> {
     limit: Arc<AtomicUsize>,
     shard_cache: ShardCache,
     cache: Mutex<Cache>,
-    /// Wakes the threads that wait for the end of returns to the provider.
-    returned: Condvar,
+    /// Wakes the threads that wait for a call of the provider or for a transfer: one has ended.
+    ended: Condvar,
 }
 
 /// The free chunks of all shards.
@@ -45,6 +47,9 @@ struct Cache {
     returning: usize,
     /// The bytes that have been returned to the provider so far.
     returned: u64,
+    /// The bytes that threads are requesting from the provider; `reserved` includes them.
+    requested: usize,
+    transfers: Transfers,
     /// The bytes that the shard cache's slots have reserved.
     for_shards: usize,
     /// The bytes of the chunks that are in use or in the shard cache.
@@ -77,6 +82,19 @@ impl FreeChunk {
     }
 }
 
+/// A transfer in progress, which ends with the drop.
+pub(super) struct Transfer<'a, P: Provider> {
+    chunks: &'a ChunkAllocator<P>,
+    number: u64,
+}
+
+impl<P: Provider> Drop for Transfer<'_, P> {
+    fn drop(&mut self) {
+        self.chunks.cache.lock().transfers.end(self.number);
+        self.chunks.ended.notify_all();
+    }
+}
+
 /// A chunk for a new slab or block.
 pub(super) struct AcquiredChunk {
     pub(super) free: FreeChunk,
@@ -104,7 +122,7 @@ impl<P: Provider> ChunkAllocator<P> {
             reserved: AtomicUsize::new(0),
             limit,
             cache: Mutex::default(),
-            returned: Condvar::default(),
+            ended: Condvar::default(),
         }
     }
 
@@ -156,21 +174,23 @@ impl<P: Provider> ChunkAllocator<P> {
                 Ok(()) => break,
             }
         }
-        match self.provider.allocate(size, alignment) {
-            Ok(base) => {
-                self.cache.lock().add_outstanding(size);
-                history::reserved(base.addr().get(), size, &self.place);
-                let free = FreeChunk {
-                    chunk: Chunk { base, size },
-                    slab: None,
-                };
-                Ok(AcquiredChunk { free, is_new: true })
-            }
-            Err(error) => {
-                self.reserved.fetch_sub(size, Ordering::Relaxed);
-                Err(error)
-            }
+        let answer = self.provider.allocate(size, alignment);
+        let mut cache = self.cache.lock();
+        cache.requested -= size;
+        match answer {
+            Ok(_) => cache.add_outstanding(size),
+            Err(_) => drop(self.reserved.fetch_sub(size, Ordering::Relaxed)),
         }
+        drop(cache);
+        self.ended.notify_all();
+        answer.map(|base| {
+            history::reserved(base.addr().get(), size, &self.place);
+            let free = FreeChunk {
+                chunk: Chunk { base, size },
+                slab: None,
+            };
+            AcquiredChunk { free, is_new: true }
+        })
     }
 
     /// Caches a large chunk that a thread of `shard` has freed in the shard's slot.
@@ -178,7 +198,7 @@ impl<P: Provider> ChunkAllocator<P> {
         let Some(chunk) = self.shard_cache.put(shard, chunk) else {
             return;
         };
-        self.cache_chunk(|cache| {
+        let evicted = self.cache_chunk(|cache| {
             // All slots have at most half of the cap.
             let available = (self.options.largest_cache / 2).saturating_sub(cache.for_shards);
             match self.shard_cache.replace(shard, chunk, available) {
@@ -189,37 +209,37 @@ impl<P: Provider> ChunkAllocator<P> {
                 Err(chunk) => Some(chunk),
             }
         });
+        self.return_to_provider(evicted);
     }
 
-    /// Caches a free chunk, and returns the oldest ones to the provider while the cache is over its cap.
-    pub(super) fn release(&self, chunk: FreeChunk) {
-        self.cache_chunk(|_| Some(chunk));
+    /// Caches a free chunk. Returns those that are to be [returned to the provider](Self::return_to_provider): the oldest, while
+    /// the cache is over its cap.
+    #[must_use]
+    pub(super) fn release(&self, chunk: FreeChunk) -> Vec<FreeChunk> {
+        self.cache_chunk(|_| Some(chunk))
     }
 
     /// Caches the chunk of `take`, which is called with the lock: other threads find a chunk either in its shard's slot or in
     /// the cache.
-    fn cache_chunk(&self, take: impl FnOnce(&mut Cache) -> Option<FreeChunk>) {
+    fn cache_chunk(&self, take: impl FnOnce(&mut Cache) -> Option<FreeChunk>) -> Vec<FreeChunk> {
         let cap = self.options.largest_cache;
-        let evicted = {
-            let mut cache = self.cache.lock();
-            match take(&mut cache) {
-                Some(chunk) if chunk.chunk.size > cap => {
-                    cache.outstanding -= chunk.chunk.size;
-                    cache.returning += chunk.chunk.size;
-                    vec![chunk]
-                }
-                chunk => {
-                    if let Some(chunk) = chunk {
-                        if chunk.chunk.size > cap.saturating_sub(cache.for_shards) {
-                            cache.drain(&self.shard_cache);
-                        }
-                        cache.put(chunk);
-                    }
-                    cache.evict_to(cap)
-                }
+        let mut cache = self.cache.lock();
+        match take(&mut cache) {
+            Some(chunk) if chunk.chunk.size > cap => {
+                cache.outstanding -= chunk.chunk.size;
+                cache.returning += chunk.chunk.size;
+                vec![chunk]
             }
-        };
-        self.return_to_provider(evicted);
+            chunk => {
+                if let Some(chunk) = chunk {
+                    if chunk.chunk.size > cap.saturating_sub(cache.for_shards) {
+                        cache.drain(&self.shard_cache);
+                    }
+                    cache.put(chunk);
+                }
+                cache.evict_to(cap)
+            }
+        }
     }
 
     /// Returns free chunks to the provider, the oldest first, until at most `keep` bytes are held.
@@ -237,8 +257,8 @@ impl<P: Provider> ChunkAllocator<P> {
         self.return_to_provider(evicted);
     }
 
-    /// Must be called without holding a lock.
-    fn return_to_provider(&self, evicted: impl IntoIterator<Item = FreeChunk>) {
+    /// Returns evicted chunks to the provider. Must be called without holding a lock.
+    pub(super) fn return_to_provider(&self, evicted: impl IntoIterator<Item = FreeChunk>) {
         for FreeChunk { chunk, .. } in evicted {
             // Unregistered before the provider can return the address again.
             address_map::unregister(chunk);
@@ -250,23 +270,34 @@ impl<P: Provider> ChunkAllocator<P> {
             cache.returned += chunk.size as u64;
             self.reserved.fetch_sub(chunk.size, Ordering::Relaxed);
             drop(cache);
-            self.returned.notify_all();
+            self.ended.notify_all();
         }
     }
 
-    /// Waits, with a timeout, until as many bytes have been returned to the provider as threads are returning now.
-    pub(super) fn finish_returns(&self) {
-        let cache = self.cache.lock();
-        let end = cache.returned + cache.returning as u64;
-        let is_returning = |cache: &mut Cache| cache.returning > 0 && cache.returned < end;
-        let waited = self
-            .returned
-            .wait_while(cache, RETURN_TIMEOUT, is_returning);
-        drop(waited);
+    /// Begins a transfer of free memory. No lock of the chunk cache may be held.
+    pub(super) fn begin_transfer(&self) -> Transfer<'_, P> {
+        let number = self.cache.lock().transfers.begin();
+        Transfer {
+            chunks: self,
+            number,
+        }
     }
 
-    /// After the limit has refused `size` bytes: whether the bytes that are free, or being returned by other threads, would have
-    /// been enough. This waits for the returns, with a timeout.
+    /// Waits, with a timeout, until the transfers in progress have ended, and until as many bytes have been returned to the
+    /// provider as threads are returning now.
+    pub(super) fn finish_transfers(&self, timeout: Duration) {
+        let cache = self.cache.lock();
+        let end = cache.returned + cache.returning as u64;
+        let next = cache.transfers.next();
+        let is_in_progress = |cache: &mut Cache| {
+            cache.transfers.has_before(next) || (cache.returning > 0 && cache.returned < end)
+        };
+        drop(self.ended.wait_while(cache, timeout, is_in_progress));
+    }
+
+    /// After the limit has refused `size` bytes: whether they would be within it without the bytes that are free, and those that
+    /// other threads are returning to the provider or requesting from it, which may refuse. This waits for the calls of the
+    /// provider that matter, with a timeout.
     fn wait_for_returns(&self, size: usize) -> bool {
         if self.limit().is_none() {
             // The sum of the bytes has overflowed, which free memory does not change.
@@ -276,15 +307,12 @@ impl<P: Provider> ChunkAllocator<P> {
             let held = self.reserved().saturating_sub(free);
             held.saturating_add(size) > self.limit.load(Ordering::Relaxed)
         };
+        let is_undecided = |cache: &mut Cache| {
+            exceeds(cache.bytes) && !exceeds(cache.bytes + cache.returning + cache.requested)
+        };
         let cache = self.cache.lock();
-        if exceeds(cache.bytes + cache.returning) {
-            return false;
-        }
-        let is_returning = |cache: &mut Cache| cache.returning > 0 && exceeds(cache.bytes);
-        let mut cache = self
-            .returned
-            .wait_while(cache, RETURN_TIMEOUT, is_returning);
-        !is_returning(&mut cache)
+        let cache = self.ended.wait_while(cache, RETURN_TIMEOUT, is_undecided);
+        !exceeds(cache.bytes)
     }
 
     /// A chunk that fits from the cache. Without one, evicts chunks so that the pool may take a new one from the provider.
@@ -329,11 +357,12 @@ impl<P: Provider> ChunkAllocator<P> {
     }
 
     fn reserve(&self, size: usize) -> Result<()> {
+        let mut cache = self.cache.lock();
         let limit = self.limit.load(Ordering::Relaxed);
         let within = |reserved: usize| reserved.checked_add(size).filter(|&sum| sum <= limit);
         self.reserved
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
-            .map(drop)
+            .map(|_| cache.requested += size)
             .map_err(|held| Error::PoolLimit { size, held, limit })
     }
 }

@@ -16,6 +16,7 @@ use super::slab::{PoolPointer, Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, total};
 use crate::error::{Error, Result};
 use crate::history;
+use crate::process::atomic::{AtomicU32, Ordering};
 use crate::process::{Mutex, Owned, SpinGuard, SpinLock};
 
 /// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
@@ -39,8 +40,20 @@ pub(super) struct Inner<P: Provider> {
     has_slabs: bool,
     /// A reference to itself, if there are blocks and no handle.
     itself: Mutex<Option<Arc<Owned<Self>>>>,
+    /// The threads that have trimmed the pool for an allocation and not finished it. Other threads read it after they have
+    /// locked their shard or begun a transfer, and then leave free blocks to those threads.
+    short: AtomicU32,
     /// Knows the process that made the pool.
     origin: Owned<()>,
+}
+
+/// A thread that has trimmed a pool for an allocation, until the drop.
+pub(super) struct Shortage<'a>(&'a AtomicU32);
+
+impl Drop for Shortage<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A block, and whether the provider was called to allocate it.
@@ -60,6 +73,7 @@ impl<P: Provider> Inner<P> {
             callback: Callback::default(),
             peaks: Mutex::default(),
             itself: Mutex::default(),
+            short: AtomicU32::new(0),
             origin: Owned::new(()),
         }
     }
@@ -227,8 +241,13 @@ impl<P: Provider> Inner<P> {
                 let Some((class, surplus)) = own.put(class, block) else {
                     return own;
                 };
+                // With the shard's lock: a trim finds the blocks in the shard, or afterwards in the class or the cache.
+                let evicted = self.free_to_class(class, surplus);
+                if evicted.is_empty() {
+                    return own;
+                }
                 drop(own);
-                self.free_to_class(class, surplus);
+                self.chunks.return_to_provider(evicted);
             }
             None => {
                 drop(own);
@@ -248,51 +267,74 @@ impl<P: Provider> Inner<P> {
         }
     }
 
+    /// From now on until the drop, other threads take no more blocks than they need.
+    pub(super) fn begin_shortage(&self) -> Shortage<'_> {
+        self.short.fetch_add(1, Ordering::Relaxed);
+        Shortage(&self.short)
+    }
+
+    fn is_short(&self) -> bool {
+        self.short.load(Ordering::Relaxed) > 0
+    }
+
     /// Allocates blocks of the class: one to return, the others for the shard's magazine. A minimal refill takes one.
     fn refill(&self, shard: usize, class: usize, is_minimal: bool) -> Result<NewBlock> {
-        let wanted = if is_minimal {
+        let free = self.take_blocks(shard, class, is_minimal, SizeClass::allocate);
+        if let Some(block) = free {
+            let is_miss = false;
+            return Ok(NewBlock { block, is_miss });
+        }
+        self.grow(shard, class, is_minimal)
+    }
+
+    /// Moves blocks of the class to the shard's magazine, but for one, with the shard's lock: a trim either finds them in the
+    /// shard, or precedes the move, for which the thread that trims is then counted as short.
+    fn take_blocks(
+        &self,
+        shard: usize,
+        class: usize,
+        is_minimal: bool,
+        take: impl FnOnce(&SizeClass, usize) -> Vec<SlabBlock>,
+    ) -> Option<SlabBlock> {
+        let mut own = self.lock(shard);
+        let wanted = if is_minimal || self.is_short() {
             1
         } else {
             capacity(class).div_ceil(2)
         };
-        let mut is_miss = false;
-        let mut blocks = self.classes[class].allocate(wanted);
-        if blocks.is_empty() {
-            (blocks, is_miss) = self.grow(shard, class, wanted, is_minimal)?;
-        }
-        let Some(block) = blocks.pop() else {
-            // Unreachable, as a slab has at least one block.
-            return Err(Error::PoolLimit {
-                size: SIZES[class],
-                held: self.chunks.reserved(),
-                limit: 0,
-            });
-        };
+        let mut blocks = take(&self.classes[class], wanted);
+        let block = blocks.pop()?;
         if !blocks.is_empty() {
-            self.lock(shard).refill(class, blocks);
+            own.refill(class, blocks);
         }
-        Ok(NewBlock { block, is_miss })
+        Some(block)
     }
 
-    fn grow(
-        &self,
-        shard: usize,
-        class: usize,
-        wanted: usize,
-        is_minimal: bool,
-    ) -> Result<(Vec<SlabBlock>, bool)> {
+    /// Allocates a block of a new slab. A minimal one has no other.
+    fn grow(&self, shard: usize, class: usize, is_minimal: bool) -> Result<NewBlock> {
+        // A thread that lacks the slab's bytes waits until the slab's other blocks can be found, or was short before.
+        let _transfer = self.chunks.begin_transfer();
         let size = SIZES[class];
         let growth = &self.chunks.options().growth;
-        let blocks = if is_minimal {
+        let blocks = if is_minimal || self.is_short() {
             1
         } else {
             growth.blocks(size, self.classes[class].bytes())
         };
         let alignment = sizes::natural_alignment(class);
         let acquired = self.chunks.acquire(shard, blocks * size, alignment)?;
+        let (chunk, is_miss) = (acquired.free.chunk, acquired.is_new);
         let (pool, place) = (self.pointer(), *self.chunks.place());
-        let blocks = self.classes[class].grow(pool, class, acquired.free.chunk, wanted, place);
-        Ok((blocks, acquired.is_new))
+        let take = |of: &SizeClass, wanted| of.grow(pool, class, chunk, wanted, place);
+        let block = self.take_blocks(shard, class, is_minimal, take);
+        // There is one, as a slab has at least one block.
+        block
+            .map(|block| NewBlock { block, is_miss })
+            .ok_or_else(|| Error::PoolLimit {
+                size,
+                held: self.chunks.reserved(),
+                limit: 0,
+            })
     }
 
     fn allocate_large(&self, shard: usize, size: usize, alignment: usize) -> Result<NewBlock> {
@@ -314,11 +356,18 @@ impl<P: Provider> Inner<P> {
         })
     }
 
-    /// Returns blocks to their size class; slabs that this releases become free chunks.
-    fn free_to_class(&self, class: usize, blocks: Vec<SlabBlock>) {
-        for slab in self.classes[class].free(blocks) {
-            self.chunks.release(FreeChunk::new(slab));
-        }
+    /// Returns blocks to their size class; slabs that this releases become free chunks. Returns the chunks that are to be
+    /// returned to the provider for that.
+    #[must_use]
+    fn free_to_class(&self, class: usize, blocks: Vec<SlabBlock>) -> Vec<FreeChunk> {
+        self.release(self.classes[class].free(blocks))
+    }
+
+    fn release(&self, slabs: Vec<Arc<Slab>>) -> Vec<FreeChunk> {
+        let chunks = slabs.into_iter().map(FreeChunk::new);
+        chunks
+            .flat_map(|chunk| self.chunks.release(chunk))
+            .collect()
     }
 
     /// Returns free memory to the provider until at most `keep` bytes are held; returns the number of bytes.
@@ -326,16 +375,17 @@ impl<P: Provider> Inner<P> {
         let before = self.chunks.reserved();
         self.chunks.trim(keep);
         if self.chunks.reserved() > keep {
+            let _transfer = self.chunks.begin_transfer();
             for padded in &self.shards {
                 let free = padded.0.lock().drain();
                 for (class, blocks) in free {
-                    self.free_to_class(class, blocks);
+                    let evicted = self.free_to_class(class, blocks);
+                    self.chunks.return_to_provider(evicted);
                 }
             }
             for class in &self.classes {
-                for slab in class.release_empty() {
-                    self.chunks.release(FreeChunk::new(slab));
-                }
+                let evicted = self.release(class.release_empty());
+                self.chunks.return_to_provider(evicted);
             }
             self.chunks.trim(keep);
         }
@@ -381,7 +431,8 @@ impl<P: Provider> Drop for Inner<P> {
         // No block is allocated: the pool is dropped with its last handle or its last block.
         for class in &mut self.classes {
             for slab in class.take_slabs() {
-                self.chunks.release(FreeChunk::new(slab));
+                let evicted = self.chunks.release(FreeChunk::new(slab));
+                self.chunks.return_to_provider(evicted);
             }
         }
         self.chunks.trim(0);

@@ -36,6 +36,7 @@ mod size_class;
 mod sizes;
 mod slab;
 mod statistics;
+mod transfers;
 
 use std::ffi::c_void;
 use std::fmt;

@@ -44,7 +44,7 @@ impl Level {
 /// The peak of a pool since a time, and those of its scopes.
 #[derive(Debug, Default)]
 pub(super) struct Peaks {
-    /// The peak since the last [`restart`](Self::restart). It is in neither of the others before [`settle`](Self::settle).
+    /// The peak since the last [`reset`](Self::reset) or the start of the last [`scope`](Self::scope). It is in neither of the others before [`settle`](Self::settle).
     current: i64,
     overall: i64,
     scopes: Vec<Weak<AtomicI64>>,

@@ -1,7 +1,9 @@
 //! The pools of this process: memory that is free in one is memory that an allocation elsewhere lacks.
 
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
+use super::chunks::RETURN_TIMEOUT;
 use super::inner::Inner;
 use super::provider::Provider;
 use crate::error::Result;
@@ -11,11 +13,18 @@ use crate::process::{Owned, Registry};
 trait FreeMemory: Send + Sync {
     /// Returns all free memory to the provider.
     fn free_all_blocks(&self);
+
+    /// Waits until what other threads are returning or moving is free, with a timeout.
+    fn finish_transfers(&self, timeout: Duration);
 }
 
 impl<P: Provider> FreeMemory for Owned<Inner<P>> {
     fn free_all_blocks(&self) {
         self.trim(0);
+    }
+
+    fn finish_transfers(&self, timeout: Duration) {
+        self.chunks.finish_transfers(timeout);
     }
 }
 
@@ -27,15 +36,21 @@ pub(super) fn register<P: Provider>(pool: &Arc<Owned<Inner<P>>>) {
 }
 
 /// Attempts an allocation, and once more if the host or the device is out of memory, after all pools of the process have
-/// returned their free memory. It is not tested whether they had any: another thread may have returned it meanwhile.
+/// returned their free memory, including what other threads are returning. It is not tested whether they had any: another thread
+/// may have returned it meanwhile.
 pub(crate) fn retry_out_of_memory<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     attempt().or_else(|cause| {
         if !cause.is_out_of_memory() {
             return Err(cause);
         }
-        for pool in POOLS.objects() {
-            pool.free_all_blocks();
+        let pools = POOLS.objects();
+        pools.iter().for_each(|pool| pool.free_all_blocks());
+        // One timeout for all.
+        let end = Instant::now() + RETURN_TIMEOUT;
+        for pool in &pools {
+            pool.finish_transfers(end.saturating_duration_since(Instant::now()));
         }
+        drop(pools);
         attempt()
     })
 }

@@ -1,5 +1,6 @@
 //! The attempts of an allocation for which memory is short.
 
+use super::chunks::RETURN_TIMEOUT;
 use super::failure::Failure;
 use super::inner::{Inner, NewBlock};
 use super::provider::Provider;
@@ -23,9 +24,10 @@ impl<P: Provider> Inner<P> {
             return Ok(new);
         }
         let after_trim = || {
+            let _shortage = self.begin_shortage();
             self.trim(0);
-            // What other threads are returning is missing until then.
-            self.chunks.finish_returns();
+            // What other threads are moving or returning is missing until then.
+            self.chunks.finish_transfers(RETURN_TIMEOUT);
             retry_out_of_memory(|| attempt(true))
         };
         let failure = || self.failure(size, alignment);

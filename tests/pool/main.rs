@@ -14,5 +14,6 @@ mod policy;
 mod provider;
 mod random;
 mod scale;
+mod shortage;
 mod stress;
 mod unshared;

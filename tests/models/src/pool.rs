@@ -53,6 +53,8 @@ mod sizes;
 mod slab;
 #[path = "../../../src/pool/statistics.rs"]
 mod statistics;
+#[path = "../../../src/pool/transfers.rs"]
+mod transfers;
 
 pub const MODELS: &[Model] = &[
     (

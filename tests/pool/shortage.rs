@@ -1,0 +1,143 @@
+//! Memory that another thread is moving, returning or requesting at the time at which an allocation lacks it.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use zeusm::pool::{Options, Pool, Provider};
+use zeusm::{Error, Result, sys};
+
+use crate::provider::{Addresses, Tracker};
+use crate::scale::scaled;
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// A provider whose `free` takes long, and tells when it begins.
+struct SlowFree(Addresses, Sender<()>);
+
+impl SlowFree {
+    fn new(tracker: &Tracker) -> (Self, Receiver<()>) {
+        let (began, begins) = channel();
+        (Self(tracker.provider(), began), begins)
+    }
+}
+
+// SAFETY: it is that of the other provider.
+unsafe impl Provider for SlowFree {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        self.0.allocate(size, alignment)
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        // The pool's drop frees, too, when no one listens.
+        let _ = self.1.send(());
+        thread::sleep(Duration::from_millis(100));
+        // SAFETY: the caller guarantees what the function requires.
+        unsafe { self.0.free(address, size) };
+    }
+}
+
+#[test]
+fn an_allocation_waits_for_the_blocks_that_another_thread_trims() {
+    for (limit, capacity) in [(Some(4 * MIB), 0), (None, 4 * MIB)] {
+        let (provider, begins) = SlowFree::new(&Tracker::with_capacity(capacity));
+        let options = Options {
+            limit,
+            largest_cache: 0,
+            ..Options::default()
+        };
+        let pool = Pool::new(provider, options);
+        drop([1024, 960, 896, 832].map(|size| pool.allocate(size * KIB, 0).unwrap()));
+        thread::scope(|scope| {
+            scope.spawn(|| pool.trim(0));
+            begins.recv().unwrap();
+            drop(pool.allocate(3900 * KIB, 0).unwrap());
+        });
+    }
+}
+
+/// Runs a function of the test in its next call of `allocate`, which then refuses.
+#[derive(Clone, Default)]
+struct Refusing(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
+
+impl Refusing {
+    fn next(&self, call: impl FnOnce() + Send + 'static) {
+        *self.0.lock() = Some(Box::new(call));
+    }
+}
+
+/// Refuses the calls that [`Refusing`] says.
+struct Scripted(Addresses, Refusing);
+
+// SAFETY: it is that of the other provider.
+unsafe impl Provider for Scripted {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        let call = self.1.0.lock().take();
+        let Some(call) = call else {
+            return self.0.allocate(size, alignment);
+        };
+        call();
+        Err(Error::Call {
+            function: "Scripted::allocate",
+            result: sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+        })
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        // SAFETY: the caller guarantees what the function requires.
+        unsafe { self.0.free(address, size) };
+    }
+}
+
+#[test]
+fn a_request_that_the_provider_refuses_does_not_count_against_the_limit() {
+    let refusing = Refusing::default();
+    let provider = Scripted(Tracker::default().provider(), refusing.clone());
+    let options = Options {
+        limit: Some(10 * MIB),
+        ..Options::default()
+    };
+    let pool = Pool::new(provider, options);
+    let (began, begins) = channel();
+    refusing.next(move || {
+        began.send(()).unwrap();
+        thread::sleep(Duration::from_millis(100));
+    });
+    thread::scope(|scope| {
+        // The retry after the refusal may succeed.
+        scope.spawn(|| drop(pool.allocate(8 * MIB, 0)));
+        begins.recv().unwrap();
+        drop(pool.allocate(4 * MIB, 0).unwrap());
+    });
+}
+
+#[test]
+fn threads_that_need_few_blocks_leave_the_others_to_each_other() {
+    let failures = AtomicUsize::new(0);
+    for _ in 0..scaled(2000, 2) {
+        let options = Options {
+            limit: Some(64 * KIB),
+            ..Options::default()
+        };
+        let pool = Pool::new(Tracker::default().provider(), options);
+        let held: Vec<_> = (0..40).map(|_| pool.allocate(1000, 0).unwrap()).collect();
+        let both = Barrier::new(2);
+        let cycle = || {
+            both.wait();
+            for _ in 0..20 {
+                let blocks = [(); 4].map(|()| pool.allocate(1000, 0));
+                let failed = blocks.iter().filter(|block| block.is_err()).count();
+                failures.fetch_add(failed, Ordering::Relaxed);
+            }
+        };
+        thread::scope(|scope| [(); 2].map(|()| drop(scope.spawn(cycle))));
+        drop(held);
+    }
+    assert_eq!(failures.into_inner(), 0);
+}
