@@ -148,6 +148,25 @@ impl<P: Provider> ChunkAllocator<P> {
         Some(self.limit.load(Ordering::Relaxed)).filter(|&limit| limit != usize::MAX)
     }
 
+    /// The bytes held from the provider, without those that threads are returning to it.
+    pub(super) fn held(&self) -> usize {
+        self.held_with(&self.cache.lock())
+    }
+
+    fn held_with(&self, cache: &Cache) -> usize {
+        self.reserved().saturating_sub(cache.returning)
+    }
+
+    /// Whether the limit allows a chunk for `size` bytes in a pool without others.
+    pub(super) fn allows(&self, size: usize) -> bool {
+        round(size) <= self.limit.load(Ordering::Relaxed)
+    }
+
+    /// The slack of a reused chunk, at most `most`. With a limit there is none: other blocks would lack it.
+    fn slack(&self, most: usize) -> usize {
+        if self.limit().is_some() { 0 } else { most }
+    }
+
     /// A chunk of at least `size` bytes and a limited slack, for a thread of `shard`.
     ///
     /// # Errors
@@ -159,7 +178,7 @@ impl<P: Provider> ChunkAllocator<P> {
         alignment: usize,
     ) -> Result<AcquiredChunk> {
         let size = round(size);
-        let fits = |own: &mut FreeChunk| own.fits(size, size / 8, alignment);
+        let fits = |own: &mut FreeChunk| own.fits(size, self.slack(size / 8), alignment);
         loop {
             let own = self.shard_cache.take_if(shard, fits);
             if let Some(free) = own.or_else(|| self.reuse(size, alignment)) {
@@ -244,9 +263,9 @@ impl<P: Provider> ChunkAllocator<P> {
 
     /// Returns free chunks to the provider, the oldest first, until at most `keep` bytes are held.
     pub(super) fn trim(&self, keep: usize) {
-        let mut held = self.reserved();
         let evicted = {
             let mut cache = self.cache.lock();
+            let mut held = self.held_with(&cache);
             cache.drain(&self.shard_cache);
             cache.evict_while(|_, next| {
                 let more = held > keep;
@@ -319,18 +338,18 @@ impl<P: Provider> ChunkAllocator<P> {
     fn reuse(&self, size: usize, alignment: usize) -> Option<FreeChunk> {
         let evicted = {
             let mut cache = self.cache.lock();
-            if let Some(chunk) = cache.take(size, size / 8, alignment) {
+            let slack = self.slack(size / 8);
+            if let Some(chunk) = cache.take(size, slack, alignment) {
                 return Some(chunk);
             }
             cache.drain(&self.shard_cache);
-            if let Some(chunk) = cache.take(size, size / 8, alignment) {
+            if let Some(chunk) = cache.take(size, slack, alignment) {
                 return Some(chunk);
             }
-            let reserved = self.reserved();
             let peak = cache.high_water.max(cache.outstanding.saturating_add(size));
             let growth = &self.options.growth;
             let overhead = (peak / 100).saturating_mul(growth.overhead_percent);
-            let grown = reserved.saturating_add(size);
+            let grown = self.held_with(&cache).saturating_add(size);
             let limit = self.limit.load(Ordering::Relaxed);
             let allowed = peak
                 .saturating_add(overhead)
@@ -338,11 +357,10 @@ impl<P: Provider> ChunkAllocator<P> {
                 .min(limit);
             let excess = grown.saturating_sub(allowed);
             if excess > 0
-                && grown <= limit
-                && let Some(chunk) = cache.take(size, size / 2, alignment)
+                && let Some(chunk) = cache.take(size, self.slack(size / 2), alignment)
             {
                 // A chunk of up to one and a half times the size is accepted, as that costs less than returning it and
-                // allocating a new one. At the user's limit the difference would be missing.
+                // allocating a new one.
                 return Some(chunk);
             }
             let mut freed = 0;

@@ -374,7 +374,7 @@ impl<P: Provider> Inner<P> {
     pub(super) fn trim(&self, keep: usize) -> usize {
         let before = self.chunks.reserved();
         self.chunks.trim(keep);
-        if self.chunks.reserved() > keep {
+        if self.chunks.held() > keep {
             let _transfer = self.chunks.begin_transfer();
             for padded in &self.shards {
                 let free = padded.0.lock().drain();

@@ -31,7 +31,13 @@ impl<P: Provider> Inner<P> {
             retry_out_of_memory(|| attempt(true))
         };
         let failure = || self.failure(size, alignment);
-        let answer = after_trim().or_else(|error| self.with_callback(error, failure, after_trim));
+        let answer = after_trim().or_else(|error| {
+            if !self.chunks.allows(size) {
+                // No free memory would help.
+                return Err(error);
+            }
+            self.with_callback(error, failure, after_trim)
+        });
         answer.map_err(|cause| {
             let failure = failure();
             Error::Pool {

@@ -141,3 +141,53 @@ fn threads_that_need_few_blocks_leave_the_others_to_each_other() {
     }
     assert_eq!(failures.into_inner(), 0);
 }
+
+fn limited(limit: usize) -> (Tracker, Pool<Addresses>) {
+    let tracker = Tracker::default();
+    let options = Options {
+        limit: Some(limit),
+        ..Options::default()
+    };
+    let pool = Pool::new(tracker.provider(), options);
+    (tracker, pool)
+}
+
+#[test]
+fn with_a_limit_no_block_has_a_larger_one() {
+    let (tracker, pool) = limited(17 * MIB);
+    drop(pool.allocate(9 * MIB, 0).unwrap());
+    let blocks = [8, 9].map(|size| pool.allocate(size * MIB, 0).unwrap());
+    assert_eq!(tracker.bytes(), 17 * MIB);
+    drop(blocks);
+}
+
+#[test]
+fn no_callback_is_called_for_a_size_above_the_limit() {
+    let (_tracker, pool) = limited(8 * MIB);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    pool.set_failure_callback(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(true)
+    });
+    pool.allocate(9 * MIB, 0).unwrap_err();
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+    let block = pool.allocate(8 * MIB, 0).unwrap();
+    pool.allocate(8 * MIB, 0).unwrap_err();
+    assert_eq!(calls.load(Ordering::SeqCst), 16);
+    drop(block);
+}
+
+#[test]
+fn what_another_thread_is_returning_is_not_trimmed_again() {
+    let tracker = Tracker::default();
+    let (provider, begins) = SlowFree::new(&tracker);
+    let pool = Pool::new(provider, Options::default());
+    drop([(); 3].map(|()| pool.allocate(20 * MIB, 0).unwrap()));
+    thread::scope(|scope| {
+        scope.spawn(|| pool.trim(40 * MIB));
+        begins.recv().unwrap();
+        pool.trim(40 * MIB);
+    });
+    assert_eq!(tracker.bytes(), 40 * MIB);
+}
