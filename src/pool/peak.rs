@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// The bytes by which a shard may exceed its share. Two shards or more together are within this for each of them, which is
-/// less than 1 MiB for every shard after the first.
+/// The bytes by which a shard may exceed its share. The peak is exact as long as one shard is used; of several, whichever threads
+/// allocate and free, it is too low by at most this for each.
 const UNCHECKED: i64 = 512 << 10;
 
 /// One shard's bytes in use. Blocks that another shard allocated may be freed here, so they can be negative.

@@ -2,8 +2,8 @@
 
 use super::peak::Level;
 
-/// A pool's statistics. All but the peak are exact whenever no allocation is in progress. The peak is exact if one thread
-/// allocates; each further thread adds an error of at most 1 MiB.
+/// A pool's statistics. All but the peak are exact whenever no allocation is in progress. The peak is exact as
+/// long as one thread uses the pool, and at most 512 KiB too low for every shard (at most 16) otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {

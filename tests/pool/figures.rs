@@ -176,3 +176,13 @@ fn a_cached_block_is_allocated_without_the_provider() {
         "large blocks are not in magazines"
     );
 }
+
+#[test]
+fn the_peak_before_a_trim_is_exact_although_another_thread_frees_after_it() {
+    let pool = pool();
+    let blocks = [384, 96].map(|size| pool.allocate(size << 10, 0).unwrap());
+    pool.free_all_blocks();
+    std::thread::scope(|scope| scope.spawn(|| drop(blocks)).join()).unwrap();
+    drop(pool.allocate(8 << 10, 0).unwrap());
+    assert_eq!(pool.statistics().peak_bytes, 480 << 10);
+}

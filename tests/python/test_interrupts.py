@@ -106,7 +106,8 @@ def test_errors_that_pass(error, way):
 
 @pytest.mark.parametrize("way", ["malloc", "constructor"])
 def test_errors_that_pass_in_a_callback(error, way):
-    pool = zm.MemoryPool("shared", limit=1 << 20)
+    pool = zm.MemoryPool("shared", limit=1 << 22)
+    kept = pool.malloc(1 << 21)
 
     def callback(nbytes):
         raise error("passes")
@@ -116,13 +117,16 @@ def test_errors_that_pass_in_a_callback(error, way):
     with pytest.raises(error, match="passes") as raised:
         ways[way](1 << 22)
     assert raised.type is error
+    kept.close()
 
 
 def test_other_errors_of_a_callback_are_the_cause():
-    pool = zm.MemoryPool("shared", limit=1 << 20)
+    pool = zm.MemoryPool("shared", limit=1 << 22)
+    kept = pool.malloc(1 << 21)
     pool.set_failure_callback(lambda nbytes: 1 / 0)
     with pytest.raises(zm.USMAllocationError) as raised:
         pool.malloc(1 << 22)
+    kept.close()
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 

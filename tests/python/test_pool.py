@@ -184,7 +184,8 @@ def test_a_callback_makes_room(pool):
 
 
 def test_a_callback_that_raises(pool):
-    pool.set_limit(MIB)
+    pool.set_limit(2 * MIB)
+    kept = pool.malloc(MIB)
 
     def refuse(nbytes):
         raise KeyError(nbytes)
@@ -193,11 +194,14 @@ def test_a_callback_that_raises(pool):
     with pytest.raises(zm.USMAllocationError, match="callback failed") as failure:
         pool.malloc(2 * MIB)
     assert isinstance(failure.value.__cause__, KeyError)
-    pool.malloc(64)
+    pool.set_failure_callback(None)
+    del kept
+    pool.malloc(2 * MIB)
 
 
 def test_a_callback_that_allocates(pool):
-    pool.set_limit(MIB)
+    pool.set_limit(4 * MIB)
+    kept = pool.malloc(3 * MIB)
     calls = []
 
     def greedy(nbytes):
@@ -210,6 +214,17 @@ def test_a_callback_that_allocates(pool):
     with pytest.raises(zm.USMAllocationError):
         pool.malloc(2 * MIB)
     assert len(calls) == 3
+    pool.set_failure_callback(None)
+    del kept
+
+
+def test_no_callback_for_more_than_the_limit(pool):
+    pool.set_limit(MIB)
+    asked = []
+    pool.set_failure_callback(asked.append)
+    with pytest.raises(zm.USMAllocationError):
+        pool.malloc(2 * MIB)
+    assert asked == []
     pool.set_failure_callback(None)
 
 
