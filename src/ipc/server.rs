@@ -66,7 +66,11 @@ extern "C" fn close_in_child() {
     if listener < 0 {
         return;
     }
-    // SAFETY: the descriptor is used for a query only, and may be any number.
+    // SAFETY: the call takes any number, and fails for one that is no open descriptor.
+    if unsafe { libc::fcntl(listener, libc::F_GETFD) } < 0 {
+        return;
+    }
+    // SAFETY: the descriptor is open, and stays open during the query, as the child has one thread.
     let found = FileId::of(unsafe { BorrowedFd::borrow_raw(listener) });
     // The program may have closed all descriptors, as daemons do, and have opened a file of that number.
     if found.map(|file| [file.device, file.inode]) == Some(FILE.each_ref().map(read)) {

@@ -64,7 +64,9 @@ fn an_allocation_waits_for_the_blocks_that_another_thread_trims() {
 
 /// Runs a function of the test in its next call of `allocate`, which then refuses.
 #[derive(Clone, Default)]
-struct Refusing(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
+struct Refusing(Arc<Mutex<Option<Call>>>);
+
+type Call = Box<dyn FnOnce() + Send>;
 
 impl Refusing {
     fn next(&self, call: impl FnOnce() + Send + 'static) {

@@ -70,7 +70,7 @@ macro_rules! figures {
 
 figures! {
     /// A snapshot of a pool's statistics. All figures but the peak are exact if no allocation is in progress. The peak is
-    /// exact if one thread allocates; each further thread adds an error of at most 1 MiB.
+    /// exact as long as one thread uses the pool, and at most 512 KiB too low for every shard (at most 16) otherwise.
     ///
     /// Examples
     /// --------
