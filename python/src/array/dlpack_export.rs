@@ -14,7 +14,7 @@ use crate::errors::OrRaise;
 use crate::interpreter::{attach, try_attach};
 use crate::memory::{Pinned, PyMemory};
 use crate::parse;
-use crate::resolve::{DlpackDevice, root_device};
+use crate::resolve::{DlpackDevice, exchange_host_memory, root_device};
 use zeusm::dlpack::{self, Device, Form, Tensor, abi};
 use zeusm::usm::UsmKind;
 
@@ -164,6 +164,9 @@ fn capsule<'py>(
         ));
     }
     let item = fields::item_for_peer(array).map_err(PyBufferError::new_err)?;
+    if memory.kind == UsmKind::Host && device != Device::Cpu {
+        exchange_host_memory(py, memory.context_device())?;
+    }
     let tensor = Tensor {
         pointer: memory.for_export(py)?,
         device,

@@ -334,6 +334,9 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
             ))
         })?;
     offer.check_within(attributes.base, attributes.size)?;
+    if attributes.kind == UsmKind::Host {
+        resolve::exchange_host_memory(py, device.binding().context_device())?;
+    }
     // Host memory belongs to no device, so the tensor's is kept. dpctl's queue is on the root device; memory on a sub-device
     // needs a queue of its own.
     let is_on_root = |owner| owner == device.binding().context_device().device();

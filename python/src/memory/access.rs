@@ -89,11 +89,13 @@ impl PyMemory {
     /// For an asynchronous operation, which waits for `wait_list` and for the memory's SYCL queue, whether that is in-order
     /// or not: users of that queue have no event of its work to pass as a dependency.
     pub(crate) fn for_async(&self, py: Python<'_>, wait_list: &mut WaitList) -> PyResult<usize> {
-        if let Some(queue) = self.binding.queue()
-            && self.export_state.is_shared()
-            && queue.responds(py)
-            && !queue.reference().is_idle()
-        {
+        if !self.export_state.is_shared() {
+            return Ok(self.address.number());
+        }
+        for queue in self.sycl_queues() {
+            if !queue.responds(py) || queue.reference().is_idle() {
+                continue;
+            }
             // The GIL is released, as a barrier of an out-of-order queue also waits for host tasks, which need the GIL. SYCL
             // holds a lock during that wait, and a thread that submits a kernel with the GIL held needs that lock.
             if queue.reference().is_in_order() {
@@ -248,14 +250,28 @@ impl PyMemory {
         Ok(Self { binding, ..self })
     }
 
-    /// Waits for the memory's SYCL queue, which may have kernels in flight on this memory. A copy on an out-of-order queue,
-    /// such as dpctl's and dpnp's, would not be ordered after them.
+    /// Waits for the SYCL queues that may have kernels in flight on this memory. A copy on an out-of-order queue, such as
+    /// dpctl's and dpnp's, would not be ordered after them.
     #[inline]
     fn after_sycl(&self, py: Python<'_>) -> PyResult<()> {
-        match self.binding.queue() {
-            Some(queue) if self.export_state.is_shared() => self.after_queue(py, queue),
-            _ => Ok(()),
+        if !self.export_state.is_shared() {
+            return Ok(());
         }
+        self.sycl_queues()
+            .try_for_each(|queue| self.after_queue(py, queue))
+    }
+
+    /// The memory's SYCL queue and, for host memory that was exchanged by DLPack, that of the context's first device.
+    #[inline]
+    fn sycl_queues(&self) -> impl Iterator<Item = &SyclQueue> {
+        let own = self.binding.queue();
+        let of_first = match self.kind {
+            UsmKind::Host => self.context_device().host_queue(),
+            _ => None,
+        };
+        let is_other =
+            |queue: &&SyclQueue| own.is_none_or(|own| own.reference() != queue.reference());
+        own.into_iter().chain(of_first.filter(is_other))
     }
 
     fn after_queue(&self, py: Python<'_>, queue: &SyclQueue) -> PyResult<()> {

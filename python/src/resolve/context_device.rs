@@ -7,7 +7,7 @@ use once_cell::race::OnceBox;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::dpctl::Dpctl;
+use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{IntoException, OrRaise};
 use zeusm::pool::Pool;
 use zeusm::process::Mutex;
@@ -27,6 +27,8 @@ pub(crate) struct ContextDevice {
     queue: OnceBox<Queue>,
     /// The device's DLPack number, queried on first use.
     pub(super) root: OnceBox<RootDevice>,
+    /// The queue beside its own that may have work on host memory, once there is one; the same for all entries of a context.
+    host_queue: Arc<OnceBox<&'static SyclQueue>>,
 }
 
 /// A root device by its DLPack number.
@@ -107,7 +109,7 @@ impl ContextDevice {
     }
 
     /// Adds an entry, unless another thread has added an equal one.
-    fn enter(new: Arc<Self>) -> Arc<Self> {
+    fn enter(mut new: Self) -> Arc<Self> {
         // Declared before the lock guard, so that it is dropped after the guard.
         let mut alive = Vec::new();
         let mut known = KNOWN.lock();
@@ -118,6 +120,10 @@ impl ContextDevice {
         if let Some(known) = alive.iter().find(is_same) {
             return Arc::clone(known);
         }
+        if let Some(known) = alive.iter().find(|known| known.shares_context(&new)) {
+            new.host_queue = Arc::clone(&known.host_queue);
+        }
+        let new = Arc::new(new);
         known.retain(|known| known.strong_count() > 0);
         known.push(Arc::downgrade(&new));
         new
@@ -162,6 +168,7 @@ impl ContextDevice {
             sycl: Err(reason),
             queue: OnceBox::new(),
             root: OnceBox::new(),
+            host_queue: Arc::default(),
         }))
     }
 
@@ -178,14 +185,15 @@ impl ContextDevice {
         let context = foreign(sycl, context)?;
         // SAFETY: the SYCL runtime gave the handle for a device of this context, whose driver this is.
         let device = unsafe { context.driver().device(device) }.or_raise()?;
-        let new = Arc::new(Self {
+        let new = Self {
             is_first: ptr::eq(first_device(sycl)?, device.handle()),
             context,
             device,
             sycl: Ok(sycl.clone()),
             queue: OnceBox::new(),
             root: OnceBox::new(),
-        });
+            host_queue: Arc::default(),
+        };
         Ok(Self::enter(new))
     }
 
@@ -221,6 +229,18 @@ impl ContextDevice {
         // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
         let context = self.sycl()?;
         Dpctl::get(py)?.cached_queue_in(py, context, &self.device)
+    }
+
+    /// The queue that work on host memory of the context is submitted to by packages that derive the queue from the pointer.
+    /// `None` until such a package can have host memory of the context.
+    #[inline]
+    pub(crate) fn host_queue(&self) -> Option<&'static SyclQueue> {
+        self.host_queue.get().copied()
+    }
+
+    pub(super) fn set_host_queue(&self, queue: &'static SyclQueue) {
+        // Two threads set the same.
+        let _ = self.host_queue.set(Box::new(queue));
     }
 
     /// A new `dpctl.SyclQueue`.

@@ -43,6 +43,19 @@ fn find_root(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDev
     )))
 }
 
+/// To be called before host memory in a default context is exchanged by DLPack. A tensor has no queue. dpctl and dpnp take
+/// their cached queue of the device that SYCL reports for the pointer, which for host memory is the first one of the context,
+/// whatever the tensor's device number is. From now on, accesses to host memory of the context wait for that queue, too.
+pub(crate) fn exchange_host_memory(py: Python<'_>, context_device: &ContextDevice) -> PyResult<()> {
+    if context_device.host_queue().is_some() {
+        return Ok(());
+    }
+    let first = ContextDevice::in_sycl(context_device.sycl()?, None)?;
+    let device = DlpackDevice::get(py, root_device(py, &first)?.number)?;
+    context_device.set_host_queue(device.binding.queue_or_cached(py)?);
+    Ok(())
+}
+
 /// The device of a DLPack device number: a root device in its default context.
 pub(crate) struct DlpackDevice {
     pub(crate) context: ContextRef,

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 pub(crate) use context_device::ContextDevice;
 pub(crate) use default::{BindingRef, default_binding, pointer_attributes};
-pub(crate) use dlpack_device::{DlpackDevice, root_device};
+pub(crate) use dlpack_device::{DlpackDevice, exchange_host_memory, root_device};
 pub(crate) use queue_binding::QueueBinding;
 pub(crate) use sycl_object::{ResolvedSyclObject, invalid_argument};
 
