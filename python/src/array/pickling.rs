@@ -12,6 +12,9 @@ use crate::parse::{dtype, pickle, record};
 /// The version of the pickled state.
 const VERSION: u32 = 1;
 
+/// The protocol of the state that `__reduce__` returns.
+const PLAIN_PROTOCOL: i32 = 2;
+
 #[pymethods]
 impl UsmArray {
     /// The memory object supports all protocols, and out-of-band buffers without a copy. Elements with gaps between them are
@@ -46,6 +49,10 @@ impl UsmArray {
         );
         let rebuild = py.import("zeusm")?.getattr("_array_from_pickle")?;
         Ok((rebuild, state.into_pyobject(py)?.into_any()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        self.__reduce_ex__(py, PLAIN_PROTOCOL)
     }
 }
 

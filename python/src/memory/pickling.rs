@@ -8,6 +8,7 @@ use super::PyMemory;
 use super::classes::class;
 use crate::dpctl::Dpctl;
 use crate::errors::passes;
+use crate::interpreter::intern;
 use crate::parse::{self, pickle};
 
 /// The version of the pickled state.
@@ -16,12 +17,30 @@ const VERSION: u32 = 1;
 /// The first protocol with out-of-band buffers.
 const OUT_OF_BAND_PROTOCOL: i32 = 5;
 
+/// The protocol of the state that `__reduce__` returns.
+const PLAIN_PROTOCOL: i32 = 2;
+
 #[pymethods]
 impl PyMemory {
-    fn __reduce_ex__<'py>(
-        slf: &Bound<'py, Self>,
-        protocol: i32,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+    /// As that of `object`, this calls a `__reduce__` that the class of the object overrides.
+    fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i32) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let name = intern!(py, "__reduce__");
+        let own = slf.get_type().getattr(name)?;
+        if !own.is(py.get_type::<Self>().getattr(name)?) {
+            return slf.call_method0(name);
+        }
+        Self::reduced(slf, protocol)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::reduced(slf, PLAIN_PROTOCOL)
+    }
+}
+
+impl PyMemory {
+    /// The function that unpickles, and its arguments.
+    fn reduced<'py>(slf: &Bound<'py, Self>, protocol: i32) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let memory = slf.get();
         let content = if protocol < OUT_OF_BAND_PROTOCOL {
@@ -51,7 +70,7 @@ impl PyMemory {
             device,
             memory.kind.name(),
         );
-        Ok((rebuild, state.into_pyobject(py)?))
+        Ok((rebuild, state).into_pyobject(py)?.into_any())
     }
 }
 
