@@ -4,6 +4,7 @@ import ctypes
 
 import dpctl
 import dpctl.memory
+import kernel_tables
 import numpy as np
 import pytest
 import zeusm
@@ -83,6 +84,46 @@ def test_the_common_base_has_no_objects(memory_class, dpctl_class):
     assert isinstance(theirs(), theirs)
     with pytest.raises(TypeError):
         ours()
+
+
+class TestMethodsOfQueues:
+    """dpctl's methods accept dpctl's classes only, and other objects as buffers of the host at most."""
+
+    def test_prefetch_and_advice(self, memory_class):
+        memory = memory_class(N)
+        queue = memory.sycl_queue
+        for method, arguments in (queue.prefetch, (N,)), (queue.mem_advise, (N, 0)):
+            with pytest.raises(TypeError, match="_Memory"):
+                method(memory, *arguments)
+            method(dpctl.memory.as_usm_memory(memory), *arguments)
+
+    def test_copies(self, memory_class, usm_type):
+        memory, other = memory_class(N), memory_class(N)
+        other.memset(7)
+        queue = memory.sycl_queue
+        if usm_type == "device":
+            with pytest.raises(TypeError, match=r"dpctl\.memory\.as_usm_memory"):
+                queue.memcpy(memory, other, N)
+        else:
+            queue.memcpy(memory, other, N)
+            memory.memset(1)
+        queue.memcpy(*map(dpctl.memory.as_usm_memory, (memory, other)), N)
+        assert memory.tobytes() == b"\7" * N
+
+    def test_arguments_of_kernels(self, monkeypatch):
+        ours, convert = zeusm.memory.MemoryUSMDevice, dpctl.memory.as_usm_memory
+        monkeypatch.setattr(dpctl.memory, "MemoryUSMDevice", ours)
+        with pytest.raises(TypeError, match="kernel argument"):
+            kernel_tables.sub_groups("level_zero:gpu", "i4", 0)
+        made = []
+
+        def converted(nbytes, queue):
+            made.append(ours(nbytes, queue=queue))
+            return convert(made[-1])
+
+        monkeypatch.setattr(dpctl.memory, "MemoryUSMDevice", converted)
+        kernel_tables.sub_groups("level_zero:gpu", "i4", 0)
+        assert made
 
 
 @pytest.mark.parametrize("package", [dpctl.memory, zeusm.memory], ids=["dpctl", "zeusm"])

@@ -198,7 +198,8 @@ unsafe fn no_buffer(
 fn not_accessible(memory: &PyMemory) -> PyErr {
     PyTypeError::new_err(format!(
         "USM-device memory on {} cannot be accessed by the host: use copy_to_host(), or MemoryUSMShared or \
-         MemoryUSMHost{}",
+         MemoryUSMHost; a method of dpctl.SyclQueue takes \
+         dpctl.memory.as_usm_memory(memory){}",
         memory.context_device().device().name(),
         memory.host_access_hint(),
     ))
