@@ -86,6 +86,115 @@ def test_the_common_base_has_no_objects(memory_class, dpctl_class):
         ours()
 
 
+class Int:
+    """An integer by `__int__` alone."""
+
+    def __int__(self):
+        return 1
+
+
+class Described:
+    """Memory whose interface has some fields replaced, or removed if they are `...`."""
+
+    def __init__(self, memory, **fields):
+        self.memory = memory
+        described = memory.__sycl_usm_array_interface__ | fields
+        self.__sycl_usm_array_interface__ = {
+            name: value for name, value in described.items() if value is not ...
+        }
+
+
+class TestInterface:
+    @pytest.mark.parametrize(
+        ("field", "value", "error"),
+        [
+            ("typestr", "uint8", ValueError),
+            ("typestr", "B", ValueError),
+            ("typestr", b"|u1", ValueError),
+            ("typestr", None, ValueError),
+            ("typestr", ..., ValueError),
+            ("shape", (2.0,), TypeError),
+            ("shape", "4", ValueError),
+            ("strides", (1.0,), TypeError),
+            ("version", 1.0, TypeError),
+        ],
+    )
+    def test_what_only_dpctl_accepts(self, memory_class, dpctl_class, field, value, error):
+        assert dpctl.memory.as_usm_memory(Described(dpctl_class(N), **{field: value})).nbytes
+        with pytest.raises(error, match=field):
+            zeusm.memory.as_usm_memory(Described(memory_class(N), **{field: value}))
+
+    @pytest.mark.parametrize(
+        ("field", "value", "error"),
+        [
+            ("typestr", "|V1", ValueError),
+            ("offset", None, TypeError),
+            ("syclobj", dpctl.SyclDevice("level_zero:gpu"), ValueError),
+        ],
+    )
+    def test_what_only_zeusm_accepts(self, memory_class, dpctl_class, field, value, error):
+        with pytest.raises(error):
+            dpctl.memory.as_usm_memory(Described(dpctl_class(N), **{field: value}))
+        ours = zeusm.memory.as_usm_memory(Described(memory_class(N), **{field: value}))
+        assert ours.nbytes == N
+
+    def test_an_alignment_that_memory_does_not_have(self, memory_class, dpctl_class):
+        def of_misaligned(cls):
+            memory = cls(N, alignment=64)
+            _, flag = memory.__sycl_usm_array_interface__["data"]
+            data = (memory._pointer + 1, flag)
+            return cls(Described(memory, data=data, shape=(16,)), alignment=64)
+
+        assert of_misaligned(dpctl_class)._pointer % 64 == 1
+        with pytest.raises(ValueError, match="not aligned to 64 bytes"):
+            of_misaligned(memory_class)
+
+    def test_the_object_that_memory_is_of(self, memory_class, dpctl_class):
+        theirs = dpctl_class(N)
+        assert dpctl_class(theirs).reference_obj is None
+        assert memory_class(theirs).reference_obj is theirs
+        assert memory_class(memory_class(N)).reference_obj is None
+
+
+class TestIntegers:
+    def test_a_size_below_those_of_64_bits(self, memory_class, dpctl_class):
+        with pytest.raises(OverflowError):
+            dpctl_class(-(2**63) - 1)
+        with pytest.raises(ValueError, match="negative"):
+            memory_class(-(2**63) - 1)
+
+    @pytest.mark.parametrize("val", [-1, 2**70])
+    def test_fills_with_what_is_no_byte(self, memory_class, dpctl_class, val):
+        with pytest.raises(OverflowError):
+            dpctl_class(N).memset(val)
+        with pytest.raises(ValueError, match=str(val)):
+            memory_class(N).memset(val)
+
+    @pytest.mark.parametrize("copy", [2**40, Index()])
+    def test_a_copy_that_only_zeusm_makes(self, memory_class, dpctl_class, copy):
+        with pytest.raises((OverflowError, TypeError)):
+            dpctl_class(dpctl_class(N), copy=copy)
+        memory = memory_class(N)
+        assert memory_class(memory, copy=copy)._pointer != memory._pointer
+
+    def test_a_copy_that_only_dpctl_makes(self, memory_class, dpctl_class):
+        assert dpctl_class(dpctl_class(N), copy=Int()).nbytes == N
+        with pytest.raises(TypeError, match="integer"):
+            memory_class(memory_class(N), copy=Int())
+
+
+def test_a_copy_from_none(memory_class, dpctl_class):
+    with pytest.raises(IndexError):
+        dpctl_class(N).copy_from_host(None)
+    with pytest.raises(TypeError, match="buffer"):
+        memory_class(N).copy_from_host(None)
+
+
+def test_representations(memory_class, dpctl_class):
+    assert repr(dpctl_class(N)).startswith("<SYCL(TM)")
+    assert repr(memory_class(N)).startswith("<zeusm")
+
+
 class TestMethodsOfQueues:
     """dpctl's methods accept dpctl's classes only, and other objects as buffers of the host at most."""
 
