@@ -304,13 +304,7 @@ fn modes_by_constants_have_the_values_of_the_constants() {
     let width = b.spec_constant_bit32(int, 8);
     b.decorate(width, Decoration::SpecId, [Operand::LiteralBit32(42)]);
     let [one, two] = [1, 2].map(|value| b.constant_bit32(int, value));
-    let signature = b.type_function(void, []);
-    let control = FunctionControl::NONE;
-    let kernel = b.begin_function(void, None, control, signature).unwrap();
-    b.begin_block(None).unwrap();
-    b.ret().unwrap();
-    b.end_function().unwrap();
-    b.entry_point(ExecutionModel::Kernel, kernel, "sized", []);
+    let kernel = empty_kernel(&mut b, "sized");
     b.execution_mode_id(kernel, ExecutionMode::LocalSizeId, [width, one, one]);
     b.execution_mode_id(kernel, ExecutionMode::LocalSizeHintId, [two, one, void]);
     b.execution_mode_id(kernel, ExecutionMode::SubgroupsPerWorkgroupId, [two]);
@@ -345,14 +339,7 @@ fn a_group_without_items_is_refused() {
         let mut b = Builder::new();
         b.capability(Capability::Kernel);
         b.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
-        let void = b.type_void();
-        let signature = b.type_function(void, []);
-        let control = FunctionControl::NONE;
-        let kernel = b.begin_function(void, None, control, signature).unwrap();
-        b.begin_block(None).unwrap();
-        b.ret().unwrap();
-        b.end_function().unwrap();
-        b.entry_point(ExecutionModel::Kernel, kernel, "empty", []);
+        let kernel = empty_kernel(&mut b, "empty");
         b.execution_mode(kernel, mode, sizes);
         Module::parse(&bytes_of(b)).err()
     };
@@ -399,6 +386,19 @@ fn specialisation_constants_have_the_size_of_a_number() {
         let refused = module(kind);
         assert!(matches!(refused, Err(Error::Id { .. })), "{refused:?}");
     }
+}
+
+/// Adds a kernel that does nothing.
+fn empty_kernel(b: &mut Builder, name: &str) -> u32 {
+    let void = b.type_void();
+    let signature = b.type_function(void, []);
+    let control = FunctionControl::NONE;
+    let kernel = b.begin_function(void, None, control, signature).unwrap();
+    b.begin_block(None).unwrap();
+    b.ret().unwrap();
+    b.end_function().unwrap();
+    b.entry_point(ExecutionModel::Kernel, kernel, name, []);
+    kernel
 }
 
 fn bytes_of(builder: Builder) -> Vec<u8> {
