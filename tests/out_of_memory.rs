@@ -8,17 +8,12 @@ mod provider;
 #[expect(dead_code, reason = "the tests of pools use the rest")]
 mod random;
 
-use std::ffi::c_void;
-use std::ptr::NonNull;
-use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use zeusm::Result;
-use zeusm::pool::{Options, Pool, Provider};
+use zeusm::pool::{Options, Pool};
 
-use provider::{Addresses, Tracker};
+use provider::{Addresses, SlowFree, Tracker};
 
 const MIB: usize = 1 << 20;
 
@@ -86,30 +81,12 @@ fn a_dropped_pool_is_forgotten() {
     second.allocate(9 * MIB, 0).unwrap();
 }
 
-/// A provider whose `free` takes long, and tells when it begins.
-struct SlowFree(Addresses, Sender<()>);
-
-// SAFETY: it is that of the other provider.
-unsafe impl Provider for SlowFree {
-    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
-        self.0.allocate(size, alignment)
-    }
-
-    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
-        // The pool's drop frees, too, when no one listens.
-        let _ = self.1.send(());
-        thread::sleep(Duration::from_millis(100));
-        // SAFETY: the caller guarantees what the function requires.
-        unsafe { self.0.free(address, size) };
-    }
-}
-
 #[test]
 fn memory_that_a_thread_is_returning_from_another_pool_is_waited_for() {
     let _serial = SERIAL.lock();
     let (tracker, [_, second]) = two_pools();
-    let (began, begins) = channel();
-    let first = Pool::new(SlowFree(tracker.provider(), began), Options::default());
+    let (provider, begins) = SlowFree::new(&tracker);
+    let first = Pool::new(provider, Options::default());
     drop(first.allocate(10 * MIB, 0).unwrap());
     thread::scope(|scope| {
         scope.spawn(|| first.trim(0));

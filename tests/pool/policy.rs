@@ -1,15 +1,11 @@
 //! The pool's policy for large chunks (caching, reuse, return to the provider), and its statistics across threads.
 
-use std::ffi::c_void;
-use std::ptr::NonNull;
-use std::sync::{Barrier, mpsc};
+use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
 
-use zeusm::Result;
-use zeusm::pool::{Growth, Options, Pool, Provider};
+use zeusm::pool::{Growth, Options, Pool};
 
-use crate::provider::{Addresses, Tracker};
+use crate::provider::{Addresses, SlowFree, Tracker};
 use crate::scale::scaled;
 
 const MIB: usize = 1 << 20;
@@ -98,35 +94,17 @@ fn blocks_may_have_all_bytes_of_the_limit() {
     drop(blocks);
 }
 
-/// A provider whose `free` takes long, and tells when it begins.
-struct SlowFree(Addresses, mpsc::Sender<()>);
-
-// SAFETY: it is that of the other provider.
-unsafe impl Provider for SlowFree {
-    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
-        self.0.allocate(size, alignment)
-    }
-
-    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
-        // The pool's drop frees, too, when no one listens.
-        let _ = self.1.send(());
-        thread::sleep(Duration::from_millis(200));
-        // SAFETY: the caller guarantees what the function requires.
-        unsafe { self.0.free(address, size) };
-    }
-}
-
 /// The limit or the provider refused a block, as another thread had evicted all that was cached and was still returning it.
 #[test]
 fn blocks_may_have_the_bytes_that_another_thread_returns_to_the_provider() {
     for (limit, capacity) in [(Some(12 * MIB), 0), (None, 12 * MIB)] {
-        let (began, begins) = mpsc::channel();
         let tracker = Tracker::with_capacity(capacity);
         let options = Options {
             limit,
             ..Options::default()
         };
-        let pool = Pool::new(SlowFree(tracker.provider(), began), options);
+        let (provider, begins) = SlowFree::new(&tracker);
+        let pool = Pool::new(provider, options);
         drop(pool.allocate(12 * MIB, 0).unwrap());
         let allocate = || pool.allocate(6 * MIB, 0).unwrap();
         thread::scope(|scope| {

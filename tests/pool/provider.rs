@@ -6,6 +6,9 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use zeusm::pool::Provider;
@@ -44,6 +47,32 @@ pub type Addresses = Tracked<Fresh>;
 
 /// Provides addresses without memory, each of them once in the process.
 pub struct Fresh;
+
+/// Tracked addresses whose `free` takes long, and tells when it begins.
+pub struct SlowFree(Addresses, Sender<()>);
+
+impl SlowFree {
+    /// The provider, and what receives the beginnings.
+    pub fn new(tracker: &Tracker) -> (Self, Receiver<()>) {
+        let (began, begins) = channel();
+        (Self(tracker.provider(), began), begins)
+    }
+}
+
+// SAFETY: it is that of the other provider.
+unsafe impl Provider for SlowFree {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        self.0.allocate(size, alignment)
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        // The pool's drop frees, too, when no one listens.
+        let _ = self.1.send(());
+        thread::sleep(Duration::from_millis(200));
+        // SAFETY: the caller guarantees what the function requires.
+        unsafe { self.0.free(address, size) };
+    }
+}
 
 impl Tracker {
     pub fn provider(&self) -> Addresses {

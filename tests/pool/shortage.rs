@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -12,36 +12,11 @@ use parking_lot::Mutex;
 use zeusm::pool::{Options, Pool, Provider};
 use zeusm::{Error, Result, sys};
 
-use crate::provider::{Addresses, Tracker};
+use crate::provider::{Addresses, SlowFree, Tracker};
 use crate::scale::scaled;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
-
-/// A provider whose `free` takes long, and tells when it begins.
-struct SlowFree(Addresses, Sender<()>);
-
-impl SlowFree {
-    fn new(tracker: &Tracker) -> (Self, Receiver<()>) {
-        let (began, begins) = channel();
-        (Self(tracker.provider(), began), begins)
-    }
-}
-
-// SAFETY: it is that of the other provider.
-unsafe impl Provider for SlowFree {
-    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
-        self.0.allocate(size, alignment)
-    }
-
-    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
-        // The pool's drop frees, too, when no one listens.
-        let _ = self.1.send(());
-        thread::sleep(Duration::from_millis(100));
-        // SAFETY: the caller guarantees what the function requires.
-        unsafe { self.0.free(address, size) };
-    }
-}
 
 #[test]
 fn an_allocation_waits_for_the_blocks_that_another_thread_trims() {
