@@ -151,15 +151,19 @@ def test_a_thread_ends_in_what_zeusm_drops(fresh, drop):
     if drop == "the garbage collector" and sys.version_info >= (3, 12):
         pytest.skip("from Python 3.12 on, the collector runs between instructions of any thread")
     fresh(f"""
-        import ctypes, gc, threading, time, weakref
+        import ctypes, gc, sys, threading, time, weakref
         import zeusm.memory as zm
 
-        memory, pool, ending = zm.MemoryUSMShared(64), zm.MemoryPool("shared"), threading.Event()
+        memory, pool, ended = zm.MemoryUSMShared(64), zm.MemoryPool("shared"), threading.Lock()
+        main = threading.get_ident()
         gc.disable()
         gc.set_threshold(1)
+        # A thread is switched only where it blocks, so that the main thread collects nothing while the other one works.
+        sys.setswitchinterval(1000)
 
         def end(*_):
-            ending.set()
+            assert threading.get_ident() != main
+            ended.release()
             ctypes.CDLL(None).pthread_exit(None)
 
         class Ends:
@@ -175,11 +179,17 @@ def test_a_thread_ends_in_what_zeusm_drops(fresh, drop):
             ends = Ends()
             ends.itself = ends
 
+        def blocks():
+            return ended.acquire(True, 60)
+
         def work():
+            while sys._current_frames()[main].f_code is not blocks.__code__:
+                time.sleep(0.001)
             {DROPS[drop]}
 
+        ended.acquire()
         threading.Thread(target=work, daemon=True).start()
-        assert ending.wait(60)
+        assert blocks()
         time.sleep(0.2)
     """)
 
