@@ -76,9 +76,9 @@ impl RawQueue {
         })
     }
 
-    /// Copies through a staging chunk in host memory of this queue's context, and waits. It starts after all operations submitted to
-    /// either queue before, as [`peer_copy_raw`](Self::peer_copy_raw) does. The ranges may overlap. For the context of `from` the chunk is ordinary host memory, which Level Zero's
-    /// copies support.
+    /// Copies through a staging chunk in host memory of this queue's context, and waits. It starts after all operations
+    /// submitted to either queue before, as [`peer_copy_raw`](Self::peer_copy_raw) does. The ranges may overlap. For the
+    /// context of `from` the chunk is ordinary host memory, which Level Zero's copies support.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result, or the error of the chunk's allocation.
@@ -101,7 +101,8 @@ impl RawQueue {
     /// is executed by one of the queues, and a direct copy that is still deferred could not be replaced by a staged one.
     ///
     /// # Errors
-    /// [`Error::Operation`] when one of the operations fails, or one of the wait lists. An earlier failure orders nothing.
+    /// [`Error::Operation`] when one of the operations in flight fails, or an event of the wait lists; not for operations that
+    /// had failed before.
     fn wait_before_copy(&self, from: &Self, size: usize) -> Result<()> {
         for queue in [from, self] {
             if !queue.wait_list.is_empty() || !queue.is_idle() {

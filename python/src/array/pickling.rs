@@ -12,9 +12,6 @@ use crate::parse::{dtype, pickle, record};
 /// The version of the pickled state.
 const VERSION: u32 = 1;
 
-/// The protocol of the state that `__reduce__` returns.
-const PLAIN_PROTOCOL: i32 = 2;
-
 #[pymethods]
 impl UsmArray {
     /// The memory object supports all protocols, and out-of-band buffers without a copy. Elements with gaps between them are
@@ -52,7 +49,7 @@ impl UsmArray {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        self.__reduce_ex__(py, PLAIN_PROTOCOL)
+        self.__reduce_ex__(py, pickle::PLAIN_PROTOCOL)
     }
 }
 

@@ -17,9 +17,6 @@ const VERSION: u32 = 1;
 /// The first protocol with out-of-band buffers.
 const OUT_OF_BAND_PROTOCOL: i32 = 5;
 
-/// The protocol of the state that `__reduce__` returns.
-const PLAIN_PROTOCOL: i32 = 2;
-
 #[pymethods]
 impl PyMemory {
     /// As that of `object`, this calls a `__reduce__` that the class of the object overrides.
@@ -34,7 +31,7 @@ impl PyMemory {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Self::reduced(slf, PLAIN_PROTOCOL)
+        Self::reduced(slf, pickle::PLAIN_PROTOCOL)
     }
 }
 

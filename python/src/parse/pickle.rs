@@ -1,7 +1,10 @@
-//! The version of a pickled state, which is its first item.
+//! Pickled states: their protocols, and the version, which is the first item of each.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+/// The protocol of the state that `__reduce__` returns.
+pub(crate) const PLAIN_PROTOCOL: i32 = 2;
 
 /// Checks the version before the rest of the state is read.
 ///
