@@ -281,8 +281,8 @@ pub enum Error {
         /// The error of Level Zero.
         cause: Box<Error>,
     },
-    /// The operation was accepted, and not executed: a host task that it waited for, or an operation before it, has failed, or the
-    /// driver refused it when it could be submitted. A host task that has failed has this error, too.
+    /// The operation was accepted, and not executed: a host task that it waited for, or an operation before it, has failed, or
+    /// the driver refused it when it could be submitted. A host task that has failed has this error, too.
     #[error("an operation that waited for the host was not executed: {cause}")]
     NotExecuted {
         /// The first error, which all users of the operation's event get.

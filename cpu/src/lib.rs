@@ -11,8 +11,8 @@
 //! - `opencl`: the runtime that executes kernels. `spirv`: the interfaces of modules. `compiler`: the process that
 //!   builds modules.
 //! - `driver`, `device`, `context`: the objects that a program starts with, and their properties.
-//! - `virtual_memory`: reserved addresses and physical memory. `usm`: the entry points of memory, IPC among them. `event`, `operation` (copies, fills, timestamps),
-//!   `command_list`, `queue`: submission and synchronization.
+//! - `virtual_memory`: reserved addresses and physical memory. `usm`: the entry points of memory, IPC among them. `event`,
+//!   `operation` (copies, fills, timestamps), `command_list`, `queue`: submission and synchronization.
 //! - `images`: images and samplers, and the copies of images.
 //! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
 //! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.

@@ -29,7 +29,8 @@ impl Request<'_> {
     /// Allocates the memory, and passes it to `then`.
     ///
     /// A cached block takes a path of its own without a call that has the memory as its argument or result: the processor
-    /// stalls at each copy of a structure that was just written field by field, and a copy takes as long as an atomic operation.
+    /// stalls at each copy of a structure that was just written field by field, and a copy takes as long as an atomic
+    /// operation.
     ///
     /// # Errors
     /// `ValueError` for another context or device than the pool's; `USMAllocationError` when the allocation fails; the errors

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 
 use crate::interpreter::FREE_THREADED;
 
-/// A mutex on which no thread waits. Where there is a GIL it needs no atomic operations: the thread that has it is the only one.
+/// A mutex on which no thread waits. Where there is a GIL it needs no atomic operations: the thread that has it is the only
+/// one.
 pub(crate) struct Exclusive<T> {
     /// A use during which the GIL is released, or which re-enters, is no longer the only one.
     is_used: AtomicBool,

@@ -2,13 +2,13 @@
 //!
 //! Before Python 3.14 a thread that asks for the GIL after the exit has begun ends by `pthread_exit`, which unwinds its stack.
 //! Rust aborts the process when that reaches PyO3's frames, which catch whatever unwinds. Any call of the C API may end so: one
-//! that drops a reference runs finalizers, weak references' callbacks or the garbage collector, and all Python code releases the
-//! GIL between two instructions.
+//! that drops a reference runs finalizers, weak references' callbacks or the garbage collector, and all Python code releases
+//! the GIL between two instructions.
 //!
 //! The unwinder asks the personality function of each frame what the frame does, and finds that function through a pointer, of
-//! which each library has its own. The pointer of this module leads to a function that parks the thread when the unwinding is that
-//! of `pthread_exit`. The thread does not hold the GIL then, and the exit does not wait for it. Nothing of Rust's frames has been
-//! dropped. Python 3.14 does the same, and PyO3 where it acquires the GIL itself.
+//! which each library has its own. The pointer of this module leads to a function that parks the thread when the unwinding is
+//! that of `pthread_exit`. The thread does not hold the GIL then, and the exit does not wait for it. Nothing of Rust's frames
+//! has been dropped. Python 3.14 does the same, and PyO3 where it acquires the GIL itself.
 
 #![cfg(target_os = "linux")]
 
@@ -16,8 +16,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
 
-/// The function of a frame that tells the unwinder what to do: of a version, what happens (flags), the class of the exception, the
-/// exception, and the frame. It is that of the C++ ABI for Itanium, which Linux uses.
+/// The function of a frame that tells the unwinder what to do: of a version, what happens (flags), the class of the exception,
+/// the exception, and the frame. It is that of the C++ ABI for Itanium, which Linux uses.
 type Personality = unsafe extern "C" fn(c_int, c_int, u64, *mut c_void, *mut c_void) -> c_int;
 
 /// The flag of an unwinding that nothing can catch: that of `pthread_exit`.

@@ -208,8 +208,8 @@ impl Event {
         self.0.is_submitted.store(true, Ordering::Release);
     }
 
-    /// Checks that its operation has not failed, and that it is complete or its device not lost: later operations on the queue of
-    /// `own` would wait for it, and fail.
+    /// Checks that its operation has not failed, and that it is complete or its device not lost: later operations on the queue
+    /// of `own` would wait for it, and fail.
     pub(crate) fn check_reachable(&self, own: &Device) -> Result<()> {
         self.check_submission()?;
         if self.device() == own || self.is_over() {

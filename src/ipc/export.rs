@@ -90,9 +90,9 @@ impl IpcHandle {
     /// can be opened as long as the allocation lives.
     ///
     /// # Errors
-    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Migrates`] for shared memory of a device
-    /// [that migrates it](crate::Device::migrates_shared_memory), [`Error::Unsupported`] when the driver does not support IPC, and
-    /// errors of Level Zero and of the system.
+    /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Migrates`] for shared memory of a device [that migrates
+    /// it](crate::Device::migrates_shared_memory), [`Error::Unsupported`] when the driver does not support IPC, and errors of
+    /// Level Zero and of the system.
     pub fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
         if range.start > range.end || range.end > allocation.size() {
             return Err(Error::Range {

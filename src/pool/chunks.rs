@@ -231,8 +231,8 @@ impl<P: Provider> ChunkAllocator<P> {
         self.return_to_provider(evicted);
     }
 
-    /// Caches a free chunk. Returns those that are to be [returned to the provider](Self::return_to_provider): the oldest, while
-    /// the cache is over its cap.
+    /// Caches a free chunk. Returns those that are to be [returned to the provider](Self::return_to_provider): the oldest,
+    /// while the cache is over its cap.
     #[must_use]
     pub(super) fn release(&self, chunk: FreeChunk) -> Vec<FreeChunk> {
         self.cache_chunk(|_| Some(chunk))
@@ -314,9 +314,9 @@ impl<P: Provider> ChunkAllocator<P> {
         drop(self.ended.wait_while(cache, timeout, is_in_progress));
     }
 
-    /// After the limit has refused `size` bytes: whether they would be within it without the bytes that are free, and those that
-    /// other threads are returning to the provider or requesting from it, which may refuse. This waits for the calls of the
-    /// provider that matter, with a timeout.
+    /// After the limit has refused `size` bytes: whether they would be within it without the bytes that are free, and those
+    /// that other threads are returning to the provider or requesting from it, which may refuse. This waits for the calls of
+    /// the provider that matter, with a timeout.
     fn wait_for_returns(&self, size: usize) -> bool {
         if self.limit().is_none() {
             // The sum of the bytes has overflowed, which free memory does not change.

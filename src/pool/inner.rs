@@ -201,7 +201,8 @@ impl<P: Provider> Inner<P> {
         self.peaks.lock().measure(levels(&mut shards));
     }
 
-    /// Frees a block to a shard, after which the pool may be dropped. There is therefore no reference to the pool among the arguments.
+    /// Frees a block to a shard, after which the pool may be dropped. There is therefore no reference to the pool among the
+    /// arguments.
     ///
     /// # Safety
     /// The block must be of a pool with this type of provider.

@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// The bytes by which a shard may exceed its share. The peak is exact as long as one shard is used; of several, whichever threads
-/// allocate and free, it is too low by at most this for each.
+/// The bytes by which a shard may exceed its share. The peak is exact as long as one shard is used; of several, whichever
+/// threads allocate and free, it is too low by at most this for each.
 const UNCHECKED: i64 = 512 << 10;
 
 /// One shard's bytes in use. Blocks that another shard allocated may be freed here, so they can be negative.
@@ -44,7 +44,8 @@ impl Level {
 /// The peak of a pool since a time, and those of its scopes.
 #[derive(Debug, Default)]
 pub(super) struct Peaks {
-    /// The peak since the last [`reset`](Self::reset) or the start of the last [`scope`](Self::scope). It is in neither of the others before [`settle`](Self::settle).
+    /// The peak since the last [`reset`](Self::reset) or the start of the last [`scope`](Self::scope). It is in neither of the
+    /// others before [`settle`](Self::settle).
     current: i64,
     overall: i64,
     scopes: Vec<Weak<AtomicI64>>,
@@ -108,8 +109,8 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// Adds and subtracts pseudo-random numbers of bytes, in `count` of four shards. Returns the measured peak, the true one and
-    /// the number of measurements.
+    /// Adds and subtracts pseudo-random numbers of bytes, in `count` of four shards. Returns the measured peak, the true one
+    /// and the number of measurements.
     fn run(count: usize, steps: usize, largest: usize) -> (i64, i64, usize) {
         let mut levels: [Level; 4] = Default::default();
         let (mut peaks, mut measurements) = (Peaks::default(), 0);

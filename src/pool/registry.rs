@@ -36,8 +36,8 @@ pub(super) fn register<P: Provider>(pool: &Arc<Owned<Inner<P>>>) {
 }
 
 /// Attempts an allocation, and once more if the host or the device is out of memory, after all pools of the process have
-/// returned their free memory, including what other threads are returning. It is not tested whether they had any: another thread
-/// may have returned it meanwhile.
+/// returned their free memory, including what other threads are returning. It is not tested whether they had any: another
+/// thread may have returned it meanwhile.
 pub(crate) fn retry_out_of_memory<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     attempt().or_else(|cause| {
         if !cause.is_out_of_memory() {

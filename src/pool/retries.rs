@@ -7,8 +7,9 @@ use super::provider::Provider;
 use super::registry::retry_out_of_memory;
 use crate::error::{Error, Result};
 
-/// The calls of a failure callback in a row that request another attempt although the pool's bytes in use are no fewer than ever
-/// during this allocation: memory of another pool was freed, or another thread has allocated it. More are a callback's mistake.
+/// The calls of a failure callback in a row that request another attempt although the pool's bytes in use are no fewer than
+/// ever during this allocation: memory of another pool was freed, or another thread has allocated it. More are a callback's
+/// mistake.
 const FRUITLESS_CALLS: usize = 16;
 
 impl<P: Provider> Inner<P> {

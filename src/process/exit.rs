@@ -150,8 +150,8 @@ fn park() -> ! {
     }
 }
 
-/// Has the exit of the process wait for the sections, with a timeout of five seconds. Functions for the exit that were registered
-/// before this call, those of libraries that are loaded already among them, run after the wait.
+/// Has the exit of the process wait for the sections, with a timeout of five seconds. Functions for the exit that were
+/// registered before this call, those of libraries that are loaded already among them, run after the wait.
 pub fn wait_at_exit() {
     // SAFETY: the function has no preconditions, and this library is never unloaded. Without memory for the registration, the
     // exit does not wait.

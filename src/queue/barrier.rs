@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::event::Event;
 
 impl RawQueue {
-    /// A handle of this queue whose operations also wait for the events of a wait list, which may belong to any queue. If one of
-    /// the events fails, the operations of the handle are not executed.
+    /// A handle of this queue whose operations also wait for the events of a wait list, which may belong to any queue. If one
+    /// of the events fails, the operations of the handle are not executed.
     ///
     /// The device waits for events of this queue's context. For events of other contexts a host task waits, which this submits:
     /// later host tasks of the queue, and its operations that wait for the host, also those of other handles, run after it.

@@ -34,8 +34,8 @@ static PATTERNS: [u8; 256] = {
 
 impl RawQueue {
     /// Submits a copy; `None` when it is complete already. The ranges may overlap: the copy then goes through at most 16 MiB of
-    /// device memory in several operations, of which the event is the last one's. If one of these cannot be submitted, this waits
-    /// for those before it.
+    /// device memory in several operations, of which the event is the last one's. If one of these cannot be submitted, this
+    /// waits for those before it.
     ///
     /// # Errors
     /// [`Error::Operation`] with Level Zero's result; for ranges that overlap, the error of the allocation.

@@ -127,8 +127,8 @@ impl List {
         Ok(!lists.is_empty())
     }
 
-    /// Locks the list for an append. After a failed one it has no command list: the new one gets the memory of pools if there is
-    /// none for it, which needs the lock to be free.
+    /// Locks the list for an append. After a failed one it has no command list: the new one gets the memory of pools if there
+    /// is none for it, which needs the lock to be free.
     pub(super) fn lock(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.state.lock();
         if state.commands.is_some() {

@@ -97,8 +97,8 @@ impl RawQueue {
         unsafe { self.copy_by_chunks(destination, from, source, size) }
     }
 
-    /// Waits for the operations in flight on both queues, and for the wait lists of both handles: each part of a copy from `from`
-    /// is executed by one of the queues, and a direct copy that is still deferred could not be replaced by a staged one.
+    /// Waits for the operations in flight on both queues, and for the wait lists of both handles: each part of a copy from
+    /// `from` is executed by one of the queues, and a direct copy that is still deferred could not be replaced by a staged one.
     ///
     /// # Errors
     /// [`Error::Operation`] when one of the operations in flight fails, or an event of the wait lists; not for operations that

@@ -107,8 +107,8 @@ struct Next<'a> {
 }
 
 impl RawQueue {
-    /// Submits an operation of `size` bytes; `None` when it is complete already: it has neither bytes nor events to wait for, or
-    /// it completed within the spin wait. `after` is called only if the operation has events to wait for.
+    /// Submits an operation of `size` bytes; `None` when it is complete already: it has neither bytes nor events to wait for,
+    /// or it completed within the spin wait. `after` is called only if the operation has events to wait for.
     pub(super) fn run(
         &self,
         operation: &'static str,

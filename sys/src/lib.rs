@@ -1,8 +1,8 @@
 //! Raw Level Zero bindings: the types of the installed headers, and the functions of a library that is loaded at run time.
 //!
-//! Only [`extensions`] and the chains of [`Extends`] are handwritten; bindgen generates the rest from `ze_api.h` and `ze_ddi.h` of the build machine. No
-//! library is linked: [`load`] opens the system's loader, [`load_from`] any library with the Level Zero API. Every function
-//! is an `Option`, because the library may be older than the headers.
+//! Only [`extensions`] and the chains of [`Extends`] are handwritten; bindgen generates the rest from `ze_api.h` and `ze_ddi.h`
+//! of the build machine. No library is linked: [`load`] opens the system's loader, [`load_from`] any library with the Level
+//! Zero API. Every function is an `Option`, because the library may be older than the headers.
 //!
 //! ```no_run
 //! use level_zero_sys as sys;

@@ -111,7 +111,8 @@ fn mixes_fragment_little() {
         assert_eq!(pool.statistics().allocations, mix.sizes as u64);
         let ratio = tracker.peak_bytes() as f64 / mix.peak as f64;
         println!("{name}: {ratio:.3} times the {} MiB in use", mix.peak >> 20);
-        // Of a short mix, the pool's first slabs are a large share. The ratio depends on the shard of the thread: 1.095 to 1.103.
+        // Of a short mix, the pool's first slabs are a large share. The ratio depends on the shard of the thread: 1.095 to
+        // 1.103.
         assert!(
             cfg!(miri) || ratio <= 1.11,
             "{name}: {ratio:.3} times the peak in use"

@@ -8,8 +8,8 @@
 //!   memory, as they execute device code.
 //! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow.
 //! - `poison`: bytes that were never written.
-//! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`, `say`: what is told about it, and where.
-//!   `settings`: the environment.
+//! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`, `say`: what is told about it, and
+//!   where. `settings`: the environment.
 //! - `hooks`: what the rest of the runtime calls.
 //!
 //! No lock of the checker is held while memory of the program is accessed, or while another one than `table`'s and

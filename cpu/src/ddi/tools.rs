@@ -1,6 +1,6 @@
 //! The tools and runtime APIs (`zet`, `zer`) and most of system management (`zes`), which this runtime does not implement. It
-//! leaves their tables empty, and the loader returns errors for them. In the loader's place it exports the functions and returns the
-//! same errors, since a program that is linked against the loader needs every symbol (at start-up, under
+//! leaves their tables empty, and the loader returns errors for them. In the loader's place it exports the functions and
+//! returns the same errors, since a program that is linked against the loader needs every symbol (at start-up, under
 //! `LD_BIND_NOW`).
 
 use std::ffi::c_void;

@@ -17,8 +17,8 @@ use crate::memory::Share;
 use crate::process::sync::Lazy;
 use crate::system::{memory, processor};
 
-/// The fewest execution units of a GPU. Intel's have no fewer, and libraries rely on it: oneDPL's radix sort launches a number of
-/// work-groups that is proportional to the units divided by eight, so with fewer it would launch none and sort nothing.
+/// The fewest execution units of a GPU. Intel's have no fewer, and libraries rely on it: oneDPL's radix sort launches a number
+/// of work-groups that is proportional to the units divided by eight, so with fewer it would launch none and sort nothing.
 const UNITS_OF_A_GPU: usize = 8;
 
 /// Which queues and immediate lists share an engine. `1`: all, those of different devices, too, and a command that waits for

@@ -50,7 +50,8 @@ pub struct Token {
 }
 
 impl Token {
-    /// The token of command number `sequence` of `stream`, a stream or an engine, which follows native commands in flight in `queue` only.
+    /// The token of command number `sequence` of `stream`, a stream or an engine, which follows native commands in flight in
+    /// `queue` only.
     pub fn new(
         stream: Arc<Shared>,
         sequence: u64,

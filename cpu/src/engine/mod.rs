@@ -11,19 +11,19 @@
 //!    list, one after another. Each signal's state counts at that moment, not at submission. A signal that is not set
 //!    owns the token until it is set.
 //! 3. **Executing**: by the thread that owns the token (short operations), by workers (long ones), or natively.
-//! 4. **Done**: its memory is unpinned, then the signal that it resets is reset and its own is set, then the stream releases the
-//!    commands that follow it.
+//! 4. **Done**: its memory is unpinned, then the signal that it resets is reset and its own is set, then the stream releases
+//!    the commands that follow it.
 //!
 //! The streams of a device may share a [`DeviceEngine`], a sequence of its own in which every command is a barrier. A command
-//! enters it, in place of its stream, if it cannot be stuck there: its stream is empty, and each signal of its wait list will be
-//! set when all commands in engines are complete, whatever the submitted commands outside of engines have done until then. For
-//! this, each signal counts the changes that submitted commands are to make (`changes`). All others wait in their streams and delay
-//! no other stream. So commands in engines wait for commands that were submitted before them only, and each engine comes to its
-//! end. Changes are counted under the engine's lock: who reads them from the signal enters later.
+//! enters it, in place of its stream, if it cannot be stuck there: its stream is empty, and each signal of its wait list will
+//! be set when all commands in engines are complete, whatever the submitted commands outside of engines have done until then.
+//! For this, each signal counts the changes that submitted commands are to make (`changes`). All others wait in their streams
+//! and delay no other stream. So commands in engines wait for commands that were submitted before them only, and each engine
+//! comes to its end. Changes are counted under the engine's lock: who reads them from the signal enters later.
 //!
 //! A regular event has one signal. If processes share the event, the signal of each refers to one [`SharedState`], and each
-//! process watches it for its own commands and threads that wait. A counter-based event has a new signal for each command that signals it, and a wait
-//! refers to the latest one at the time of the append.
+//! process watches it for its own commands and threads that wait. A counter-based event has a new signal for each command that
+//! signals it, and a wait refers to the latest one at the time of the append.
 //!
 //! # Native commands
 //!
@@ -44,11 +44,11 @@
 //! Of the commands that a thread or the workers have to begin, those of a [`Priority`] are begun before those of a lower one.
 //! Native commands that have been enqueued are the native runtime's.
 //!
-//! A token is owned by one thread or one lock-protected list at a time, so advancing a command needs no lock of its
-//! own. No lock is held while an operation runs, except for a queue's `enqueue_lock` while a command is enqueued. Lock
-//! order: a queue's `enqueue_lock`, its `in_flight`, the token of a long command, then a stream's or an engine's, then one of the
-//! leaves: the locks of signals, the waiter and the workers. A panic in an operation is an error of its command. Host threads that
-//! wait (`wait`) help with the execution or sleep.
+//! A token is owned by one thread or one lock-protected list at a time, so advancing a command needs no lock of its own. No
+//! lock is held while an operation runs, except for a queue's `enqueue_lock` while a command is enqueued. Lock order: a queue's
+//! `enqueue_lock`, its `in_flight`, the token of a long command, then a stream's or an engine's, then one of the leaves: the
+//! locks of signals, the waiter and the workers. A panic in an operation is an error of its command. Host threads that wait
+//! (`wait`) help with the execution or sleep.
 //!
 //! # How it is tested
 //!

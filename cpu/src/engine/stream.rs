@@ -299,8 +299,8 @@ impl Drop for Home {
 }
 
 impl Stream {
-    /// The stream of a new queue or immediate list. The device's engine, if there is one, executes its commands; unless that may
-    /// be blocked, streams of high and low priority have none, as engines keep the order of submission.
+    /// The stream of a new queue or immediate list. The device's engine, if there is one, executes its commands; unless that
+    /// may be blocked, streams of high and low priority have none, as engines keep the order of submission.
     #[must_use]
     pub fn new(engine: Option<&DeviceEngine>, priority: Priority) -> Self {
         let is_ordered = |engine: &&DeviceEngine| engine.is_blocked || priority == Priority::Normal;
@@ -376,8 +376,8 @@ impl Stream {
         let (kind, reset) = (operation.kind(), operation.resets());
         let in_engine = !Arc::ptr_eq(sequence, &self.shared);
         let mut state = sequence.own().state.lock();
-        // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it, and the
-        // changes are counted in the order in which they will be made.
+        // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it, and
+        // the changes are counted in the order in which they will be made.
         let changes = Changes::new(reset, report.signal, in_engine)
             .concluding(kind == Kind::Marker && report.of_all);
         let end = state.end() + 1;

@@ -163,8 +163,8 @@ impl Engine {
                 break;
             }
         }
-        // Where the system refuses to create threads, this thread runs the jobs. It is in no callback, as there are none without
-        // a worker.
+        // Where the system refuses to create threads, this thread runs the jobs. It is in no callback, as there are none
+        // without a worker.
         let mut alone = if state.threads == 0 {
             mem::take(&mut state.ready)
         } else {

@@ -101,12 +101,12 @@ pub fn put_pool(
     Handle::decode(&handle.data, Subject::EventPool).map(drop)
 }
 
-/// `zeEventCounterBasedGetIpcHandle`, for an event with `ZE_EVENT_COUNTER_BASED_FLAG_IPC`: of the command that was submitted last
-/// to signal it. The descriptor in the handle stays open until the event is destroyed.
+/// `zeEventCounterBasedGetIpcHandle`, for an event with `ZE_EVENT_COUNTER_BASED_FLAG_IPC`: of the command that was submitted
+/// last to signal it. The descriptor in the handle stays open until the event is destroyed.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another event, and the result code for the system's error, which is described, where the
-/// system allows no memory files.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another event, and the result code for the system's error, which is described, where
+/// the system allows no memory files.
 ///
 /// # Safety
 /// As for [`pool_handle`].
@@ -122,8 +122,8 @@ pub unsafe fn counter_handle(
     Ok(())
 }
 
-/// `zeEventCounterBasedOpenIpcHandle`: a new event each time, to be closed by [`close_counter`]. Commands that signal it leave the
-/// event that the handle was made of as it is.
+/// `zeEventCounterBasedOpenIpcHandle`: a new event each time, to be closed by [`close_counter`]. Commands that signal it leave
+/// the event that the handle was made of as it is.
 ///
 /// # Errors
 /// Those of [`open_pool`].

@@ -5,9 +5,9 @@
 //! been allocated (other processes allocate, too), when it is old and the allocation large, and before any allocation
 //! is refused.
 //!
-//! Allocated memory that has not been touched yet still counts as available in a reading. So there is a second limit:
-//! the most that was ever available, which is the state before this process allocated any. It grows when other processes free
-//! memory: before an allocation is refused because of it, the touched pages are counted, which are available no more. Pages that have
+//! Allocated memory that has not been touched yet still counts as available in a reading. So there is a second limit: the most
+//! that was ever available, which is the state before this process allocated any. It grows when other processes free memory:
+//! before an allocation is refused because of it, the touched pages are counted, which are available no more. Pages that have
 //! only been read are available still.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -35,8 +35,8 @@ fn in_files(files: &[Weak<File>]) -> u64 {
         .sum()
 }
 
-/// The bytes of the pages of all allocations that are in memory. The system looks at each page of the process, which takes tens of
-/// milliseconds per GiB of small pages.
+/// The bytes of the pages of all allocations that are in memory. The system looks at each page of the process, which takes tens
+/// of milliseconds per GiB of small pages.
 pub fn touched() -> u64 {
     in_memory(&map::pages()) + in_files(&FILES.get().lock())
 }

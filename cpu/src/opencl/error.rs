@@ -143,8 +143,8 @@ impl OpenError {
     }
 }
 
-/// The advice for a library whose path has a space: Intel's runtime looks for its files beside itself, and reads its own path in
-/// `/proc/self/maps` up to the first space only.
+/// The advice for a library whose path has a space: Intel's runtime looks for its files beside itself, and reads its own path
+/// in `/proc/self/maps` up to the first space only.
 fn of_a_space(path: &Path) -> String {
     let has_space = |byte: &u8| byte.is_ascii_whitespace();
     if !path.as_os_str().as_encoded_bytes().iter().any(has_space) {

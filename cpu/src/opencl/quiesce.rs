@@ -5,9 +5,9 @@
 //! flight, and the workers sleep. The child gets a consistent runtime without workers, in which the thread that
 //! launches a kernel executes it at once.
 //!
-//! After ten seconds the fork no longer waits for launches. Then launches in the child return an error. Workers are
-//! found by a heuristic: a thread that is tied to one processor may be one. If such threads still run after ten seconds, the fork
-//! goes on, and launches in the child are no errors, as no launch is in flight.
+//! After ten seconds the fork no longer waits for launches. Then launches in the child return an error. Workers are found by a
+//! heuristic: a thread that is tied to one processor may be one. If such threads still run after ten seconds, the fork goes on,
+//! and launches in the child are no errors, as no launch is in flight.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -238,9 +238,9 @@ fn executed(thread: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character. A thread in state
-/// `D` waits for a page of its memory, or for a disk, and may own a lock. One that has ended or is stopped may stay in its state
-/// without end.
+/// Parses the state in `/proc/<pid>/stat`, which follows a name in parentheses that may contain any character. A thread in
+/// state `D` waits for a page of its memory, or for a disk, and may own a lock. One that has ended or is stopped may stay in
+/// its state without end.
 fn is_running_by(stat: &str) -> bool {
     let behind = stat.rsplit_once(") ").map(|(_, behind)| behind);
     behind.is_some_and(|behind| behind.starts_with(['R', 'D']))

@@ -47,8 +47,8 @@ pub unsafe fn free_with_policy(
     Ok(())
 }
 
-/// Ends the life of an allocation, with this policy. Intel's driver looks pointers up for the whole driver, so any of its contexts
-/// will do, unless arguments are checked strictly.
+/// Ends the life of an allocation, with this policy. Intel's driver looks pointers up for the whole driver, so any of its
+/// contexts will do, unless arguments are checked strictly.
 fn take(context: &Context, pointer: *mut c_void, policy: u32) -> ZeResult<Arc<Allocation>> {
     ensure(
         !pointer.is_null(),

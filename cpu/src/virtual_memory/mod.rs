@@ -148,8 +148,8 @@ pub fn export(pointer: *const c_void) -> ZeResult<(Export, u64)> {
     }
 }
 
-/// `zeVirtualMemUnmap`, of what one or more calls have mapped, as a whole. Pages of a reservation that are not mapped are an error only if the
-/// runtime is strict.
+/// `zeVirtualMemUnmap`, of what one or more calls have mapped, as a whole. Pages of a reservation that are not mapped are an
+/// error only if the runtime is strict.
 pub fn unmap(context: sys::ze_context_handle_t, pointer: *const c_void, size: usize) -> ZeResult {
     resolve::<Context>(context)?;
     let pages = Pages::new(pointer, size)?;

@@ -1,7 +1,8 @@
 //! Arrays: views of a memory object with a type, a shape and strides, without arithmetic.
 //!
-//! `class` and `properties` define the array, `fields` selects fields of records, `create` makes new arrays. `host`, `assign`, `scalar`, `buffer` and `pickling`
-//! exchange elements with the host; `interface`, `dlpack_export`, `dlpack_import` and `cuda` exchange arrays with other packages.
+//! `class` and `properties` define the array, `fields` selects fields of records, `create` makes new arrays. `host`, `assign`,
+//! `scalar`, `buffer` and `pickling` exchange elements with the host; `interface`, `dlpack_export`, `dlpack_import` and `cuda`
+//! exchange arrays with other packages.
 
 mod assign;
 mod buffer;

@@ -84,8 +84,9 @@ pub(crate) fn history_is_recording() -> bool {
 
 /// The free and the total bytes of a device's memory, as its driver reports them, whichever process uses the memory.
 ///
-/// The figures are those of `xpu-smi` and, except on integrated GPUs, of `dpctl.utils.intel_device_info`: memory that zeusm's pools hold counts as
-/// used, whether it is in a block or not. On the CPU runtime they are those of the machine, or of the control group if that has less.
+/// The figures are those of `xpu-smi` and, except on integrated GPUs, of `dpctl.utils.intel_device_info`: memory that zeusm's
+/// pools hold counts as used, whether it is in a block or not. On the CPU runtime they are those of the machine, or of the
+/// control group if that has less.
 ///
 /// Parameters
 /// ----------

@@ -153,9 +153,9 @@ pub(crate) fn any() -> bool {
     used().is_some()
 }
 
-/// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order,
-/// so that later operations on it follow them anyway. While another thread submits such an operation, this waits for it
-/// without the GIL, and calls `interrupt` from time to time. With `own`, it waits for the host accesses of other threads as well.
+/// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order, so
+/// that later operations on it follow them anyway. While another thread submits such an operation, this waits for it without
+/// the GIL, and calls `interrupt` from time to time. With `own`, it waits for the host accesses of other threads as well.
 ///
 /// # Errors
 /// That of `interrupt`.

@@ -81,9 +81,9 @@ impl<'a> Visible<'a> {
         Ok(())
     }
 
-    /// Drops the operands of complete operations, which a submission does not: their drop needs the GIL, and may run Python code
-    /// that accesses the same memory, or that acquires a lock whose owner waits for the submission. A peer copy submits to both
-    /// queues.
+    /// Drops the operands of complete operations, which a submission does not: their drop needs the GIL, and may run Python
+    /// code that accesses the same memory, or that acquires a lock whose owner waits for the submission. A peer copy submits to
+    /// both queues.
     fn drop_complete(&self) {
         let peer = Some(self.from).filter(|from| !Arc::ptr_eq(from, self.context_device));
         for owner in iter::once(self.context_device).chain(peer) {

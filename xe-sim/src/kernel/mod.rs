@@ -151,7 +151,8 @@ fn named<T: Debug>(
 
 pub(crate) use gem::is_map_offset;
 
-/// Translates a mapping of a device node: the descriptor, flags and offset to map instead. Its name for fault injection is [`faults::MAPPING`].
+/// Translates a mapping of a device node: the descriptor, flags and offset to map instead. Its name for fault injection is
+/// [`faults::MAPPING`].
 pub(crate) fn map_target(
     slot: &'static Slot,
     offset: u64,

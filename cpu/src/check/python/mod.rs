@@ -210,8 +210,8 @@ impl Interpreter {
         let Some((number, copies)) = self.layout.copies else {
             return code + self.layout.instructions;
         };
-        // SAFETY: the frame and the code object have these fields. The array begins with its length, and has the copies up to the
-        // frame's; an array that is replaced is freed later.
+        // SAFETY: the frame and the code object have these fields. The array begins with its length, and has the copies up to
+        // the frame's; an array that is replaced is freed later.
         unsafe {
             let copies: usize = field(code, copies);
             field(copies, 8 * (1 + field::<i32>(frame, number) as usize))

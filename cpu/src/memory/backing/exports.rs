@@ -89,10 +89,11 @@ pub fn export_part(file: &File, length: usize, record: &Record) -> ZeResult<Expo
     })
 }
 
-/// Takes a free slot of the first page that `record` describes; returns a descriptor with the slot as its position, and the slot.
+/// Takes a free slot of the first page that `record` describes; returns a descriptor with the slot as its position, and the
+/// slot.
 ///
-/// The descriptor holds a lock of the slot. So a slot is free again when it is revoked, or when the process that took it and its
-/// children have ended.
+/// The descriptor holds a lock of the slot. So a slot is free again when it is revoked, or when the process that took it and
+/// its children have ended.
 fn claim(file: &File, length: usize, record: &Record) -> Result<(File, u64), ShareError> {
     let first = record_offset(length as u64, record.offset);
     for slot in (first..first + SLOTS_OF_A_PAGE).step_by(Record::LENGTH) {

@@ -1,5 +1,5 @@
-//! Addresses for the checker's allocations: inaccessible pages, mapped in large pieces, as each allocation takes guard pages and
-//! may have only one page of its own.
+//! Addresses for the checker's allocations: inaccessible pages, mapped in large pieces, as each allocation takes guard pages
+//! and may have only one page of its own.
 
 use super::mapping::Mapping;
 use super::{HUGE_PAGE_THRESHOLD, PAGE};
