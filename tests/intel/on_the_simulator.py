@@ -43,6 +43,7 @@ NOT_RUN = {
     "test_dpctl_passes_its_own_tests_on_several_gpus": CPU_RUNTIME,
     "test_kernels.py": "it launches user kernels",
     "test_kernel_tables.py": "it launches user kernels",
+    "test_host_queue.py::test_accesses": f"{CPU_RUNTIME}, and launches user kernels",
     # The child's failure ends the main thread, and the others run on.
     "test_history.py::test_forks_beside_threads_that_record": FORK,
     "test_devices.py": CPU_RUNTIME,
@@ -167,6 +168,7 @@ NEEDS_KERNELS = [
     "test_tensor_functions_take_what_the_host_can_access",
     "test_fields_that_are_even_reach_peers_in_place",
     "test_of_dpnp_kernels",
+    "test_arguments_of_kernels",
 ]
 
 

@@ -152,6 +152,29 @@ def test_host_memory_of_a_lost_one_waits_for_the_other(program):
     assert out.split() == ["lost", "7", "True"]
 
 
+@pytest.mark.parametrize("read", ["array.copy_to_host()", "memoryview(array)"])
+def test_host_memory_of_the_second_one_waits_for_dlpack_consumers(program, read):
+    """SYCL assigns host memory to the first device of its context, so dpnp submits its work to that device's queue."""
+    out = program(
+        f"""
+        import dpnp
+        import numpy as np
+        import zeusm
+        import zeusm.memory as zm
+
+        size = 64 << 20
+        sevens = zm.MemoryUSMHost(size)
+        sevens.memset(7)
+        array = zeusm.asarray(np.zeros(size, "u1"), usm_type="host", device="level_zero:1")
+        theirs = dpnp.from_dlpack(array)
+        theirs.sycl_queue.memcpy_async(theirs.get_array().usm_data, sevens, size)
+        print({read}[-1])
+        """,
+        XE_SIM_SLOW="1",
+    )
+    assert out.strip() == "7"
+
+
 def test_an_operation_that_depends_on_lost_work_of_another_context(program):
     """The wait of the host task ended with the loss, and the operation was executed."""
     out = program(
