@@ -299,3 +299,15 @@ def test_a_class_that_overrides_the_interface_is_read():
     memory = Elsewhere(8)
     assert zeusm.asarray(memory)._pointer == other._pointer
     assert zeusm.as_usm_array(memory)._pointer == other._pointer
+
+
+def test_the_source_of_a_slice_is_imported_once(memory_class):
+    source, target = filled(memory_class), zm.MemoryUSMShared(N)
+
+    class Stored:
+        """Its dictionary has one capsule, which has one consumer."""
+
+        __sycl_usm_array_interface__ = source.__sycl_usm_array_interface__
+
+    target[:] = Stored()
+    assert target.tobytes() == PATTERN

@@ -86,16 +86,7 @@ impl PyMemory {
     /// >>> memory.copy_to_host(array("d", [0, 0]))
     /// array('d', [1.5, 2.5])
     fn copy_from_host(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, memory) = (slf.py(), slf.get());
-        let buffer = HostBuffer::readable(obj)?;
-        memory.check_writable()?;
-        memory.check_fits("source", buffer.size())?;
-        let (from, size) = (buffer.address(), buffer.size());
-        let operands = (Pinned::new(slf)?, buffer);
-        let to = memory.for_queue(py)?;
-        let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
-        // SAFETY: the operands own both sides, and the destination is large enough.
-        unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }.map(drop)
+        copy_buffer(slf, HostBuffer::readable(obj)?)
     }
 
     /// Copies USM to the beginning of the memory, from any context.
@@ -124,24 +115,10 @@ impl PyMemory {
     /// >>> memory.tobytes()
     /// b'\x07\x07\x07'
     fn copy_from_device(slf: &Bound<'_, Self>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, memory) = (slf.py(), slf.get());
         if let Some(array) = Source::of_cuda(sycl_usm_ary)? {
             return cuda::copy_from(slf, sycl_usm_ary, &array);
         }
-        let source = Source::of(sycl_usm_ary)?;
-        memory.check_writable()?;
-        memory.check_fits("source", source.nbytes)?;
-        let pinned = Pinned::new(slf)?;
-        let (from, size) = (source.for_queue(py)?, source.nbytes);
-        let to = memory.for_queue(py)?;
-        let by_host = memory.allows_host_copy() && source.allows_host_copy();
-        let (here, there) = (
-            memory.context_device(),
-            &Arc::clone(source.context_device()),
-        );
-        let operands = (pinned, source);
-        // SAFETY: the operands own both sides, and the destination is large enough.
-        unsafe { transfer::copy_peer(py, here, to, there, from, size, by_host, operands) }.map(drop)
+        copy_usm(slf, Source::of(sycl_usm_ary)?)
     }
 
     /// Copies the memory to the beginning of USM of any context, or of CUDA memory, which is no USM.
@@ -217,22 +194,22 @@ impl PyMemory {
         if parse::is_integral(value)? {
             return Self::memset(&part, value.extract()?);
         }
-        let of_usm = Source::is_usm(value)?;
-        let size = if of_usm {
-            Source::of(value)?.nbytes
-        } else {
-            HostBuffer::readable(value)?.size()
+        let size = part.get().nbytes;
+        let check = |given: usize| match given == size {
+            true => Ok(()),
+            false => Err(PyValueError::new_err(format!(
+                "a source of {given} bytes cannot be assigned to a slice of {size} bytes"
+            ))),
         };
-        if size != part.get().nbytes {
-            return Err(PyValueError::new_err(format!(
-                "a source of {size} bytes cannot be assigned to a slice of {} bytes",
-                part.get().nbytes
-            )));
-        }
-        if of_usm {
-            Self::copy_from_device(&part, value)
+        // The interface is imported once: its capsule has one consumer, and the next dictionary may describe other memory.
+        if Source::is_usm(value)? {
+            let source = Source::of(value)?;
+            check(source.nbytes)?;
+            copy_usm(&part, source)
         } else {
-            Self::copy_from_host(&part, value)
+            let buffer = HostBuffer::readable(value)?;
+            check(buffer.size())?;
+            copy_buffer(&part, buffer)
         }
     }
 
@@ -264,6 +241,39 @@ impl PyMemory {
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
         Self::tobytes(slf)
     }
+}
+
+/// Copies a buffer to the beginning of the memory, and waits.
+fn copy_buffer(memory: &Bound<'_, PyMemory>, buffer: HostBuffer) -> PyResult<()> {
+    let (py, object) = (memory.py(), memory);
+    let memory = memory.get();
+    memory.check_writable()?;
+    memory.check_fits("source", buffer.size())?;
+    let (from, size) = (buffer.address(), buffer.size());
+    let operands = (Pinned::new(object)?, buffer);
+    let to = memory.for_queue(py)?;
+    let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
+    // SAFETY: the operands own both sides, and the destination is large enough.
+    unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }.map(drop)
+}
+
+/// Copies USM of any context to the beginning of the memory, and waits.
+fn copy_usm(memory: &Bound<'_, PyMemory>, source: Source) -> PyResult<()> {
+    let (py, object) = (memory.py(), memory);
+    let memory = memory.get();
+    memory.check_writable()?;
+    memory.check_fits("source", source.nbytes)?;
+    let pinned = Pinned::new(object)?;
+    let (from, size) = (source.for_queue(py)?, source.nbytes);
+    let to = memory.for_queue(py)?;
+    let by_host = memory.allows_host_copy() && source.allows_host_copy();
+    let (here, there) = (
+        memory.context_device(),
+        &Arc::clone(source.context_device()),
+    );
+    let operands = (pinned, source);
+    // SAFETY: the operands own both sides, and the destination is large enough.
+    unsafe { transfer::copy_peer(py, here, to, there, from, size, by_host, operands) }.map(drop)
 }
 
 /// Copies all bytes to `destination`, and waits.
