@@ -92,6 +92,14 @@ pub fn is_bad_range(address: usize, length: usize) -> bool {
     length > 0
 }
 
+/// A command of a list, which is about to be executed, was given memory at `address` that has been freed since.
+pub fn freed_since(address: usize) {
+    let is_freed = |watch: &Arc<Watch>| watch.freed.get().is_some();
+    let watch = table::find(address).filter(is_freed);
+    let message = "a command that is executed uses memory that was freed after it was appended";
+    report::add(Finding::here(Kind::UseAfterFree, message).about(address, watch));
+}
+
 /// A kernel is about to be in flight.
 pub fn kernel_begins() {
     fault::stay_installed();

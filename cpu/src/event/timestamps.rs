@@ -9,6 +9,7 @@ use level_zero_sys::extensions::{
 use super::Event;
 use crate::abi::arguments::{optional_output, output, output_structure, structures};
 use crate::abi::result::{ZeResult, ensure};
+use crate::check;
 use crate::device;
 use crate::engine::Signal;
 use crate::handle::resolve;
@@ -19,13 +20,18 @@ structures! {
 }
 
 impl Event {
-    /// The kernel timestamp.
+    /// The kernel timestamp, for the host, which knows then that the command is complete.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when its pool keeps none, `ZE_RESULT_NOT_READY` before it is signalled.
-    pub fn timestamp(&self) -> ZeResult<sys::ze_kernel_timestamp_result_t> {
+    fn timestamp(&self) -> ZeResult<sys::ze_kernel_timestamp_result_t> {
         ensure(self.is_timed(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        timestamp(&self.signal()).ok_or(sys::ZE_RESULT_NOT_READY)
+        let signal = self.signal();
+        let timestamp = timestamp(&signal).ok_or(sys::ZE_RESULT_NOT_READY)?;
+        if check::is_on() {
+            check::waited_for_signal(signal.identity());
+        }
+        Ok(timestamp)
     }
 }
 

@@ -110,10 +110,11 @@ impl Span {
             return Ok(None);
         };
         let pin = allocation.upgrade().map(Pin::new);
-        ensure(
-            pin.is_some() || self.may_be_end,
-            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
-        )?;
+        let is_gone = pin.is_none() && !self.may_be_end;
+        if is_gone && check::is_on() {
+            check::freed_since(self.address);
+        }
+        ensure(!is_gone, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
         Ok(pin)
     }
 }

@@ -1,6 +1,9 @@
 //! Correct programs, without findings.
 
 use std::ptr;
+use std::thread;
+
+use level_zero_sys as sys;
 
 use super::Program;
 use super::common::{
@@ -16,6 +19,11 @@ pub const PROGRAMS: &[Program] = &[
     ),
     ("copies_in_order_of_events", &[], copies_in_order_of_events),
     ("shared_memory_after_waits", &[], shared_memory_after_waits),
+    (
+        "shared_memory_after_timestamps",
+        &[],
+        shared_memory_after_timestamps,
+    ),
     (
         "many_allocations_of_all_sizes",
         &[],
@@ -81,6 +89,26 @@ fn shared_memory_after_waits() {
         ok!(zeCommandQueueDestroy(queue));
         context.free(memory);
     }
+}
+
+/// The host has waited for a command whose timestamp it has.
+fn shared_memory_after_timestamps() {
+    let context = Context::new();
+    let (list, memory) = (context.immediate(0), context.alloc(Kind::Shared, MIB));
+    let pool = context.pool(1, true);
+    for value in 1..5 {
+        fill(list, memory, &[value], MIB, pool.events[0], &[]);
+        let mut result = sys::ze_kernel_timestamp_result_t::default();
+        while ze!(zeEventQueryKernelTimestamp(pool.events[0], &raw mut result))
+            == sys::ZE_RESULT_NOT_READY
+        {
+            thread::yield_now();
+        }
+        assert!(bytes(memory, MIB).iter().all(|byte| *byte == value));
+        ok!(zeEventHostReset(pool.events[0]));
+    }
+    destroy(list);
+    context.free(memory);
 }
 
 /// Each has its signal where one of a command in flight may have been.

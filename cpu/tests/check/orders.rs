@@ -47,6 +47,11 @@ pub const PROGRAMS: &[Program] = &[
         free_before_the_host_signals,
     ),
     (
+        "list_of_freed_memory_is_executed",
+        &["use-after-free"],
+        list_of_freed_memory_is_executed,
+    ),
+    (
         "copy_from_another_context",
         &["foreign-context"],
         copy_from_another_context,
@@ -205,6 +210,24 @@ fn free_before_the_host_signals() {
     ok!(zeEventHostSignal(pool.events[0]));
     common::finish(&context, list);
     destroy(list);
+}
+
+fn list_of_freed_memory_is_executed() {
+    let context = Context::new();
+    let memory = context.alloc(Kind::Device, 1000);
+    let (queue, mut list) = (context.queue(), context.list(0));
+    fill(list, memory, &[1], 1000, NONE, &[]);
+    ok!(zeCommandListClose(list));
+    context.free(memory);
+    let code = ze!(zeCommandQueueExecuteCommandLists(
+        queue,
+        1,
+        &raw mut list,
+        ptr::null_mut()
+    ));
+    assert_eq!(code, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    destroy(list);
+    ok!(zeCommandQueueDestroy(queue));
 }
 
 fn copy_from_another_context() {
