@@ -1,5 +1,6 @@
 //! Stacks: captured as addresses, which is cheap, and resolved to names when they are reported.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -8,9 +9,18 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 use super::python;
+use crate::process::PerProcess;
+use crate::process::sync::Mutex;
 
 /// The most native frames of a stack that are kept.
 pub const DEEPEST: usize = 32;
+
+/// The most addresses whose frames are remembered.
+const MOST_KNOWN: usize = 4096;
+
+/// The frames that were resolved, by the address and that of its library: a search of the debug information takes long,
+/// and findings in a loop have the same stacks.
+static KNOWN: PerProcess<Mutex<HashMap<(usize, usize), Vec<Frame>>>> = PerProcess::new();
 
 /// The stack of a thread at some moment.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +98,7 @@ pub struct Resolved {
 }
 
 /// A native frame.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Frame {
     /// The function, or its address.
     pub function: String,
@@ -108,6 +118,10 @@ impl Frame {
     fn at(address: usize) -> Vec<Self> {
         let (library, base) = library_of(address);
         let is_own = base.is_some() && base == library_of(Self::at as *const () as usize).1;
+        let key = (address, base.unwrap_or(0));
+        if let Some(known) = KNOWN.get().lock().get(&key) {
+            return known.clone();
+        }
         let mut frames = Vec::new();
         backtrace::resolve(address as *mut c_void, |symbol| {
             let Some(function) = symbol.name() else {
@@ -135,6 +149,14 @@ impl Frame {
                 library,
                 is_own,
             });
+        }
+        // Code without a library, as that of a kernel, may make room for other code.
+        if base.is_some() {
+            let mut known = KNOWN.get().lock();
+            if known.len() == MOST_KNOWN {
+                known.clear();
+            }
+            known.insert(key, frames.clone());
         }
         frames
     }
@@ -197,5 +219,14 @@ mod tests {
         let resolved = stack.resolve();
         assert!(resolved.mentions("a_stack_names_its_functions"));
         assert!(resolved.python.is_empty());
+    }
+
+    #[test]
+    fn the_frames_of_an_address_are_searched_once() {
+        let address = Stack::capture().native[1];
+        let (frames, base) = (Frame::at(address), library_of(address).1);
+        assert!(!frames.is_empty());
+        let known = KNOWN.get().lock();
+        assert_eq!(known.get(&(address, base.unwrap_or(0))), Some(&frames));
     }
 }
