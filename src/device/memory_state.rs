@@ -34,8 +34,8 @@ struct Managed {
 }
 
 impl Device {
-    /// Asks the driver how much of the device's memory is free. Other processes count: the figures are those of `xpu-smi`.
-    /// Nothing is cached.
+    /// Asks the driver how much of the device's memory is free. Other processes count: the figures are those of `xpu-smi`, and
+    /// for an integrated GPU those of SYCL. Nothing is cached.
     ///
     /// # Errors
     /// [`Error::NoMemoryState`] where the driver does not report it.
@@ -49,7 +49,27 @@ impl Device {
             .ok_or_else(|| unknown("system management does not list the device".to_owned()))?;
         let state = self.sum_of_modules(&managed);
         let state = state.map_err(|error| unknown(error.to_string()))?;
-        state.ok_or_else(|| unknown("the driver lists no memory module of the device".to_owned()))
+        let state = state
+            .ok_or_else(|| unknown("the driver lists no memory module of the device".to_owned()))?;
+        Ok(self.in_memory_of_machine(state))
+    }
+
+    /// Converts the figures of an integrated GPU, for which Intel's driver reports the machine's available memory as the size,
+    /// and as free only the pages without content, although the kernel reclaims those of files on demand. As in SYCL's figures,
+    /// memory that is not available on the machine reduces what the driver offers for allocations.
+    fn in_memory_of_machine(&self, state: MemoryState) -> MemoryState {
+        let Some(machine) = machine_memory() else {
+            return state;
+        };
+        if !self.is_integrated() || self.driver().is_cpu_runtime() {
+            return state;
+        }
+        let total = self.memory_size();
+        let used = machine.saturating_sub(state.total);
+        MemoryState {
+            free: total.saturating_sub(used),
+            total,
+        }
     }
 
     /// The device in system management, or the device there that it is a part of.
@@ -173,4 +193,15 @@ impl Device {
         }
         Ok(sum)
     }
+}
+
+/// The machine's memory in bytes, where the system reports it.
+fn machine_memory() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        let machine = rustix::system::sysinfo();
+        Some(machine.totalram * u64::from(machine.mem_unit))
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }

@@ -25,7 +25,6 @@ MIGRATES = "zeusm does not export shared memory that migrates"
 WHOLE = "host accesses wait for all work on an allocation, which migrates as a whole"
 FORK = "the driver does not support forked children, and zeusm reports that as an error"
 ALONE = "each block of shared memory is a separate allocation"
-AVAILABLE = "the driver reports the machine's available memory as the total of an integrated GPU"
 CPU_RUNTIME = "the test is specific to the CPU runtime"
 DOCTOR = "the doctor reports what the simulated machine lacks: the kernel driver in /sys, and results of kernels"
 SIMULATED = "the simulator's memfds are visible in the process, unlike the kernel's buffers"
@@ -118,7 +117,6 @@ SOMETIMES_ON = {
         {"lnl"},
         "it does not migrate on an integrated GPU",
     ),
-    "test_memory_figures.py::test_free_and_total_bytes": ({"lnl"}, AVAILABLE),
 }
 
 # The same on all machines.

@@ -151,8 +151,8 @@ def test_dpctl_agrees_on_the_free_memory():
     if "free_memory" not in found:
         pytest.skip("this SYCL runtime does not report free memory")
     free, total = zm.mem_get_info()
-    # SYCL may scale the driver's figure to the part that the driver offers for allocations.
-    assert found["free_memory"] / device.global_mem_size == pytest.approx(free / total, abs=0.25)
+    # The total of a discrete GPU is more than the driver offers for allocations. Other programs allocate in between.
+    assert found["free_memory"] / device.global_mem_size == pytest.approx(free / total, abs=0.1)
 
 
 def test_tiles_have_the_memory_of_their_device(run_recorded):
