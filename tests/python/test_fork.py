@@ -198,6 +198,35 @@ def test_forks_beside_threads_that_work(run, load):
     run(LOADS[load] + FORKS, os.environ.get("ZEUSM_TEST_FORKS", "8"))
 
 
+def test_a_child_of_a_user_of_dpnp_is_told_that_its_kernels_do_not_complete(run):
+    """SYCL's host tasks, of which dpnp submits one with each kernel, have their threads in the parent."""
+    pytest.importorskip("dpnp")
+    run("""
+import dpnp
+
+array = dpnp.arange(1000.0)
+ours = zeusm.from_dlpack(array)
+array.sycl_queue.wait()
+
+
+def read(array):
+    try:
+        return array.copy_to_host()[5]
+    except RuntimeError as error:
+        assert "spawn" in str(error), error
+
+
+def check():
+    assert ours.copy_to_host()[5] == 5
+    array[5] = 7
+    dpnp.add(array, 1, out=array)
+    assert read(ours) in (8, None)
+
+
+assert status(in_child(check)) == 0
+""")
+
+
 def test_multiprocessing_beside_a_thread_pool(run):
     run(
         LOADS["threads"]

@@ -14,6 +14,7 @@ use crate::errors::{Explain, OrRaise};
 use crate::imports;
 use crate::interpreter::intern;
 use zeusm::Device;
+use zeusm::process::Owned;
 use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
 pub(crate) use capsule::{RawReference, SyclCapsule, new as new_capsule};
@@ -28,6 +29,8 @@ pub(crate) struct Dpctl {
     pub(crate) event: Py<PyType>,
     /// The enumeration `event_status_type`.
     pub(crate) status: Py<PyType>,
+    /// Knows the process that imported it, whose threads SYCL may need.
+    origin: Owned<()>,
 }
 
 impl Dpctl {
@@ -49,8 +52,14 @@ impl Dpctl {
                 event: class("SyclEvent")?,
                 status: class("event_status_type")?,
                 module: module.unbind(),
+                origin: Owned::new(()),
             }))
         })
+    }
+
+    /// Whether a parent of this process imported it, before a fork.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.origin.is_inherited()
     }
 
     /// dpctl's cached queue for a device or its filter string, in dpctl's default context of that device.

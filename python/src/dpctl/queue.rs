@@ -5,13 +5,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::address;
+use super::{Dpctl, address};
 use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use zeusm::process::{Local, Owned};
-use zeusm::sycl::QueueRef;
+use zeusm::sycl::{Error, QueueRef};
 
 /// A `dpctl.SyclQueue`.
 pub(crate) struct SyclQueue {
@@ -26,6 +27,8 @@ pub(crate) struct SyclQueue {
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The timeout for work on the queue after that; the work may be the child's own.
 const WORK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The timeout of a fork's child for its own work. A kernel may take longer: the next access waits again.
+const CHILD_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl SyclQueue {
     /// Reads a `dpctl.SyclQueue`.
@@ -62,31 +65,74 @@ impl SyclQueue {
             return true;
         }
         *self.responds.get_or_init(|| {
-            let queue = (*self.reference).clone();
-            let (sender, receiver) = mpsc::channel();
-            let probe = thread::Builder::new().name("zeusm-inherited".to_owned());
-            let started = probe.spawn(move || {
-                // Sending fails once the receiver has timed out.
-                let is_idle = queue.is_idle();
-                let _ = sender.send(is_idle);
-                let _ = is_idle || sender.send(queue.wait().is_ok()).is_ok();
-                // The drop would take locks of SYCL.
-                mem::forget(queue);
-            });
-            started.is_ok()
-                && detach(py, move || match receiver.recv_timeout(LOCK_TIMEOUT) {
-                    Ok(false) => receiver.recv_timeout(WORK_TIMEOUT).unwrap_or(false),
-                    result => result.unwrap_or(false),
+            let answers = self.probe();
+            answers.is_some_and(|answers| {
+                detach(py, move || match answers.recv_timeout(LOCK_TIMEOUT) {
+                    Ok(Answer::Idle(false)) => {
+                        matches!(
+                            answers.recv_timeout(WORK_TIMEOUT),
+                            Ok(Answer::Waited(Ok(())))
+                        )
+                    }
+                    answer => answer.is_ok(),
                 })
+            })
         })
     }
 
     /// Waits for all commands that were submitted to it.
+    ///
+    /// # Errors
+    /// The error of SYCL's wait, and `RuntimeError` in a fork's child where SYCL does not complete them.
     pub(crate) fn finish(&self, py: Python<'_>) -> PyResult<()> {
         if !self.responds(py) || self.reference.is_idle() {
             return Ok(());
         }
+        if Dpctl::get(py)?.is_inherited() {
+            return self.finish_in_child(py);
+        }
         // This does not call dpctl's method, in which an exception of SYCL would terminate the process.
         detach(py, || self.reference.wait()).or_raise()
     }
+
+    /// Waits in a fork's child for commands that the child has submitted. SYCL's host tasks, of which dpnp submits one with each
+    /// kernel, need threads that the parent has, and a wait for one does not end.
+    fn finish_in_child(&self, py: Python<'_>) -> PyResult<()> {
+        let answers = self.probe();
+        let done = detach(py, || {
+            let answers = answers?;
+            answers.recv_timeout(CHILD_TIMEOUT).ok()?;
+            answers.recv_timeout(CHILD_TIMEOUT).ok()
+        });
+        match done {
+            Some(Answer::Waited(result)) => result.or_raise(),
+            _ => Err(PyRuntimeError::new_err(format!(
+                "SYCL has not completed the work on a queue for {CHILD_TIMEOUT:?}. This process is the child of a fork, and its \
+                 parent used SYCL, which does not support forks: use multiprocessing's start method \"spawn\", or fork before \
+                 the import of dpctl"
+            ))),
+        }
+    }
+
+    /// Starts a thread that asks whether the queue is idle and then waits for it; `None` without threads.
+    fn probe(&self) -> Option<mpsc::Receiver<Answer>> {
+        let queue = (*self.reference).clone();
+        let (sender, receiver) = mpsc::channel();
+        let probe = thread::Builder::new().name("zeusm-inherited".to_owned());
+        let started = probe.spawn(move || {
+            // Sending fails once the receiver has timed out.
+            let _ = sender
+                .send(Answer::Idle(queue.is_idle()))
+                .and_then(|()| sender.send(Answer::Waited(queue.wait())));
+            // The drop would take locks of SYCL.
+            mem::forget(queue);
+        });
+        started.ok().map(|_| receiver)
+    }
+}
+
+/// What the thread of a [`probe`](SyclQueue::probe) sends, in this order.
+enum Answer {
+    Idle(bool),
+    Waited(Result<(), Error>),
 }
