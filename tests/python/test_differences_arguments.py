@@ -172,7 +172,7 @@ class TestIntegers:
         with pytest.raises(ValueError, match=str(val)):
             memory_class(N).memset(val)
 
-    @pytest.mark.parametrize("copy", [2**40, Index()])
+    @pytest.mark.parametrize("copy", [2**40, 2**70, -(2**63) - 1, Index()])
     def test_a_copy_that_only_zeusm_makes(self, memory_class, dpctl_class, copy):
         with pytest.raises((OverflowError, TypeError)):
             dpctl_class(dpctl_class(N), copy=copy)

@@ -87,9 +87,13 @@ impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match value.extract() {
-            Ok(on) => Ok(Self(on)),
-            Err(_) => Ok(Self(value.extract::<i64>()? != 0)),
+        if let Ok(on) = value.extract() {
+            return Ok(Self(on));
+        }
+        match value.extract::<i64>() {
+            Ok(number) => Ok(Self(number != 0)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(Self(true)),
+            Err(error) => Err(error),
         }
     }
 }
