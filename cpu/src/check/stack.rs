@@ -18,9 +18,11 @@ pub const DEEPEST: usize = 32;
 /// The most addresses whose frames are remembered.
 const MOST_KNOWN: usize = 4096;
 
-/// The frames that were resolved, by the address and that of its library: a search of the debug information takes long,
-/// and findings in a loop have the same stacks.
-static KNOWN: PerProcess<Mutex<HashMap<(usize, usize), Vec<Frame>>>> = PerProcess::new();
+/// Frames by their address and that of their library.
+type Frames = HashMap<(usize, usize), Vec<Frame>>;
+
+/// The frames that were resolved: a search of the debug information takes long, and findings in a loop have the same stacks.
+static KNOWN: PerProcess<Mutex<Frames>> = PerProcess::new();
 
 /// The stack of a thread at some moment.
 #[derive(Clone, Debug, Default)]
