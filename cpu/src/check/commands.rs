@@ -5,7 +5,8 @@
 //! leaves the table when the host has waited for it, or for a command after it.
 //!
 //! A command that waits for a signal that no submitted command sets is held, and so are those after it: until the host, or a
-//! command submitted later, sets that signal, it cannot run, and the host may access its memory.
+//! command submitted later, sets that signal, it cannot run, and the host may access its memory. What it is ordered after is
+//! known only then, and so are the races with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use super::finding::{Finding, Kind};
 use super::stack::Stack;
+use super::suspects::{Suspect, Suspects};
 use super::uses::Uses;
 use super::watch::Watch;
 use super::{repeats, report, table, threads};
@@ -25,7 +27,7 @@ const MOST: usize = 512;
 const MOST_KNOWN: usize = 1 << 14;
 
 /// Numbers of commands.
-type Set = BTreeSet<u64>;
+pub type Set = BTreeSet<u64>;
 /// Signals.
 type Signals = BTreeSet<usize>;
 
@@ -58,11 +60,13 @@ struct Commands {
     events: HashMap<usize, Set>,
     /// The allocations that the host must not access before it has waited.
     restricted: Vec<Arc<Watch>>,
+    suspects: Suspects,
 }
 
 struct Command {
     uses: Uses,
     stack: Stack,
+    thread: i32,
     /// What it sets.
     signal: Option<usize>,
     /// The open signals that it waits for, or a command before it.
@@ -113,27 +117,17 @@ pub fn submit(
     // Those that have waited for its signal are after it.
     let after = signal.map(|signal| commands.let_go(signal, &ordered));
     let after = after.unwrap_or_default();
-    let conflict = commands
-        .pending
-        .iter()
-        .filter(|(other, _)| !ordered.before.contains(other) && !after.contains(other))
-        .find_map(|(_, other)| {
-            let address = uses.conflict(&other.uses)?;
-            Some((address, other.uses.what.clone(), other.stack.clone()))
-        });
-    let what = uses.what.clone();
+    commands.suspect(&uses, &ordered, &after);
     commands.add(Command {
         uses,
         stack,
+        thread: threads::thread_id(),
         signal,
         held: ordered.held,
     });
+    let races = commands.races();
     drop(commands);
-    if let Some((address, other, elsewhere)) = conflict {
-        let message = format!("{what} and {other} access the same bytes in no order");
-        let finding = Finding::here(Kind::Race, message).about(address, table::find(address));
-        report::add(finding.with(format!("{other} was submitted at"), elsewhere));
-    }
+    races.into_iter().for_each(report::add);
 }
 
 /// The host sets a signal.
@@ -141,6 +135,9 @@ pub fn host_signals(signal: usize) {
     let mut commands = COMMANDS.get().lock();
     commands.events.remove(&signal);
     commands.let_go(signal, &Ordered::default());
+    let races = commands.races();
+    drop(commands);
+    races.into_iter().for_each(report::add);
 }
 
 /// The host resets a signal, which stands for no command any more. Whether a command may still have to set it.
@@ -283,6 +280,40 @@ impl Commands {
         }
     }
 
+    /// Notes who accesses the same bytes as the command that was ordered last, and is in no order with it.
+    fn suspect(&mut self, uses: &Uses, ordered: &Ordered, after: &Set) {
+        for (other, command) in &self.pending {
+            if ordered.before.contains(other) || after.contains(other) {
+                continue;
+            }
+            if let Some(address) = uses.conflict(&command.uses) {
+                let pair = [self.next, *other];
+                self.suspects.add(Suspect { pair, address });
+                // One race is enough, but a suspect may turn out to be none.
+                if ordered.held.is_empty() && command.held.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The suspects that are races, as both commands can run.
+    fn races(&mut self) -> Vec<Finding> {
+        let pending = &self.pending;
+        let can_run = |number| pending.get(&number).is_some_and(|it| it.held.is_empty());
+        let races = self.suspects.decide(can_run).into_iter();
+        let finding = |Suspect { pair, address }| {
+            let [later, earlier] = pair.map(|number| &pending[&number]);
+            let (what, other) = (&later.uses.what, &earlier.uses.what);
+            let message = format!("{what} and {other} access the same bytes in no order");
+            let (stack, thread) = (later.stack.clone(), later.thread);
+            Finding::at(Kind::Race, message, stack, thread)
+                .about(address, table::find(address))
+                .with(format!("{other} was submitted at"), earlier.stack.clone())
+        };
+        races.map(finding).collect()
+    }
+
     /// Enters the command that was ordered last, if it accesses memory or others depend on what holds it.
     fn add(&mut self, command: Command) {
         if command.uses.what.is_empty() && command.held.is_empty() {
@@ -311,6 +342,7 @@ impl Commands {
             }
         }
         free.iter().for_each(|uses| self.restrict(uses));
+        self.suspects.follow(&after, &by.with_it);
         if after.is_empty() || by.with_it.is_empty() {
             return after;
         }
@@ -350,6 +382,7 @@ impl Commands {
             self.pending.remove(number);
         });
         let pending = &self.pending;
+        self.suspects.keep(|number| pending.contains_key(&number));
         self.restricted.retain(|watch| {
             let range = watch.base..watch.base + watch.size;
             let still = pending.values().any(|command| command.uses.touches(&range));
@@ -395,6 +428,7 @@ mod tests {
                 ..Uses::default()
             },
             stack: Stack::default(),
+            thread: 0,
             signal,
             held: ordered.held,
         });

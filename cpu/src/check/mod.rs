@@ -30,6 +30,7 @@ mod settings;
 mod stack;
 mod step;
 mod suppressions;
+mod suspects;
 mod table;
 mod threads;
 mod uses;

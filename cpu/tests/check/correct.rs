@@ -36,6 +36,12 @@ pub const PROGRAMS: &[Program] = &[
         resets_of_events_that_are_new,
     ),
     ("a_copy_between_contexts", &[], a_copy_between_contexts),
+    (
+        "a_copy_after_a_later_signal",
+        &[],
+        a_copy_after_a_later_signal,
+    ),
+    ("a_copy_after_the_host", &[], a_copy_after_the_host),
 ];
 
 fn copies_in_order_of_barriers() {
@@ -63,6 +69,59 @@ fn copies_in_order_of_events() {
         ok!(zeEventHostReset(first));
         ok!(zeEventHostReset(second));
     }
+    lists.into_iter().for_each(destroy);
+    context.free(memory);
+}
+
+/// The command that signals is submitted after the commands that it follows, and all of them after the copy.
+fn a_copy_after_a_later_signal() {
+    let context = Context::new();
+    let (pool, memory) = (context.pool(2, false), context.alloc(Kind::Device, 2000));
+    let lists = [context.immediate(0), context.immediate(0)];
+    let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
+    for _ in 0..3 {
+        copy(
+            lists[0],
+            memory.wrapping_byte_add(1000),
+            memory,
+            1000,
+            second,
+            &[first],
+        );
+        fill(lists[1], memory, &[1], 1000, NONE, &[]);
+        ok!(zeCommandListAppendBarrier(
+            lists[1],
+            NONE,
+            0,
+            ptr::null_mut()
+        ));
+        ok!(zeCommandListAppendSignalEvent(lists[1], first));
+        wait(second);
+        ok!(zeEventHostReset(first));
+        ok!(zeEventHostReset(second));
+    }
+    lists.into_iter().for_each(destroy);
+    context.free(memory);
+}
+
+/// The host waits for the fill before it signals what the copy waits for.
+fn a_copy_after_the_host() {
+    let context = Context::new();
+    let (pool, memory) = (context.pool(2, false), context.alloc(Kind::Device, 2000));
+    let lists = [context.immediate(0), context.immediate(0)];
+    let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
+    copy(
+        lists[0],
+        memory.wrapping_byte_add(1000),
+        memory,
+        1000,
+        second,
+        &[first],
+    );
+    fill(lists[1], memory, &[1], 1000, NONE, &[]);
+    common::finish(&context, lists[1]);
+    ok!(zeEventHostSignal(first));
+    wait(second);
     lists.into_iter().for_each(destroy);
     context.free(memory);
 }

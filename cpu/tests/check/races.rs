@@ -27,6 +27,16 @@ pub const PROGRAMS: &[Program] = &[
         host_writes_where_a_copy_writes,
     ),
     ("fills_of_two_lists", &["race"], fills_of_two_lists),
+    (
+        "copy_after_another_signal",
+        &["race"],
+        copy_after_another_signal,
+    ),
+    (
+        "copy_before_the_host_waits",
+        &["race"],
+        copy_before_the_host_waits,
+    ),
     ("copy_without_a_barrier", &["race"], copy_without_a_barrier),
     ("copy_onto_its_source", &["race"], copy_onto_its_source),
     (
@@ -99,6 +109,54 @@ fn fills_of_two_lists() {
         for list in lists {
             fill(list, memory, &[1], 10, NONE, &[]);
         }
+        for list in lists {
+            common::finish(context, list);
+            destroy(list);
+        }
+    });
+}
+
+/// The copy waits for a command that does not follow the fill.
+fn copy_after_another_signal() {
+    with(Kind::Device, |context, memory| {
+        let pool = context.pool(2, false);
+        let lists = [(); 3].map(|()| context.immediate(0));
+        let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
+        copy(
+            lists[0],
+            memory.wrapping_byte_add(500),
+            memory,
+            500,
+            second,
+            &[first],
+        );
+        fill(lists[1], memory, &[1], 500, NONE, &[]);
+        ok!(zeCommandListAppendSignalEvent(lists[2], first));
+        wait(second);
+        for list in lists {
+            common::finish(context, list);
+            destroy(list);
+        }
+    });
+}
+
+/// The host signals what the copy waits for before it has waited for the fill.
+fn copy_before_the_host_waits() {
+    with(Kind::Device, |context, memory| {
+        let pool = context.pool(2, false);
+        let lists = [context.immediate(0), context.immediate(0)];
+        let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
+        copy(
+            lists[0],
+            memory.wrapping_byte_add(500),
+            memory,
+            500,
+            second,
+            &[first],
+        );
+        fill(lists[1], memory, &[1], 500, NONE, &[]);
+        ok!(zeEventHostSignal(first));
+        wait(second);
         for list in lists {
             common::finish(context, list);
             destroy(list);
