@@ -5,8 +5,8 @@
 //! leaves the table when the host has waited for it, or for a command after it.
 //!
 //! A command that waits for a signal that no submitted command sets is held, and so are those after it: until the host, or a
-//! command submitted later, sets that signal, it cannot run, and the host may access its memory. What it is ordered after is
-//! known only then, and so are the races with it.
+//! command submitted later, sets that signal, it cannot run, and the host may access its memory. Its predecessors are known only
+//! then, and so are the races with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -280,7 +280,7 @@ impl Commands {
         }
     }
 
-    /// Notes who accesses the same bytes as the command that was ordered last, and is in no order with it.
+    /// Notes the commands that access the same bytes as the one that was ordered last, in no order with it.
     fn suspect(&mut self, uses: &Uses, ordered: &Ordered, after: &Set) {
         for (other, command) in &self.pending {
             if ordered.before.contains(other) || after.contains(other) {
@@ -300,7 +300,11 @@ impl Commands {
     /// The suspects that are races, as both commands can run.
     fn races(&mut self) -> Vec<Finding> {
         let pending = &self.pending;
-        let can_run = |number| pending.get(&number).is_some_and(|it| it.held.is_empty());
+        let can_run = |number| {
+            pending
+                .get(&number)
+                .is_some_and(|command| command.held.is_empty())
+        };
         let races = self.suspects.decide(can_run).into_iter();
         let finding = |Suspect { pair, address }| {
             let [later, earlier] = pair.map(|number| &pending[&number]);
