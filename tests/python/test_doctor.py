@@ -111,7 +111,7 @@ def test_a_gpu_of_another_vendor_and_another_device_of_intel_do_not_count(tmp_pa
 
 def test_a_gpu_without_a_driver(tmp_path):
     found = last(gpu.find(machine(tmp_path)))
-    assert (found.state, found.remedy) == (State.WRONG, "sudo modprobe xe")
+    assert (found.state, found.remedy) == (State.WRONG, "sudo modprobe --all i915 xe")
 
 
 def test_a_gpu_for_a_virtual_machine(tmp_path):

@@ -42,7 +42,7 @@ def find(machine: Machine) -> Iterator[Finding]:
         driver = device / "driver"
         if not driver.exists():
             text = f"{device.name} has no kernel driver"
-            yield Finding("kernel driver", State.WRONG, text, "sudo modprobe xe")
+            yield Finding("kernel driver", State.WRONG, text, bind(machine, device))
         elif (name := driver.resolve().name) not in DRIVERS:
             text = f"{device.name} is bound to {name}, as opposed to xe or i915"
             release = f"echo {device.name} | sudo tee /sys/bus/pci/drivers/{name}/unbind"
@@ -50,6 +50,15 @@ def find(machine: Machine) -> Iterator[Finding]:
         else:
             yield Finding("kernel driver", State.OK, f"{device.name}: {name}")
             yield node(machine, device, nodes)
+
+
+def bind(machine: Machine, device: Path) -> str:
+    """Return the command that gives a GPU its driver. Older GPUs have i915, and older kernels no xe."""
+    drivers = machine.path("/sys/bus/pci/drivers")
+    if any((drivers / name).exists() for name in DRIVERS):
+        # As after `unbind`: a module that is loaded does not look at the device again.
+        return f"echo {device.name} | sudo tee /sys/bus/pci/drivers_probe"
+    return "sudo modprobe --all i915 xe"
 
 
 def node(machine: Machine, device: Path, nodes: dict[Path, int | None]) -> Finding:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from zeusm._doctor import distribution
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.gpu import gpus
 from zeusm._doctor.machine import Machine, last_line
@@ -61,5 +62,5 @@ def find(machine: Machine, step: str, name: str, package: str) -> Finding:
     if is_missing and not gpus(machine):
         return Finding(step, State.ABSENT, f"{name} is not installed; no GPU needs it")
     # Otherwise the dynamic linker names a library that this one needs.
-    reinstall = "" if is_missing else "--reinstall "
-    return Finding(step, State.WRONG, error, f"sudo apt install {reinstall}{package}")
+    remedy, text = distribution.install(machine, package, again=not is_missing)
+    return Finding(step, State.WRONG, f"{error}; {text}" if text else error, remedy)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from zeusm._doctor import linker
+from zeusm._doctor import linker, variables
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine, last_line
 
@@ -52,6 +52,8 @@ OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
 NOT_FOUND = (NO_OPENCL, WRONG_CHOICE)
 #: The variable with the path of another one: what is installed does not change what it names.
 OPENCL_LIBRARY = "ZEUSM_OPENCL_LIBRARY"
+#: What SYCL and dpctl say if no device is left, or of a selector that cannot be read.
+NO_DEVICE = re.compile(r"SyclDeviceCreationError|ONEAPI_DEVICE_SELECTOR|Incomplete selector")
 #: What the dynamic linker says of a C++ library that is too old.
 OLD_LIBRARY = re.compile(r"version `(?:GLIBCXX|CXXABI)_[\d.]+' not found")
 
@@ -104,7 +106,7 @@ def find_runtime(machine: Machine) -> Iterator[Finding]:
     step = "zeusm's runtime"
     found, error = ask(machine, RUNTIME)
     if found is None:
-        yield Finding(step, State.WRONG, error)
+        yield Finding(step, State.WRONG, error, variables.named(machine, error))
         return
     yield Finding(step, State.OK, f"{found['kind']}, {found['path']}: {found['reason']}")
     for warning in found["warnings"]:
@@ -129,7 +131,9 @@ def find_compiler(machine: Machine) -> Iterator[Finding]:
     found, error = ask(machine, COMPILER)
     if found is None:
         state = State.ABSENT if NO_OPENCL in error else State.WRONG
-        yield Finding(step, state, error, opencl_remedy(machine, error))
+        # Errors of an OpenCL runtime name its variable as advice.
+        other = None if OPENCL_FAILS in error else variables.named(machine, error)
+        yield Finding(step, state, error, opencl_remedy(machine, error) or other)
         return
     kind, library = found
     text = f"the OpenCL runtime {library}" if kind == "cpu" else library
@@ -163,11 +167,15 @@ def find_dpctl(machine: Machine) -> Iterator[Finding]:
     text = f"dpctl {found['version']} shows {', '.join(found['devices']) or 'no device'}"
     if any(device.startswith("level_zero:") for device in found["devices"]):
         yield Finding(step, State.OK, text)
-    elif "ONEAPI_DEVICE_SELECTOR" in machine.environment:
-        yield Finding(step, State.WRONG, text, "unset ONEAPI_DEVICE_SELECTOR")
     else:
         none = ", and no Level Zero device" if found["devices"] else ""
-        yield Finding(step, State.WRONG, text + none)
+        yield Finding(step, State.WRONG, text + none, show_devices(machine))
+
+
+def show_devices(machine: Machine) -> str | None:
+    """Return the command after which SYCL has a device: that for zeusm's runtime, or that for a variable which hides devices."""
+    _, error = ask(machine, RUNTIME)
+    return variables.named(machine, error) or variables.unset(machine, variables.HIDING)
 
 
 def dpctl_remedy(machine: Machine, error: str) -> str | None:
@@ -188,7 +196,8 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.ABSENT, "dpnp needs a newer libstdc++, as dpctl does")
         return
     if found is None:
-        yield Finding(step, State.WRONG, error, opencl_remedy(machine, error))
+        remedy = show_devices(machine) if NO_DEVICE.search(error) else opencl_remedy(machine, error)
+        yield Finding(step, State.WRONG, error, remedy)
         return
     total, device = found
     state = State.OK if total == 499_500 else State.WRONG

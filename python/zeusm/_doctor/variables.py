@@ -1,7 +1,7 @@
 """Environment variables that decide which runtime serves and which devices programs see."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine
@@ -10,6 +10,7 @@ from zeusm._doctor.machine import Machine
 VARIABLES = {
     "ONEAPI_DEVICE_SELECTOR": "SYCL shows only the devices that it names",
     "SYCL_DEVICE_ALLOWLIST": "SYCL shows only the devices that it names",
+    "UR_ADAPTERS_FORCE_LOAD": "SYCL loads only these adapters",
     "ZE_AFFINITY_MASK": "Level Zero shows only the devices that it names",
     "ZE_FLAT_DEVICE_HIERARCHY": "it selects whether GPUs or their tiles are devices",
     "ZE_ENABLE_ALT_DRIVERS": "the Level Zero loader opens these drivers only",
@@ -34,6 +35,28 @@ VALUES: dict[str, tuple[Callable[[str], bool], str]] = {
     "ZEUSM_CPU_ENGINES": ({"1", "queue"}.__contains__, "1 or queue"),
     "ZEUSM_COMPILER_SECONDS": (is_seconds, "a whole number of seconds below 2^32"),
 }
+
+
+#: Those that hide devices from SYCL.
+HIDING = (
+    "ONEAPI_DEVICE_SELECTOR",
+    "SYCL_DEVICE_ALLOWLIST",
+    "UR_ADAPTERS_FORCE_LOAD",
+    "ZE_AFFINITY_MASK",
+)
+
+
+def named(machine: Machine, error: str) -> str | None:
+    """Return the command that unsets the variable which an error names, if one is set. Of several the last is the cause."""
+    return unset(
+        machine,
+        sorted((name for name in VARIABLES if name in error), key=error.rfind, reverse=True),
+    )
+
+
+def unset(machine: Machine, names: Iterable[str]) -> str | None:
+    """Return the command that unsets the first of the variables which are set."""
+    return next((f"unset {name}" for name in names if name in machine.environment), None)
 
 
 def find(machine: Machine) -> Iterator[Finding]:
