@@ -97,6 +97,13 @@ def test_a_kernel_that_fails_on_a_device_is_not_the_fault_of_the_selector():
     assert (found.state, found.remedy) == (State.WRONG, None)
 
 
+@pytest.mark.skipif(find_spec("dpnp") is None, reason="the step looks for dpnp first")
+def test_dpnp_is_installed_again_if_it_cannot_be_imported():
+    one = Answering({}, kernel_error="ImportError: libmkl_sycl_dft.so.6: cannot open")
+    (found,) = sycl.find_kernels(one)
+    assert (found.state, found.remedy) == (State.WRONG, "pip install --force-reinstall dpnp")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -116,3 +123,9 @@ def test_a_value_that_the_runtime_refuses(name, value):
     wrong = [found for found in json.loads(run.stdout) if found["state"] == "wrong"]
     assert {"zeusm's runtime", "kernel compiler"} <= {found["step"] for found in wrong}
     assert {found["remedy"] for found in wrong} == {f"unset {name}"}, wrong
+
+
+def test_a_step_that_the_kernel_kills_says_why():
+    """As in a control group whose memory is too small for a kernel."""
+    found, error = sycl.ask(Machine(), "import os; os.kill(os.getpid(), 9)")
+    assert (found, error) == (None, "signal 9, as from the kernel where memory runs out")

@@ -1,6 +1,7 @@
 """The machine that is examined; tests have others."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -70,5 +71,10 @@ def last_line(run: subprocess.CompletedProcess[str]) -> str:
     """Return the last line of a program's errors, or how it ended."""
     lines = run.stderr.strip().splitlines()
     if run.returncode < 0:
-        return f"signal {-run.returncode}" + (f" after: {lines[-1]}" if lines else "")
+        killed = (
+            ", as from the kernel where memory runs out"
+            if run.returncode == -signal.SIGKILL
+            else ""
+        )
+        return f"signal {-run.returncode}{killed}" + (f" after: {lines[-1]}" if lines else "")
     return lines[-1] if lines else f"exit status {run.returncode}"

@@ -162,7 +162,7 @@ def find_dpctl(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.WRONG, f"{error}; {NEEDS_NEWER}")
         return
     if found is None:
-        yield Finding(step, State.WRONG, error, dpctl_remedy(machine, error))
+        yield Finding(step, State.WRONG, error, import_remedy(machine, error, "dpctl"))
         return
     text = f"dpctl {found['version']} shows {', '.join(found['devices']) or 'no device'}"
     if any(device.startswith("level_zero:") for device in found["devices"]):
@@ -178,10 +178,10 @@ def show_devices(machine: Machine) -> str | None:
     return variables.named(machine, error) or variables.unset(machine, variables.HIDING)
 
 
-def dpctl_remedy(machine: Machine, error: str) -> str | None:
-    """Return the command that mends the import of dpctl; of other errors the cause is not its installation."""
+def import_remedy(machine: Machine, error: str, package: str) -> str | None:
+    """Return the command that mends the import of a package; of other errors the cause is not its installation."""
     cannot_import = error.startswith(("ImportError", "ModuleNotFoundError"))
-    reinstall = "pip install --force-reinstall dpctl" if cannot_import else None
+    reinstall = f"pip install --force-reinstall {package}" if cannot_import else None
     return linker.remedy(machine, error) or reinstall
 
 
@@ -196,7 +196,10 @@ def find_kernels(machine: Machine) -> Iterator[Finding]:
         yield Finding(step, State.ABSENT, "dpnp needs a newer libstdc++, as dpctl does")
         return
     if found is None:
-        remedy = show_devices(machine) if NO_DEVICE.search(error) else opencl_remedy(machine, error)
+        if NO_DEVICE.search(error):
+            remedy = show_devices(machine)
+        else:
+            remedy = opencl_remedy(machine, error) or import_remedy(machine, error, "dpnp")
         yield Finding(step, State.WRONG, error, remedy)
         return
     total, device = found
