@@ -19,6 +19,12 @@ libclang() { # With the compiler's headers, which are in another package.
         exists /usr/lib/llvm-*/lib/clang/*/include/stddef.h /usr/lib*/clang/*/include/stddef.h
 }
 python=${PYTHON:-$(sh tools/python.sh)}
+# tools/python.sh names python3.11, to be installed, where there is no Python; others have been asked for.
+if [ "$python" != python3.11 ] && ! "$python" -c '' 2>/dev/null; then
+    echo "$python is no command of Python here: PYTHON=/path/to/python names another one" \
+        "(FREE_THREADED= for make test-free-threaded)." >&2
+    exit 1
+fi
 python_headers() { # For the C extension that the tests compile.
     exists "$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 }
