@@ -64,6 +64,8 @@ fn generate(headers: &Path) -> Result<String, bindgen::BindgenError> {
         .layout_tests(true)
         // No extern blocks: the crate links no Level Zero library, so a direct call would fail at link time.
         .with_codegen_config(bindgen::CodegenConfig::TYPES | bindgen::CodegenConfig::VARS)
+        // The text is searched below, so its form must not depend on an installed rustfmt, which small installations lack.
+        .formatter(bindgen::Formatter::Prettyplease)
         .parse_callbacks(Box::new(bindgen::CargoCallbacks::new()))
         .generate()?;
     Ok(bindings.to_string())
@@ -220,9 +222,9 @@ fn result_names(declarations: &str) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// A decimal or hexadecimal literal.
+/// A decimal or hexadecimal literal, which may stand on a line of its own with a comma.
 fn number(literal: &str) -> Option<u32> {
-    let digits = literal.replace('_', "");
+    let digits = literal.trim().trim_end_matches(',').replace('_', "");
     match digits.strip_prefix("0x") {
         Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok(),
         None => digits.parse().ok(),
