@@ -390,12 +390,14 @@ CRATES := level-zero-sys zeusm zeusm-cpu
 package: | setup ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
 	sh tools/package.sh $(CRATES)
 
-# `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. WINE runs the
+# `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. CARGO_SOURCES may be
+# another Rust with its sources: `env RUSTC_BOOTSTRAP=1 cargo` for Debian sid's packages cargo and rust-src. WINE runs the
 # tests that need no driver, if it is version 9 or later (older ones lack bcryptprimitives.dll); it may be a command, such as
 # `chroot ROOT wine` for a later Debian's.
 WINDOWS := x86_64-pc-windows-gnu
 WINE := wine
-ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$(WINE)" cargo +nightly
+CARGO_SOURCES := cargo +nightly
+ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$(WINE)" $(CARGO_SOURCES)
 .PHONY: test-windows
 test-windows: | setup ## The crates for Windows: compiles both, and runs the tests that need no driver in wine
 	$(ON_WINDOWS) check -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys -p zeusm
