@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::finding::{Finding, Kind};
+use super::place::{Place, Wait};
 use super::stack::Stack;
 use super::suspects::{Suspect, Suspects};
 use super::uses::Uses;
@@ -30,26 +31,6 @@ const MOST_KNOWN: usize = 1 << 14;
 pub type Set = BTreeSet<u64>;
 /// Signals.
 type Signals = BTreeSet<usize>;
-
-/// A signal that a command waits for.
-#[derive(Clone, Copy, Debug)]
-pub struct Wait {
-    /// The signal.
-    pub signal: usize,
-    /// Whether it is neither set, nor will a submitted command set it.
-    pub is_open: bool,
-}
-
-/// Which commands of its stream a command follows.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// The stream.
-    pub stream: usize,
-    /// Whether it follows all earlier commands, or the last barrier only.
-    pub follows_all: bool,
-    /// Whether all later commands follow it.
-    pub holds_later: bool,
-}
 
 #[derive(Default)]
 struct Commands {
@@ -93,11 +74,12 @@ struct Stream {
 
 static COMMANDS: PerProcess<Mutex<Commands>> = PerProcess::new();
 
-/// A command is being submitted: waits for the signals `waits`, and sets `signal`.
+/// A command is being submitted, which waits for the signals `waits`. `promise` promises the signal that it sets, and returns
+/// it. Both are called with the table's lock: other threads see the promise and the command at once.
 pub fn submit(
     place: Place,
     waits: impl Iterator<Item = Wait>,
-    signal: Option<usize>,
+    promise: impl FnOnce() -> Option<usize>,
     uses: impl FnOnce() -> Uses,
 ) {
     repeats::note_call();
@@ -113,7 +95,7 @@ pub fn submit(
         Stack::capture()
     };
     let mut commands = COMMANDS.get().lock();
-    let ordered = commands.order(place, waits, signal);
+    let (ordered, signal) = commands.order(place, waits, promise);
     // Those that have waited for its signal are after it.
     let after = signal.map(|signal| commands.let_go(signal, &ordered));
     let after = after.unwrap_or_default();
@@ -130,9 +112,10 @@ pub fn submit(
     races.into_iter().for_each(report::add);
 }
 
-/// The host sets a signal.
-pub fn host_signals(signal: usize) {
+/// The host is about to set a signal. `promise` promises that, for the threads that submit commands before it is set.
+pub fn host_signals(signal: usize, promise: impl FnOnce()) {
     let mut commands = COMMANDS.get().lock();
+    promise();
     commands.events.remove(&signal);
     commands.let_go(signal, &Ordered::default());
     let races = commands.races();
@@ -221,13 +204,13 @@ impl Command {
 }
 
 impl Commands {
-    /// Gives the next command its number, and finds what is before it.
+    /// Gives the next command its number, and finds what is before it and which signal it sets.
     fn order(
         &mut self,
         place: Place,
         waits: impl Iterator<Item = Wait>,
-        signal: Option<usize>,
-    ) -> Ordered {
+        promise: impl FnOnce() -> Option<usize>,
+    ) -> (Ordered, Option<usize>) {
         self.forget_old();
         self.next += 1;
         let stream = self.streams.entry(place.stream).or_default();
@@ -255,14 +238,16 @@ impl Commands {
                 .retain(|number| self.pending.contains_key(number));
             stream.barrier.extend(&with_it);
         }
+        let signal = promise();
         if let Some(signal) = signal {
             self.events.insert(signal, with_it.clone());
         }
-        Ordered {
+        let ordered = Ordered {
             before,
             with_it,
             held,
-        }
+        };
+        (ordered, signal)
     }
 
     /// Forgets the events and streams without commands in the table, among them those that are destroyed.
@@ -422,7 +407,7 @@ mod tests {
             is_open: !commands.events.contains_key(signal),
         });
         let waits: Vec<_> = waits.collect();
-        let ordered = commands.order(place, waits.into_iter(), signal);
+        let (ordered, _) = commands.order(place, waits.into_iter(), || signal);
         if let Some(signal) = signal {
             commands.let_go(signal, &ordered);
         }
@@ -470,7 +455,7 @@ mod tests {
         let (a, _) = add(&mut all, place(1, "barrier"), &[], Some(100));
         for number in 1000..1000 + 2 * MOST_KNOWN {
             // Those of barriers, which are not in the table.
-            all.order(place(number, "barrier"), [].into_iter(), Some(number));
+            all.order(place(number, "barrier"), [].into_iter(), || Some(number));
         }
         assert!(all.events.len() + all.streams.len() <= MOST_KNOWN + 2);
         let (b, before) = add(&mut all, place(2, ""), &[100], None);

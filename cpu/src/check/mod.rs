@@ -6,7 +6,8 @@
 //!   quarantine. `fault`: the handler of the accesses that the pages forbid; `chain`: the program's own handlers;
 //!   `step`, `repeats`: how the program goes on after one. `threads`: which threads may access device
 //!   memory, as they execute device code.
-//! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow.
+//! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow; `place`: how it is
+//!   told; `suspects`: the conflicts that are not decided yet.
 //! - `poison`: bytes that were never written.
 //! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`, `say`: what is told about it, and
 //!   where. `settings`: the environment.
@@ -21,6 +22,7 @@ mod fault;
 mod file;
 mod finding;
 mod hooks;
+mod place;
 mod poison;
 mod python;
 mod repeats;
@@ -38,8 +40,8 @@ mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use commands::{Place, Wait};
 pub use hooks::*;
+pub use place::{Place, Wait};
 pub use stack::Stack;
 pub use threads::DeviceCode;
 pub use uses::Uses;

@@ -51,7 +51,7 @@ pub trait SharedState: Send + Sync {
 #[derive(Default)]
 struct Own {
     set: AtomicBool,
-    /// Whether a submitted command will set it.
+    /// Whether a submitted command, or the host, will set it.
     promised: AtomicBool,
     /// The error of the commands of this process that have set it since it was reset; if processes share it, only of those that
     /// are about to set it.
@@ -170,14 +170,23 @@ impl Signal {
         state.shared_fault.get(self.read().1)
     }
 
-    /// Notes that a submitted command will set it.
+    /// Notes that a submitted command, or the host, will set it.
     pub fn promise(&self) {
         self.own.get().promised.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a submitted command will set it.
+    /// Whether a submitted command, or the host, will set it.
     pub fn is_promised(&self) -> bool {
-        self.own.get().promised.load(Ordering::Relaxed)
+        let own = self.own.get();
+        // Under the lock, no thread is between setting the signal and ending the promise.
+        let _state = own.state.lock();
+        own.promised.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is neither set nor promised.
+    pub fn is_open(&self) -> bool {
+        // The end of a promise comes behind the setting, so this order misses none.
+        !self.own.get().promised.load(Ordering::Acquire) && !self.is_set()
     }
 
     /// Notes that a submitted command will change it.
@@ -238,12 +247,12 @@ impl Signal {
         }
         state.times = (started, ended);
         own.set.store(true, Ordering::Release);
-        own.promised.store(false, Ordering::Relaxed);
         if let Some(shared) = &self.shared {
             let before = shared.set(started, ended);
             state.seen = before.1 + 1;
             state.shared_fault.set(&own.fault, before);
         }
+        own.promised.store(false, Ordering::Release);
         let executor = state.executor.take();
         let waiting = mem::take(&mut state.waiting);
         drop(state);

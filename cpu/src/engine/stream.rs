@@ -318,7 +318,7 @@ impl Stream {
     }
 
     /// Submits an operation that follows the commands that `order` determines, then waits for `waits`, and sets
-    /// `signal` on completion. `pins` is the result of [`Operation::pin`].
+    /// `signal` on completion, which it promises. `pins` is the result of [`Operation::pin`].
     ///
     /// Does not block. The calling thread runs a short operation that is ready.
     pub fn submit<O: Operation + 'static>(
@@ -332,6 +332,8 @@ impl Stream {
         release_retired();
         if check::is_on() {
             self.tell_checker(order, &waits, signal.as_ref(), || operation.uses());
+        } else if let Some(signal) = &signal {
+            signal.promise();
         }
         let report = Report::new(signal, order);
         let Some(member) = &self.engine else {
@@ -406,7 +408,7 @@ impl Stream {
         end
     }
 
-    /// Tells the checker what is ordered before a command.
+    /// Tells the checker what is ordered before a command, and promises the signal that it sets.
     fn tell_checker(
         &self,
         order: Order,
@@ -421,10 +423,15 @@ impl Stream {
         };
         let waits = waits.iter().map(|signal| check::Wait {
             signal: signal.identity(),
-            is_open: !signal.is_set() && !signal.is_promised(),
+            is_open: signal.is_open(),
         });
-        let signal = signal.map(|signal| signal.identity());
-        check::submit(place, waits, signal, uses);
+        let promise = || {
+            signal.map(|signal| {
+                signal.promise();
+                signal.identity()
+            })
+        };
+        check::submit(place, waits, promise, uses);
     }
 
     /// Tells it from other queues and lists.

@@ -113,7 +113,8 @@ fn regular(event: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
 pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
     let event = regular(event)?;
     if check::is_on() {
-        check::host_signals(event.signal().identity());
+        let signal = event.signal();
+        check::host_signals(signal.identity(), || signal.promise());
     }
     event.set();
     Ok(())

@@ -182,7 +182,7 @@ impl Event {
 
     /// The signal that a command being submitted must set on completion.
     pub fn signal_for_submission(&self) -> Arc<Signal> {
-        let current = if self.is_counter() {
+        if self.is_counter() {
             let latest = match (&self.rounds, self.attributes.shared_counter()) {
                 (Some(rounds), Some(flags)) => next_round(rounds, flags, self.is_timed()),
                 _ => Latest::own(Arc::new(Signal::new(false, self.is_timed()))),
@@ -194,9 +194,7 @@ impl Event {
             current
         } else {
             self.signal()
-        };
-        current.promise();
-        current
+        }
     }
 
     /// Signals it on the host.

@@ -48,7 +48,6 @@ impl Fence {
 
     /// The signal that a queue must set after executing lists.
     pub fn signal(&self) -> Arc<Signal> {
-        self.signal.promise();
         Arc::clone(&self.signal)
     }
 }

@@ -1,13 +1,16 @@
 //! Correct programs, without findings.
 
+use std::hint::spin_loop;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
 use super::Program;
 use super::common::{
-    self, Context, Event, Kind, MIB, NONE, SECOND, bytes, copy, destroy, fill, wait,
+    self, Context, Event, Kind, List, MIB, Memory, NONE, SECOND, bytes, copy, destroy, fill, wait,
 };
 use super::counter::counter_event;
 
@@ -42,6 +45,11 @@ pub const PROGRAMS: &[Program] = &[
         a_copy_after_a_later_signal,
     ),
     ("a_copy_after_the_host", &[], a_copy_after_the_host),
+    (
+        "a_copy_beside_what_it_waits_for",
+        &[],
+        a_copy_beside_what_it_waits_for,
+    ),
 ];
 
 fn copies_in_order_of_barriers() {
@@ -123,6 +131,46 @@ fn a_copy_after_the_host() {
     ok!(zeEventHostSignal(first));
     wait(second);
     lists.into_iter().for_each(destroy);
+    context.free(memory);
+}
+
+/// Two threads submit a copy and the fill that it waits for at the same time.
+fn a_copy_beside_what_it_waits_for() {
+    const ROUNDS: usize = 2000;
+    let context = Context::new();
+    let (pool, memory) = (context.pool(2, false), context.alloc(Kind::Device, 2000));
+    let [filled, copied] = [0, 1].map(|index: usize| pool.events[index] as usize);
+    let lists = [(); 2].map(|()| context.immediate(0) as usize);
+    let (from, round) = (memory as usize, AtomicUsize::new(0));
+    let fills = || {
+        for number in 1..=ROUNDS {
+            while round.load(Ordering::Acquire) < number {
+                thread::yield_now();
+            }
+            let (begin, delay) = (Instant::now(), number as u64 % 100);
+            while begin.elapsed() < Duration::from_micros(delay) {
+                spin_loop();
+            }
+            let (list, event) = (lists[0] as List, filled as Event);
+            fill(list, from as Memory, &[1], 1000, event, &[]);
+        }
+    };
+    let copies = || {
+        for number in 1..=ROUNDS {
+            round.store(number, Ordering::Release);
+            let (list, event) = (lists[1] as List, copied as Event);
+            let to = (from + 1000) as Memory;
+            copy(list, to, from as Memory, 1000, event, &[filled as Event]);
+            wait(event);
+            ok!(zeEventHostReset(filled as Event));
+            ok!(zeEventHostReset(event));
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(fills);
+        scope.spawn(copies);
+    });
+    lists.into_iter().for_each(|list| destroy(list as List));
     context.free(memory);
 }
 
