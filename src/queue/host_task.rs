@@ -2,12 +2,11 @@
 
 use std::io;
 use std::mem;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, ThreadId};
 
-use super::RawQueue;
+use super::{RawQueue, user_code};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process::{Mutex, Section, wait_at_exit};
@@ -17,7 +16,13 @@ pub(super) type Task = Box<dyn FnOnce() + Send>;
 /// The thread for a queue's host tasks, started with the first one. The queue is in-order, so executing its tasks
 /// sequentially causes no delay.
 #[derive(Default)]
-pub(super) struct Worker(Mutex<Option<mpsc::Sender<Task>>>);
+pub(super) struct Worker(Mutex<Option<Running>>);
+
+/// A thread that has been started, and ends with the sender.
+struct Running {
+    tasks: mpsc::Sender<Task>,
+    thread: ThreadId,
+}
 
 /// Signals the event when dropped: after the task has returned, has panicked, or was dropped without running.
 struct Signal {
@@ -28,7 +33,8 @@ struct Signal {
 
 impl RawQueue {
     /// Runs `task` on a host thread of the queue, after the tasks before it. The returned event completes when it has
-    /// returned. The task must not own the queue, whose drop waits for its tasks.
+    /// returned. If a task drops the queue's last clone while operations of the queue wait for tasks, that drop does not wait,
+    /// as this thread has to submit them.
     ///
     /// # Errors
     /// [`Error::NoThread`] when the thread cannot be started, [`Error::Call`] with Level Zero's result.
@@ -70,37 +76,49 @@ impl Worker {
     /// [`Error::NoThread`] when the thread cannot be started.
     pub(super) fn send(&self, task: Task) -> Result<()> {
         let mut tasks = self.0.lock();
-        let sender = match &mut *tasks {
-            Some(sender) => sender,
+        let running = match &mut *tasks {
+            Some(running) => running,
             none => none.insert(start()?),
         };
-        sender.send(task).map_err(|_| Error::NoThread {
+        let sent = running.tasks.send(task);
+        // A task that is not sent is dropped with what it owns, which may be the queue.
+        drop(tasks);
+        sent.map_err(|_| Error::NoThread {
             cause: io::ErrorKind::BrokenPipe.into(),
         })
+    }
+
+    /// Whether the caller is a task.
+    pub(super) fn is_this_thread(&self) -> bool {
+        let running = self.0.lock();
+        let this = thread::current().id();
+        running.as_ref().is_some_and(|it| it.thread == this)
     }
 }
 
 /// Starts a thread that runs the tasks until the sender is dropped.
-fn start() -> Result<mpsc::Sender<Task>> {
+fn start() -> Result<Running> {
     // The thread outlives the main program.
     static AT_EXIT: AtomicBool = AtomicBool::new(false);
     if !AT_EXIT.swap(true, Ordering::Relaxed) {
         wait_at_exit();
     }
     let (sender, tasks) = mpsc::channel();
-    thread::Builder::new()
+    let thread = thread::Builder::new()
         .name("zeusm-host-task".to_owned())
         .spawn(move || run_all(&tasks))
         .map_err(|cause| Error::NoThread { cause })?;
-    Ok(sender)
+    Ok(Running {
+        tasks: sender,
+        thread: thread.thread().id(),
+    })
 }
 
 /// Runs the tasks until the queue is dropped.
 fn run_all(tasks: &mpsc::Receiver<Task>) {
     for task in tasks {
         let _section = Section::enter();
-        // The panic hook has reported a panic, which must not terminate the thread.
-        let _ = panic::catch_unwind(AssertUnwindSafe(task));
+        user_code::run(task);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventPool};
+use crate::history::InFlight;
 use crate::pool::retry_out_of_memory;
 use crate::process::{Condvar, Mutex, MutexGuard};
 
@@ -94,19 +95,29 @@ impl List {
         event.is_submitted() && matches!(self.synchronize(), Ok(true)) || event.drain().is_ok()
     }
 
+    /// Ends the use of the list, whose operations the history gets.
+    pub(super) fn end(&self) {
+        self.finish();
+        self.recorded.note_executed();
+    }
+
+    /// The events of the operations in flight, and those for which operands are retained.
+    fn in_flight(&self) -> Vec<Event> {
+        let state = self.state.lock();
+        let events = state.retained.events().chain(&state.last);
+        events.cloned().collect()
+    }
+
+    /// Whether one of these waits for the host.
+    pub(super) fn waits_for_host(&self) -> bool {
+        !self.in_flight().iter().all(Event::is_submitted)
+    }
+
     /// Waits until no operation is in flight, and drops the operands. Failures are reported to threads that wait for the
     /// events. The wait stops for a lost device, which executes no operations and responds slowly.
-    pub(super) fn finish(&self) {
-        let events: Vec<Event> = {
-            let state = self.state.lock();
-            state
-                .retained
-                .events()
-                .chain(&state.last)
-                .cloned()
-                .collect()
-        };
-        let _ = events
+    fn finish(&self) {
+        let _ = self
+            .in_flight()
             .iter()
             .all(|event| event.finish().is_ok() || self.wait_after_failure(event));
         self.reclaim();

@@ -23,6 +23,7 @@ mod peer;
 mod recorded;
 mod retained;
 mod submission;
+mod user_code;
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,7 +42,6 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::history::InFlight;
 use crate::process::Local;
 
 /// An in-order queue of copies and fills by pointers. Cheap to clone; any thread may use it.
@@ -153,10 +153,18 @@ impl RawQueue {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(list) = self.list.get() {
-            list.finish();
-            list.recorded.note_executed();
+        let Some(list) = self.list.get() else {
+            return;
+        };
+        if list.worker.is_this_thread() && list.waits_for_host() {
+            // The thread first runs the other tasks, and submits the operations that wait for them.
+            let own = Arc::clone(list);
+            let end = Box::new(move || own.end());
+            if list.worker.send(end).is_ok() {
+                return;
+            }
         }
+        list.end();
     }
 }
 

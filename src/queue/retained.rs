@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use super::RawQueue;
 use super::list::{List, State};
+use super::{RawQueue, user_code};
 use crate::event::Event;
 use crate::process::Section;
 
@@ -133,7 +133,8 @@ impl Retained {
 }
 
 impl RawQueue {
-    /// Drops the operands of complete operations, except those that other threads are dropping.
+    /// Drops the operands of complete operations, except those that other threads are dropping. A panic in the drop of operands
+    /// ends there, as queues drop them in many of their functions.
     pub fn drop_complete(&self) {
         if let Some(list) = self.inner.list.get() {
             list.drop_complete();
@@ -159,7 +160,8 @@ impl List {
                 return;
             };
             let dropping = Dropping(self, begun);
-            drop(operands);
+            // The caller may have submitted an operation whose operands a panic would drop.
+            user_code::run(|| drop(operands));
             drop(dropping);
         }
     }
@@ -193,7 +195,7 @@ impl List {
     }
 }
 
-/// Records the end of a drop when dropped, also during a panic.
+/// Records the end of a drop when dropped.
 struct Dropping<'a>(&'a List, Drops);
 
 impl Drop for Dropping<'_> {
