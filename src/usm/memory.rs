@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::slice;
 
-use super::{Allocation, Host, HostAccessible, Kind, Shared};
+use super::{Allocation, Host, HostAccessible, Kind, Shared, UsmKind};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -114,12 +114,13 @@ impl<K: HostAccessible> Memory<K> {
     /// The bytes.
     ///
     /// # Errors
-    /// [`Error::HostAccess`] once the memory was exported, as another process may write to it at any time.
+    /// [`Error::HostAccess`] once the memory was exported, as another process may write to it at any time. For shared memory
+    /// those of [`Device::check_shared_memory`].
     pub fn as_slice(&self) -> Result<&[u8]> {
-        self.check_private()?;
+        self.check_accessible()?;
         // SAFETY: the host can access this kind; the allocation has `size` bytes, which are initialised by the system;
         // operations that write them borrow or own this `Memory`, so none is in flight during this borrow, and no other
-        // process has mapped the memory. Where a device and the host must not access one allocation concurrently, no other
+        // process has mapped the memory. The driver can still migrate shared memory to the host. Where a device and the host must not access one allocation concurrently, no other
         // block shares this one's allocation (`Provider::shares_allocations`).
         Ok(unsafe { slice::from_raw_parts(self.allocation.first_byte().as_ptr(), self.size()) })
     }
@@ -129,7 +130,7 @@ impl<K: HostAccessible> Memory<K> {
     /// # Errors
     /// As [`as_slice`](Self::as_slice).
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
-        self.check_private()?;
+        self.check_accessible()?;
         // SAFETY: as above, and the borrow is exclusive.
         Ok(
             unsafe {
@@ -138,7 +139,10 @@ impl<K: HostAccessible> Memory<K> {
         )
     }
 
-    fn check_private(&self) -> Result<()> {
+    fn check_accessible(&self) -> Result<()> {
+        if K::KIND == UsmKind::Shared {
+            self.device().check_shared_memory()?;
+        }
         if self.allocation.is_exported() {
             return Err(Error::HostAccess {
                 kind: K::KIND,

@@ -5,7 +5,9 @@ use std::slice;
 use std::thread;
 use std::time::Duration;
 
-use zeusm::{Completion, Context, Device, DeviceMemory, Error, Event, Queue, SharedMemory, sys};
+use zeusm::{
+    Completion, Context, Device, DeviceMemory, Error, Event, HostMemory, Queue, SharedMemory, sys,
+};
 
 use crate::child;
 use crate::driver::FaultDriver;
@@ -153,4 +155,29 @@ fn recorded() {
     let error = event.wait(None).unwrap_err();
     assert!(matches!(error, Error::DeviceLost { .. }), "{error}");
     device.check_not_lost().unwrap_err();
+}
+
+#[test]
+fn shared_memory_that_cannot_migrate_any_more_has_no_slices() {
+    let mut command = child::command("losses::slices");
+    command.env("ZEUSM_CPU_DISCRETE", "1");
+    child::run(command);
+}
+
+#[test]
+#[ignore = "run by shared_memory_that_cannot_migrate_any_more_has_no_slices"]
+fn slices() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let (context, queue) = set_up(&device);
+    let mut shared = SharedMemory::new(&context, &device, 64).unwrap();
+    let host = HostMemory::new(&context, &device, 64).unwrap();
+    shared.as_mut_slice().unwrap().fill(2);
+    let event = queue.barrier(&[]).unwrap();
+    driver.lose(&event, Some(&device));
+    event.wait(None).unwrap_err();
+    for answer in [shared.as_slice().map(drop), shared.as_mut_slice().map(drop)] {
+        assert!(matches!(answer, Err(Error::DeviceLost { .. })));
+    }
+    assert_eq!(host.as_slice().unwrap().len(), 64);
 }
