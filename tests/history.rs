@@ -1,7 +1,7 @@
 //! Recorded operations of queues, in a process of their own, as a process has one recording.
 #![allow(clippy::unwrap_used)]
 
-use zeusm::history::{self, Options};
+use zeusm::history::{self, Options, Place};
 use zeusm::{Context, HostMemory, Queue, Runtime};
 
 #[test]
@@ -10,10 +10,16 @@ fn operations_are_recorded_when_their_queue_is_dropped() {
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     history::start(Options::default());
+    let held = HostMemory::new(&context, &device, 1000).unwrap();
     let memories = [100_000, 200_000].map(|size| HostMemory::new(&context, &device, size).unwrap());
     let operations = memories.map(|memory| queue.fill_async(memory, 7).unwrap());
     drop(operations);
     drop(queue);
+    // The function may use the history, and allocate memory.
+    let uses_history = |_: &Place| history::recording().is_some();
+    let holder = history::holders(uses_history, 1)[0];
+    assert_eq!((holder.blocks, holder.bytes), (1, 1000));
+    drop(held);
     let recording = history::stop().unwrap();
     let sizes: Vec<usize> = recording.operations.iter().map(|it| it.size).collect();
     assert_eq!(sizes, [100_000, 200_000]);

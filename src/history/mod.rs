@@ -93,7 +93,9 @@ pub fn recording() -> Option<Recording> {
 /// The stacks whose live blocks have the most bytes, of those blocks whose place counts; at most `count` of them.
 #[must_use]
 pub fn holders(counts: impl Fn(&Place) -> bool, count: usize) -> Vec<Holder> {
-    with(|recorder| recorder.holders(counts, count)).unwrap_or_default()
+    // Without the recorder's lock, as `counts` may allocate memory.
+    with(|recorder| recorder.held())
+        .map_or_else(Vec::new, |held| recorder::holders(held, counts, count))
 }
 
 /// Records the allocation of a block, which was not freed yet. `hit`: whether the pool had the memory.

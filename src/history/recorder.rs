@@ -183,21 +183,15 @@ impl Recorder {
         index
     }
 
-    pub(super) fn holders(&self, counts: impl Fn(&Place) -> bool, count: usize) -> Vec<Holder> {
-        let mut sums = HashMap::<Option<u32>, Holder>::new();
-        for block in self.live.values().filter(|block| counts(&block.place)) {
-            let holder = sums.entry(block.stack).or_insert(Holder {
-                stack: block.stack,
-                bytes: 0,
-                blocks: 0,
-            });
-            holder.bytes += block.size;
-            holder.blocks += 1;
+    /// The live blocks of each stack in each place.
+    pub(super) fn held(&self) -> HashMap<(Place, Option<u32>), Held> {
+        let mut held = HashMap::<_, Held>::new();
+        for block in self.live.values() {
+            let sum = held.entry((block.place, block.stack)).or_default();
+            sum.bytes += block.size;
+            sum.blocks += 1;
         }
-        let mut holders: Vec<Holder> = sums.into_values().collect();
-        holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.stack));
-        holders.truncate(count);
-        holders
+        held
     }
 
     pub(super) fn into_recording(mut self) -> Recording {
@@ -224,6 +218,37 @@ impl Recorder {
         });
         kept.collect()
     }
+}
+
+/// Live blocks: their requested bytes, and their number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    bytes: usize,
+    blocks: usize,
+}
+
+/// The stacks with the most bytes in those places that count, at most `count` of them.
+pub(super) fn holders(
+    held: HashMap<(Place, Option<u32>), Held>,
+    counts: impl Fn(&Place) -> bool,
+    count: usize,
+) -> Vec<Holder> {
+    let mut sums = HashMap::<Option<u32>, Holder>::new();
+    for ((place, stack), Held { bytes, blocks }) in held {
+        if counts(&place) {
+            let holder = sums.entry(stack).or_insert(Holder {
+                stack,
+                bytes: 0,
+                blocks: 0,
+            });
+            holder.bytes += bytes;
+            holder.blocks += blocks;
+        }
+    }
+    let mut holders: Vec<Holder> = sums.into_values().collect();
+    holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.stack));
+    holders.truncate(count);
+    holders
 }
 
 /// The calling thread, by the system's number and name.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::event::{Action, Failure, Place};
 use super::operation::{Executed, Operation};
-use super::recorder::{Options, Recorder};
+use super::recorder::{self, Options, Recorder};
 use super::stack::{self, StackScope};
 
 fn add(recorder: &mut Recorder, action: Action, address: usize, size: usize, stack: u32) {
@@ -75,7 +75,7 @@ fn those_who_hold_the_most_come_first() {
         add(&mut recorder, Action::Allocate, address, size, stack);
     }
     add(&mut recorder, Action::Free, 5, 1, 9);
-    let holders = recorder.holders(|_| true, 2);
+    let holders = recorder::holders(recorder.held(), |_| true, 2);
     let found: Vec<_> = holders
         .iter()
         .map(|holder| (holder.stack, holder.bytes, holder.blocks))
