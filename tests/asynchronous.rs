@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use zeusm::{Completion, DeviceMemory, Error, Queue, SharedMemory, UsmKind, sys};
+use zeusm::{Completion, DeviceMemory, Error, Queue, SharedMemory, Timing, UsmKind, sys};
 
 use queues::{blocked, fill, setup, wait};
 
@@ -436,6 +436,11 @@ fn the_host_waits_before_an_append_that_may_block() {
         assert!(before.is_complete().unwrap() && read.is_complete().unwrap());
         break;
     }
+}
+
+#[test]
+fn the_duration_of_a_callers_timing_is_never_negative() {
+    assert_eq!(Timing { start: 2, end: 1 }.duration(), Duration::ZERO);
 }
 
 #[test]

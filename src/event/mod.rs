@@ -44,10 +44,10 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The time from start to end.
+    /// The time from start to end; zero if the end is before the start.
     #[must_use]
     pub fn duration(&self) -> Duration {
-        Duration::from_nanos(self.end - self.start)
+        Duration::from_nanos(self.end.saturating_sub(self.start))
     }
 }
 

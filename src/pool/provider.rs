@@ -14,6 +14,9 @@ use crate::history::Place;
 /// [`allocate`](Self::allocate) must return `size` bytes at a multiple of `alignment` that overlap no other allocation of
 /// the process until they are passed to [`free`](Self::free). The pool never dereferences the address, so the memory need
 /// not be accessible to the host.
+///
+/// No function may panic: where the driver is out of memory, all pools of the process return theirs, also while an operation is
+/// in flight whose operands the panic would drop.
 pub unsafe trait Provider: Send + Sync + 'static {
     /// Allocates `size` bytes, never 0, at an `alignment` of 0 (the provider's choice, of at least
     /// [`SMALLEST_ALIGNMENT`](super::SMALLEST_ALIGNMENT)) or a power of two.
