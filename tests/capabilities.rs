@@ -160,7 +160,7 @@ fn loss(context: &Context, device: &Device) {
     let queue = Queue::new(context, device).unwrap();
     let mut memory = DeviceMemory::new(context, device, 64).unwrap();
     queue.fill(&mut memory, 1).unwrap();
-    // SAFETY: this is the type of the function, which has no preconditions.
+    // SAFETY: the library is a Level Zero driver, and this is the type of the function, which has no preconditions.
     unsafe {
         let path = std::env::var_os("ZEUSM_RUNTIME").unwrap();
         let library = sys::load_from(path).unwrap();

@@ -30,7 +30,8 @@ impl Runtime {
         // Cargo leaves the shared library beside the benchmark's executable.
         let exe = std::env::current_exe().unwrap();
         let library = exe.with_file_name("libzeusm_cpu.so");
-        let library = sys::load_from(library).unwrap();
+        // SAFETY: it is a Level Zero library.
+        let library = unsafe { sys::load_from(library) }.unwrap();
         let mut runtime = Self {
             library,
             context: ptr::null_mut(),

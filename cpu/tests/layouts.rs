@@ -194,7 +194,7 @@ fn a_value_that_cannot_be_used_is_named_and_leaves_no_driver() {
 fn child_is_not_initialised() {
     type Describe = unsafe extern "C" fn(sys::ze_driver_handle_t, *mut *const c_char) -> Result;
     let library = if direct() {
-        sys::load_from(common::library_path()).unwrap()
+        unsafe { sys::load_from(common::library_path()) }.unwrap()
     } else {
         sys::load().unwrap()
     };

@@ -171,7 +171,7 @@ fn child_is_not_initialised() {
     if !direct() {
         return; // A loader answers for itself.
     }
-    let library = sys::load_from(common::library_path()).unwrap();
+    let library = unsafe { sys::load_from(common::library_path()) }.unwrap();
     let mut count = 0;
     unsafe {
         let get = library.zeDriverGet.unwrap();

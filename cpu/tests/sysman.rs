@@ -18,7 +18,7 @@ use level_zero_sys as sys;
 use listed::properties;
 
 fn symbol<F: Copy>(name: &str) -> F {
-    let library = sys::load_from(common::library_path()).unwrap();
+    let library = unsafe { sys::load_from(common::library_path()) }.unwrap();
     unsafe { library.symbol(&CString::new(name).unwrap()) }.unwrap()
 }
 

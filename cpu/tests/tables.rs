@@ -36,7 +36,7 @@ fn tables() -> BTreeMap<&'static str, Vec<(&'static str, u32)>> {
 
 /// This library itself, also when a loader is in front of it.
 fn library() -> &'static sys::Library {
-    sys::load_from(common::library_path()).unwrap()
+    unsafe { sys::load_from(common::library_path()) }.unwrap()
 }
 
 fn symbol<F: Copy>(name: &str) -> F {

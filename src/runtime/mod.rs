@@ -108,26 +108,40 @@ impl Runtime {
             return Ok(runtime);
         }
         let _choosing = CHOOSING.get_or_default().lock();
-        SERVING.get_or_try_init(|| Self::open(&Choice::from_environment()?))
+        let choice = || {
+            let choice = Choice::from_environment()?;
+            // SAFETY: the variable of the environment is as trusted as those that the dynamic linker obeys.
+            unsafe { Self::open(&choice) }
+        };
+        SERVING.get_or_try_init(choice)
     }
 
     /// Chooses the runtime; overrides the environment variable.
     ///
     /// # Errors
     /// [`Error::AlreadyServing`] once a runtime is in use; else as [`get`](Self::get).
-    pub fn choose(choice: &Choice) -> Result<&'static Self> {
+    ///
+    /// # Safety
+    /// The file of a [`Choice::Path`] must be a Level Zero library, as for [`sys::load_from`]. The other choices have no
+    /// preconditions.
+    pub unsafe fn choose(choice: &Choice) -> Result<&'static Self> {
         let _choosing = CHOOSING.get_or_default().lock();
         if let Some(runtime) = SERVING.get() {
             return Err(Error::AlreadyServing {
                 serving: runtime.path().display().to_string(),
             });
         }
-        let runtime = SERVING.get_or_try_init(|| Self::open(choice))?;
+        // SAFETY: the caller guarantees that a file is a Level Zero library.
+        let runtime = SERVING.get_or_try_init(|| unsafe { Self::open(choice) })?;
         runtime.hardware()?;
         Ok(runtime)
     }
 
-    fn open(choice: &Choice) -> Result<&'static Self> {
+    /// Opens and initialises the library of a choice.
+    ///
+    /// # Safety
+    /// As for [`choose`](Self::choose).
+    unsafe fn open(choice: &Choice) -> Result<&'static Self> {
         let chosen = |library: Result<&'static sys::Library>, kind| {
             library
                 .and_then(|library| Self::start(library, kind, "it was chosen"))
@@ -142,7 +156,8 @@ impl Runtime {
             Choice::System => chosen(sys::load().map_err(Error::from), RuntimeKind::System),
             Choice::Cpu => chosen(platform::load_cpu_runtime(), RuntimeKind::Cpu),
             Choice::Path(path) => chosen(
-                sys::load_from(path).map_err(Error::from),
+                // SAFETY: the caller guarantees that it is a Level Zero library.
+                unsafe { sys::load_from(path) }.map_err(Error::from),
                 RuntimeKind::Custom,
             ),
         }?;

@@ -123,7 +123,8 @@ impl Deref for Library {
 pub fn load() -> Result<&'static Library, LoadError> {
     let mut tried = Vec::new();
     for name in LOADER_NAMES {
-        match open(Path::new(name)) {
+        // SAFETY: the system has Level Zero's loader by this name, whose specification allows to open it at any time.
+        match unsafe { open(Path::new(name)) } {
             Ok(library) => return Ok(library),
             Err(error) => tried.push((OsString::from(name), error)),
         }
@@ -135,15 +136,24 @@ pub fn load() -> Result<&'static Library, LoadError> {
 ///
 /// # Errors
 /// [`LoadError::Library`] with the path and the dynamic linker's message.
-pub fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> {
+///
+/// # Safety
+/// The library's initialisers must permit to be run at this time, and what it exports under the names of Level Zero's functions
+/// must be these functions.
+pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> {
     let path = path.as_ref();
-    open(path).map_err(|error| LoadError::Library {
+    // SAFETY: the caller guarantees that it is a Level Zero library.
+    unsafe { open(path) }.map_err(|error| LoadError::Library {
         tried: vec![(path.as_os_str().to_owned(), error)],
     })
 }
 
-fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
-    // SAFETY: opening a Level Zero library runs its initialisers, which the specification allows at any time.
+/// Opens a library, which stays open.
+///
+/// # Safety
+/// As for [`load_from`].
+unsafe fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
+    // SAFETY: the caller guarantees that the initialisers may run.
     let handle = unsafe { libloading::Library::new(path) }?;
     Ok(Box::leak(Box::new(Library {
         functions: Functions::of(&handle),

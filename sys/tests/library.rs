@@ -12,9 +12,15 @@ const C_LIBRARY: (&str, &CStr) = if cfg!(windows) {
     ("libc.so.6", c"getpid")
 };
 
+fn c_library() -> &'static sys::Library {
+    // SAFETY: the library is in use already, and has no function of Level Zero's names.
+    unsafe { sys::load_from(C_LIBRARY.0) }.unwrap()
+}
+
 #[test]
 fn a_missing_library_is_an_error_that_names_it() {
-    let error = sys::load_from("/nowhere/libze_loader.so.1").unwrap_err();
+    // SAFETY: there is no such library.
+    let error = unsafe { sys::load_from("/nowhere/libze_loader.so.1") }.unwrap_err();
     assert!(matches!(&error, sys::LoadError::Library { tried } if tried.len() == 1));
     assert!(
         error.to_string().contains("/nowhere/libze_loader.so.1"),
@@ -24,7 +30,7 @@ fn a_missing_library_is_an_error_that_names_it() {
 
 #[test]
 fn a_library_without_level_zero_has_none_of_its_functions() {
-    let library = sys::load_from(C_LIBRARY.0).unwrap();
+    let library = c_library();
     assert!(library.zeInit.is_none() && library.zeMemAllocShared.is_none());
     let error = library.missing("zeInit");
     assert!(matches!(&error, sys::LoadError::Symbol { name, .. } if name == "zeInit"));
@@ -33,7 +39,7 @@ fn a_library_without_level_zero_has_none_of_its_functions() {
 
 #[test]
 fn functions_without_a_declaration_can_be_looked_up() {
-    let library = sys::load_from(C_LIBRARY.0).unwrap();
+    let library = c_library();
     // SAFETY: this is the type of getpid.
     let found = unsafe { library.symbol::<unsafe extern "C" fn() -> i32>(C_LIBRARY.1) };
     // SAFETY: getpid has no preconditions.

@@ -27,7 +27,8 @@ impl FaultDriver {
             .map(|folder| folder.join("libzeusm_fault_driver.so"))
             .find(|path| path.is_file())
             .expect("cargo builds the fault driver with the tests");
-        let library = sys::load_from(&path).unwrap();
+        // SAFETY: it is a Level Zero driver.
+        let library = unsafe { sys::load_from(&path) }.unwrap();
         // SAFETY: these are the types of the functions.
         unsafe {
             Self {
@@ -42,7 +43,8 @@ impl FaultDriver {
 
     /// Selects the library as the runtime of this process.
     pub fn try_serve(&self) -> zeusm::Result<&'static Runtime> {
-        Runtime::choose(&Choice::Path(self.path.clone()))
+        // SAFETY: it is a Level Zero driver.
+        unsafe { Runtime::choose(&Choice::Path(self.path.clone())) }
     }
 
     /// Selects the library as the runtime of this process, which must succeed.

@@ -74,7 +74,7 @@ pub fn library() -> &'static sys::Library {
             unsafe { std::env::set_var(STRICT, "1") };
         }
         let library = if direct() {
-            sys::load_from(library_path()).unwrap()
+            unsafe { sys::load_from(library_path()) }.unwrap()
         } else {
             std::env::var_os("ZE_ENABLE_ALT_DRIVERS").expect("the loader's driver");
             sys::load().unwrap()

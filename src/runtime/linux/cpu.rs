@@ -23,7 +23,9 @@ const BUILT: &str = "libzeusm_cpu.so";
 pub(in crate::runtime) fn load() -> Result<&'static sys::Library> {
     let tried = candidates();
     match tried.iter().find(|path| path.is_file()) {
-        Some(path) => Ok(sys::load_from(path)?),
+        // SAFETY: the file was installed with this code as the CPU runtime, or the environment names it, which is as trusted as
+        // the variables of the dynamic linker.
+        Some(path) => Ok(unsafe { sys::load_from(path) }?),
         None => Err(Error::CpuRuntimeMissing {
             tried,
             variable: CPU_LIBRARY_VARIABLE,

@@ -162,7 +162,8 @@ impl Machine {
     fn probe_in_this_process(&self, mut report: impl FnMut(&str)) -> Result<(), String> {
         let (mut missing, mut broken) = (Vec::new(), Vec::new());
         for driver in &self.drivers {
-            match sys::load_from(driver) {
+            // SAFETY: these are names of Level Zero drivers: the usual ones, or those that the loader's variable has.
+            match unsafe { sys::load_from(driver) } {
                 Ok(library) => {
                     let init = library.zeInit.map(|init| init as *const _);
                     let file = init.and_then(shared_library::path_of);
