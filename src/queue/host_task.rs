@@ -92,7 +92,9 @@ impl Worker {
     pub(super) fn is_this_thread(&self) -> bool {
         let running = self.0.lock();
         let this = thread::current().id();
-        running.as_ref().is_some_and(|it| it.thread == this)
+        running
+            .as_ref()
+            .is_some_and(|running| running.thread == this)
     }
 }
 

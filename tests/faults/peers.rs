@@ -1,13 +1,14 @@
 //! Copies between contexts on a driver that lacks direct ones.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zeusm::{Context, Queue, SharedMemory, sys};
 
 use crate::child;
 use crate::driver::FaultDriver;
 
+const TIMEOUT: Duration = Duration::from_secs(60);
 const APPEND: &str = "zeCommandListAppendMemoryCopyFromContext";
 
 #[test]
@@ -24,7 +25,10 @@ fn behind_a_host_task() {
     let from = Queue::new(&there, &device).unwrap();
     let mut source = SharedMemory::new(&there, &device, 64).unwrap();
     source.as_mut_slice().unwrap().fill(7);
-    for nth in 1.. {
+    let begun = Instant::now();
+    let mut nth = 0;
+    loop {
+        nth += 1;
         let [to, other] = [(); 2].map(|()| Queue::new(&here, &device).unwrap());
         let memory = SharedMemory::new(&here, &device, 64).unwrap();
         let task = || thread::sleep(Duration::from_millis(20));
@@ -40,6 +44,10 @@ fn behind_a_host_task() {
             assert_eq!(memory.as_slice().unwrap(), [7; 64]);
             return;
         }
-        assert!(fired.is_some(), "no direct copy in {nth} calls");
+        if fired.is_none() {
+            // Queries of events by other threads change the number of the call from one attempt to the next.
+            assert!(begun.elapsed() < TIMEOUT, "no direct copy in {nth} calls");
+            nth = 0;
+        }
     }
 }
