@@ -30,7 +30,9 @@ impl RawQueue {
         })
     }
 
-    /// Advises the driver how memory will be used; a hint, in order with the queue's operations.
+    /// Advises the driver how memory will be used; a hint, in order with the queue's operations. A driver that [migrates shared
+    /// memory](crate::Device::migrates_shared_memory) does not get it: after some of its hints, Intel's no longer moves what the
+    /// host wrote to the device, also for later memory that was never advised.
     ///
     /// # Errors
     /// [`Error::Operation`](crate::Error::Operation) with Level Zero's result.
@@ -45,6 +47,9 @@ impl RawQueue {
     ) -> Result<Event> {
         let (library, device) = (self.library(), self.device().clone());
         self.hint("advice", pointer, size, move |list| {
+            if device.migrates_shared_memory() {
+                return Ok(());
+            }
             // SAFETY: the caller guarantees the validity of the range; `hint` passes a valid list, and the device is alive.
             unsafe {
                 call!(

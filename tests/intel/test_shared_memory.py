@@ -29,6 +29,40 @@ def test_a_neighbour_may_be_looked_at_while_a_block_is_filled(program):
     assert int(lost) == 0
 
 
+HINTS = "set_read_mostly", "set_preferred_location"
+ADVISED = {
+    "one memory": [HINTS],
+    "in the other order": [HINTS[::-1]],
+    "one after the other": [[hint] for hint in HINTS],
+}
+
+
+@pytest.mark.parametrize("of_each", ADVISED.values(), ids=ADVISED)
+def test_hints_lose_no_writes_of_the_host(program, of_each):
+    """With both hints the driver does not migrate to the device any more, also memory that is allocated later."""
+    read = program(
+        f"""
+        from zeusm.memory import MemoryUSMShared
+
+        def write(memory, value):
+            memory.memset(2)
+            memoryview(memory)[:] = bytes([value]) * 4096
+            read = bytearray(4096)
+            memory.copy_to_host_async(read).wait()
+            return set(read)
+
+        for hints in {list(map(list, of_each))}:
+            memory = MemoryUSMShared(4096)
+            for hint in hints:
+                memory.mem_advise(hint).wait()
+            print(write(memory, 5), write(memory, 6))
+            del memory
+        print(write(MemoryUSMShared(4096), 5), write(MemoryUSMShared(4096), 6))
+        """
+    )
+    assert read.splitlines() == ["{5} {6}"] * (len(of_each) + 1)
+
+
 @pytest.mark.skipif(
     MACHINE != "bmg",
     reason="shared memory does not migrate, or each context of one GPU has its own",
