@@ -200,7 +200,9 @@ def test_forks_beside_threads_that_work(run, load):
 
 def test_a_child_of_a_user_of_dpnp_is_told_that_its_kernels_do_not_complete(run):
     """SYCL's host tasks, of which dpnp submits one with each kernel, have their threads in the parent."""
-    pytest.importorskip("dpnp")
+    dpnp = pytest.importorskip("dpnp")
+    if dpnp.__version__.startswith("0.15"):
+        pytest.skip("dpnp 0.15 itself waits for each of its kernels")
     run("""
 import dpnp
 

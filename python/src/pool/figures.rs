@@ -214,8 +214,7 @@ figures! {
     /// >>> with pool.scope() as scope:
     /// ...     memory = pool.malloc(1000)
     /// >>> scope.report()
-    /// PoolReport(used_bytes=1024, used_count=1, peak_bytes=1024, allocations=1, allocated_bytes=1024, hits=0, misses=1,
-    /// failures=0)
+    /// PoolReport(used_bytes=1024, used_count=1, peak_bytes=1024, allocations=1, allocated_bytes=1024, hits=0, misses=1, failures=0)
     PyPoolReport, "PoolReport", Report,
     {
         /// Bytes of allocated blocks minus bytes of freed blocks.
