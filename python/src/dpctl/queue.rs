@@ -1,6 +1,7 @@
 //! `dpctl.SyclQueue` objects, with a reference of zeusm's own to the queue.
 
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -27,8 +28,10 @@ pub(crate) struct SyclQueue {
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The timeout for work on the queue after that; the work may be the child's own.
 const WORK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The timeout of a fork's child for its own work. A kernel may take longer: the next access waits again.
+/// The timeout of a fork's child for its own work.
 const CHILD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Whether a wait of this process for its work on a queue has timed out.
+static STUCK: Local<AtomicBool> = Local::new();
 
 impl SyclQueue {
     /// Reads a `dpctl.SyclQueue`.
@@ -60,7 +63,7 @@ impl SyclQueue {
 
     /// Whether SYCL still responds for the queue. At a fork, a thread of the parent may have been submitting: it may hold
     /// locks of SYCL, or the queue may have a command that never completes. The child has no work on such a queue.
-    pub(crate) fn responds(&self, py: Python<'_>) -> bool {
+    fn responds(&self, py: Python<'_>) -> bool {
         if !self.reference.is_inherited() {
             return true;
         }
@@ -80,12 +83,24 @@ impl SyclQueue {
         })
     }
 
+    /// Whether commands that were submitted to it may not be complete, as far as this process waits for them.
+    ///
+    /// # Errors
+    /// `RuntimeError` in a fork's child where SYCL has not completed the work on a queue. Then a thread is in SYCL's wait for
+    /// good, and may hold locks that a query takes.
+    pub(crate) fn has_work(&self, py: Python<'_>) -> PyResult<bool> {
+        if STUCK.get_or_default().load(Ordering::Relaxed) {
+            return Err(stuck());
+        }
+        Ok(self.responds(py) && !self.reference.is_idle())
+    }
+
     /// Waits for all commands that were submitted to it.
     ///
     /// # Errors
     /// The error of SYCL's wait, and `RuntimeError` in a fork's child where SYCL does not complete them.
     pub(crate) fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.responds(py) || self.reference.is_idle() {
+        if !self.has_work(py)? {
             return Ok(());
         }
         if Dpctl::get(py)?.is_inherited() {
@@ -101,34 +116,47 @@ impl SyclQueue {
         let answers = self.probe();
         let done = detach(py, || {
             let answers = answers?;
-            answers.recv_timeout(CHILD_TIMEOUT).ok()?;
-            answers.recv_timeout(CHILD_TIMEOUT).ok()
+            match answers.recv_timeout(CHILD_TIMEOUT).ok()? {
+                Answer::Idle(false) => answers.recv_timeout(CHILD_TIMEOUT).ok(),
+                answer => Some(answer),
+            }
         });
         match done {
             Some(Answer::Waited(result)) => result.or_raise(),
-            _ => Err(PyRuntimeError::new_err(format!(
-                "SYCL has not completed the work on a queue for {CHILD_TIMEOUT:?}. This process is the child of a fork, and its \
-                 parent used SYCL, which does not support forks: use multiprocessing's start method \"spawn\", or fork before \
-                 the import of dpctl"
-            ))),
+            Some(Answer::Idle(true)) => Ok(()),
+            _ => {
+                STUCK.get_or_default().store(true, Ordering::Relaxed);
+                Err(stuck())
+            }
         }
     }
 
-    /// Starts a thread that asks whether the queue is idle and then waits for it; `None` without threads.
+    /// Starts a thread that asks whether the queue is idle, and waits for it if it is not; `None` without threads.
     fn probe(&self) -> Option<mpsc::Receiver<Answer>> {
         let queue = (*self.reference).clone();
         let (sender, receiver) = mpsc::channel();
         let probe = thread::Builder::new().name("zeusm-inherited".to_owned());
         let started = probe.spawn(move || {
             // Sending fails once the receiver has timed out.
-            let _ = sender
-                .send(Answer::Idle(queue.is_idle()))
-                .and_then(|()| sender.send(Answer::Waited(queue.wait())));
+            let is_idle = queue.is_idle();
+            let _ = sender.send(Answer::Idle(is_idle));
+            if !is_idle {
+                let _ = sender.send(Answer::Waited(queue.wait()));
+            }
             // The drop would take locks of SYCL.
             mem::forget(queue);
         });
         started.ok().map(|_| receiver)
     }
+}
+
+/// The error where SYCL does not complete work in a fork's child.
+fn stuck() -> PyErr {
+    PyRuntimeError::new_err(format!(
+        "SYCL has not completed the work on a queue for {CHILD_TIMEOUT:?}. This process is the child of a fork, and its parent \
+         used SYCL, which does not support forks: use multiprocessing's start method \"spawn\", or fork before the import of \
+         dpctl"
+    ))
 }
 
 /// What the thread of a [`probe`](SyclQueue::probe) sends, in this order.

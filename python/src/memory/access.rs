@@ -93,7 +93,7 @@ impl PyMemory {
             return Ok(self.address.number());
         }
         for queue in self.sycl_queues() {
-            if !queue.responds(py) || queue.reference().is_idle() {
+            if !queue.has_work(py)? {
                 continue;
             }
             // The GIL is released, as a barrier of an out-of-order queue also waits for host tasks, which need the GIL. SYCL
