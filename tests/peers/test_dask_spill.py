@@ -149,10 +149,13 @@ def test_a_full_pool_spills_results(make, pool):
     assert 0 < len(data.device) < 20
     for number in range(20):
         assert is_array(data[number], number)
+    before = len(data.device)
     with pytest.raises(zm.USMAllocationError):
-        zm.MemoryUSMDevice(16 * PART)
-    assert len(data.device) == 0  # All was tried.
-    del data
+        zm.MemoryUSMDevice(16 * PART)  # More than the limit: spilling would not help.
+    assert len(data.device) == before
+    memory = zm.MemoryUSMDevice(8 * PART)
+    assert len(data.device) == 0
+    del data, memory
     with pytest.raises(zm.USMAllocationError):
         zm.MemoryUSMDevice(16 * PART)
 

@@ -30,8 +30,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const WORK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The timeout of a fork's child for its own work.
 const CHILD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Whether a wait of this process for its work on a queue has timed out.
-static STUCK: Local<AtomicBool> = Local::new();
+/// Whether a wait of a fork's child for its work on a queue has timed out. It holds for the child's children, too, which inherit
+/// the locks.
+static STUCK: AtomicBool = AtomicBool::new(false);
 
 impl SyclQueue {
     /// Reads a `dpctl.SyclQueue`.
@@ -89,7 +90,7 @@ impl SyclQueue {
     /// `RuntimeError` in a fork's child where SYCL has not completed the work on a queue. Then a thread is in SYCL's wait for
     /// good, and may hold locks that a query takes.
     pub(crate) fn has_work(&self, py: Python<'_>) -> PyResult<bool> {
-        if STUCK.get_or_default().load(Ordering::Relaxed) {
+        if STUCK.load(Ordering::Relaxed) {
             return Err(stuck());
         }
         Ok(self.responds(py) && !self.reference.is_idle())
@@ -125,7 +126,7 @@ impl SyclQueue {
             Some(Answer::Waited(result)) => result.or_raise(),
             Some(Answer::Idle(true)) => Ok(()),
             _ => {
-                STUCK.get_or_default().store(true, Ordering::Relaxed);
+                STUCK.store(true, Ordering::Relaxed);
                 Err(stuck())
             }
         }
