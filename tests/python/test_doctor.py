@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import zeusm
+from doctor_machines import GPU, machine
 from zeusm._doctor import (
     Finding,
     Machine,
@@ -25,8 +26,6 @@ from zeusm._doctor import (
     sycl,
     variables,
 )
-
-GPU = "sys/bus/pci/devices/0000:03:00.0"
 
 
 def doctor(*arguments, **variables):
@@ -59,20 +58,6 @@ def test_a_wrong_variable_is_named_with_its_remedy():
     sycl = next(index for index, line in enumerate(lines) if line.startswith("WRONG SYCL"))
     assert "no device" in lines[sycl]
     assert lines[sycl + 1].strip() == "-> unset ONEAPI_DEVICE_SELECTOR"
-
-
-def machine(tmp_path, environment=None, **files):
-    """A machine with one Intel GPU, and files by their paths."""
-    files = {
-        f"{GPU}/vendor": "0x8086",
-        f"{GPU}/class": "0x030000",
-        f"{GPU}/device": "0xe20b",
-    } | files
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n")
-    return Machine(tmp_path, environment or {})
 
 
 def bind(tmp_path, driver):

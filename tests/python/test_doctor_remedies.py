@@ -7,23 +7,8 @@ import sys
 from importlib.util import find_spec
 
 import pytest
+from doctor_machines import machine
 from zeusm._doctor import Machine, State, gpu, libraries, sycl, variables
-
-GPU = "sys/bus/pci/devices/0000:03:00.0"
-
-
-def machine(tmp_path, environment=None, **files):
-    """A machine with one Intel GPU, and files by their paths."""
-    files = {
-        f"{GPU}/vendor": "0x8086",
-        f"{GPU}/class": "0x030000",
-        f"{GPU}/device": "0xe20b",
-    } | files
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n")
-    return Machine(tmp_path, environment or dict(os.environ))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +33,7 @@ def machine(tmp_path, environment=None, **files):
     ],
 )
 def test_the_command_is_that_of_the_distribution(tmp_path, release, package, remedy, text):
-    one = machine(tmp_path, **{"etc/os-release": release})
+    one = machine(tmp_path, os.environ, **{"etc/os-release": release})
     found = libraries.find(one, "driver", "libnothing.so.1", package)
     assert (found.state, found.remedy) == (State.WRONG, remedy)
     ends = "cannot open shared object file: No such file or directory"
@@ -58,7 +43,7 @@ def test_the_command_is_that_of_the_distribution(tmp_path, release, package, rem
 
 def test_a_gpu_that_no_driver_looked_at_again(tmp_path):
     """As after `unbind`, with a module that is loaded. Older GPUs have i915, and older kernels no xe."""
-    one = machine(tmp_path)
+    one = machine(tmp_path, os.environ)
     *_, found = gpu.find(one)
     assert found.remedy == "sudo modprobe --all i915 xe"
     (tmp_path / "sys/bus/pci/drivers/i915").mkdir(parents=True)

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
-use super::Program;
 use super::common::{
     self, Context, Event, Kind, List, MIB, Memory, NONE, SECOND, bytes, copy, destroy, fill, wait,
 };
 use super::counter::counter_event;
+use super::{Program, copy_half};
 
 pub const PROGRAMS: &[Program] = &[
     (
@@ -88,14 +88,7 @@ fn a_copy_after_a_later_signal() {
     let lists = [context.immediate(0), context.immediate(0)];
     let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
     for _ in 0..3 {
-        copy(
-            lists[0],
-            memory.wrapping_byte_add(1000),
-            memory,
-            1000,
-            second,
-            &[first],
-        );
+        copy_half(lists[0], memory, 1000, second, first);
         fill(lists[1], memory, &[1], 1000, NONE, &[]);
         ok!(zeCommandListAppendBarrier(
             lists[1],
@@ -118,14 +111,7 @@ fn a_copy_after_the_host() {
     let (pool, memory) = (context.pool(2, false), context.alloc(Kind::Device, 2000));
     let lists = [context.immediate(0), context.immediate(0)];
     let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
-    copy(
-        lists[0],
-        memory.wrapping_byte_add(1000),
-        memory,
-        1000,
-        second,
-        &[first],
-    );
+    copy_half(lists[0], memory, 1000, second, first);
     fill(lists[1], memory, &[1], 1000, NONE, &[]);
     common::finish(&context, lists[1]);
     ok!(zeEventHostSignal(first));

@@ -42,6 +42,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use common::{Event, List, Memory, copy};
+
 /// Names the program that [`child`] runs.
 const PROGRAM: &str = "ZEUSM_GALLERY";
 
@@ -330,4 +332,10 @@ impl Drop for Suppressions {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+/// Appends a copy of the first `half` bytes to those after them, which signals `signal` after `wait`.
+fn copy_half(list: List, memory: Memory, half: usize, signal: Event, wait: Event) {
+    let to = memory.wrapping_byte_add(half);
+    copy(list, to, memory, half, signal, &[wait]);
 }

@@ -4,11 +4,11 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::Program;
 use super::common::{
     self, Context, Event, Kind, List, Memory, NONE, SECOND, copy, destroy, fill, wait,
 };
 use super::faulty::{read, with, write};
+use super::{Program, copy_half};
 
 pub const PROGRAMS: &[Program] = &[
     (
@@ -122,14 +122,7 @@ fn copy_after_another_signal() {
         let pool = context.pool(2, false);
         let lists = [(); 3].map(|()| context.immediate(0));
         let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
-        copy(
-            lists[0],
-            memory.wrapping_byte_add(500),
-            memory,
-            500,
-            second,
-            &[first],
-        );
+        copy_half(lists[0], memory, 500, second, first);
         fill(lists[1], memory, &[1], 500, NONE, &[]);
         ok!(zeCommandListAppendSignalEvent(lists[2], first));
         wait(second);
@@ -146,14 +139,7 @@ fn copy_before_the_host_waits() {
         let pool = context.pool(2, false);
         let lists = [context.immediate(0), context.immediate(0)];
         let [first, second]: [Event; 2] = pool.events.clone().try_into().unwrap();
-        copy(
-            lists[0],
-            memory.wrapping_byte_add(500),
-            memory,
-            500,
-            second,
-            &[first],
-        );
+        copy_half(lists[0], memory, 500, second, first);
         fill(lists[1], memory, &[1], 500, NONE, &[]);
         ok!(zeEventHostSignal(first));
         wait(second);

@@ -69,18 +69,8 @@ impl SyclQueue {
             return true;
         }
         *self.responds.get_or_init(|| {
-            let answers = self.probe();
-            answers.is_some_and(|answers| {
-                detach(py, move || match answers.recv_timeout(LOCK_TIMEOUT) {
-                    Ok(Answer::Idle(false)) => {
-                        matches!(
-                            answers.recv_timeout(WORK_TIMEOUT),
-                            Ok(Answer::Waited(Ok(())))
-                        )
-                    }
-                    answer => answer.is_ok(),
-                })
-            })
+            let answer = self.probe(py, LOCK_TIMEOUT, WORK_TIMEOUT);
+            matches!(answer, Some(Answer::Idle | Answer::Waited(Ok(()))))
         })
     }
 
@@ -114,17 +104,9 @@ impl SyclQueue {
     /// Waits in a fork's child for commands that the child has submitted. SYCL's host tasks, of which dpnp submits one with each
     /// kernel, need threads that the parent has, and a wait for one does not end.
     fn finish_in_child(&self, py: Python<'_>) -> PyResult<()> {
-        let answers = self.probe();
-        let done = detach(py, || {
-            let answers = answers?;
-            match answers.recv_timeout(CHILD_TIMEOUT).ok()? {
-                Answer::Idle(false) => answers.recv_timeout(CHILD_TIMEOUT).ok(),
-                answer => Some(answer),
-            }
-        });
-        match done {
+        match self.probe(py, CHILD_TIMEOUT, CHILD_TIMEOUT) {
             Some(Answer::Waited(result)) => result.or_raise(),
-            Some(Answer::Idle(true)) => Ok(()),
+            Some(Answer::Idle) => Ok(()),
             _ => {
                 STUCK.store(true, Ordering::Relaxed);
                 Err(stuck())
@@ -132,22 +114,27 @@ impl SyclQueue {
         }
     }
 
-    /// Starts a thread that asks whether the queue is idle, and waits for it if it is not; `None` without threads.
-    fn probe(&self) -> Option<mpsc::Receiver<Answer>> {
+    /// Asks in another thread whether the queue is idle, and waits for it if it is not, with a timeout for each; `None` when one
+    /// has passed, or without threads.
+    fn probe(&self, py: Python<'_>, lock: Duration, work: Duration) -> Option<Answer> {
         let queue = (*self.reference).clone();
         let (sender, receiver) = mpsc::channel();
         let probe = thread::Builder::new().name("zeusm-inherited".to_owned());
         let started = probe.spawn(move || {
             // Sending fails once the receiver has timed out.
             let is_idle = queue.is_idle();
-            let _ = sender.send(Answer::Idle(is_idle));
+            let _ = sender.send(is_idle.then_some(Answer::Idle));
             if !is_idle {
-                let _ = sender.send(Answer::Waited(queue.wait()));
+                let _ = sender.send(Some(Answer::Waited(queue.wait())));
             }
             // The drop would take locks of SYCL.
             mem::forget(queue);
         });
-        started.ok().map(|_| receiver)
+        started.ok()?;
+        detach(py, move || match receiver.recv_timeout(lock).ok()? {
+            None => receiver.recv_timeout(work).ok()?,
+            idle => idle,
+        })
     }
 }
 
@@ -160,8 +147,8 @@ fn stuck() -> PyErr {
     ))
 }
 
-/// What the thread of a [`probe`](SyclQueue::probe) sends, in this order.
+/// The answer of a [`probe`](SyclQueue::probe).
 enum Answer {
-    Idle(bool),
+    Idle,
     Waited(Result<(), Error>),
 }
