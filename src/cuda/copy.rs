@@ -12,13 +12,11 @@ use crate::suai::Layout;
 /// Copies the elements of `layout`, in row-major order, to the host. `sink` gets each chunk: its offset when the elements are
 /// packed, its address and its size in bytes; it may use the chunk until it returns.
 ///
-/// `layout` has the elements of `array`, possibly in another order.
-///
 /// # Errors
 /// [`Error`]: of the library, of CUDA, of the array's memory, and that of `sink`.
 ///
 /// # Safety
-/// The elements must be valid memory of CUDA until this returns.
+/// `layout` must have elements of `array` only, in any order. They must be valid memory of CUDA until this returns.
 pub unsafe fn read(
     array: &Interface,
     layout: &Layout,

@@ -44,6 +44,7 @@ thread_local! {
         Cell::new(Inside {
             sections: None,
             depth: 0,
+            suspended: 0,
         })
     };
 }
@@ -53,23 +54,29 @@ thread_local! {
 struct Inside {
     /// Where they are counted. A fork's child counts anew, without those that its parent was in.
     sections: Option<&'static AtomicUsize>,
-    /// Their number, one within the other.
+    /// The number of those that are counted there, one within the other.
     depth: usize,
+    /// The number of those that are not counted during a call of [`Section::outside`].
+    suspended: usize,
 }
 
 impl Inside {
-    /// The number of those that are counted there.
-    fn depth_in(self, sections: &AtomicUsize) -> usize {
-        let same = self.sections.is_some_and(|own| ptr::eq(own, sections));
-        if same { self.depth } else { 0 }
+    /// Of the calling thread, as far as they are counted in `sections`.
+    fn of(sections: &'static AtomicUsize) -> Self {
+        let inside = INSIDE.get();
+        if inside.sections.is_some_and(|own| ptr::eq(own, sections)) {
+            return inside;
+        }
+        Self {
+            sections: Some(sections),
+            depth: 0,
+            suspended: 0,
+        }
     }
 
-    /// Of the calling thread, with another depth.
-    fn set(sections: &'static AtomicUsize, depth: usize) {
-        INSIDE.set(Self {
-            sections: Some(sections),
-            depth,
-        });
+    /// Makes this the state of the calling thread.
+    fn set(self) {
+        INSIDE.set(self);
     }
 }
 
@@ -80,7 +87,9 @@ impl Section {
         let sections = SECTIONS.get_or_default();
         // Ordered with `wait`: this thread sees that the process exits, or the exit sees the section.
         sections.fetch_add(1, Ordering::SeqCst);
-        Inside::set(sections, INSIDE.get().depth_in(sections) + 1);
+        let mut inside = Inside::of(sections);
+        inside.depth += 1;
+        inside.set();
         let section = Self {
             sections,
             of_thread: PhantomData,
@@ -95,20 +104,18 @@ impl Section {
     /// Calls a function outside of the sections that this thread is in: one that may wait for ever once the exit has begun, as
     /// for Python's GIL. Afterwards the thread is in them again, or parks if the process exits.
     pub fn outside<T>(call: impl FnOnce() -> T) -> T {
-        let Inside { sections, depth } = INSIDE.get();
-        let Some(sections) = sections.filter(|_| depth > 0) else {
+        let inside = INSIDE.get();
+        let Some(sections) = inside.sections.filter(|_| inside.depth > 0) else {
             return call();
         };
-        Inside::set(sections, 0);
-        sections.fetch_sub(depth, Ordering::Release);
-        let again = Again { sections, depth };
+        let again = Again::suspend(sections);
         let value = call();
         if is_another_exiting() {
             park();
         }
         drop(again);
         if is_another_exiting() {
-            sections.fetch_sub(depth, Ordering::Release);
+            sections.fetch_sub(Inside::of(sections).depth, Ordering::Release);
             park();
         }
         value
@@ -117,9 +124,15 @@ impl Section {
 
 impl Drop for Section {
     fn drop(&mut self) {
-        let depth = INSIDE.get().depth_in(self.sections);
-        if depth > 0 {
-            Inside::set(self.sections, depth - 1);
+        let mut inside = Inside::of(self.sections);
+        if inside.depth == 0 && inside.suspended > 0 {
+            inside.suspended -= 1;
+            inside.set();
+            return;
+        }
+        if inside.depth > 0 {
+            inside.depth -= 1;
+            inside.set();
         }
         self.sections.fetch_sub(1, Ordering::Release);
     }
@@ -128,13 +141,43 @@ impl Drop for Section {
 /// Has a thread in its sections again, also when a call outside of them panics.
 struct Again {
     sections: &'static AtomicUsize,
-    depth: usize,
+    /// The number of sections that a call around this one has suspended.
+    suspended_before: usize,
+}
+
+impl Again {
+    /// The calling thread is in none of its sections until the result is dropped.
+    fn suspend(sections: &'static AtomicUsize) -> Self {
+        let inside = Inside::of(sections);
+        Inside {
+            depth: 0,
+            suspended: inside.suspended + inside.depth,
+            ..inside
+        }
+        .set();
+        sections.fetch_sub(inside.depth, Ordering::Release);
+        Self {
+            sections,
+            suspended_before: inside.suspended,
+        }
+    }
 }
 
 impl Drop for Again {
     fn drop(&mut self) {
-        Inside::set(self.sections, self.depth);
-        self.sections.fetch_add(self.depth, Ordering::SeqCst);
+        let inside = Inside::of(self.sections);
+        // Fewer than before if the call has ended some of them; none in a fork's child that counts anew.
+        let resumed = inside.suspended.saturating_sub(self.suspended_before);
+        if resumed == 0 {
+            return;
+        }
+        Inside {
+            depth: inside.depth + resumed,
+            suspended: inside.suspended - resumed,
+            ..inside
+        }
+        .set();
+        self.sections.fetch_add(resumed, Ordering::SeqCst);
     }
 }
 
@@ -167,9 +210,8 @@ extern "C" fn wait() {
     // A section of this thread does not end, for instance that of a host task which exits the process.
     let in_section = || {
         let sections = SECTIONS.get();
-        sections.is_some_and(|sections| {
-            sections.load(Ordering::SeqCst) > INSIDE.get().depth_in(sections)
-        })
+        sections
+            .is_some_and(|sections| sections.load(Ordering::SeqCst) > Inside::of(sections).depth)
     };
     while in_section() && begin.elapsed() < TIMEOUT {
         thread::sleep(POLL_INTERVAL);
@@ -207,6 +249,25 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "Miri does not fork")]
+    fn a_call_outside_of_sections_may_end_and_enter_some() {
+        in_child(|| {
+            let (one, two) = (Section::enter(), Section::enter());
+            let sections = one.sections;
+            let count = || sections.load(Ordering::SeqCst);
+            let three = Section::outside(|| {
+                let three = Section::enter();
+                Section::outside(|| drop(one));
+                three
+            });
+            assert_eq!((depth(), count()), (2, 2));
+            drop((two, three));
+            assert_eq!((depth(), count()), (0, 0));
+        });
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn a_child_does_not_count_the_sections_of_its_parent() {
         let outer = Section::enter();
         in_child(|| {
@@ -222,7 +283,7 @@ mod tests {
                 of_thread: PhantomData,
             });
             assert_eq!(sections.load(Ordering::SeqCst), 0);
-            assert_eq!(INSIDE.get().depth_in(sections), 0);
+            assert_eq!(Inside::of(sections).depth, 0);
         });
     }
 

@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
+import zeusm
 from doctor_machines import machine
 from zeusm._doctor import Machine, State, gpu, libraries, sycl, variables
 
@@ -108,6 +109,15 @@ def test_a_value_that_the_runtime_refuses(name, value):
     wrong = [found for found in json.loads(run.stdout) if found["state"] == "wrong"]
     assert {"zeusm's runtime", "kernel compiler"} <= {found["step"] for found in wrong}
     assert {found["remedy"] for found in wrong} == {f"unset {name}"}, wrong
+
+
+@pytest.mark.skipif(zeusm.runtime().kind != "cpu", reason="the CPU runtime's variable")
+def test_an_instruction_set_that_the_opencl_runtime_does_not_know():
+    name = "CL_CONFIG_CPU_TARGET_ARCH"
+    one = Machine(environment=os.environ | {name: "nonsense"})
+    for step in sycl.find_compiler, sycl.find_kernels:
+        for found in step(one):
+            assert found.state is State.ABSENT or found.remedy == f"unset {name}", found
 
 
 def test_a_step_that_the_kernel_kills_says_why():

@@ -50,6 +50,9 @@ LARGEST = 300
 KINDS = st.sampled_from(sorted(CLASSES))
 BYTES = st.integers(0, 255)
 TURNS = st.integers(0, 3)
+HINTS = st.sampled_from(
+    ["prefetch", "set_read_mostly", "clear_read_mostly", "set_preferred_location", "bias_uncached"]
+)
 
 
 def forks():
@@ -265,6 +268,16 @@ class Programs(RuleBasedStateMachine):
         content = bytearray(len(piece))
         event = piece.memory.copy_to_host_async(content, depends=before)
         self.host.append((event, content, piece.expected))
+        piece.begun(event)
+        return event
+
+    @rule(target=events, piece=slices, hint=HINTS, turns=TURNS, before=st.none() | events)
+    def hint_later(self, piece, hint, turns, before):
+        self.keep_busy(piece, turns)
+        if hint == "prefetch":
+            event = piece.memory.prefetch(depends=before)
+        else:
+            event = piece.memory.mem_advise(hint, depends=before)
         piece.begun(event)
         return event
 

@@ -52,6 +52,9 @@ OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
 NOT_FOUND = (NO_OPENCL, WRONG_CHOICE)
 #: The variable with the path of another one: what is installed does not change what it names.
 OPENCL_LIBRARY = "ZEUSM_OPENCL_LIBRARY"
+#: The variable with the instruction set of its kernels, and the error of one that it does not know.
+OPENCL_TARGET = "CL_CONFIG_CPU_TARGET_ARCH"
+UNKNOWN_TARGET = re.compile(f"{OPENCL_FAILS}.*CL_DEVICE_NOT_AVAILABLE")
 #: What SYCL and dpctl say if no device is left, or of a selector that cannot be read.
 NO_DEVICE = re.compile(r"SyclDeviceCreationError|ONEAPI_DEVICE_SELECTOR|Incomplete selector")
 #: What the dynamic linker says of a C++ library that is too old.
@@ -95,7 +98,7 @@ def opencl_remedy(machine: Machine, error: str) -> str | None:
     if (found := linker.remedy(machine, error)) is not None:
         return found
     if not any(text in error for text in NOT_FOUND) and not lacks_library:
-        return None
+        return variables.unset(machine, [OPENCL_TARGET]) if UNKNOWN_TARGET.search(error) else None
     chosen = machine.environment.get(OPENCL_LIBRARY)
     is_elsewhere = chosen and Path(chosen).parent != machine.prefix / "lib"
     return f"unset {OPENCL_LIBRARY}" if is_elsewhere else OPENCL

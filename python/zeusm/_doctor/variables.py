@@ -21,6 +21,7 @@ VARIABLES = {
     "ZEUSM_CPU_TILES": "the CPU runtime presents GPUs with that many tiles",
     "ZEUSM_CPU_ENGINES": "it selects which queues of the CPU runtime share an engine",
     "ZEUSM_OPENCL_LIBRARY": "the CPU runtime executes kernels by this library",
+    "CL_CONFIG_CPU_TARGET_ARCH": "the OpenCL runtime for the CPU builds kernels for that instruction set",
     "ZEUSM_COMPILER_SECONDS": "it limits the processor time for building a module; 0 is no limit",
 }
 

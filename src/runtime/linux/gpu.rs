@@ -215,12 +215,19 @@ impl GpuNode {
 }
 
 fn not_opened(node: &Path, error: &io::Error) -> String {
+    let state = fs::metadata(node).map_err(|error| error.kind());
+    let is_folder_closed = matches!(state, Err(io::ErrorKind::PermissionDenied));
     let node = node.display();
     match error.raw_os_error() {
         Some(libc::ENOENT) => format!(
             "{node} does not exist: pass it to the container (--device /dev/dri), or, outside of a container, check why the \
              kernel's driver made no device node"
         ),
+        Some(libc::EACCES) if is_folder_closed => {
+            format!(
+                "{node} cannot be opened: a folder on its path denies the user search permission (chmod a+x)"
+            )
+        }
         Some(libc::EACCES) => format!(
             "{node} cannot be opened for reading and writing: add the user to the group that owns it (usually render)"
         ),
@@ -267,11 +274,14 @@ fn query_devices(library: &'static sys::Library) -> Result<(), String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::fs::{File, Permissions};
+    use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
     use tempfile::TempDir;
 
     use super::*;
+    use crate::process::in_child;
 
     /// A machine with one render node of `vendor`.
     fn machine(vendor: &str, node: bool, drivers: &[&str]) -> (TempDir, Machine) {
@@ -334,6 +344,25 @@ mod tests {
             let why = not_opened(node, &io::Error::from_raw_os_error(errno));
             assert!(why.contains("renderD128") && why.contains(part), "{why}");
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri does not fork")]
+    fn a_closed_folder_is_not_the_fault_of_the_nodes_group() {
+        let root = tempfile::tempdir().unwrap();
+        let (folder, node) = (root.path().join("dri"), root.path().join("dri/renderD128"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(&node, "").unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(root.path(), Permissions::from_mode(0o755)).unwrap();
+        in_child(|| {
+            // SAFETY: another user than root, for whom permissions count; only this child becomes that user.
+            unsafe { libc::seteuid(65534) };
+            let error = File::open(&node).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EACCES));
+            let why = not_opened(&node, &error);
+            assert!(why.contains("search permission"), "{why}");
+        });
     }
 
     #[test]
