@@ -42,6 +42,8 @@ fn child_fills_with_any_pattern() {
         (32, 32, 17 * MIB + 4),
         (3 * MIB + 1, 11, 18 * MIB),
         (4096, 8, 100),
+        (100, 16, 30),
+        (100, 16, 0),
     ] {
         bytes_mut(memory, ROOM).fill(0xCC);
         let tile = pattern(length, 3);
@@ -54,6 +56,17 @@ fn child_fills_with_any_pattern() {
         let end = at + size;
         assert_eq!(all[end..end + GUARD], [0xCC; GUARD], "{length} {at} {size}");
     }
+    let fill = ze!(zeCommandListAppendMemoryFill(
+        list,
+        memory,
+        memory,
+        usize::MAX,
+        16,
+        NONE,
+        0,
+        ptr::null_mut()
+    ));
+    assert_eq!(fill, sys::ZE_RESULT_ERROR_INVALID_SIZE);
     common::destroy(list);
     context.free(memory);
 }

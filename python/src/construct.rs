@@ -100,6 +100,10 @@ pub(crate) fn set_vectorcalls(py: Python<'_>) -> PyResult<()> {
         ($class:ident, $make:ident) => {{
             /// The function, and how it is called.
             static MAKE: OnceBox<(Py<PyAny>, Vectorcall)> = OnceBox::new();
+            /// Calls the function.
+            ///
+            /// # Safety
+            /// For the interpreter's calls, with `count` arguments and the names of the keywords.
             unsafe extern "C" fn call(
                 _class: *mut ffi::PyObject,
                 arguments: *const *mut ffi::PyObject,

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use super::tensor::data_type;
-use super::{Error, Form, Tensor, abi};
+use super::{Device, Error, Form, Tensor, abi};
 
 /// The structure with the data that it refers to; its `context` points to this.
 struct Exported {
@@ -23,10 +23,11 @@ enum Structure {
 impl Tensor {
     /// Makes the structure, and keeps `owner` until its deleter is called, which any thread may do.
     ///
-    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. `data` is the lowest address
-    /// of the array and `byte_offset` that of its first element relative to it: some packages ignore the offset of arrays
-    /// without negative strides, and some refuse elements below `data`. Without elements, `data` is the array's pointer,
-    /// although DLPack's header specifies null, as dpctl refuses null.
+    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. On the host, `data` is the
+    /// address of the first element, as in NumPy's exports: dpnp ignores the offset of host arrays with negative strides.
+    /// Elsewhere, `data` is the lowest address of the array and `byte_offset` that of its first element relative to it: some
+    /// packages ignore the offset of arrays without negative strides, and some refuse elements below `data`. Without elements,
+    /// `data` is the array's pointer, although DLPack's header specifies null, as dpctl refuses null.
     ///
     /// # Errors
     /// [`Error::Item`] for items without a DLPack type, [`Error::Layout`] for strides that are no multiples of the item's size.
@@ -38,15 +39,16 @@ impl Tensor {
         let mut numbers: Vec<i64> = shape
             .chain(strides.iter().map(|&stride| stride as i64))
             .collect();
-        let (data, byte_offset) = if self.layout.elements() == 0 {
-            (self.pointer, 0)
-        } else {
-            let lowest = self.layout.extent().start();
-            (
-                self.pointer.wrapping_add_signed(lowest),
-                self.layout.byte_offset() - lowest,
-            )
+        let offset = self.layout.byte_offset();
+        let (to_data, byte_offset) = match self.device {
+            _ if self.layout.elements() == 0 => (0, 0),
+            Device::Cpu => (offset, 0),
+            _ => {
+                let lowest = self.layout.extent().start();
+                (lowest, offset - lowest)
+            }
         };
+        let data = self.pointer.wrapping_add_signed(to_data);
         let first = numbers.as_mut_ptr();
         let tensor = abi::Tensor {
             data: ptr::with_exposed_provenance_mut(data),
@@ -96,6 +98,10 @@ impl Tensor {
     }
 }
 
+/// The deleter of a versioned structure.
+///
+/// # Safety
+/// `structure` must be null or made by `export`, and not be deleted yet.
 unsafe extern "C" fn delete_versioned(structure: *mut abi::Versioned) {
     if !structure.is_null() {
         // SAFETY: `export` made the structure, whose context is the box around it; a deleter is called once.
@@ -103,6 +109,10 @@ unsafe extern "C" fn delete_versioned(structure: *mut abi::Versioned) {
     }
 }
 
+/// The deleter of an unversioned structure.
+///
+/// # Safety
+/// As for [`delete_versioned`].
 unsafe extern "C" fn delete_unversioned(structure: *mut abi::Unversioned) {
     if !structure.is_null() {
         // SAFETY: as for `delete_versioned`.

@@ -108,17 +108,8 @@ impl Section {
         let Some(sections) = inside.sections.filter(|_| inside.depth > 0) else {
             return call();
         };
-        let again = Again::suspend(sections);
-        let value = call();
-        if is_another_exiting() {
-            park();
-        }
-        drop(again);
-        if is_another_exiting() {
-            sections.fetch_sub(Inside::of(sections).depth, Ordering::Release);
-            park();
-        }
-        value
+        let _suspended = Suspended::begin(sections);
+        call()
     }
 }
 
@@ -138,16 +129,17 @@ impl Drop for Section {
     }
 }
 
-/// Has a thread in its sections again, also when a call outside of them panics.
-struct Again {
+/// The calling thread is in none of its sections. The drop, also when a call outside of them panics, has it in them again, or
+/// parks it if the process exits.
+struct Suspended {
     sections: &'static AtomicUsize,
     /// The number of sections that a call around this one has suspended.
     suspended_before: usize,
 }
 
-impl Again {
-    /// The calling thread is in none of its sections until the result is dropped.
-    fn suspend(sections: &'static AtomicUsize) -> Self {
+impl Suspended {
+    /// Takes the calling thread out of its sections.
+    fn begin(sections: &'static AtomicUsize) -> Self {
         let inside = Inside::of(sections);
         Inside {
             depth: 0,
@@ -163,8 +155,11 @@ impl Again {
     }
 }
 
-impl Drop for Again {
+impl Drop for Suspended {
     fn drop(&mut self) {
+        if is_another_exiting() {
+            park();
+        }
         let inside = Inside::of(self.sections);
         // Fewer than before if the call has ended some of them; none in a fork's child that counts anew.
         let resumed = inside.suspended.saturating_sub(self.suspended_before);
@@ -177,7 +172,12 @@ impl Drop for Again {
             ..inside
         }
         .set();
+        // Ordered with `wait`, as in `enter`.
         self.sections.fetch_add(resumed, Ordering::SeqCst);
+        if is_another_exiting() {
+            self.sections.fetch_sub(resumed, Ordering::Release);
+            park();
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct List {
     /// Runs the host tasks.
     pub(super) worker: Worker,
     /// The lock also orders appends, as the specification forbids concurrent ones. No thread waits for the device while it
-    /// holds the lock.
+    /// holds the lock, except for one operation without a wait list after an append has failed ([`State::retire`]).
     pub(super) state: Mutex<State>,
     /// Wakes the threads that wait for the end of a drop of operands.
     pub(super) dropped: Condvar,

@@ -117,7 +117,7 @@ impl RawQueue {
     /// A [staged copy](Self::staged_copy_raw) after the operations before it.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`peer_copy_raw`](Self::peer_copy_raw).
     unsafe fn copy_by_chunks(
         &self,
         destination: *mut c_void,
@@ -125,12 +125,15 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
         let chunk = size.min(STAGING_CHUNK);
         let allocation = Allocation::new(self.context(), self.device(), UsmKind::Host, chunk, 0)?;
         let staging = allocation.as_ptr();
         for (offset, length) in parts(destination.addr(), source.addr(), size, STAGING_CHUNK) {
-            // Wrapping offsets, as device memory is no allocated object in Rust's sense. SAFETY: the caller guarantees the
-            // validity of both ranges, and the chunk lives until this returns.
+            // Wrapping offsets, as device memory is no allocated object in Rust's sense.
+            // SAFETY: the caller guarantees the validity of both ranges, and the chunk lives until this returns.
             unsafe {
                 from.copy_and_wait(staging, source.wrapping_byte_add(offset), length)?;
                 self.copy_and_wait(destination.wrapping_byte_add(offset), staging, length)?;
@@ -148,7 +151,10 @@ impl RawQueue {
         Ok(here == there || here.can_access(there)?)
     }
 
-    /// Appends a copy from another context of the same driver; `None` when there is nothing to copy.
+    /// Appends a copy from another context of the same driver; `None` when there is nothing to copy or to wait for.
+    ///
+    /// # Safety
+    /// Both ranges must stay valid until the event is complete, `source` USM of `context`, `destination` of this queue's.
     unsafe fn copy_from_context_raw(
         &self,
         destination: *mut c_void,
@@ -185,6 +191,10 @@ impl RawQueue {
         )
     }
 
+    /// A copy with pointers of this queue's context, or of the host.
+    ///
+    /// # Safety
+    /// Both ranges must stay valid until this returns.
     unsafe fn copy_and_wait(
         &self,
         destination: *mut c_void,

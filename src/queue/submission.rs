@@ -144,7 +144,7 @@ impl RawQueue {
     }
 
     /// Submits an operation without an event and spins for its completion, without the lock. An operation without
-    /// dependencies needs no event, as it is complete when the list is. If an event becomes necessary, a later submission or
+    /// a wait list needs no event, as it is complete when the list is. If an event becomes necessary, a later submission or
     /// the end of the spin wait appends its signal.
     fn spin(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Option<Event>> {
         self.inner.device.check_not_lost()?;

@@ -67,6 +67,9 @@ fn is_named(path: &Path, name: &str) -> bool {
 }
 
 /// Adds one library's path to the list behind `paths`; returns 0 to continue the iteration.
+///
+/// # Safety
+/// `info` must be a valid description, and `paths` a `Vec<PathBuf>` that nothing else uses during the call.
 unsafe extern "C" fn add_path(
     info: *mut libc::dl_phdr_info,
     _: usize,

@@ -213,3 +213,11 @@ def test_many_views_of_one_object(host_class):
     x.close()
     with pytest.raises(ValueError, match="closed"):
         memoryview(x)
+
+
+def test_another_class_does_not_make_device_memory_accessible():
+    memory = zeusm.memory.MemoryUSMDevice(64)
+    memory.__class__ = zeusm.memory.MemoryUSMShared
+    for access in memoryview, np.asarray:
+        with pytest.raises(TypeError, match="cannot be accessed by the host"):
+            access(memory)

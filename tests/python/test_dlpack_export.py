@@ -59,6 +59,18 @@ class TestExport:
         if view.size and min(view.strides, default=0) >= 0:
             assert inner.byte_offset == 0
 
+    @pytest.mark.skipif(
+        dpctl.__version__ < "0.19", reason="its from_dlpack has no argument for the device"
+    )
+    @pytest.mark.parametrize("key", [np.s_[::-1], np.s_[1:, ::-2]])
+    def test_dpnp_imports_negative_strides_to_the_host(self, array, key):
+        view = array[key]
+        imported = tensor.from_dlpack(view, device=(CPU, 0))
+        assert isinstance(imported, np.ndarray)
+        assert imported.tolist() == view.copy_to_host().tolist()
+        inner = structure_in(view.__dlpack__(dl_device=(CPU, 0))).tensor
+        assert inner.byte_offset == 0
+
     def test_the_device_is_the_one_dpctl_numbers(self, array):
         device = array.sycl_device
         number = dpctl.get_devices().index(device)

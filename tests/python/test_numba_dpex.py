@@ -170,7 +170,7 @@ def test_memory_is_let_go(usm_type):
     assert watch() is None
 
 
-def test_kernels_that_nobody_waits_for_keep_their_memory(usm_type):
+def test_kernels_without_a_wait_retain_their_memory(usm_type):
     x = zeusm.asarray(np.zeros(N, "f4"), usm_type=usm_type)
     y = zeusm.empty(N, "f4", usm_type=usm_type)
     released, done = numba_dpex.call_kernel_async(increment, numba_dpex.Range(N), (), x, y)

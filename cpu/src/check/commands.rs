@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::finding::{Finding, Kind};
-use super::place::{Place, Wait};
+use super::place::{Place, Set, Wait};
 use super::stack::Stack;
 use super::suspects::{Suspect, Suspects};
 use super::uses::Uses;
@@ -27,8 +27,6 @@ const MOST: usize = 512;
 /// The most events and streams whose commands are known.
 const MOST_KNOWN: usize = 1 << 14;
 
-/// Numbers of commands.
-pub type Set = BTreeSet<u64>;
 /// Signals.
 type Signals = BTreeSet<usize>;
 
@@ -97,7 +95,7 @@ pub fn submit(
     let mut commands = COMMANDS.get().lock();
     let (ordered, signal) = commands.order(place, waits, promise);
     // Those that have waited for its signal are after it.
-    let after = signal.map(|signal| commands.let_go(signal, &ordered));
+    let after = signal.map(|signal| commands.resolve_signal(signal, &ordered));
     let after = after.unwrap_or_default();
     commands.suspect(&uses, &ordered, &after);
     commands.add(Command {
@@ -117,7 +115,7 @@ pub fn host_signals(signal: usize, promise: impl FnOnce()) {
     let mut commands = COMMANDS.get().lock();
     promise();
     commands.events.remove(&signal);
-    commands.let_go(signal, &Ordered::default());
+    commands.resolve_signal(signal, &Ordered::default());
     let races = commands.races();
     drop(commands);
     races.into_iter().for_each(report::add);
@@ -318,7 +316,7 @@ impl Commands {
     }
 
     /// A signal is no longer open, as the command `by` sets it. Those that it held, which are returned, are after that.
-    fn let_go(&mut self, signal: usize, by: &Ordered) -> Set {
+    fn resolve_signal(&mut self, signal: usize, by: &Ordered) -> Set {
         let mut after = Set::new();
         let mut free = Vec::new();
         for (number, command) in &mut self.pending {
@@ -371,7 +369,8 @@ impl Commands {
             self.pending.remove(number);
         });
         let pending = &self.pending;
-        self.suspects.keep(|number| pending.contains_key(&number));
+        self.suspects
+            .retain_pending(|number| pending.contains_key(&number));
         self.restricted.retain(|watch| {
             let range = watch.base..watch.base + watch.size;
             let still = pending.values().any(|command| command.uses.touches(&range));
@@ -409,7 +408,7 @@ mod tests {
         let waits: Vec<_> = waits.collect();
         let (ordered, _) = commands.order(place, waits.into_iter(), || signal);
         if let Some(signal) = signal {
-            commands.let_go(signal, &ordered);
+            commands.resolve_signal(signal, &ordered);
         }
         commands.add(Command {
             uses: Uses {
@@ -482,7 +481,7 @@ mod tests {
         assert_eq!(before, [a, b, c]);
         assert_eq!(held(&all, d), 1);
         let nothing = Ordered::default();
-        assert_eq!(all.let_go(100, &nothing).len(), 3);
+        assert_eq!(all.resolve_signal(100, &nothing).len(), 3);
         assert!([a, b, c, d].iter().all(|it| held(&all, *it) == 0));
     }
 }

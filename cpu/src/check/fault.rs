@@ -110,6 +110,10 @@ pub fn start_reporter() {
     }
 }
 
+/// The handler of the signal for faults.
+///
+/// # Safety
+/// For the kernel's call with the description and the context of a signal.
 unsafe extern "C" fn handle<const LEVEL: usize>(
     _: c_int,
     info: *mut siginfo_t,

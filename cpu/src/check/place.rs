@@ -1,5 +1,10 @@
 //! What determines the place of a command among the others.
 
+use std::collections::BTreeSet;
+
+/// Numbers of commands.
+pub type Set = BTreeSet<u64>;
+
 /// A signal that a command waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {

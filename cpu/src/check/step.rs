@@ -164,6 +164,10 @@ fn is_traced() -> bool {
     found.is_some_and(|at| text.get(at + name.len()) != Some(&b'0'))
 }
 
+/// The handler of the signal for steps.
+///
+/// # Safety
+/// For the kernel's call with the description and the context of a signal.
 unsafe extern "C" fn handle<const LEVEL: usize>(
     _: c_int,
     info: *mut siginfo_t,

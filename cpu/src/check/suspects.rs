@@ -1,6 +1,6 @@
 //! Conflicts of commands of which one cannot run yet. They are races if the two are still in no order when both can run.
 
-use super::commands::Set;
+use super::place::Set;
 
 /// The conflicts that are not decided yet.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Suspects {
     }
 
     /// The host has waited for commands, and so ordered them before all that could not run: the others are kept.
-    pub fn keep(&mut self, is_pending: impl Fn(u64) -> bool) {
+    pub fn retain_pending(&mut self, is_pending: impl Fn(u64) -> bool) {
         self.0
             .retain(|suspect| suspect.pair.into_iter().all(&is_pending));
     }
@@ -76,7 +76,7 @@ mod tests {
         suspects.add(suspect(3, 1));
         suspects.add(suspect(4, 2));
         assert!(suspects.decide(|number| number > 2).is_empty());
-        suspects.keep(|number| number != 2);
+        suspects.retain_pending(|number| number != 2);
         assert_eq!(suspects.decide(|_| true), [suspect(3, 1)]);
         assert!(suspects.0.is_empty());
     }

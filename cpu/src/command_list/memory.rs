@@ -84,7 +84,10 @@ pub unsafe fn append_fill(
         !to.is_null() && !pattern.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
     )?;
-    ensure(pattern_size > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+    ensure(
+        pattern_size > 0 && isize::try_from(pattern_size).is_ok(),
+        sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    )?;
     if is_strict() {
         ensure(
             pattern_size.is_power_of_two()
@@ -98,6 +101,8 @@ pub unsafe fn append_fill(
         )?;
     }
     let span = Span::new(to as usize, size)?;
+    // Only as much as is used.
+    let pattern_size = pattern_size.min(size.max(1));
     // SAFETY: the caller vouches for the pattern and the events.
     unsafe {
         let pattern = slice::from_raw_parts(pattern.cast::<u8>(), pattern_size);

@@ -161,7 +161,14 @@ pub unsafe fn update_waits(
     waits: *mut sys::ze_event_handle_t,
 ) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
+    let mut recording = list.mutable()?;
+    let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_WAIT_EVENTS;
+    let (command, first) = recording.command(id, flags)?;
     let length = if waits.is_null() { 0 } else { count };
+    ensure(
+        waits.is_null() || usize::try_from(count) == Ok(first),
+        sys::ZE_RESULT_ERROR_INVALID_SIZE,
+    )?;
     // SAFETY: the caller vouches for the array.
     let handles = unsafe {
         input_array(
@@ -172,15 +179,7 @@ pub unsafe fn update_waits(
     }?;
     let events = handles.iter().filter(|handle| !handle.is_null());
     let events = events.map(|handle| event(*handle));
-    let events = events.collect::<ZeResult<Vec<Arc<_>>>>()?;
-    let mut recording = list.mutable()?;
-    let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_WAIT_EVENTS;
-    let (command, first) = recording.command(id, flags)?;
-    ensure(
-        waits.is_null() || handles.len() == first,
-        sys::ZE_RESULT_ERROR_INVALID_SIZE,
-    )?;
-    command.waits = events;
+    command.waits = events.collect::<ZeResult<Vec<Arc<_>>>>()?;
     Ok(())
 }
 

@@ -144,7 +144,7 @@ impl Launch {
         offset: [usize; 3],
     ) -> ZeResult<Self> {
         let range = range(groups, group, offset)?;
-        Self::new(&self.source()?, Arc::clone(self.arguments()), range)
+        self.changed(Arc::clone(self.arguments()), range)
     }
 
     fn with_group_size(&self, group: [u32; 3]) -> ZeResult<Self> {
@@ -160,7 +160,7 @@ impl Launch {
         let (index, size) = (change.argIndex as usize, Some(change.argSize));
         // SAFETY: the caller vouches for the value.
         unsafe { arguments.set(&kernel, index, size, change.pArgValue) }?;
-        Self::new(&kernel, Arc::new(arguments), *self.range())
+        self.changed(Arc::new(arguments), *self.range())
     }
 
     fn with_kernel(&self, kernel: &Arc<Kernel>) -> ZeResult<Self> {

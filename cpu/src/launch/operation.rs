@@ -85,6 +85,19 @@ impl Launch {
         })
     }
 
+    /// The same launch with other arguments and another range. Its indirect access is that at its append.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new) and [`source`](Self::source).
+    pub(super) fn changed(&self, arguments: Arc<Arguments>, range: Range) -> ZeResult<Self> {
+        let is_indirect = self.is_indirect;
+        let changed = Self::new(&self.source()?, arguments, range)?;
+        Ok(Self {
+            is_indirect,
+            ..changed
+        })
+    }
+
     /// The kernel of the handle.
     ///
     /// # Errors

@@ -107,6 +107,9 @@ impl Drop for Event {
 }
 
 /// The callback at the end of a launch.
+///
+/// # Safety
+/// `data` must be a box of `F` that the caller passes on.
 unsafe extern "C" fn finished<F: FnOnce(Result<(), Error>)>(
     _: cl_event,
     status: cl::cl_int,

@@ -8,6 +8,7 @@ use level_zero_sys::extensions::{self, *};
 use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
 use super::launches::Setup;
+use super::order::check_free_waits;
 use super::runtime::{Runtime, call, groups, must};
 use crate::common::newer;
 
@@ -139,17 +140,25 @@ impl<'a> Mutable<'a> {
         must!(self.runtime, zeCommandListClose(self.list));
     }
 
-    /// Executes the list, to its end.
-    pub fn execute(&self) {
+    fn submit(&self) {
         let mut list = self.list;
         must!(
             self.runtime,
             zeCommandQueueExecuteCommandLists(self.queue, 1, &raw mut list, ptr::null_mut())
         );
+    }
+
+    fn wait(&self) {
         must!(
             self.runtime,
             zeCommandQueueSynchronize(self.queue, u64::MAX)
         );
+    }
+
+    /// Executes the list, to its end.
+    pub fn execute(&self) {
+        self.submit();
+        self.wait();
     }
 }
 
@@ -212,6 +221,25 @@ fn arguments_and_ranges_change_between_executions() {
     list.close();
     list.execute();
     assert_eq!(y, [3, 3, 3, 3, 6, 6, 3, 0], "three groups of one from 4 on");
+}
+
+#[test]
+fn a_launch_has_the_indirect_access_of_its_append() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let x = runtime.shared(&[0; 8]);
+    let (list, gates) = (Mutable::new(runtime, true), runtime.events(1));
+    let kernel = increase(&setup, x);
+    let id = list.next(0).unwrap();
+    must!(runtime, zeKernelSetIndirectAccess(kernel, 4));
+    runtime.launch(list.list, kernel, 2, ptr::null_mut(), &gates);
+    must!(runtime, zeKernelSetIndirectAccess(kernel, 0));
+    assert_eq!(list.argument(id, 1, &3_u32), OK);
+    list.close();
+    list.submit();
+    check_free_waits(runtime, &gates);
+    list.wait();
+    assert_eq!(x, [3, 3, 3, 3, 0, 0, 0, 0]);
 }
 
 #[test]

@@ -103,32 +103,23 @@ fn a_barrier_that_waits_for_its_own_event_holds_launches_back() {
     assert_eq!(runtime.synchronize(list), OK);
 }
 
-#[test]
-fn a_blocking_free_waits_for_launches_with_indirect_access() {
-    let Some((runtime, kernel)) = setup(10) else {
-        return;
+/// Frees memory after all that uses it.
+fn free_after_use(runtime: &Runtime, memory: &mut [u32]) {
+    let desc = sys::ze_memory_free_ext_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,
+        freePolicy: 1,
+        ..Default::default()
     };
-    let list = runtime.immediate(false);
-    let gates = runtime.events(2);
-    let free = |memory: &mut [u32]| {
-        let desc = sys::ze_memory_free_ext_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,
-            freePolicy: 1,
-            ..Default::default()
-        };
-        let memory = memory.as_mut_ptr().cast();
-        must!(
-            runtime,
-            zeMemFreeExt(runtime.context, &raw const desc, memory)
-        );
-    };
-    // Neither launch has the memory as an argument.
-    runtime.launch(list, kernel, 1, ptr::null_mut(), &gates[..1]);
-    free(runtime.shared(&[0]));
-    must!(runtime, zeKernelSetIndirectAccess(kernel, 4));
-    runtime.launch(list, kernel, 1, ptr::null_mut(), &gates[1..]);
-    must!(runtime, zeKernelSetIndirectAccess(kernel, 0));
-    let (memory, watched) = (runtime.shared(&[0]), Watched(&runtime, &gates));
+    let memory = memory.as_mut_ptr().cast();
+    must!(
+        runtime,
+        zeMemFreeExt(runtime.context, &raw const desc, memory)
+    );
+}
+
+/// Frees memory that a launch with indirect access may use, which ends once the last gate is open.
+pub fn check_free_waits(runtime: &Runtime, gates: &[sys::ze_event_handle_t]) {
+    let (memory, watched) = (runtime.shared(&[0]), Watched(runtime, gates));
     let delay = Duration::from_millis(50);
     let begin = Instant::now();
     thread::scope(|scope| {
@@ -136,11 +127,27 @@ fn a_blocking_free_waits_for_launches_with_indirect_access() {
         scope.spawn(move || {
             let Watched(runtime, gates) = watched;
             thread::sleep(delay);
-            must!(runtime, zeEventHostSignal(gates[1]));
+            must!(runtime, zeEventHostSignal(gates[gates.len() - 1]));
         });
-        free(memory);
+        free_after_use(runtime, memory);
         assert!(begin.elapsed() >= delay);
     });
+}
+
+#[test]
+fn a_blocking_free_waits_for_launches_with_indirect_access() {
+    let Some((runtime, kernel)) = setup(10) else {
+        return;
+    };
+    let list = runtime.immediate(false);
+    let gates = runtime.events(2);
+    // Neither launch has the memory as an argument.
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &gates[..1]);
+    free_after_use(&runtime, runtime.shared(&[0]));
+    must!(runtime, zeKernelSetIndirectAccess(kernel, 4));
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &gates[1..]);
+    must!(runtime, zeKernelSetIndirectAccess(kernel, 0));
+    check_free_waits(&runtime, &gates);
     must!(runtime, zeEventHostSignal(gates[0]));
     assert_eq!(runtime.synchronize(list), OK);
 }

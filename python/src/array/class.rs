@@ -465,6 +465,10 @@ impl UsmArray {
         ))
     }
 
+    /// Fills in a buffer.
+    ///
+    /// # Safety
+    /// `view` must be a buffer structure to fill in.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -474,6 +478,10 @@ impl UsmArray {
         unsafe { buffer::fill(&slf, view, flags) }
     }
 
+    /// Ends the use of a buffer.
+    ///
+    /// # Safety
+    /// `__getbuffer__` must have filled in `view`, which must not be released yet.
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
         // SAFETY: the interpreter passes a view that `__getbuffer__` filled in, once.
         unsafe { buffer::release(view) }

@@ -188,10 +188,18 @@ fn capsule<'py>(
     }
 }
 
+/// The destructor of a capsule with a versioned structure.
+///
+/// # Safety
+/// For the interpreter's call at the end of such a capsule, which was made by `capsule`.
 unsafe extern "C" fn delete_versioned(capsule: *mut ffi::PyObject) {
     delete(capsule, Form::Versioned);
 }
 
+/// The destructor of a capsule with an unversioned structure.
+///
+/// # Safety
+/// As for [`delete_versioned`].
 unsafe extern "C" fn delete_unversioned(capsule: *mut ffi::PyObject) {
     delete(capsule, Form::Unversioned);
 }

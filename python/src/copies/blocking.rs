@@ -1,9 +1,11 @@
 //! Blocking copies and fills: they are complete when the call returns.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use std::ptr;
 use std::sync::Arc;
 
 use super::{Source, cuda, source};
@@ -228,11 +230,7 @@ impl PyMemory {
     /// b'abcd'
     fn tobytes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
         let (py, memory) = (slf.py(), slf.get());
-        let mut to = 0;
-        let bytes = PyBytes::new_with(py, memory.nbytes, |bytes| {
-            to = bytes.as_mut_ptr().expose_provenance();
-            Ok(())
-        })?;
+        let (bytes, to) = uninitialised(py, memory.nbytes)?;
         // SAFETY: the bytes object owns the destination, which is of the same size and has no other reference.
         unsafe { read(slf, to, bytes.clone().unbind()) }?;
         Ok(bytes)
@@ -240,6 +238,19 @@ impl PyMemory {
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
         Self::tobytes(slf)
+    }
+}
+
+/// A bytes object for the caller to fill in, and the address of its content. `PyBytes::new_with` would fill it with zeros, with
+/// the GIL held.
+fn uninitialised(py: Python<'_>, size: usize) -> PyResult<(Bound<'_, PyBytes>, usize)> {
+    // SAFETY: without a content the object is new, or the one without bytes, and its type is known. Nothing else refers to a new
+    // one until this returns.
+    unsafe {
+        let bytes = ffi::PyBytes_FromStringAndSize(ptr::null(), size.cast_signed());
+        let bytes = Bound::from_owned_ptr_or_err(py, bytes)?;
+        let content = ffi::PyBytes_AsString(bytes.as_ptr());
+        Ok((bytes.cast_into_unchecked(), content.expose_provenance()))
     }
 }
 

@@ -93,6 +93,9 @@ pub(crate) fn new<'py, C: Capsule>(
 }
 
 /// The capsule's destructor: drops its share of the reference, whether or not the capsule was consumed.
+///
+/// # Safety
+/// For the interpreter's call at the end of a capsule that `new` made.
 unsafe extern "C" fn release<C: Capsule>(capsule: *mut ffi::PyObject) {
     // SAFETY: `new` put an owner of the reference into the capsule's context, and the destructor runs once.
     unsafe {

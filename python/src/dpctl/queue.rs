@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ pub(crate) struct SyclQueue {
     object: Py<PyAny>,
     /// A fork's child does not drop it, as SYCL takes locks for that.
     reference: Owned<QueueRef>,
-    /// Whether an inherited queue responds in this process; set by the first check.
-    responds: Local<bool>,
+    /// Whether an inherited queue responds in this process; set by the first check, for all clones.
+    responds: Arc<Local<bool>>,
 }
 
 /// The timeout of a fork's child for the query whether an inherited queue is idle, which only takes locks.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The timeout for work on the queue after that; the work may be the child's own.
 const WORK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The timeout of a fork's child for its own work.
+/// The timeout of a fork's child for its own work, after one for the query whether the queue is idle.
 const CHILD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Whether a wait of a fork's child for its work on a queue has timed out. It holds for the child's children, too, which inherit
 /// the locks.
@@ -42,7 +42,7 @@ impl SyclQueue {
         Ok(Self {
             reference: Owned::new(reference),
             object: queue.clone().unbind(),
-            responds: Local::new(),
+            responds: Arc::default(),
         })
     }
 
@@ -50,7 +50,7 @@ impl SyclQueue {
         Self {
             object: self.object.clone_ref(py),
             reference: Owned::new((*self.reference).clone()),
-            responds: Local::new(),
+            responds: Arc::clone(&self.responds),
         }
     }
 
@@ -64,26 +64,30 @@ impl SyclQueue {
 
     /// Whether SYCL still responds for the queue. At a fork, a thread of the parent may have been submitting: it may hold
     /// locks of SYCL, or the queue may have a command that never completes. The child has no work on such a queue.
-    fn responds(&self, py: Python<'_>) -> bool {
+    ///
+    /// # Errors
+    /// `OSError` when no thread can be started for the query.
+    fn responds(&self, py: Python<'_>) -> PyResult<bool> {
         if !self.reference.is_inherited() {
-            return true;
+            return Ok(true);
         }
-        *self.responds.get_or_init(|| {
-            let answer = self.probe(py, LOCK_TIMEOUT, WORK_TIMEOUT);
-            matches!(answer, Some(Answer::Idle | Answer::Waited(Ok(()))))
-        })
+        let responds = self.responds.get_or_try_init(|| {
+            let answer = self.probe(py, LOCK_TIMEOUT, WORK_TIMEOUT)?;
+            PyResult::Ok(matches!(answer, Answer::Idle | Answer::Waited(Ok(()))))
+        })?;
+        Ok(*responds)
     }
 
     /// Whether commands that were submitted to it may not be complete, as far as this process waits for them.
     ///
     /// # Errors
-    /// `RuntimeError` in a fork's child where SYCL has not completed the work on a queue. Then a thread is in SYCL's wait for
-    /// good, and may hold locks that a query takes.
+    /// `RuntimeError` in a fork's child where SYCL has not completed the work on a queue, this one or another. Then a thread is
+    /// in SYCL's wait for good, and may hold locks that a query takes.
     pub(crate) fn has_work(&self, py: Python<'_>) -> PyResult<bool> {
         if STUCK.load(Ordering::Relaxed) {
             return Err(stuck());
         }
-        Ok(self.responds(py) && !self.reference.is_idle())
+        Ok(self.responds(py)? && !self.reference.is_idle())
     }
 
     /// Waits for all commands that were submitted to it.
@@ -104,23 +108,25 @@ impl SyclQueue {
     /// Waits in a fork's child for commands that the child has submitted. SYCL's host tasks, of which dpnp submits one with each
     /// kernel, need threads that the parent has, and a wait for one does not end.
     fn finish_in_child(&self, py: Python<'_>) -> PyResult<()> {
-        match self.probe(py, CHILD_TIMEOUT, CHILD_TIMEOUT) {
-            Some(Answer::Waited(result)) => result.or_raise(),
-            Some(Answer::Idle) => Ok(()),
-            _ => {
+        match self.probe(py, CHILD_TIMEOUT, CHILD_TIMEOUT)? {
+            Answer::Waited(result) => result.or_raise(),
+            Answer::Idle => Ok(()),
+            Answer::TimedOut => {
                 STUCK.store(true, Ordering::Relaxed);
                 Err(stuck())
             }
         }
     }
 
-    /// Asks in another thread whether the queue is idle, and waits for it if it is not, with a timeout for each; `None` when one
-    /// has passed, or without threads.
-    fn probe(&self, py: Python<'_>, lock: Duration, work: Duration) -> Option<Answer> {
+    /// Asks in another thread whether the queue is idle, and waits for it if it is not, with a timeout for each.
+    ///
+    /// # Errors
+    /// `OSError` when the thread cannot be started.
+    fn probe(&self, py: Python<'_>, lock: Duration, work: Duration) -> PyResult<Answer> {
         let queue = (*self.reference).clone();
         let (sender, receiver) = mpsc::channel();
         let probe = thread::Builder::new().name("zeusm-inherited".to_owned());
-        let started = probe.spawn(move || {
+        probe.spawn(move || {
             // Sending fails once the receiver has timed out.
             let is_idle = queue.is_idle();
             let _ = sender.send(is_idle.then_some(Answer::Idle));
@@ -129,12 +135,12 @@ impl SyclQueue {
             }
             // The drop would take locks of SYCL.
             mem::forget(queue);
-        });
-        started.ok()?;
-        detach(py, move || match receiver.recv_timeout(lock).ok()? {
+        })?;
+        let answer = detach(py, move || match receiver.recv_timeout(lock).ok()? {
             None => receiver.recv_timeout(work).ok()?,
             idle => idle,
-        })
+        });
+        Ok(answer.unwrap_or(Answer::TimedOut))
     }
 }
 
@@ -151,4 +157,5 @@ fn stuck() -> PyErr {
 enum Answer {
     Idle,
     Waited(Result<(), Error>),
+    TimedOut,
 }

@@ -25,6 +25,10 @@ macro_rules! class {
 
         #[pymethods]
         impl $name {
+            /// Fills in a buffer.
+            ///
+            /// # Safety
+            /// `view` must be a buffer structure to fill in.
             unsafe fn __getbuffer__(
                 slf: &Bound<'_, Self>,
                 view: *mut ffi::Py_buffer,
@@ -34,6 +38,10 @@ macro_rules! class {
                 unsafe { $getbuffer(slf.as_super(), view, flags) }
             }
 
+            /// Ends the use of a buffer.
+            ///
+            /// # Safety
+            /// `__getbuffer__` must have filled in the view, which must not be released yet.
             unsafe fn __releasebuffer__(slf: &Bound<'_, Self>, _view: *mut ffi::Py_buffer) {
                 slf.as_super().get().release_view(slf.py());
             }
@@ -147,6 +155,10 @@ unsafe fn host_buffer(
         return Err(PyBufferError::new_err(
             "PyBUF_READ and PyBUF_WRITE are no requests for a buffer",
         ));
+    }
+    if inner.kind == UsmKind::Device {
+        // An assignment to `__class__` does not change the kind.
+        return Err(not_accessible(inner));
     }
     inner.views.acquire(py, &inner.pins)?;
     let address = inner
