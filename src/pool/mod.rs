@@ -198,8 +198,8 @@ impl<P: Provider> Pool<P> {
     }
 
     /// Sets the function that is called before an allocation fails, unless its size alone exceeds the limit. `Ok(true)` asks
-    /// for another attempt, after whose failure it is called again, up to 16 times in a row in which the bytes in use are no
-    /// fewer than ever since the first call; an error becomes the cause of the failure. The function may use the pool; an
+    /// for another attempt, after whose failure it is called again, up to 16 times in a row without a new minimum of the
+    /// bytes in use; an error becomes the cause of the failure. The function may use the pool; an
     /// allocation that fails inside of it does not call it again. A panic in it unwinds through the allocation.
     pub fn set_failure_callback(
         &self,

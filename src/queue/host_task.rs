@@ -127,7 +127,7 @@ fn run_all(tasks: &mpsc::Receiver<Task>) {
 impl Drop for Signal {
     fn drop(&mut self) {
         match mem::replace(&mut self.answer, Ok(())) {
-            // A failure means that the device is lost: no operation waits for the event any more.
+            // If all attempts fail, the device is lost: no operation waits for the event any more.
             Ok(()) => self.event.signal_with_retries(),
             failed => self.event.set_submitted(failed),
         }

@@ -123,4 +123,4 @@ def test_an_instruction_set_that_the_opencl_runtime_does_not_know():
 def test_a_step_that_the_kernel_kills_says_why():
     """As in a control group whose memory is too small for a kernel."""
     found, error = sycl.ask(Machine(), "import os; os.kill(os.getpid(), 9)")
-    assert (found, error) == (None, "signal 9, as from the kernel where memory runs out")
+    assert (found, error) == (None, "signal 9, as the kernel's OOM killer sends")

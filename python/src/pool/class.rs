@@ -273,8 +273,7 @@ impl PyMemoryPool {
 
     /// Sets the failure callback: a function that is called with the number of bytes before an allocation fails, or None. If
     /// it returns True, the allocation is retried, and the function is called again if that fails, too, up to 16 times in a row
-    /// in which the pool's bytes in use are no fewer than ever since the first call. If it raises an exception, the allocation
-    /// fails with that as its cause. It may use the pool. The pool keeps it alive until it is replaced.
+    /// without a new minimum of the pool's bytes in use. If it raises an exception, the allocation fails with that as its cause. It may use the pool. The pool keeps it alive until it is replaced.
     ///
     /// Examples
     /// --------

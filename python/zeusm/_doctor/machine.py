@@ -72,7 +72,7 @@ def last_line(run: subprocess.CompletedProcess[str]) -> str:
     lines = run.stderr.strip().splitlines()
     if run.returncode < 0:
         killed = (
-            ", as from the kernel where memory runs out"
+            ", as the kernel's OOM killer sends"
             if run.returncode == -signal.SIGKILL
             else ""
         )

@@ -50,7 +50,7 @@ NO_OPENCL = "no OpenCL runtime for the CPU is installed"
 WRONG_CHOICE = "names no OpenCL runtime for the CPU"
 OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
 NOT_FOUND = (NO_OPENCL, WRONG_CHOICE)
-#: The variable with the path of another one: what is installed does not change what it names.
+#: The variable with the path of an OpenCL runtime that replaces the installed one.
 OPENCL_LIBRARY = "ZEUSM_OPENCL_LIBRARY"
 #: The variable with the instruction set of its kernels, and the error of one that it does not know.
 OPENCL_TARGET = "CL_CONFIG_CPU_TARGET_ARCH"

@@ -31,7 +31,7 @@ def is_seconds(value: str) -> bool:
     return re.fullmatch(r"\+?[0-9]{1,99}", value) is not None and int(value) < 1 << 32
 
 
-#: Those whose other values are ignored: whether a value is one, and what they are.
+#: Variables whose invalid values are ignored: a test of the value, and the valid values in words.
 VALUES: dict[str, tuple[Callable[[str], bool], str]] = {
     "ZEUSM_CPU_ENGINES": ({"1", "queue"}.__contains__, "1 or queue"),
     "ZEUSM_COMPILER_SECONDS": (is_seconds, "a whole number of seconds below 2^32"),
