@@ -65,6 +65,16 @@ class TestImport:
         assert zeusm.from_dlpack(Exporter(array, flags=READ_ONLY)).readonly
         assert not zeusm.from_dlpack(Exporter(array, flags=IS_COPIED)).readonly
 
+    def test_a_copy_is_writable(self, array):
+        exporter = Exporter(array, flags=READ_ONLY | IS_COPIED)
+        copy = zeusm.from_dlpack(exporter, copy=True)
+        assert not copy.readonly
+        assert copy._pointer != array._pointer
+        assert (
+            zeusm.from_dlpack(Exporter(array, flags=IS_COPIED), copy=True)._pointer
+            == array._pointer
+        )
+
     def test_exporters_from_before_versions(self, array):
         class Old(Exporter):
             def __dlpack__(self, stream=None):

@@ -95,7 +95,8 @@ pub(crate) fn from_dlpack(
             )));
         }
     };
-    let copy = copy.filter(|copy| !(*copy && tensor.copied));
+    // The exporter's copy suffices, unless it is read-only, as dpnp's of 0-d arrays is.
+    let copy = copy.filter(|copy| !(*copy && tensor.copied && !tensor.read_only));
     create::placed(py, array, None, binding, None, copy)
 }
 
