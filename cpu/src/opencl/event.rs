@@ -40,7 +40,7 @@ impl Event {
     /// # Errors
     /// When the launch failed.
     pub fn wait(&self) -> Result<(), Error> {
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let _device_code = DeviceCode::begin();
         // SAFETY: one event, alive.
         Error::check("clWaitForEvents", unsafe {
@@ -57,7 +57,7 @@ impl Event {
         &self,
         observer: F,
     ) -> Result<(), Error> {
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let data = Box::into_raw(Box::new(observer));
         // SAFETY: `finished` has the callback's type, is called once, and takes ownership of the box then.
         let code = unsafe {
@@ -76,6 +76,7 @@ impl Event {
 
     /// When it ran; `None` before its end.
     pub fn times(&self) -> Option<Times> {
+        let _call = Call::begin().ok()?;
         let ask = |what| {
             let mut time: cl::cl_ulong = 0;
             // SAFETY: the value is one cl_ulong.
@@ -99,8 +100,11 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        let _call = Call::begin();
+        let call = Call::begin();
         quiesce::unregister_launch(self.raw);
+        if call.is_err() {
+            return;
+        }
         // SAFETY: made by the enqueue that gave it to us, released once.
         unsafe { (self.runtime.api.clReleaseEvent)(self.raw) };
     }

@@ -124,7 +124,7 @@ impl Image {
         layout: &ImageLayout,
         address: usize,
     ) -> Result<Self, Error> {
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let mut image = Self {
             runtime,
             raw: ptr::null_mut(),
@@ -176,7 +176,7 @@ impl Image {
 
 impl Drop for Image {
     fn drop(&mut self) {
-        let _call = Call::begin();
+        let Ok(_call) = Call::begin() else { return };
         let release = self.runtime.api.clReleaseMemObject;
         for memory in [self.raw, self.buffer] {
             if !memory.is_null() {
@@ -190,7 +190,9 @@ impl Drop for Image {
 impl Runtime {
     /// Whether kernels can read and write images of this kind and format.
     pub fn supports_image(&self, kind: ImageKind, format: ImageFormat) -> bool {
-        let _call = Call::begin();
+        let Ok(_call) = Call::begin() else {
+            return false;
+        };
         let list = |room: u32, formats: *mut cl::cl_image_format, count: *mut u32| {
             // SAFETY: the formats are null or a buffer of `room`, and the count is null or a place.
             unsafe {

@@ -1,6 +1,7 @@
 //! Kernels, and what a launch of one needs.
 
 use std::ffi::{CStr, c_void};
+use std::sync::Once;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_kernel, cl_program};
@@ -68,7 +69,7 @@ impl Kernel {
         program: cl_program,
         name: &CStr,
     ) -> Result<Self, Error> {
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let mut code = 0;
         // SAFETY: the program is alive, and the name ends in a null.
         let raw = unsafe { (runtime.api.clCreateKernel)(program, name.as_ptr(), &raw mut code) };
@@ -91,9 +92,11 @@ impl Kernel {
         })
     }
 
-    /// The properties of the compiled kernel.
+    /// The properties of the compiled kernel; none when the process exits.
     pub fn info(&self) -> KernelInfo {
-        let _call = Call::begin();
+        let Ok(_call) = Call::begin() else {
+            return KernelInfo::default();
+        };
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
             // SAFETY: `info` gives a buffer of the size that was asked for.
@@ -118,7 +121,9 @@ impl Kernel {
         if quiesce::expect_usable().is_err() {
             return (0, 0);
         }
-        let _call = Call::begin();
+        let Ok(_call) = Call::begin() else {
+            return (0, 0);
+        };
         let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
         let ask = |what| {
             // SAFETY: the input is the three sizes; `info` gives a buffer of the size that was asked for.
@@ -147,7 +152,7 @@ impl Kernel {
     /// # Errors
     /// When OpenCL refuses a value.
     pub fn preset(&self, values: &[Value]) -> Result<(), Error> {
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let kernel = self.raw.lock();
         (0..)
             .zip(values)
@@ -159,7 +164,7 @@ impl Kernel {
         quiesce::expect_usable().ok()?;
         let suggest = self.runtime.suggested_group?;
         let queue = self.runtime.any_queue()?;
-        let _call = Call::begin();
+        let _call = Call::begin().ok()?;
         let (kernel, offset, mut group) = (self.raw.lock(), [0; 3], [0; 3]);
         // SAFETY: three dimensions in each array.
         let code = unsafe {
@@ -189,7 +194,7 @@ impl Kernel {
         values: &[Value],
     ) -> Result<Event, Error> {
         quiesce::expect_usable()?;
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let _device_code = DeviceCode::begin();
         let kernel = self.raw.lock();
         for (index, value) in (0..).zip(values) {
@@ -212,6 +217,8 @@ impl Kernel {
         };
         Error::check("clEnqueueNDRangeKernel", code)?;
         quiesce::register_launch(event, self.runtime);
+        static FIRST: Once = Once::new();
+        quiesce::prepare_for_exit(&FIRST);
         // The wait below may take as long as the kernel.
         drop(kernel);
         let event = Event::new(self.runtime, event);
@@ -252,7 +259,7 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        let _call = Call::begin();
+        let Ok(_call) = Call::begin() else { return };
         // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
         unsafe { (self.runtime.api.clReleaseKernel)(*self.raw.get_mut()) };
     }

@@ -58,7 +58,7 @@ impl Program {
     /// The log of the compiler or the linker.
     pub fn compile(runtime: &'static Runtime, units: &[Unit]) -> Result<Self, BuildError> {
         quiesce::expect_usable()?;
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         if let [unit] = units {
             let program = Self::create(runtime, unit)?;
             program.build(unit.options)?;
@@ -162,7 +162,7 @@ impl Program {
     /// When the runtime rejects the binary.
     pub fn load(runtime: &'static Runtime, binary: &[u8]) -> Result<Self, BuildError> {
         quiesce::expect_usable()?;
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let (mut status, mut loaded) = (0, 0);
         let (size, mut start) = (binary.len(), binary.as_ptr());
         // SAFETY: one device, one size, one pointer to that many bytes; all read during the call only.
@@ -317,7 +317,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let _call = Call::begin();
+        let Ok(_call) = Call::begin() else { return };
         // SAFETY: created here, released once; its kernels hold it by OpenCL's own count.
         unsafe { (self.runtime.api.clReleaseProgram)(self.raw) };
     }

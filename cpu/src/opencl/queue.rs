@@ -29,7 +29,7 @@ impl Queue {
             cl::CL_QUEUE_PROFILING_ENABLE,
             0,
         ];
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let mut code = 0;
         // SAFETY: the properties end in 0, and device and context belong together.
         let raw = unsafe {
@@ -50,7 +50,7 @@ impl Queue {
     /// # Errors
     /// When the runtime fails.
     pub fn flush(&self) -> Result<(), Error> {
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         // SAFETY: the queue is alive.
         Error::check("clFlush", unsafe { (self.runtime.api.clFlush)(self.raw) })
     }

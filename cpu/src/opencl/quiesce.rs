@@ -1,4 +1,4 @@
-//! Quiescing the OpenCL runtime for a fork.
+//! Quiescing the OpenCL runtime for a fork, and for the exit of the process.
 //!
 //! The OpenCL runtime for the CPU has locks and worker threads of its own. A child that inherits it in an intermediate
 //! state would wait for threads that it does not have. So a fork waits until no thread is in a call, no launch is in
@@ -8,10 +8,15 @@
 //! After ten seconds the fork no longer waits for launches. Then launches in the child return an error. Workers are found by a
 //! heuristic: a thread that is tied to one processor may be one. If such threads still run after ten seconds, the fork goes on,
 //! and launches in the child are no errors, as no launch is in flight.
+//!
+//! The exit destroys the runtime's objects while threads of the program, its own workers and the engine may still call it. So
+//! the exit refuses new calls before, and waits, for five seconds at most, until no thread is in a call and no launch in flight.
+//! Commands that follow end with an error, and the objects are leaked.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -33,11 +38,15 @@ const WORKER_TIME: Duration = Duration::from_millis(20);
 /// How long a fork waits for workers that the system does not let execute, as on a busy machine.
 const WORKER_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
+/// How long the exit waits for calls and launches.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Set while a fork blocks new calls.
 const CLOSED: u32 = 1 << 31;
+/// Set when the exit refuses new calls.
+const EXITED: u32 = 1 << 30;
 
-/// How many threads are in a call, and [`CLOSED`].
+/// How many threads are in a call, [`CLOSED`] and [`EXITED`].
 static CALLS: AtomicU32 = AtomicU32::new(0);
 /// Whether any call has been made, in this process or one that it was forked from.
 static USED: AtomicBool = AtomicBool::new(false);
@@ -61,12 +70,21 @@ pub struct Call(());
 
 impl Call {
     /// Begins a call, after a fork in progress.
-    pub fn begin() -> Self {
+    ///
+    /// # Errors
+    /// When the process exits, except within another call.
+    pub fn begin() -> Result<Self, Error> {
         if DEPTH.get() > 0 {
-            return Self::from_within();
+            return Ok(Self::from_within());
         }
         loop {
             let calls = CALLS.load(Ordering::Relaxed);
+            if calls & EXITED != 0 {
+                return Err(Error {
+                    operation: "a process that exits",
+                    code: cl::CL_OUT_OF_RESOURCES,
+                });
+            }
             if calls & CLOSED != 0 {
                 // Returns when the word has changed and after a signal; the loop checks again in both cases.
                 let _ = futex::wait(&CALLS, futex::Flags::PRIVATE, calls, None);
@@ -79,7 +97,7 @@ impl Call {
         }
         USED.store(true, Ordering::Relaxed);
         DEPTH.set(1);
-        Self(())
+        Ok(Self(()))
     }
 
     /// Begins a call on a thread of the runtime, or within another call.
@@ -129,10 +147,8 @@ pub fn unregister_launch(event: cl_event) {
 /// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent.
 pub fn prepare() {
     CALLS.fetch_or(CLOSED, Ordering::AcqRel);
-    let calls = CLOSED | DEPTH.get();
-    let is_done = || CALLS.load(Ordering::Acquire) == calls && !is_launching();
     let is_used = USED.load(Ordering::Relaxed);
-    let is_idle = !is_used || wait(LAUNCH_TIMEOUT, is_done);
+    let is_idle = !is_used || wait(LAUNCH_TIMEOUT, is_idle);
     if is_used && is_idle {
         let workers = Workers::new();
         wait(WORKER_TIMEOUT, || workers.are_asleep());
@@ -149,9 +165,34 @@ pub fn parent() {
 
 /// Undoes [`prepare`], in the child.
 pub fn child() {
-    CALLS.store(DEPTH.get(), Ordering::Relaxed);
+    let exited = CALLS.load(Ordering::Relaxed) & EXITED;
+    CALLS.store(DEPTH.get() | exited, Ordering::Relaxed);
     FORKED_WHILE_BUSY.fetch_or(IS_BUSY.load(Ordering::Relaxed), Ordering::Relaxed);
     WITHOUT_WORKERS.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Has the exit of the process refuse new calls, and wait for those in progress and for launches. Functions for the exit run in
+/// the reverse order of their registration, so this is called again once the runtime has registered more of its own.
+pub fn prepare_for_exit(registration: &Once) {
+    // SAFETY: the function has no preconditions. Without memory for the registration, the exit does not wait.
+    registration.call_once(|| {
+        let _ = unsafe { libc::atexit(at_exit) };
+    });
+}
+
+extern "C" fn at_exit() {
+    CALLS.fetch_or(EXITED, Ordering::AcqRel);
+    if USED.load(Ordering::Relaxed) {
+        wait(EXIT_TIMEOUT, is_idle);
+        let workers = Workers::new();
+        // They may be in the callback of a launch that has ended.
+        wait(WORKER_TIME, || workers.are_asleep());
+    }
+}
+
+/// Whether no other thread is in a call, and no launch in flight.
+fn is_idle() -> bool {
+    CALLS.load(Ordering::Acquire) & !(CLOSED | EXITED) == DEPTH.get() && !is_launching()
 }
 
 /// Polls until `is_done`; `false` on timeout.

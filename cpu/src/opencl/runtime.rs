@@ -2,13 +2,14 @@
 
 use std::ffi::c_void;
 use std::path::Path;
+use std::sync::Once;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
 
 use super::api::{Api, FunctionPointer, GlobalVariablePointer};
 use super::device::{Candidate, Properties, checked};
-use super::quiesce::Call;
+use super::quiesce::{self, Call};
 use super::{OpenError, Queue, find};
 use crate::process::PerProcess;
 use crate::process::sync::{Lazy, Mutex};
@@ -60,6 +61,7 @@ impl Runtime {
         }
         // One thread at a time, so that only one context is created.
         let _opening = OPENING.get().lock();
+        // During the exit, too: what is opened only then has not been destroyed.
         let _call = Call::begin();
         match RUNTIME.get() {
             Some(runtime) => Ok(runtime),
@@ -117,6 +119,8 @@ impl Runtime {
         // SAFETY: likewise.
         let suggested_group =
             unsafe { api.extension(device.platform, c"clGetKernelSuggestedLocalWorkSizeKHR") };
+        static CREATED: Once = Once::new();
+        quiesce::prepare_for_exit(&CREATED);
         Ok(Self {
             api,
             device,

@@ -73,7 +73,7 @@ impl Sampler {
             u64::from(filter),
             0,
         ];
-        let _call = Call::begin();
+        let _call = Call::begin()?;
         let mut code = 0;
         // SAFETY: the properties end in 0, and the status is written to our place.
         let raw = unsafe {
@@ -92,7 +92,7 @@ impl Sampler {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        let _call = Call::begin();
+        let Ok(_call) = Call::begin() else { return };
         // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
         unsafe { (self.runtime.api.clReleaseSampler)(self.raw) };
     }

@@ -10,6 +10,7 @@ use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 use super::counter::counter_event;
 use super::programs::module;
 use super::runtime::{Runtime, call, must};
+use crate::process::run;
 
 /// A runtime, and `work` set up for some rounds.
 fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {
@@ -151,6 +152,48 @@ fn a_blocking_free_waits_for_launches_with_indirect_access() {
     must!(runtime, zeEventHostSignal(gates[0]));
     assert_eq!(runtime.synchronize(list), OK);
 }
+
+#[test]
+fn the_exit_ends_launches_in_flight() {
+    for thread in ["0", "1"] {
+        for _ in 0..8 {
+            let ended = run("order::exits_beside_launches", &[("THREAD", thread)]);
+            let errors = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(0), "{} {errors}", ended.status);
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by the_exit_ends_launches_in_flight"]
+fn exits_beside_launches() {
+    let Some((runtime, kernel)) = setup(10) else {
+        return;
+    };
+    let launch = |count| {
+        let list = runtime.immediate(false);
+        for _ in 0..count {
+            runtime.launch(list, kernel, 64, ptr::null_mut(), &[]);
+        }
+    };
+    if std::env::var("THREAD").unwrap() == "0" {
+        launch(3000);
+        std::process::exit(0);
+    }
+    let beside = Beside(launch);
+    thread::scope(|scope| {
+        let beside = &beside;
+        scope.spawn(move || (beside.0)(u32::MAX));
+        thread::sleep(Duration::from_millis(30));
+        std::process::exit(0);
+    });
+}
+
+/// A function for another thread.
+struct Beside<F>(F);
+
+// SAFETY: handles are numbers, and the library is thread-safe.
+unsafe impl<F> Sync for Beside<F> {}
 
 #[test]
 fn thousands_of_barriers_and_launches_end() {
