@@ -174,8 +174,8 @@ pub fn child() {
 /// Has the exit of the process refuse new calls, and wait for those in progress and for launches. Functions for the exit run in
 /// the reverse order of their registration, so this is called again once the runtime has registered more of its own.
 pub fn prepare_for_exit(registration: &Once) {
-    // SAFETY: the function has no preconditions. Without memory for the registration, the exit does not wait.
     registration.call_once(|| {
+        // SAFETY: the function has no preconditions. Without memory for the registration, the exit does not wait.
         let _ = unsafe { libc::atexit(at_exit) };
     });
 }
