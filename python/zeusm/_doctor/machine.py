@@ -71,10 +71,6 @@ def last_line(run: subprocess.CompletedProcess[str]) -> str:
     """Return the last line of a program's errors, or how it ended."""
     lines = run.stderr.strip().splitlines()
     if run.returncode < 0:
-        killed = (
-            ", as the kernel's OOM killer sends"
-            if run.returncode == -signal.SIGKILL
-            else ""
-        )
+        killed = ", as the kernel's OOM killer sends" if run.returncode == -signal.SIGKILL else ""
         return f"signal {-run.returncode}{killed}" + (f" after: {lines[-1]}" if lines else "")
     return lines[-1] if lines else f"exit status {run.returncode}"
