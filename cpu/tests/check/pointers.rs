@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::thread;
+use std::time::Duration;
 
 use super::Program;
 use super::common::{Context, Kind};
@@ -26,9 +28,9 @@ pub const PROGRAMS: &[Program] = &[
         kernel_has_memory_of_another_context,
     ),
     (
-        "host_writes_before_the_kernel_ends",
+        "host_writes_without_a_wait_for_the_kernel",
         &["race"],
-        host_writes_before_the_kernel_ends,
+        host_writes_without_a_wait_for_the_kernel,
     ),
     (
         "a_module_is_never_destroyed",
@@ -98,10 +100,12 @@ fn kernel_has_memory_of_another_context() {
     other.free(memory);
 }
 
-fn host_writes_before_the_kernel_ends() {
+fn host_writes_without_a_wait_for_the_kernel() {
     let setup = Setup::new(true);
     let memory = setup.runtime.shared(&[0; 1024]);
     setup.launch(memory.as_mut_ptr().cast(), 1024);
+    // While the kernel is executed, its memory is open to the host, too. That it has ended does not order the write.
+    thread::sleep(Duration::from_millis(200));
     // SAFETY: the memory is alive; the checker opens it.
     unsafe { ptr::write_volatile(memory.as_mut_ptr().wrapping_add(100), 1) };
     setup.synchronize();
