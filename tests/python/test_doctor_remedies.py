@@ -115,9 +115,12 @@ def test_a_value_that_the_runtime_refuses(name, value):
 def test_an_instruction_set_that_the_opencl_runtime_does_not_know():
     name = "CL_CONFIG_CPU_TARGET_ARCH"
     one = Machine(environment=os.environ | {name: "nonsense"})
-    for step in sycl.find_compiler, sycl.find_kernels:
-        for found in step(one):
-            assert found.state is State.ABSENT or found.remedy == f"unset {name}", found
+    for found in sycl.find_compiler(one):
+        assert found.state is State.ABSENT or found.remedy == f"unset {name}", found
+    for found in sycl.find_kernels(one):
+        # SYCL 2024 does not pass the cause on.
+        if sycl.OPENCL_FAILS in found.text:
+            assert found.remedy == f"unset {name}", found
 
 
 def test_a_step_that_the_kernel_kills_says_why():
