@@ -9,9 +9,11 @@ use once_cell::race::OnceBox;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::allocate::Request;
 use crate::copies::{Source, view_of};
+use crate::interpreter::intern;
 use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, object};
 use crate::parse::{self, BoolOrInt};
 use crate::pool::{AllocationSource, PyMemoryPool};
@@ -21,6 +23,7 @@ use crate::vectorcall::{self, Vectorcall};
 use zeusm::usm::UsmKind;
 
 /// The keywords of the constructors.
+#[derive(Default)]
 struct Options<'a, 'py> {
     alignment: Option<&'a Bound<'py, PyAny>>,
     queue: Option<&'a Bound<'py, PyAny>>,
@@ -30,7 +33,7 @@ struct Options<'a, 'py> {
 
 /// The constructor of a class, and a function that makes objects of exactly this class in less time.
 macro_rules! constructor {
-    ($class:ident, $name:literal, $kind:expr, $make:ident) => {
+    ($class:ident, $name:literal, $kind:expr, $make:ident, $make_on:ident) => {
         #[pymethods]
         impl $class {
             #[new]
@@ -76,6 +79,20 @@ macro_rules! constructor {
             };
             construct($kind, other, &options, |memory| object(other.py(), memory))
         }
+
+        /// As the function above, without the arguments that most calls omit.
+        #[pyfunction]
+        #[pyo3(name = $name, signature = (other, queue=None, /))]
+        fn $make_on<'py>(
+            other: &Bound<'py, PyAny>,
+            queue: Option<&Bound<'py, PyAny>>,
+        ) -> PyResult<Bound<'py, PyMemory>> {
+            let options = Options {
+                queue,
+                ..Options::default()
+            };
+            construct($kind, other, &options, |memory| object(other.py(), memory))
+        }
     };
 }
 
@@ -83,24 +100,31 @@ constructor!(
     MemoryUSMShared,
     "MemoryUSMShared",
     UsmKind::Shared,
-    make_shared
+    make_shared,
+    make_shared_on
 );
-constructor!(MemoryUSMHost, "MemoryUSMHost", UsmKind::Host, make_host);
+constructor!(
+    MemoryUSMHost,
+    "MemoryUSMHost",
+    UsmKind::Host,
+    make_host,
+    make_host_on
+);
 constructor!(
     MemoryUSMDevice,
     "MemoryUSMDevice",
     UsmKind::Device,
-    make_device
+    make_device,
+    make_device_on
 );
 
 /// Has calls of the classes call the functions that make objects of exactly these classes.
 pub(crate) fn set_vectorcalls(py: Python<'_>) -> PyResult<()> {
-    /// Calls a function of the module in place of a class.
+    /// Calls functions of the module in place of a class.
     macro_rules! set {
-        ($class:ident, $make:ident) => {{
-            /// The function, and how it is called.
-            static MAKE: OnceBox<(Py<PyAny>, Vectorcall)> = OnceBox::new();
-            /// Calls the function.
+        ($class:ident, $make:ident, $make_on:ident) => {{
+            static FUNCTIONS: OnceBox<Functions> = OnceBox::new();
+            /// Calls one of the functions.
             ///
             /// # Safety
             /// For the interpreter's calls, with `count` arguments and the names of the keywords.
@@ -110,23 +134,72 @@ pub(crate) fn set_vectorcalls(py: Python<'_>) -> PyResult<()> {
                 count: usize,
                 keywords: *mut ffi::PyObject,
             ) -> *mut ffi::PyObject {
-                let Some((make, call)) = MAKE.get() else {
-                    return std::ptr::null_mut(); // It was set before this function.
+                let Some(functions) = FUNCTIONS.get() else {
+                    return std::ptr::null_mut(); // They were set before this function.
                 };
-                // SAFETY: the interpreter passes the arguments, and `call` calls `make`.
-                unsafe { call(make.as_ptr(), arguments, count, keywords) }
+                // SAFETY: as for this function.
+                unsafe { functions.call(arguments, count, keywords) }
             }
-            let make = wrap_pyfunction!($make, py)?.into_any();
-            if let Some(how) = vectorcall::of(&make) {
-                MAKE.get_or_init(|| Box::new((make.unbind(), how)));
+            let all = wrap_pyfunction!($make, py)?.into_any();
+            let on = wrap_pyfunction!($make_on, py)?.into_any();
+            if let (Some(call_all), Some(call_on)) = (vectorcall::of(&all), vectorcall::of(&on)) {
+                FUNCTIONS.get_or_init(|| {
+                    Box::new(Functions {
+                        all: (all.unbind(), call_all),
+                        on: (on.unbind(), call_on),
+                        queue: intern!(py, "queue").clone().unbind(),
+                    })
+                });
                 vectorcall::set(&py.get_type::<$class>(), call);
             }
         }};
     }
-    set!(MemoryUSMShared, make_shared);
-    set!(MemoryUSMHost, make_host);
-    set!(MemoryUSMDevice, make_device);
+    set!(MemoryUSMShared, make_shared, make_shared_on);
+    set!(MemoryUSMHost, make_host, make_host_on);
+    set!(MemoryUSMDevice, make_device, make_device_on);
     Ok(())
+}
+
+/// The functions that make objects of one class, and how they are called.
+struct Functions {
+    /// Takes all arguments.
+    all: (Py<PyAny>, Vectorcall),
+    /// Takes the first one, and the queue by position.
+    on: (Py<PyAny>, Vectorcall),
+    /// The name of the queue's keyword.
+    queue: Py<PyString>,
+}
+
+impl Functions {
+    /// Calls the function for these arguments. Most calls have one argument and at most a queue: to match these with the names
+    /// of five parameters would take a tenth of the time of an allocation.
+    ///
+    /// # Safety
+    /// As for a [`Vectorcall`].
+    unsafe fn call(
+        &self,
+        arguments: *const *mut ffi::PyObject,
+        count: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> *mut ffi::PyObject {
+        // The highest bit says that the caller has reserved the place before the arguments.
+        let is_single = count & (usize::MAX >> 1) == 1;
+        // SAFETY: the names are null or a tuple. The interpreter interns the names that a program spells.
+        let is_queue = || unsafe {
+            ffi::PyTuple_Size(keywords) == 1
+                && ffi::PyTuple_GetItem(keywords, 0) == self.queue.as_ptr()
+        };
+        let ((function, call), count, keywords) = if is_single && keywords.is_null() {
+            (&self.on, count, keywords)
+        } else if is_single && is_queue() {
+            // The values of keywords are behind the other arguments.
+            (&self.on, count + 1, std::ptr::null_mut())
+        } else {
+            (&self.all, count, keywords)
+        };
+        // SAFETY: the interpreter passes the arguments, and `call` calls `function`.
+        unsafe { call(function.as_ptr(), arguments, count, keywords) }
+    }
 }
 
 /// Memory of `kind`, given a size or an object with USM.

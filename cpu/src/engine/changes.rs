@@ -80,11 +80,10 @@ impl Promised {
         }
     }
 
-    fn make(mut self, started: u64, ended: u64) -> Vec<Token> {
-        let change = self.change.take();
-        change.map_or_else(Vec::new, |change| {
-            self.signal.make_change(change, started, ended)
-        })
+    fn make(mut self, started: u64, ended: u64, ready: &mut Vec<Token>) {
+        if let Some(change) = self.change.take() {
+            ready.append(&mut self.signal.make_change(change, started, ended));
+        }
     }
 }
 
@@ -148,9 +147,13 @@ impl Changes {
     /// Makes the changes of a command that ran at these times, and returns the commands that have been waiting for them.
     #[must_use]
     pub fn make(self, started: u64, ended: u64) -> Vec<Token> {
-        let changes = self.reset.into_iter().chain(self.set);
-        changes
-            .flat_map(|change| change.make(started, ended))
-            .collect()
+        let mut ready = Vec::new();
+        if let Some(reset) = self.reset {
+            reset.make(started, ended, &mut ready);
+        }
+        if let Some(set) = self.set {
+            set.make(started, ended, &mut ready);
+        }
+        ready
     }
 }

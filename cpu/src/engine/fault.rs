@@ -35,6 +35,10 @@ impl Fault {
 
     /// Reports the error once.
     fn take(&self) -> ZeResult {
+        // In most cases there is none, and a load takes less time than an exchange.
+        if self.0.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
         match self.0.swap(0, Ordering::AcqRel) {
             0 => Ok(()),
             code => Err(sys::ze_result_t(code)),

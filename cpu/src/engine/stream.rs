@@ -82,7 +82,9 @@ struct Own {
     /// Held for a few instructions; only locks of signals are taken under it.
     state: Mutex<State>,
     changed: Condvar,
-    /// A copy of `State::first`, which can be read without the lock: all commands before it are complete.
+    /// A copy of `State::end()`, which can be read without the lock: all commands before it are submitted.
+    submitted: AtomicU64,
+    /// A copy of `State::first`, as above: all commands before it are complete.
     finished: AtomicU64,
     faults: Faults,
     /// The queue for native commands that follow none in flight, assigned on first use.
@@ -160,13 +162,6 @@ impl Progress {
 }
 
 impl State {
-    /// Appends a command and returns its number.
-    fn push(&mut self, order: Order, stage: Stage) -> u64 {
-        self.held += usize::from(matches!(stage, Stage::Held(_)));
-        self.commands.push_back(Slot { order, stage });
-        self.end() - 1
-    }
-
     /// The number of the next command.
     fn end(&self) -> u64 {
         self.first + self.commands.len() as u64
@@ -231,14 +226,26 @@ impl Shared {
 
     /// Whether all commands are complete.
     fn is_idle(&self) -> bool {
-        self.own().state.lock().commands.is_empty()
+        let own = self.own();
+        // Loaded first, as both only grow: a command that is submitted in between does not count.
+        let submitted = own.submitted.load(Ordering::Acquire);
+        own.finished.load(Ordering::Acquire) >= submitted
+    }
+
+    /// Appends a command and returns its number.
+    fn push(&self, state: &mut State, order: Order, stage: Stage) -> u64 {
+        let number = state.end();
+        state.held += usize::from(matches!(stage, Stage::Held(_)));
+        state.commands.push_back(Slot { order, stage });
+        self.own().submitted.store(number + 1, Ordering::Release);
+        number
     }
 
     /// Waits until the commands that have been submitted, and whose numbers are less than `end`, are complete; `false` when the
     /// deadline passes first.
     fn wait(&self, end: u64, deadline: Deadline) -> bool {
         let own = self.own();
-        let target = own.state.lock().end().min(end);
+        let target = own.submitted.load(Ordering::Acquire).min(end);
         let is_done = || own.finished.load(Ordering::Acquire) >= target;
         let look = |state: &mut State| {
             if state.first >= target {
@@ -387,7 +394,7 @@ impl Stream {
             && matches!(kind, Kind::Marker | Kind::Short)
             && waits.iter().all(|signal| signal.is_set())
         {
-            let number = state.push(order, Stage::Released(None));
+            let number = sequence.push(&mut state, order, Stage::Released(None));
             drop(state);
             self.run_now(sequence, number, &operation, pins, changes);
             return end;
@@ -400,7 +407,7 @@ impl Stream {
             changes,
             submitter: Arc::downgrade(&self.shared),
         });
-        state.push(order, Stage::Held(command));
+        sequence.push(&mut state, order, Stage::Held(command));
         let mut ready = Vec::new();
         state.release(sequence, &mut ready);
         drop(state);

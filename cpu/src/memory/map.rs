@@ -21,9 +21,14 @@ pub fn insert(allocation: Arc<Allocation>) {
 
 /// The allocation that `address` points into.
 pub fn find(address: usize) -> Option<Arc<Allocation>> {
+    find_with(address, Arc::clone)
+}
+
+/// The result of `get` for the allocation that `address` points into, without a reference to it: `get` has the map's lock.
+pub fn find_with<T>(address: usize, get: impl FnOnce(&Arc<Allocation>) -> T) -> Option<T> {
     let live = LIVE.read();
     let (base, allocation) = live.range(..=address).next_back()?;
-    (address - base < allocation.size()).then(|| Arc::clone(allocation))
+    (address - base < allocation.size()).then(|| get(allocation))
 }
 
 /// Removes the allocation that begins at `base`, if `accept` returns true for it.

@@ -35,9 +35,14 @@ impl Span {
         let end = address
             .checked_add(length)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-        let allocation = map::find(address);
-        if let Some(allocation) = &allocation {
-            let inside = end <= allocation.base() + allocation.size();
+        let found = map::find_with(address, |allocation| {
+            (
+                Arc::downgrade(allocation),
+                allocation.base() + allocation.size(),
+            )
+        });
+        if let Some((_, allocation_end)) = &found {
+            let inside = end <= *allocation_end;
             if !inside && check::is_on() {
                 check::is_bad_range(address, length);
             }
@@ -45,11 +50,12 @@ impl Span {
         } else if check::is_on() && check::is_bad_range(address, length) {
             return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
+        let (allocation, end) = found.unzip();
         Ok(Self {
             address,
             length,
-            allocation: allocation.as_ref().map(Arc::downgrade),
-            end: allocation.map_or(0, |it| it.base() + it.size()),
+            allocation,
+            end: end.unwrap_or(0),
             may_be_end: false,
         })
     }

@@ -57,10 +57,13 @@ impl Operation for Copy {
     }
 
     fn pin(&self) -> ZeResult<Pins> {
-        Ok([self.to.pin()?, self.from.pin()?]
-            .into_iter()
-            .flatten()
-            .collect())
+        let mut pins = Pins::new();
+        for span in [&self.to, &self.from] {
+            if let Some(pin) = span.pin()? {
+                pins.push(pin);
+            }
+        }
+        Ok(pins)
     }
 
     fn uses(&self) -> Uses {

@@ -252,11 +252,16 @@ impl PyMemory {
 
     /// Waits for the SYCL queues that may have kernels in flight on this memory. A copy on an out-of-order queue, such as
     /// dpctl's and dpnp's, would not be ordered after them.
-    #[inline]
+    #[inline(always)]
     fn after_sycl(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.export_state.is_shared() {
-            return Ok(());
+        if self.export_state.is_shared() {
+            self.after_sycl_queues(py)
+        } else {
+            Ok(())
         }
+    }
+
+    fn after_sycl_queues(&self, py: Python<'_>) -> PyResult<()> {
         self.sycl_queues()
             .try_for_each(|queue| self.after_queue(py, queue))
     }

@@ -55,11 +55,14 @@ impl HostBuffer {
     }
 
     fn request(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
-        let mut view = Box::new(ffi::Py_buffer::new());
+        let mut view = Box::<ffi::Py_buffer>::new_uninit();
         // SAFETY: the interpreter is attached, and `view` is a buffer structure that the exporter fills in.
-        match unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, flags) } {
+        match unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), view.as_mut_ptr(), flags) } {
             -1 => Err(PyErr::fetch(object.py())),
-            _ => Ok(Self { view }),
+            _ => Ok(Self {
+                // SAFETY: the exporter has filled it in.
+                view: unsafe { view.assume_init() },
+            }),
         }
     }
 
