@@ -4,6 +4,7 @@ import ctypes
 from functools import partial
 
 import dpctl
+import numpy as np
 import pytest
 import zeusm.memory as zm
 
@@ -37,6 +38,29 @@ def test_each_way_makes_the_same(memory_class):
         assert type(x) is memory_class
         assert (x.nbytes, x.sycl_queue, x._pointer % 512) == (N, queue, 0)
     assert len({x._pointer for x in made}) == len(made)
+
+
+def test_a_queue_alone_takes_the_shortest_way_by_any_spelling(memory_class):
+    """A queue by keyword; a name that is equal to the keyword, but not the same string; None; another object's memory."""
+    queue = dpctl.SyclQueue("level_zero:gpu", property="in_order")
+    name = "".join(["qu", "eue"])
+    for x in (
+        memory_class(N, queue=queue),
+        memory_class(N, **{name: queue}),
+        memory_class(memory_class(N), queue=queue),
+        memory_class(np.int64(N), queue=queue),
+    ):
+        assert type(x) is memory_class
+        assert (x.nbytes, x.sycl_queue) == (N, queue)
+    assert memory_class(N, queue=None).sycl_queue == memory_class(N).sycl_queue != queue
+    with pytest.raises(TypeError):
+        memory_class(N, queue)
+    with pytest.raises(TypeError):
+        memory_class(N, eueuq=queue)
+    with pytest.raises(TypeError, match="queue"):
+        memory_class(N, queue=1.5)
+    with pytest.raises(ValueError, match="negative|-1"):
+        memory_class(-1, queue=queue)
 
 
 def test_each_way_refuses_the_same(memory_class):

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::PAGE;
 use super::allocation::Allocation;
@@ -14,8 +15,15 @@ type Live = BTreeMap<usize, Arc<Allocation>>;
 
 static LIVE: ForkLock<RwLock<Live>> = ForkLock::new(RwLock::new(BTreeMap::new()));
 
+/// Bounds of all allocations so far, which tell memory of the heap from them without the lock.
+static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
+static END: AtomicUsize = AtomicUsize::new(0);
+
 /// Adds an allocation.
 pub fn insert(allocation: Arc<Allocation>) {
+    // Relaxed: a thread that has a pointer into the allocation got it from the one that made it.
+    LOWEST.fetch_min(allocation.base(), Ordering::Relaxed);
+    END.fetch_max(allocation.base() + allocation.size(), Ordering::Relaxed);
     LIVE.write().insert(allocation.base(), allocation);
 }
 
@@ -26,6 +34,9 @@ pub fn find(address: usize) -> Option<Arc<Allocation>> {
 
 /// The result of `get` for the allocation that `address` points into, without a reference to it: `get` has the map's lock.
 pub fn find_with<T>(address: usize, get: impl FnOnce(&Arc<Allocation>) -> T) -> Option<T> {
+    if address < LOWEST.load(Ordering::Relaxed) || address >= END.load(Ordering::Relaxed) {
+        return None;
+    }
     let live = LIVE.read();
     let (base, allocation) = live.range(..=address).next_back()?;
     (address - base < allocation.size()).then(|| get(allocation))
