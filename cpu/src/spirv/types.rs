@@ -142,78 +142,78 @@ impl Types {
 
     /// Records the type that `instruction` declares, if it declares one. `packed` holds the structures without padding.
     pub fn note(&mut self, instruction: &Instruction, packed: &HashSet<u32>) -> Result<(), Error> {
-        let Some(op) = instruction.op() else {
-            return Ok(());
+        let declared = instruction.op().map(|op| match op {
+            Op::TypeVector => self.vector(instruction).map(Some),
+            Op::TypeArray => self.array(instruction).map(Some),
+            Op::TypeStruct => self.structure(instruction, packed).map(Some),
+            _ => self.other(op, instruction),
+        });
+        if let Some(declared) = declared.transpose()?.flatten() {
+            let id = instruction.operands.first().copied().unwrap_or(0);
+            self.types.insert(id, declared);
+        }
+        Ok(())
+    }
+
+    /// The layout of the type that operand `index` names.
+    fn element(&self, instruction: &Instruction, index: usize) -> Result<Layout, Error> {
+        let id = instruction.operand(index)?;
+        self.layout(id).ok_or(Error::Id {
+            id,
+            at: instruction.at,
+            expected: "a type with a size",
+        })
+    }
+
+    fn vector(&self, instruction: &Instruction) -> Result<Type, Error> {
+        // OpenCL C: a vector of three takes the room and the alignment of four.
+        let count = u64::from(instruction.operand(2)?).next_power_of_two();
+        let vector = self.element(instruction, 1)?.repeated(count);
+        let aligned = |all: Layout| Layout {
+            align: all.size.clamp(1, 128),
+            ..all
         };
-        let data =
-            |layout: Option<Layout>, id| layout.map(Type::Data).ok_or(Error::TypeSize { id });
-        let at = instruction.at;
-        let element = |index| -> Result<Layout, Error> {
-            let id = instruction.operand(index)?;
-            self.layout(id).ok_or(Error::Id {
-                id,
-                at,
-                expected: "a type with a size",
-            })
+        data(instruction, vector.map(aligned))
+    }
+
+    fn array(&self, instruction: &Instruction) -> Result<Type, Error> {
+        let element = self.element(instruction, 1)?;
+        let id = instruction.operand(2)?;
+        let count = self.constant(id).ok_or(Error::Id {
+            id,
+            at: instruction.at,
+            expected: "a constant that gives a length",
+        })?;
+        data(instruction, element.repeated(count))
+    }
+
+    /// A structure, which an opaque member, an image for instance, makes opaque.
+    fn structure(&self, instruction: &Instruction, packed: &HashSet<u32>) -> Result<Type, Error> {
+        let members = instruction.rest(1).iter();
+        let members: Option<Vec<Layout>> = members.map(|&member| self.layout(member)).collect();
+        let Some(members) = members else {
+            return Ok(Type::Opaque("structure without a size"));
         };
-        let id = instruction.operands.first().copied().unwrap_or(0);
-        let found = match op {
+        let is_packed = packed.contains(&instruction.operand(0)?);
+        data(instruction, structure(&members, is_packed))
+    }
+
+    /// A type that has no elements or members; `None` for other instructions.
+    fn other(&self, op: Op, instruction: &Instruction) -> Result<Option<Type>, Error> {
+        Ok(Some(match op {
             Op::TypeBool => Type::Scalar(Layout::scalar(8)),
             Op::TypeInt | Op::TypeFloat => match instruction.operand(1)? {
                 bits @ 1..=4096 => Type::Scalar(Layout::scalar(bits)),
                 _ => return Err(instruction.malformed()),
             },
-            Op::TypeVector => {
-                // OpenCL C: a vector of three takes the room and the alignment of four.
-                let count = u64::from(instruction.operand(2)?).next_power_of_two();
-                let vector = element(1)?.repeated(count);
-                data(
-                    vector.map(|all| Layout {
-                        align: all.size.clamp(1, 128),
-                        ..all
-                    }),
-                    id,
-                )?
-            }
-            Op::TypeArray => {
-                let count = instruction.operand(2)?;
-                let unknown = Error::Id {
-                    id: count,
-                    at,
-                    expected: "a constant that gives a length",
-                };
-                data(
-                    element(1)?.repeated(self.constant(count).ok_or(unknown)?),
-                    id,
-                )?
-            }
-            Op::TypeStruct => {
-                // An opaque member (an image in a structure) makes the structure opaque.
-                let members: Option<Vec<Layout>> = instruction
-                    .rest(1)
-                    .iter()
-                    .map(|&member| self.layout(member))
-                    .collect();
-                match members {
-                    Some(members) => data(structure(&members, packed.contains(&id)), id)?,
-                    None => Type::Opaque("structure without a size"),
-                }
-            }
-            Op::TypePointer => {
-                let pointee = self
-                    .layout(instruction.operand(2)?)
-                    .map(|layout| layout.size);
-                Type::Pointer {
-                    class: instruction.operand(1)?,
-                    pointee,
-                }
-            }
-            Op::TypeUntypedPointerKHR => Type::Pointer {
+            Op::TypePointer => Type::Pointer {
                 class: instruction.operand(1)?,
-                pointee: None,
+                pointee: self
+                    .layout(instruction.operand(2)?)
+                    .map(|layout| layout.size),
             },
             // A forward declaration: only its size counts until the definition replaces it.
-            Op::TypeForwardPointer => Type::Pointer {
+            Op::TypeUntypedPointerKHR | Op::TypeForwardPointer => Type::Pointer {
                 class: instruction.operand(1)?,
                 pointee: None,
             },
@@ -230,11 +230,15 @@ impl Types {
             | Op::TypeReserveId
             | Op::TypeQueue
             | Op::TypePipe => Type::Opaque("opaque object"),
-            _ => return Ok(()),
-        };
-        self.types.insert(id, found);
-        Ok(())
+            _ => return Ok(None),
+        }))
     }
+}
+
+/// The type that `instruction` declares, with this layout unless its size is out of range.
+fn data(instruction: &Instruction, layout: Option<Layout>) -> Result<Type, Error> {
+    let id = instruction.operand(0)?;
+    layout.map(Type::Data).ok_or(Error::TypeSize { id })
 }
 
 /// A structure of `members` in their order, as C lays it out.
