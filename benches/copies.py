@@ -16,7 +16,9 @@ import dpctl.memory
 KINDS = ("Device", "Shared", "Host")
 # A simulated GPU copies at its own speed, so `make bench-intel` leaves out the sizes that show nothing else.
 LARGEST = int(os.environ.get("ZEUSM_BENCH_LARGEST", str(512 << 20)))
-SIZES = tuple(size for size in (64, 1 << 20, 64 << 20, 512 << 20) if size <= LARGEST)
+SIZES = tuple(
+    size for size in (64, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 512 << 20) if size <= LARGEST
+)
 # From this size on only OpenCL's dpctl peer, the faster one, is measured.
 LARGE = 64 << 20
 

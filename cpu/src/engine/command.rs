@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use smallvec::IntoIter;
@@ -18,7 +19,7 @@ use super::workers::{self, dispatch, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::check::DeviceCode;
 use crate::process::sync::Mutex;
-use crate::system::clock;
+use crate::system::clock::{self, Deadline};
 
 /// A submitted operation.
 pub struct Command {
@@ -197,6 +198,9 @@ pub fn run_all(operation: &(impl Operation + ?Sized)) -> ZeResult {
         .fold(Ok(()), ZeResult::and)
 }
 
+/// How long a part takes at most, unless the machine is very busy: a thread that waits with a timeout begins none later.
+const PART: Duration = Duration::from_millis(2);
+
 /// A long command whose parts are being run.
 pub struct Work {
     operation: Arc<dyn Operation>,
@@ -242,10 +246,13 @@ impl Work {
         self.parts
     }
 
-    /// Runs parts until none is left to claim. Returns whether it ran one.
-    pub fn run(&self) -> bool {
+    /// Runs parts until none is left to claim, or until `end`. Returns whether it ran one.
+    pub fn run(&self, end: Option<Instant>) -> bool {
         let mut any = false;
         loop {
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return any;
+            }
             let part = self.claimed.fetch_add(1, Ordering::Relaxed);
             if part >= self.parts {
                 return any;
@@ -282,12 +289,13 @@ pub enum Executor {
 }
 
 impl Executor {
-    /// Helps until the command is complete or there is nothing left to do for this thread. `false` when the thread
-    /// should sleep.
-    pub fn help(&self) -> bool {
+    /// Helps until the command is complete, there is nothing left to do for this thread, or the deadline is near. `false` when
+    /// the thread should sleep.
+    pub fn help(&self, deadline: Deadline) -> bool {
         match self {
-            Self::Native(native) => native.wait(),
-            Self::Workers(work) => work.run(),
+            // A kernel may take any time.
+            Self::Native(native) => matches!(deadline, Deadline::Never) && native.wait(),
+            Self::Workers(work) => work.run(deadline.less(PART)),
         }
     }
 

@@ -58,12 +58,11 @@ pub fn wait<S>(
         }
         // After each step without the lock, the state is checked again.
         if let Some(watched) = &mut watched
-            && matches!(deadline, Deadline::Never)
             && !tried
         {
             tried = true;
             drop(guard);
-            watched.help();
+            watched.help(deadline);
             guard = state.lock();
             continue;
         }
@@ -125,8 +124,8 @@ impl Watched {
     }
 
     /// Helps once, if this thread may.
-    fn help(&mut self) {
-        self.has_helped = self.has_helped || self.executor.help();
+    fn help(&mut self, deadline: Deadline) {
+        self.has_helped = self.has_helped || self.executor.help(deadline);
     }
 
     /// Asks another thread for help.

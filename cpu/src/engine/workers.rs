@@ -61,7 +61,7 @@ impl Job {
     pub fn run(self) {
         match self {
             Self::Work(work) => {
-                work.run();
+                work.run(None);
             }
             Self::Advance(token) => dispatch(vec![token]),
         }

@@ -4,8 +4,9 @@ use super::bytes::STREAM_FROM;
 use crate::engine::Kind;
 use crate::system::processor;
 
-/// Up to this many bytes, the thread that appends does the work: handing it to a worker takes as long.
-pub const SHORT: usize = 1 << 20;
+/// Up to this many bytes, the thread that appends does the work: to wake a worker takes as long as is gained. In the caches,
+/// that holds up to 6 MiB, and up to 2 MiB of memory that is in none.
+pub const SHORT: usize = 3 << 20;
 /// The minimal size of a part.
 const LEAST: usize = 256 << 10;
 /// The maximal size of a part, so that all workers finish at about the same time.

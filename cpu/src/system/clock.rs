@@ -47,6 +47,16 @@ impl Deadline {
         }
     }
 
+    /// The moment that is `margin` before this one; `None` without limit.
+    #[must_use]
+    pub fn less(self, margin: Duration) -> Option<Instant> {
+        match self {
+            Self::Now => Some(Instant::now()),
+            Self::At(moment) => Some(moment.checked_sub(margin).unwrap_or(moment)),
+            Self::Never => None,
+        }
+    }
+
     /// This one, or the end of `interval` from now on if that is earlier.
     #[must_use]
     pub fn within(self, interval: Duration) -> Self {

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod entries;
+mod help;
 mod lost;
 mod programs;
 mod resets;

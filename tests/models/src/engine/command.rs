@@ -6,6 +6,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 
 use super::native::NativeQueue;
 use super::native_wait::Request;
+use crate::system::clock::Deadline;
 
 /// Replaces the engine's token of a released command. Like that type it owns heap memory.
 pub struct Token(pub Box<usize>);
@@ -51,7 +52,7 @@ pub enum Executor {
 }
 
 impl Executor {
-    pub fn help(&self) -> bool {
+    pub fn help(&self, _deadline: Deadline) -> bool {
         match self {
             Self::Native(_) => false,
             Self::Workers(work) => work.run(),
