@@ -22,10 +22,10 @@ def launches(queue):
         queue.submit(kernel, [], [1]).wait()
 
     def ten():
-        for _ in range(10):
-            event = queue.submit(kernel, [], [1])
-        event.wait()
+        # `submit` waits, and so does the drop of an event.
+        events = [queue.submit_async(kernel, [], [1]) for _ in range(10)]
         queue.wait()
+        del events
 
     return one, ten
 
