@@ -4,8 +4,9 @@
 //! A device has one memory module, the machine's memory, whose handle is the device's own.
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
-use crate::abi::arguments::{enumerate, output_structure, structures, text};
+use crate::abi::arguments::{chain, enumerate, output_structure, structures, text};
 use crate::abi::result::{ZeResult, ensure};
 use crate::memory::{Share, accounting};
 use crate::{device, init};
@@ -16,11 +17,14 @@ const fn named(stype: sys::zes_structure_type_t) -> sys::ze_structure_type_t {
 }
 const DEVICE_PROPERTIES: sys::ze_structure_type_t =
     named(sys::ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES);
+const EXTENDED_PROPERTIES: sys::ze_structure_type_t =
+    named(extensions::ZES_STRUCTURE_TYPE_DEVICE_EXT_PROPERTIES);
 const MEMORY_PROPERTIES: sys::ze_structure_type_t = named(sys::ZES_STRUCTURE_TYPE_MEM_PROPERTIES);
 const MEMORY_STATE: sys::ze_structure_type_t = named(sys::ZES_STRUCTURE_TYPE_MEM_STATE);
 
 structures! {
     sys::zes_device_properties_t = DEVICE_PROPERTIES;
+    extensions::zes_device_ext_properties_t = EXTENDED_PROPERTIES;
     sys::zes_mem_properties_t = MEMORY_PROPERTIES;
     sys::zes_mem_state_t = MEMORY_STATE;
 }
@@ -59,6 +63,14 @@ pub unsafe fn device_properties(
     properties.driverVersion = unknown;
     properties.vendorName = unknown;
     properties.modelName = text("zeusm CPU runtime");
+    // SAFETY: the caller vouches for the chain.
+    for link in unsafe { chain(properties.pNext) } {
+        if let Some(extended) = link.output::<extensions::zes_device_ext_properties_t>() {
+            extended.uuid.id = properties.core.uuid.id;
+            extended.type_ = properties.core.type_.0;
+            extended.flags = properties.core.flags;
+        }
+    }
     Ok(())
 }
 

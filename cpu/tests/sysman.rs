@@ -15,6 +15,7 @@ use std::ptr;
 
 use common::{Context, Kind, OK, devices};
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 use listed::properties;
 
 fn symbol<F: Copy>(name: &str) -> F {
@@ -63,12 +64,23 @@ fn the_devices_are_those_of_the_core_api() {
     let fill: Fill<sys::zes_device_handle_t, sys::zes_device_properties_t> =
         symbol("zesDeviceGetProperties");
     let uuids = managed_devices().into_iter().map(|device| {
+        let mut extended = extensions::zes_device_ext_properties_t {
+            stype: extensions::ZES_STRUCTURE_TYPE_DEVICE_EXT_PROPERTIES,
+            pNext: ptr::null_mut(),
+            uuid: extensions::zes_uuid_t { id: [0xee; 16] },
+            type_: 0x7777,
+            flags: 0x7777,
+        };
         let mut out = sys::zes_device_properties_t {
             stype: sys::ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+            pNext: (&raw mut extended).cast(),
             ..Default::default()
         };
         assert_eq!(unsafe { fill(device, &mut out) }, OK);
         assert_eq!(out.numSubdevices, 0);
+        assert_eq!(extended.uuid.id, out.core.uuid.id);
+        assert_eq!(extended.type_, out.core.type_.0);
+        assert_eq!(extended.flags, out.core.flags);
         out.core.uuid.id
     });
     let expected = devices().map(|device| properties(device).uuid.id);

@@ -57,6 +57,9 @@ pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_AGGREGATE_STORAGE_DESC:
 pub const ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES: ze_structure_type_t =
     ze_structure_type_t(0x20040);
 
+pub const ZES_STRUCTURE_TYPE_DEVICE_EXT_PROPERTIES: zes_structure_type_t =
+    zes_structure_type_t(0x2d);
+
 /// Physical memory that belongs to no device (1.9).
 pub const ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST: u32 = 1 << 1;
 /// An IPC handle for this machine (1.15).
@@ -363,6 +366,26 @@ pub type zes_pfnDriverGet_t =
 pub type zes_pfnDeviceGet_t = Option<
     unsafe extern "C" fn(zes_driver_handle_t, *mut u32, *mut zes_device_handle_t) -> ze_result_t,
 >;
+
+/// A unique identifier of a device for system management (1.7).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct zes_uuid_t {
+    pub id: [u8; 16],
+}
+
+/// More properties of a device for system management (1.7).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct zes_device_ext_properties_t {
+    pub stype: zes_structure_type_t,
+    pub pNext: *mut c_void,
+    pub uuid: zes_uuid_t,
+    /// `zes_device_type_t`, with the values of `ze_device_type_t`.
+    pub type_: u32,
+    /// `zes_device_property_flags_t`, with the values of `ze_device_property_flags_t`.
+    pub flags: u32,
+}
 
 /// The functions of newer specifications that zeusm calls; `None` for those that the library lacks.
 #[derive(Clone, Copy, Debug, Default)]
