@@ -271,7 +271,13 @@ impl Work {
                 let token = self.token.lock().take();
                 if let Some(token) = token {
                     let started = self.started.load(Ordering::Relaxed);
-                    dispatch(token.complete(started, clock::now()));
+                    let ready = token.complete(started, clock::now());
+                    if end.is_some() {
+                        // To run them takes any time, as many others may follow them.
+                        ready.into_iter().for_each(workers::advance);
+                    } else {
+                        dispatch(ready);
+                    }
                 }
                 return true;
             }
