@@ -19,7 +19,7 @@ LARGEST = int(os.environ.get("ZEUSM_BENCH_LARGEST", str(512 << 20)))
 SIZES = tuple(
     size for size in (64, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 512 << 20) if size <= LARGEST
 )
-# From this size on only OpenCL's dpctl peer, the faster one, is measured.
+# From this size on dpctl on the same runtime is left out: it waits for the same copies of the runtime as zeusm.
 LARGE = 64 << 20
 
 LIBC = ctypes.CDLL(None)

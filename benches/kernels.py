@@ -49,7 +49,7 @@ def arrays(queue):
 def chain(queue, count):
     """Ten additions of int32, each to the result of the one before.
 
-    For floats, dpnp calls oneMKL's vector functions on `opencl:cpu`, which add on the calling thread without a kernel.
+    For floats, dpnp calls oneMKL's vector functions, which run a kernel on a GPU and the host's threads on `opencl:cpu`.
     """
     one, *results = (dpnp.ones(count, dtype="i4", sycl_queue=queue) for _ in range(3))
 

@@ -40,8 +40,8 @@ def test_each_way_makes_the_same(memory_class):
     assert len({x._pointer for x in made}) == len(made)
 
 
-def test_a_queue_alone_takes_the_shortest_way_by_any_spelling(memory_class):
-    """A queue by keyword; a name that is equal to the keyword, but not the same string; None; another object's memory."""
+def test_a_queue_alone_by_any_spelling(memory_class):
+    """By keyword, which is the shortest way; by a name that is equal to the keyword, but not the same string; None."""
     queue = dpctl.SyclQueue("level_zero:gpu", property="in_order")
     name = "".join(["qu", "eue"])
     for x in (

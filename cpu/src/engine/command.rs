@@ -198,8 +198,8 @@ pub fn run_all(operation: &(impl Operation + ?Sized)) -> ZeResult {
         .fold(Ok(()), ZeResult::and)
 }
 
-/// How long a part takes at most, unless the machine is very busy: a thread that waits with a timeout begins none later.
-const PART: Duration = Duration::from_millis(2);
+/// How long a short part takes at most, unless the machine is very busy: a thread that waits with a timeout begins none later.
+const SHORT_PART: Duration = Duration::from_millis(5);
 
 /// A long command whose parts are being run.
 pub struct Work {
@@ -246,11 +246,13 @@ impl Work {
         self.parts
     }
 
-    /// Runs parts until none is left to claim, or until `end`. Returns whether it ran one.
+    /// Runs parts until none is left to claim; with an `end`, short parts until then. Returns whether it ran one.
     pub fn run(&self, end: Option<Instant>) -> bool {
         let mut any = false;
         loop {
-            if end.is_some_and(|end| Instant::now() >= end) {
+            if let Some(end) = end
+                && !(self.operation.has_short_parts() && Instant::now() < end)
+            {
                 return any;
             }
             let part = self.claimed.fetch_add(1, Ordering::Relaxed);
@@ -301,7 +303,7 @@ impl Executor {
         match self {
             // A kernel may take any time.
             Self::Native(native) => matches!(deadline, Deadline::Never) && native.wait(),
-            Self::Workers(work) => work.run(deadline.less(PART)),
+            Self::Workers(work) => work.run(deadline.less(SHORT_PART)),
         }
     }
 

@@ -71,6 +71,11 @@ pub trait Operation: Any + Send + Sync {
         1
     }
 
+    /// Whether each part takes at most a few milliseconds, so that a thread that waits with a timeout may run it.
+    fn has_short_parts(&self) -> bool {
+        false
+    }
+
     /// The operation, shared.
     fn share(self) -> Arc<dyn Operation>
     where
@@ -115,6 +120,10 @@ impl Operation for Arc<dyn Operation> {
 
     fn parts(&self) -> usize {
         (**self).parts()
+    }
+
+    fn has_short_parts(&self) -> bool {
+        (**self).has_short_parts()
     }
 
     fn share(self) -> Arc<dyn Operation> {

@@ -21,7 +21,7 @@ static END: AtomicUsize = AtomicUsize::new(0);
 
 /// Adds an allocation.
 pub fn insert(allocation: Arc<Allocation>) {
-    // Relaxed: a thread that has a pointer into the allocation got it from the one that made it.
+    // Relaxed: a thread that was given a pointer into the allocation comes after the one that made it.
     LOWEST.fetch_min(allocation.base(), Ordering::Relaxed);
     END.fetch_max(allocation.base() + allocation.size(), Ordering::Relaxed);
     LIVE.write().insert(allocation.base(), allocation);

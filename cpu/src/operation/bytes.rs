@@ -2,12 +2,14 @@
 //!
 //! Streaming stores bypass the caches and so avoid reading the destination first, which is a third of a large copy's
 //! traffic and half of a large fill's. They pay only when the destination would not stay in a cache, so callers use
-//! them from [`STREAM_FROM`] on.
+//! them from [`STREAM_COPIES_FROM`] and [`STREAM_FILLS_FROM`] on.
 
 use std::ptr;
 
-/// Operations of at least this many bytes bypass the caches.
-pub const STREAM_FROM: usize = 16 << 20;
+/// Copies of at least this many bytes bypass the caches.
+pub const STREAM_COPIES_FROM: usize = 16 << 20;
+/// Fills of at least this many bytes bypass the caches. A fill uses half the memory of a copy.
+pub const STREAM_FILLS_FROM: usize = 2 * STREAM_COPIES_FROM;
 
 /// The width of the widest vector registers in bytes, and the alignment that streaming stores need.
 const WIDE: usize = 64;

@@ -4,7 +4,7 @@ use std::ptr;
 
 use smallvec::smallvec;
 
-use super::bytes::stream_copy;
+use super::bytes::{STREAM_COPIES_FROM, stream_copy};
 use super::split::Split;
 use crate::abi::result::ZeResult;
 use crate::check::{self, Uses};
@@ -80,6 +80,10 @@ impl Operation for Copy {
         self.split.parts()
     }
 
+    fn has_short_parts(&self) -> bool {
+        !self.overlapping
+    }
+
     fn run(&self, part: usize) -> ZeResult {
         let (offset, length) = self.split.part(part);
         let from = (self.from.address() + offset) as *const u8;
@@ -93,7 +97,7 @@ impl Operation for Copy {
         unsafe {
             if self.overlapping {
                 ptr::copy(from, to, length);
-            } else if self.split.streams() {
+            } else if self.to.length() >= STREAM_COPIES_FROM {
                 stream_copy(to, from, length);
             } else {
                 ptr::copy_nonoverlapping(from, to, length);

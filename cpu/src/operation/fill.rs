@@ -4,8 +4,8 @@ use std::ptr;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::bytes::{repeat, stream_fill};
-use super::split::Split;
+use super::bytes::{STREAM_FILLS_FROM, repeat, stream_fill};
+use super::split::{SHORT, Split};
 use crate::abi::result::ZeResult;
 use crate::check::Uses;
 use crate::engine::{Kind, Operation, Pins};
@@ -42,7 +42,12 @@ impl Fill {
 
 impl Operation for Fill {
     fn kind(&self) -> Kind {
-        self.split.kind()
+        // It uses half the memory of a copy, so handing it to a worker pays from twice the size on.
+        if self.to.length() <= 2 * SHORT {
+            Kind::Short
+        } else {
+            Kind::Long
+        }
     }
 
     fn pin(&self) -> ZeResult<Pins> {
@@ -61,13 +66,17 @@ impl Operation for Fill {
         self.split.parts()
     }
 
+    fn has_short_parts(&self) -> bool {
+        true
+    }
+
     fn run(&self, part: usize) -> ZeResult {
         let (offset, length) = self.split.part(part);
         let to = (self.to.address() + offset) as *mut u8;
         // SAFETY: the caller of the append vouches for the span, as the specification demands; a span in an allocation
         // lies inside of it, and a pin keeps it alive. Parts begin on multiples of every pattern that is streamed.
         unsafe {
-            if self.split.streams() && self.is_aligned() {
+            if self.to.length() >= STREAM_FILLS_FROM && self.is_aligned() {
                 stream_fill(to, length, &self.pattern);
             } else if let [byte] = *self.pattern.as_slice() {
                 ptr::write_bytes(to, byte, length);

@@ -1,6 +1,5 @@
 //! Splitting large operations over the processors.
 
-use super::bytes::STREAM_FROM;
 use crate::engine::Kind;
 use crate::system::processor;
 
@@ -46,11 +45,6 @@ impl Split {
         } else {
             Kind::Long
         }
-    }
-
-    /// Whether it should bypass the caches.
-    pub fn streams(self) -> bool {
-        self.length >= STREAM_FROM
     }
 
     /// How many parts there are.

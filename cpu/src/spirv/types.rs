@@ -212,7 +212,7 @@ impl Types {
                     .layout(instruction.operand(2)?)
                     .map(|layout| layout.size),
             },
-            // A forward declaration: only its size counts until the definition replaces it.
+            // Of a forward declaration, only the size counts until the definition replaces it.
             Op::TypeUntypedPointerKHR | Op::TypeForwardPointer => Type::Pointer {
                 class: instruction.operand(1)?,
                 pointee: None,

@@ -56,6 +56,8 @@ impl HostBuffer {
 
     fn request(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
         let mut view = Box::<ffi::Py_buffer>::new_uninit();
+        // SAFETY: the field is written. An exporter may leave it alone where the format is not requested.
+        unsafe { (&raw mut (*view.as_mut_ptr()).format).write(std::ptr::null_mut()) };
         // SAFETY: the interpreter is attached, and `view` is a buffer structure that the exporter fills in.
         match unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), view.as_mut_ptr(), flags) } {
             -1 => Err(PyErr::fetch(object.py())),

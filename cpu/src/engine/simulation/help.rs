@@ -10,7 +10,7 @@ use crate::system::clock::Deadline;
 
 /// Waits for a long command, whose parts no worker runs, and not for a short one behind it. Returns whether the long one was
 /// complete in time, and the commands of which a part was run.
-fn wait(timeout: u64) -> (bool, Vec<usize>) {
+fn wait(behaviour: Behaviour, timeout: u64) -> (bool, Vec<usize>) {
     engine();
     let (stream, world) = (Stream::new(None, Priority::Normal), World::new());
     let ends = Arc::new(Signal::new(false, false));
@@ -18,7 +18,7 @@ fn wait(timeout: u64) -> (bool, Vec<usize>) {
         let operation = Logged {
             id,
             kind,
-            behaviour: Behaviour::Fine,
+            behaviour: behaviour.clone(),
             world: Arc::clone(&world),
         };
         let signal = (kind == Kind::Long).then(|| Arc::clone(&ends));
@@ -41,15 +41,16 @@ fn wait(timeout: u64) -> (bool, Vec<usize>) {
 
 #[test]
 fn a_wait_runs_the_parts_and_what_follows() {
-    assert_eq!(wait(u64::MAX), (true, vec![0, 0, 0, 1]));
+    assert_eq!(wait(Behaviour::Lasts, u64::MAX), (true, vec![0, 0, 0, 1]));
 }
 
 #[test]
 fn a_wait_with_a_timeout_runs_the_parts_only() {
-    assert_eq!(wait(60_000_000_000), (true, vec![0, 0, 0]));
+    assert_eq!(wait(Behaviour::Fine, 60_000_000_000), (true, vec![0, 0, 0]));
 }
 
 #[test]
 fn a_wait_begins_no_part_that_may_exceed_its_timeout() {
-    assert_eq!(wait(1_000_000), (false, vec![]));
+    assert_eq!(wait(Behaviour::Fine, 1_000_000), (false, vec![]));
+    assert_eq!(wait(Behaviour::Lasts, 20_000_000), (false, vec![]));
 }

@@ -16,6 +16,8 @@ use crate::process::sync::{Condvar, Mutex};
 #[derive(Clone)]
 pub enum Behaviour {
     Fine,
+    /// Its parts may take any time.
+    Lasts,
     Fails,
     Panics,
     Resets(Arc<Signal>),
@@ -165,6 +167,10 @@ impl Operation for Logged {
 
     fn parts(&self) -> usize {
         if self.kind == Kind::Long { 3 } else { 1 }
+    }
+
+    fn has_short_parts(&self) -> bool {
+        !matches!(self.behaviour, Behaviour::Lasts)
     }
 
     fn resets(&self) -> Option<Arc<Signal>> {
