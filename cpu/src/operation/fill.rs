@@ -43,11 +43,7 @@ impl Fill {
 impl Operation for Fill {
     fn kind(&self) -> Kind {
         // It uses half the memory of a copy, so handing it to a worker pays from twice the size on.
-        if self.to.length() <= 2 * SHORT {
-            Kind::Short
-        } else {
-            Kind::Long
-        }
+        self.split.kind_above(2 * SHORT)
     }
 
     fn pin(&self) -> ZeResult<Pins> {

@@ -40,7 +40,12 @@ impl Split {
 
     /// Short or long, by the length.
     pub fn kind(self) -> Kind {
-        if self.length <= SHORT {
+        self.kind_above(SHORT)
+    }
+
+    /// Long above `short` bytes.
+    pub fn kind_above(self, short: usize) -> Kind {
+        if self.length <= short {
             Kind::Short
         } else {
             Kind::Long
