@@ -19,6 +19,9 @@ export PYO3_PYTHON ?= $(PYTHON)
 # A full run builds everything once, so incremental state would not be used.
 export CARGO_INCREMENTAL ?= 0
 
+# Threads of tests have the stacks of a program's main thread, with which they execute kernels while they wait.
+export RUST_MIN_STACK := 8388608
+
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
@@ -184,11 +187,14 @@ FUZZ := 100000
 FUZZ_SLOW := 400
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-long test-checked test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
-test-long: test-checked test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
+.PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
+test-long: test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
 
 test-checked: $(VENV)/.zeusm ## dpctl's and dpnp's own tests under the checker, without a finding
 	$(PY) tests/soak/suites.py
+
+test-compared: $(VENV)/.zeusm ## dpnp's own tests on the CPU runtime's CPU device and on OpenCL's; an hour
+	$(PY) tests/soak/compared.py
 
 test-faults: build venvs ## Fault injection: each Level Zero call fails with each code
 	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test faults

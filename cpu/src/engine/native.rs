@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use level_zero_sys as sys;
 
 use super::command::{Executor, Token};
-use super::native_wait::{Request, Waiter};
+use super::native_wait::{KERNEL_STACK, Request, Waiter};
 use super::workers::{self, dispatch, in_callback, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::process::sync::Mutex;
-use crate::system::clock;
+use crate::system::{clock, stack};
 
 /// The completion event of an enqueued command.
 pub trait NativeEvent: Send + Sync {
@@ -285,8 +285,12 @@ pub struct Native {
 
 impl Native {
     /// Waits for it inside the native runtime, helping to execute it, and completes it. `false` when another thread
-    /// already does so, or when this one could end up executing the commands of other queues.
+    /// already does so, or when this one could end up executing the commands of other queues, or has a small stack.
     pub fn wait(&self) -> bool {
+        // The fake runtime of the simulation needs no stack.
+        if !cfg!(test) && stack::room() < KERNEL_STACK {
+            return false;
+        }
         let waited = self.queue.waiter.try_hold(|| {
             self.queue.in_flight.lock().awaited = Some(self.position);
             self.event.wait();

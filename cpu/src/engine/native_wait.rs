@@ -4,13 +4,19 @@
 //! help. It has room for one such thread: a second one would block until the first leaves. So one thread at a time has
 //! the role of the waiter. A host thread takes the role only when the queue that it waits for is the only busy one,
 //! since it could end up executing the commands of others. Otherwise it sleeps, and a helper thread takes the role
-//! instead.
+//! instead. So it does if its stack is small, since kernels are executed on the stack of the thread that has the role.
 //!
 //! The role only makes kernels faster: they are executed and completed without it, too.
 
 use super::native::NativeQueue;
 use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, thread};
 use super::workers::engine;
+
+/// The stack that a thread needs to execute kernels. One of the native runtime's needs more than 4 MiB if its work-items have
+/// arrays of 256 KiB, of which it executes 16 at once.
+pub const KERNEL_STACK: usize = 6 << 20;
+/// The stack of the helper.
+const HELPER_STACK: usize = KERNEL_STACK + (2 << 20);
 
 /// The role of the thread that waits inside the native runtime.
 #[derive(Default)]
@@ -101,7 +107,9 @@ impl Waiter {
             self.wanted.notify_all();
         }
         if !state.has_helper {
-            let helper = thread::Builder::new().name("zeusm-cpu-helper".to_owned());
+            let helper = thread::Builder::new()
+                .name("zeusm-cpu-helper".to_owned())
+                .stack_size(HELPER_STACK);
             state.has_helper = helper.spawn(|| self.serve()).is_ok();
         }
         Request(self)

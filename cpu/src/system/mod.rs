@@ -1,4 +1,5 @@
-//! The machine and this process as the operating system reports them: processors, memory, time, mapped files, errors.
+//! The machine and this process as the operating system reports them: processors, memory, stacks, time, mapped
+//! files, errors.
 
 pub mod clock;
 pub mod descriptor;
@@ -6,6 +7,7 @@ pub mod errno;
 pub mod maps;
 pub mod memory;
 pub mod processor;
+pub mod stack;
 
 /// The size of a page.
 pub const PAGE: usize = 4096;

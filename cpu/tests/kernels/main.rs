@@ -19,5 +19,6 @@ mod order;
 mod process;
 mod programs;
 mod runtime;
+mod stacks;
 mod timing;
 mod tolerance;
