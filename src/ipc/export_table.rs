@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
@@ -23,6 +24,7 @@ pub struct ExportTable {
     /// The key of the handles' authentication tags.
     pub key: Key,
     file: File,
+    id: identity::FileId,
     /// For each live export, by its id: its index in the file, and the driver's descriptor.
     live: HashMap<u64, (u32, Option<RawFd>)>,
     free: Vec<u32>,
@@ -64,6 +66,10 @@ pub fn lock() -> MutexGuard<'static, Option<ExportTable>> {
 /// [`Error::System`] with the step that failed; the next export tries again.
 pub fn insert(descriptor: Option<RawFd>) -> Result<(Entry, Key), Error> {
     let mut guard = lock();
+    if let Some(lost) = guard.take_if(|table| !table.has_file()) {
+        // The number may be that of a file of the program.
+        mem::forget(lost.file);
+    }
     let table = match &mut *guard {
         Some(table) => table,
         none => none.insert(ExportTable::new()?),
@@ -77,8 +83,10 @@ pub fn remove(entry: &Entry) {
         && table.token == entry.token
         && let Some((index, _)) = table.live.remove(&entry.id)
     {
-        // The file is long enough, so this cannot fail.
-        let _ = table.file.write_all_at(&[0; 8], offset(index));
+        if table.has_file() {
+            // The file is long enough, so this cannot fail.
+            let _ = table.file.write_all_at(&[0; 8], offset(index));
+        }
         table.free.push(index);
     }
 }
@@ -105,11 +113,18 @@ impl ExportTable {
         Ok(Self {
             token,
             key,
+            id: identity::FileId::of(&file).unwrap_or_default(),
             file,
             live: HashMap::new(),
             free: Vec::new(),
             length: 0,
         })
+    }
+
+    /// Whether its descriptor is open. The program may have closed all descriptors, as daemons do, and have opened a file of
+    /// that number; the exports before can be opened no more then.
+    fn has_file(&self) -> bool {
+        identity::FileId::of(&self.file) == Some(self.id)
     }
 
     fn insert(&mut self, descriptor: Option<RawFd>) -> Result<Entry, Error> {
@@ -127,7 +142,7 @@ impl ExportTable {
         Ok(Entry {
             token: self.token,
             descriptor: self.file.as_raw_fd(),
-            file: identity::FileId::of(&self.file).unwrap_or_default(),
+            file: self.id,
             index,
             id,
         })

@@ -242,6 +242,27 @@ fn a_file_size_limit_is_an_error_and_no_signal() {
 }
 
 #[test]
+fn a_file_of_the_program_with_the_number_of_the_table_is_not_written() {
+    in_child(|| {
+        let (before, _) = export_table::insert(None).unwrap();
+        let (same, _) = export_table::insert(None).unwrap();
+        assert_eq!(same.token, before.token);
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[7; 100], 0).unwrap();
+        let reused = reuse(before.descriptor, &file);
+        export_table::remove(&before);
+        let (after, _) = export_table::insert(None).unwrap();
+        assert_ne!(after.token, before.token);
+        export_table::remove(&same);
+        export_table::remove(&after);
+        assert!(is_open(reused.as_raw_fd()));
+        let mut content = [0; 100];
+        file.read_exact_at(&mut content, 0).unwrap();
+        assert_eq!(content, [7; 100]);
+    });
+}
+
+#[test]
 fn other_files_are_not_taken_for_an_export_table() {
     let head = [&b"zeusmEXP"[..], &[9; 16], &[0; 8]].concat();
     let file = tempfile::tempfile().unwrap();
