@@ -16,7 +16,7 @@ pub struct ShareError {
 
 impl ShareError {
     /// `step` failed with the error number `code`.
-    pub fn new(step: &'static str, code: i32) -> Self {
+    pub const fn new(step: &'static str, code: i32) -> Self {
         Self { step, code }
     }
 

@@ -13,7 +13,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::mem;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
+use std::ptr;
 
 use super::block::Block;
 use super::error::ShareError;
@@ -22,10 +23,12 @@ use super::record::Record;
 use super::share::{can_move, extents, memory_file, move_to};
 use super::{MIN_ALIGNMENT, PAGE};
 use crate::abi::result::ZeResult;
+use crate::check;
 use crate::memory::accounting;
 use crate::process;
 use crate::process::at_fork::ForkLock;
 use crate::process::sync::Mutex;
+use crate::system::descriptor::OwnFile;
 
 /// How another process finds an exported allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,19 +45,25 @@ pub struct Export {
 /// The bytes of the slots of all offsets in a page, which divide a page.
 const SLOTS_OF_A_PAGE: u64 = (PAGE / MIN_ALIGNMENT * Record::LENGTH) as u64;
 
+/// The error of an export from a block whose file is closed.
+const CLOSED: ShareError = ShareError::new(
+    "finding a memory file, which the program has closed",
+    libc::EBADF,
+);
+
 struct Exports {
     /// The blocks that were moved into a file, by address.
     blocks: BTreeMap<usize, InFile>,
     /// The exported allocations by id, and by the generation of the process that exported them: a child keeps its
     /// parent's descriptors, so that a handle of the parent's can be opened there.
-    records: BTreeMap<(u64, u32), (File, Export)>,
+    records: BTreeMap<(u64, u32), (OwnFile, Export)>,
     /// In a fork, the copies of the blocks for the child, by address.
     copies: BTreeMap<usize, Mapping>,
 }
 
 /// The file of a block.
 struct InFile {
-    file: File,
+    file: OwnFile,
     length: usize,
 }
 
@@ -72,7 +81,8 @@ pub fn export(block: &Block, record: &Record) -> ZeResult<Export> {
     EXPORTS.lock().export(record, |all| {
         let shared = all.share(block)?;
         let record_offset = record_offset(shared.length as u64, record.offset);
-        let own = reopen(&shared.file, record_offset)?;
+        let file = shared.file.get().ok_or(CLOSED)?;
+        let own = reopen(file, record_offset)?;
         publish(own, record_offset, record)
     })
 }
@@ -134,16 +144,21 @@ fn clear(file: &File, record_offset: u64) {
 }
 
 /// Writes the record, and returns the export with its descriptor, `file`.
-fn publish(file: File, record_offset: u64, record: &Record) -> Result<(File, Export), ShareError> {
+fn publish(
+    file: File,
+    record_offset: u64,
+    record: &Record,
+) -> Result<(OwnFile, Export), ShareError> {
     file.write_all_at(&record.encode(), record_offset)
         .map_err(ShareError::of("pwrite to a memory file"))?;
-    let about = file.metadata().map_err(ShareError::of("fstat"))?;
+    let descriptor = file.as_raw_fd();
+    let own = OwnFile::new(file).map_err(ShareError::of("fstat"))?;
     let export = Export {
-        descriptor: file.as_raw_fd(),
-        inode: about.ino(),
+        descriptor,
+        inode: own.inode(),
         record_offset,
     };
-    Ok((file, export))
+    Ok((own, export))
 }
 
 impl Exports {
@@ -151,10 +166,12 @@ impl Exports {
     fn export(
         &mut self,
         record: &Record,
-        publish: impl FnOnce(&mut Self) -> Result<(File, Export), ShareError>,
+        publish: impl FnOnce(&mut Self) -> Result<(OwnFile, Export), ShareError>,
     ) -> ZeResult<Export> {
         let key = (record.id, process::generation());
-        if let Some((_, export)) = self.records.get(&key) {
+        if let Some((file, export)) = self.records.get(&key)
+            && file.get().is_some()
+        {
             return Ok(*export);
         }
         let (file, export) = publish(self).map_err(ShareError::report)?;
@@ -168,8 +185,9 @@ impl Exports {
         if !self.blocks.contains_key(&block.address()) {
             can_move()?;
             let file = memory_file(file_length(block.mapping().length()))?;
-            move_to(block.mapping(), &file)?;
-            self.insert(block, file);
+            let own = OwnFile::new(file).map_err(ShareError::of("fstat"))?;
+            move_to(block.mapping(), own.get().ok_or(CLOSED)?)?;
+            self.insert(block, own);
         }
         // It was found or inserted above.
         self.blocks
@@ -177,7 +195,7 @@ impl Exports {
             .ok_or(ShareError::new("finding the memory file", libc::ENOENT))
     }
 
-    fn insert(&mut self, block: &Block, file: File) {
+    fn insert(&mut self, block: &Block, file: OwnFile) {
         let length = block.mapping().length();
         self.blocks.insert(block.address(), InFile { file, length });
         block.set_in_file();
@@ -192,9 +210,11 @@ pub fn share_when_new(block: &Block) {
     let mut all = EXPORTS.lock();
     if all.blocks.len() < most
         && let Ok(file) = memory_file(file_length(block.mapping().length()))
-        && block.mapping().replace(&file).is_ok()
+        && let Ok(own) = OwnFile::new(file)
+        && let Some(file) = own.get()
+        && block.mapping().replace(file).is_ok()
     {
-        all.insert(block, file);
+        all.insert(block, own);
     }
 }
 
@@ -208,10 +228,12 @@ pub fn revoke(id: u64) {
         .collect();
     drop(all);
     for ((_, generation), (file, export)) in of_it {
-        if generation == process::generation() {
-            clear(&file, export.record_offset);
+        if generation == process::generation()
+            && let Some(file) = file.get()
+        {
+            clear(file, export.record_offset);
             // Children may have the descriptor, too.
-            let _ = lock(&file, export.record_offset, libc::F_UNLCK);
+            let _ = lock(file, export.record_offset, libc::F_UNLCK);
         }
     }
 }
@@ -279,7 +301,7 @@ pub fn reopen(file: &File, position: u64) -> Result<File, ShareError> {
 /// Locks the export table until this thread calls [`parent`] or [`child`], and copies all blocks that are in files.
 pub fn prepare() {
     let mut all = EXPORTS.lock();
-    let copy = |(address, block): (&usize, &InFile)| Some((*address, block.copy()?));
+    let copy = |(address, block): (&usize, &InFile)| Some((*address, block.copy(*address)?));
     all.copies = all.blocks.iter().filter_map(copy).collect();
     EXPORTS.hold(all);
 }
@@ -302,17 +324,20 @@ pub fn child() {
     for (address, block) in mem::take(&mut all.blocks) {
         let copy = copies.remove(&address);
         let put = copy.is_some_and(|copy| copy.move_over(address).is_ok());
-        if !put {
+        if !put && let Some(file) = block.file.get() {
             // Without a copy the child's writes are still private, but it may see later writes of its parent.
-            let _ = Mapping::replace_privately(address, block.length, &block.file);
+            let _ = Mapping::replace_privately(address, block.length, file);
         }
     }
 }
 
 impl InFile {
-    /// A private copy of the block; `None` when the machine has no memory for one.
-    fn copy(&self) -> Option<Mapping> {
-        let extents = extents(&self.file, self.length as u64);
+    /// A private copy of the block at `address`; `None` when the machine has no memory for one.
+    fn copy(&self, address: usize) -> Option<Mapping> {
+        let Some(file) = self.file.get() else {
+            return self.copy_mapped(address);
+        };
+        let extents = extents(file, self.length as u64);
         let bytes = extents.iter().map(|extent| extent.end - extent.start).sum();
         if !accounting::has_room_for(bytes) {
             return None;
@@ -327,8 +352,20 @@ impl InFile {
                     length,
                 )
             };
-            self.file.read_exact_at(place, extent.start).ok()?;
+            file.read_exact_at(place, extent.start).ok()?;
         }
+        Some(copy)
+    }
+
+    /// As [`copy`](Self::copy), when the file cannot be read: of all bytes, unless the checker may have protected them.
+    fn copy_mapped(&self, address: usize) -> Option<Mapping> {
+        if check::is_on() || !accounting::has_room_for(self.length as u64) {
+            return None;
+        }
+        let copy = Mapping::anonymous(self.length, PAGE)?;
+        let (from, to) = (address as *const u8, copy.address() as *mut u8);
+        // SAFETY: the block is mapped while it is in the table, which is locked, and no other code has the copy's address.
+        unsafe { ptr::copy_nonoverlapping(from, to, self.length) };
         Some(copy)
     }
 }

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
-use std::os::fd::BorrowedFd;
-use std::os::unix::fs::FileExt;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
@@ -95,6 +95,40 @@ fn what_is_exported_keeps_its_bytes_and_shares_them() {
         there[2].store(2, Ordering::Relaxed);
         assert_eq!(there[1].load(Ordering::Relaxed), 1);
         assert_eq!(all[2].load(Ordering::Relaxed), 2);
+    }
+}
+
+/// As when a program closes all descriptors, as daemons do, and opens files of its own.
+#[test]
+fn files_of_the_program_with_the_numbers_of_memory_files_are_left_alone() {
+    let block = Block::new(PAGE, PAGE).unwrap();
+    let exported = record(0, 64);
+    let export = exports::export(&block, &exported).unwrap();
+    let program = rustix::fs::memfd_create("program", rustix::fs::MemfdFlags::CLOEXEC);
+    let program = File::from(program.unwrap());
+    program.write_all_at(&[7; 100], 0).unwrap();
+    let numbers: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| {
+            let about = std::fs::metadata(entry.as_ref().ok()?.path()).ok()?;
+            (about.ino() == export.inode).then(|| entry.ok())?
+        })
+        .map(|entry| entry.file_name().to_string_lossy().parse().unwrap())
+        .collect();
+    assert_eq!(numbers.len(), 2, "the block's file, and the export's");
+    // SAFETY: the numbers are the block's and the export's, which must not use them any more.
+    numbers.iter().for_each(|number| unsafe {
+        assert_eq!(libc::dup2(program.as_raw_fd(), *number), *number);
+    });
+    assert!(exports::export(&block, &record(128, 64)).is_err());
+    exports::revoke(exported.id);
+    drop(block);
+    for number in numbers {
+        // SAFETY: the number is that of the duplicate of above, which only this test has.
+        let file = unsafe { File::from_raw_fd(number) };
+        let mut content = [0; 100];
+        file.read_exact_at(&mut content, 0).unwrap();
+        assert_eq!((content, file.metadata().unwrap().len()), ([7; 100], 100));
     }
 }
 
