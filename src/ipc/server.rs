@@ -1,8 +1,8 @@
 //! The exporting process's server: passes descriptors over a Unix socket where the system forbids `pidfd_getfd`.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
@@ -71,9 +71,7 @@ extern "C" fn close_in_child() {
         return;
     }
     // SAFETY: the descriptor is open, and stays open during the query, as the child has one thread.
-    let found = FileId::of(unsafe { BorrowedFd::borrow_raw(listener) });
-    // The program may have closed all descriptors, as daemons do, and have opened a file of that number.
-    if found.map(|file| [file.device, file.inode]) == Some(FILE.each_ref().map(read)) {
+    if is_socket(unsafe { BorrowedFd::borrow_raw(listener) }) {
         // SAFETY: the descriptor is the socket's, whose owner is on the stack of a thread that the child does not have.
         unsafe { libc::close(listener) };
     }
@@ -98,6 +96,18 @@ impl Listener {
         }
         Ok(Self(listener))
     }
+
+    /// Whether the descriptor is the socket's. The program may have closed all descriptors, as daemons do, and have opened a
+    /// socket of that number, whose clients are its own.
+    fn is_open(&self) -> bool {
+        is_socket(&self.0)
+    }
+}
+
+/// Whether a descriptor is that of the server's socket.
+fn is_socket(descriptor: impl AsFd) -> bool {
+    let found = FileId::of(descriptor);
+    found.map(|file| [file.device, file.inode]) == Some(FILE.each_ref().map(read))
 }
 
 impl Drop for Listener {
@@ -113,7 +123,7 @@ fn address(token: [u8; 16]) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("zeusm-ipc-{token:032x}"))
 }
 
-/// Starts the server's thread unless it runs; it runs until the process exits. If the start fails for a shortage of
+/// Starts the server's thread unless it runs; it runs until the process exits, or closes its socket. If the start fails for a shortage of
 /// descriptors or threads, the next export tries again.
 pub fn start(token: [u8; 16]) {
     let mut is_running = IS_RUNNING.get_or_default().lock();
@@ -127,7 +137,7 @@ fn try_start(token: [u8; 16]) -> io::Result<()> {
     thread::Builder::new()
         .name("zeusm-ipc".to_owned())
         .spawn(move || {
-            loop {
+            while listener.is_open() {
                 match listener.0.accept() {
                     // After a failure the client sees the end of the stream, and reports that.
                     Ok((stream, _)) => drop(answer(&stream)),
@@ -135,6 +145,10 @@ fn try_start(token: [u8; 16]) -> io::Result<()> {
                     Err(_) => thread::sleep(RETRY_DELAY),
                 }
             }
+            // Its drop would close the program's descriptor.
+            mem::forget(listener);
+            LISTENER.store(-1, Ordering::Relaxed);
+            *IS_RUNNING.get_or_default().lock() = false;
         })
         .map(drop)
 }
@@ -275,5 +289,45 @@ fn receive(stream: &UnixStream) -> io::Result<ExportStatus> {
             io::ErrorKind::UnexpectedEof,
             "it closed the connection without an answer",
         )),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::process;
+
+    use super::*;
+    use crate::process::in_child;
+
+    fn is_running() -> bool {
+        *IS_RUNNING.get_or_default().lock()
+    }
+
+    /// As when a program closes all descriptors, as daemons do, and makes a socket of its own.
+    #[test]
+    fn clients_of_a_socket_of_the_program_with_the_number_of_the_server_are_its_own() {
+        in_child(|| {
+            start([5; 16]);
+            // Until the thread waits for a client.
+            thread::sleep(Duration::from_millis(200));
+            let name = format!("zeusm-test-{}", process::id());
+            let place = SocketAddr::from_abstract_name(name).unwrap();
+            let program = UnixListener::bind_addr(&place).unwrap();
+            let number = LISTENER.load(Ordering::Relaxed);
+            // SAFETY: the number is that of the server's socket, which must not use it any more.
+            assert_eq!(unsafe { libc::dup2(program.as_raw_fd(), number) }, number);
+            // The last client that the server accepts.
+            drop(UnixStream::connect_addr(&address([5; 16]).unwrap()));
+            while is_running() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let _client = UnixStream::connect_addr(&place).unwrap();
+            program.set_nonblocking(true).unwrap();
+            program.accept().unwrap();
+            start([6; 16]);
+            assert!(is_running());
+            UnixStream::connect_addr(&address([6; 16]).unwrap()).unwrap();
+        });
     }
 }
