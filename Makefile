@@ -19,9 +19,6 @@ export PYO3_PYTHON ?= $(PYTHON)
 # A full run builds everything once, so incremental state would not be used.
 export CARGO_INCREMENTAL ?= 0
 
-# Threads of tests have the stacks of a program's main thread, with which they execute kernels while they wait.
-export RUST_MIN_STACK := 8388608
-
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CPU_RUNTIME := $(TARGET)/debug/libzeusm_cpu.so
 
@@ -116,6 +113,8 @@ lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
 
 # Kernels run through the OpenCL runtime that dpnp brings into the environment.
 test-direct test-loader test-validated: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
+# Threads of tests have the stacks of a program's main thread, with which they execute kernels while they wait.
+test-direct test-loader test-validated: export RUST_MIN_STACK := 8388608
 
 # The same tests in three modes: with the CPU runtime in the loader's place, behind the system's loader, and behind it with
 # the validation layer.
