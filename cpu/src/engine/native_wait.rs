@@ -15,8 +15,8 @@ use super::workers::engine;
 /// The stack that a thread needs to execute kernels. One of the native runtime's needs more than 4 MiB if its work-items have
 /// arrays of 256 KiB, of which it executes 16 at once.
 pub const KERNEL_STACK: usize = 6 << 20;
-/// The stack of the helper.
-const HELPER_STACK: usize = KERNEL_STACK + (2 << 20);
+/// The stack of the engine's own threads. Workers execute kernels, too, in a process without the native runtime's.
+pub const THREAD_STACK: usize = KERNEL_STACK + (2 << 20);
 
 /// The role of the thread that waits inside the native runtime.
 #[derive(Default)]
@@ -109,7 +109,7 @@ impl Waiter {
         if !state.has_helper {
             let helper = thread::Builder::new()
                 .name("zeusm-cpu-helper".to_owned())
-                .stack_size(HELPER_STACK);
+                .stack_size(THREAD_STACK);
             state.has_helper = helper.spawn(|| self.serve()).is_ok();
         }
         Request(self)

@@ -12,7 +12,7 @@ use std::thread;
 
 use super::command::{Token, Work};
 use super::native::NativeQueue;
-use super::native_wait::Waiter;
+use super::native_wait::{THREAD_STACK, Waiter};
 use super::priority::{ByPriority, Priority};
 use crate::process::sync::{Condvar, Mutex};
 use crate::system::processor;
@@ -181,7 +181,9 @@ impl Engine {
 
     /// Starts a worker; `false` where the system refuses to create a thread.
     fn start_worker(&'static self, state: &mut State) -> bool {
-        let worker = thread::Builder::new().name("zeusm-cpu".to_owned());
+        let worker = thread::Builder::new()
+            .name("zeusm-cpu".to_owned())
+            .stack_size(THREAD_STACK);
         let started = worker.spawn(|| self.serve()).is_ok();
         if started {
             state.threads += 1;
