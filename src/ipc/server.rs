@@ -123,8 +123,8 @@ fn address(token: [u8; 16]) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("zeusm-ipc-{token:032x}"))
 }
 
-/// Starts the server's thread unless it runs; it runs until the process exits, or closes its socket. If the start fails for a shortage of
-/// descriptors or threads, the next export tries again.
+/// Starts the server's thread unless it runs; it runs until the process exits, or closes its socket. If the start fails for a
+/// shortage of descriptors or threads, the next export tries again.
 pub fn start(token: [u8; 16]) {
     let mut is_running = IS_RUNNING.get_or_default().lock();
     if !*is_running {

@@ -6,7 +6,6 @@ Level Zero runtime's.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from suites import OPTIONS, files
+from suites import ENDED, OPTIONS, files, run
 
 OURS, THEIRS = "level_zero:cpu", "opencl:cpu"
 # Loaded first, zeusm's runtime serves as SYCL's Level Zero loader.
@@ -40,14 +39,9 @@ def outcomes(device, path, seconds):
             path,
         ]
         environment = os.environ | VARIABLES[device] | {"ONEAPI_DEVICE_SELECTOR": device}
-        try:
-            subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, timeout=seconds
-            )
-        except subprocess.TimeoutExpired:
-            return 0, {"the file: no end"}
-        if not results.exists():
-            return 0, {"the file: a crash"}
+        code, _ = run(command, folder, seconds, environment)
+        if code not in ENDED or not results.exists():
+            return 0, {f"the file: exit code {code}"}
         cases = list(ElementTree.parse(results).iter("testcase"))
     failed = {
         f"{case.get('classname')}::{case.get('name')}"
@@ -71,10 +65,10 @@ def main():
             if options.names and not any(part in name for part in options.names):
                 continue
             start = time.monotonic()
-            runs = [
+            started = [
                 both.submit(outcomes, device, path, options.timeout) for device in (OURS, THEIRS)
             ]
-            ours, theirs = [run.result() for run in runs]
+            ours, theirs = [one.result() for one in started]
             passed = [passed[0] + ours[0], passed[1] + theirs[0]]
             print(
                 f"{name} {time.monotonic() - start:.0f}s passed {ours[0]} {theirs[0]} failed {len(ours[1])} {len(theirs[1])}",

@@ -29,27 +29,34 @@ def files(package):
     return [(f"{package}/{path.relative_to(folder)}", path) for path in found]
 
 
+def run(command, folder, seconds, environment=None):
+    """Run a command in a folder; return its exit code, `None` if it did not end within `seconds`, and its output."""
+    with open(f"{folder}/output", "w+") as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=folder,
+            env=environment,
+        )
+        try:
+            code = process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            code = None
+        output.seek(0)
+        return code, output.read()
+
+
 def check(path, seconds):
     """Run a file; return whether pytest came to its end within `seconds`, its exit code and last line, and the findings."""
     with tempfile.TemporaryDirectory() as folder:
         checker = ["-m", "zeusm", "check", "--exit-code", "0", "--report", f"{folder}/%p.json"]
         checker += ["--suppressions", SUPPRESSIONS]
-        with open(f"{folder}/output", "w+") as output:
-            process = subprocess.Popen(
-                [sys.executable, *checker, sys.executable, "-m", "pytest", *OPTIONS, path],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                cwd=folder,
-            )
-            try:
-                code = process.wait(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                code = None
-            output.seek(0)
-            text = output.read()
+        tests = [sys.executable, "-m", "pytest", *OPTIONS, path]
+        code, text = run([sys.executable, *checker, *tests], folder, seconds)
         reports = [json.loads(report.read_text()) for report in Path(folder).glob("*.json")]
     summary = SUMMARY.findall(text)
     has_ended = code in ENDED and bool(summary)
