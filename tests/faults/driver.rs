@@ -3,17 +3,23 @@
 use std::env;
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use zeusm::runtime::Choice;
-use zeusm::{Device, Event, Runtime, sys};
+use zeusm::{Device, Event, Queue, Runtime, sys};
 
 /// The control functions that the library exports in addition to those of Level Zero.
+#[derive(Clone)]
 pub struct FaultDriver {
     path: PathBuf,
     arm: unsafe extern "C" fn(u64, u32),
     fired: unsafe extern "C" fn() -> *const c_char,
     lose: unsafe extern "C" fn(usize, usize),
     live: unsafe extern "C" fn(*mut c_char, usize) -> u64,
+    hold: unsafe extern "C" fn(),
+    release: unsafe extern "C" fn(),
 }
 
 impl FaultDriver {
@@ -36,6 +42,8 @@ impl FaultDriver {
                 fired: library.symbol(c"zeusm_fault_fired").unwrap(),
                 lose: library.symbol(c"zeusm_fault_lose").unwrap(),
                 live: library.symbol(c"zeusm_fault_live").unwrap(),
+                hold: library.symbol(c"zeusm_fault_hold").unwrap(),
+                release: library.symbol(c"zeusm_fault_release").unwrap(),
                 path,
             }
         }
@@ -65,7 +73,7 @@ impl FaultDriver {
         if name.is_null() {
             return None;
         }
-        // SAFETY: the string is valid until the next `arm`, which this thread calls.
+        // SAFETY: the string is valid until the next `arm`, which no other thread calls meanwhile.
         let name = unsafe { CStr::from_ptr(name) };
         Some(name.to_string_lossy().into_owned())
     }
@@ -75,6 +83,37 @@ impl FaultDriver {
         let device = device.map_or(0, |device| device.handle().addr());
         // SAFETY: the function has no preconditions.
         unsafe { (self.lose)(event.handle().addr(), device) }
+    }
+
+    /// Submits a barrier that is in flight until [`release`](Self::release).
+    pub fn hold(&self, queue: &Queue) -> Event {
+        // SAFETY: the function has no preconditions.
+        unsafe { (self.hold)() };
+        queue.barrier(&[]).unwrap()
+    }
+
+    /// Lets the barriers of [`hold`](Self::hold) complete.
+    pub fn release(&self) {
+        // SAFETY: the function has no preconditions.
+        unsafe { (self.release)() }
+    }
+
+    /// Calls a function that may wait for a held barrier after the armed failure. The barrier is released a moment after the
+    /// failure, or when the function returns without one.
+    pub fn release_after_failure<T>(&self, call: impl FnOnce() -> T) -> T {
+        let has_returned = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while self.fired().is_none() && !has_returned.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                thread::sleep(Duration::from_millis(20));
+                self.release();
+            });
+            let answer = call();
+            has_returned.store(true, Ordering::Relaxed);
+            answer
+        })
     }
 
     /// The number of live objects, and their kinds.

@@ -1,26 +1,23 @@
 //! Waits that keep failing: on a device that is lost, and where no query of a status tells.
 
-use std::iter;
 use std::slice;
 use std::thread;
 use std::time::Duration;
 
-use zeusm::{
-    Completion, Context, Device, DeviceMemory, Error, Event, HostMemory, Queue, SharedMemory, sys,
-};
+use zeusm::{Context, Device, DeviceMemory, Error, Event, HostMemory, Queue, SharedMemory, sys};
 
 use crate::child;
 use crate::driver::FaultDriver;
 
-/// The work of a queue that takes longer than failing waits are repeated, with the event of its last operation.
-fn long(queue: &Queue) -> (DeviceMemory, Event) {
-    let memory = DeviceMemory::new(queue.context(), queue.device(), 256 << 20).unwrap();
-    let to = memory.as_ptr().cast_mut().cast();
-    // SAFETY: the tests keep the memory until the queue is idle.
-    let fill = || unsafe { queue.fill_raw(to, 1, memory.size(), Completion::Event) };
-    let fills = iter::repeat_with(|| fill().unwrap().unwrap());
-    let last = fills.take(60).last().unwrap();
-    (memory, last)
+/// Submits an operation that is in flight for longer than failing waits are repeated.
+fn long(driver: &FaultDriver, queue: &Queue) -> Event {
+    let event = driver.hold(queue);
+    let driver = driver.clone();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_secs(1));
+        driver.release();
+    });
+    event
 }
 
 /// Waits without a call that fails.
@@ -57,7 +54,7 @@ fn other_device() {
     let devices = driver.serve().drivers()[0].devices().unwrap();
     let (context, other) = set_up(&devices[0]);
     let queue = Queue::new(&context, &devices[1]).unwrap();
-    let (_memory, last) = long(&other);
+    let last = long(&driver, &other);
     let target = DeviceMemory::new(&context, &devices[1], 64).unwrap();
     let dependent = queue.depends_on(slice::from_ref(&last)).unwrap();
     driver.lose(&last, None);
@@ -80,7 +77,7 @@ fn own_device() {
     let device = driver.serve().default_device().unwrap();
     let (context, queue) = set_up(&device);
     for lost in [None, Some(&device)] {
-        let (_memory, last) = long(&queue);
+        let last = long(&driver, &queue);
         let target = DeviceMemory::new(&context, &device, 64).unwrap();
         driver.lose(&last, lost);
         let written = queue.write_async(target, vec![3; 64]).unwrap();
@@ -100,7 +97,7 @@ fn a_failed_operation_is_over_after_those_before_it_also_if_waits_fail() {
 fn order() {
     let driver = FaultDriver::open();
     let (_context, queue) = set_up(&driver.serve().default_device().unwrap());
-    let (_memory, last) = long(&queue);
+    let last = long(&driver, &queue);
     driver.lose(&last, None);
     let failed = queue.try_host_task(|| {
         thread::sleep(Duration::from_millis(5));

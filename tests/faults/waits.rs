@@ -1,9 +1,10 @@
 //! Waits that fail: while an operation is in flight, and on a device that is lost.
 
+use std::slice;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use zeusm::{Context, Device, DeviceMemory, Operation, Queue, SharedMemory, sys};
+use zeusm::{Context, DeviceMemory, Queue, SharedMemory, sys};
 
 use crate::child;
 use crate::driver::FaultDriver;
@@ -13,17 +14,6 @@ fn only_a_long_wait_without_success_queries_the_device() {
     child::run(child::command("waits::lost_device"));
 }
 
-/// Fills that take at least a tenth of a second together. The device has all of them.
-fn busy(context: &Context, device: &Device, queue: &Queue) -> Vec<Operation<DeviceMemory>> {
-    let fill = |_| {
-        let memory = DeviceMemory::new(context, device, 256 << 20).unwrap();
-        queue.fill_async(memory, 1).unwrap()
-    };
-    let fills: Vec<_> = (0..8).map(fill).collect();
-    assert!(fills.iter().all(|fill| fill.event().is_submitted()));
-    fills
-}
-
 #[test]
 #[ignore = "run by only_a_long_wait_without_success_queries_the_device"]
 fn lost_device() {
@@ -31,8 +21,7 @@ fn lost_device() {
     let device = driver.serve().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
-    let busy = busy(&context, &device, &queue);
-    let pending = busy.last().unwrap().event();
+    let pending = driver.hold(&queue);
     // The first call is the wait; a second one can only be the query of the status.
     let wait = |timeout| {
         driver.arm(2, sys::ZE_RESULT_ERROR_DEVICE_LOST);
@@ -48,6 +37,7 @@ fn lost_device() {
         assert_eq!(fired.as_deref(), Some("zeDeviceGetStatus"));
     }
     driver.arm(0, sys::ZE_RESULT_SUCCESS);
+    driver.release();
     assert!(pending.wait(None).unwrap());
     let (answer, fired) = wait(None);
     assert!(answer.unwrap());
@@ -72,24 +62,27 @@ fn failed_waits() {
     let mut nth = 1;
     loop {
         memory.as_mut_slice().unwrap().fill(0);
-        let busy = busy(&context, &device, &queue);
+        driver.hold(&queue);
         driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-        let filled = queue.fill(&mut memory, 7);
+        let (has_failed, bytes) = driver.release_after_failure(|| {
+            let has_failed = queue.fill(&mut memory, 7).is_err();
+            // SAFETY: host and device may access shared memory concurrently.
+            (has_failed, unsafe { *memory.as_ptr().cast::<[u8; 64]>() })
+        });
         let fired = driver.fired();
         driver.arm(0, sys::ZE_RESULT_SUCCESS);
-        if fired.as_deref() == Some(wait) && filled.is_err() {
-            assert_eq!(memory.as_slice().unwrap(), [7; 64]);
+        if fired.as_deref() == Some(wait) && has_failed {
+            assert_eq!(bytes, [7; 64]);
             break;
         }
         assert!(fired.is_some(), "there was no failed wait in {nth} calls");
         queue.wait().unwrap();
-        drop(busy);
         nth += 1;
     }
     // An asynchronous one keeps its operands.
     let address = memory.as_ptr().addr();
     let is_allocated = || context.pointer_attributes(address).is_ok();
-    let busy = busy(&context, &device, &queue);
+    driver.hold(&queue);
     let operation = queue.fill_async(memory, 8).unwrap();
     driver.arm(1, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
     let error = operation.wait().unwrap_err();
@@ -97,8 +90,8 @@ fn failed_waits() {
     driver.arm(0, sys::ZE_RESULT_SUCCESS);
     queue.reclaim();
     assert!(is_allocated());
+    driver.release();
     queue.wait().unwrap();
-    drop(busy);
     queue.reclaim();
     assert!(!is_allocated());
 }
@@ -116,8 +109,7 @@ fn failed_append() {
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     let error = sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-    let busy = busy(&context, &device, &queue);
-    let pending = busy.last().unwrap().event();
+    let pending = driver.hold(&queue);
     for nth in 1.. {
         let memory = DeviceMemory::new(&context, &device, 64).unwrap();
         driver.arm(nth, error);
@@ -135,9 +127,11 @@ fn failed_append() {
     let deferred = queue.barrier(&[task]).unwrap();
     assert!(!deferred.is_submitted());
     driver.arm(1, error);
-    queue.finish(pending, "fill", 1).unwrap_err();
+    driver.release_after_failure(|| {
+        queue.finish(&pending, "barrier", 1).unwrap_err();
+        assert!(pending.is_complete().unwrap());
+    });
     driver.arm(0, sys::ZE_RESULT_SUCCESS);
-    assert!(pending.is_complete().unwrap());
     drop(release);
     assert!(deferred.wait(None).unwrap());
 }
@@ -161,19 +155,20 @@ fn failed_barrier() {
     let mut memory = SharedMemory::new(&context, &device, 64).unwrap();
     for nth in 1.. {
         second.fill(&mut memory, 1).unwrap();
-        let busy = busy(&context, &device, &first);
-        let pending = busy.last().unwrap().event();
+        let pending = driver.hold(&first);
         driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-        let barrier = second.barrier(std::slice::from_ref(pending));
+        let barrier = second.barrier(slice::from_ref(&pending));
         let fired = driver.fired();
-        driver.arm(0, sys::ZE_RESULT_SUCCESS);
         if fired.as_deref() == Some("zeCommandListAppendBarrier") {
             assert!(barrier.is_err());
-            second.fill(&mut memory, 2).unwrap();
-            assert!(pending.is_over());
+            driver.release_after_failure(|| {
+                second.fill(&mut memory, 2).unwrap();
+                assert!(pending.is_over());
+            });
             return;
         }
         assert!(fired.is_some(), "no barrier in {nth} calls");
+        driver.release();
         second.wait().unwrap();
     }
 }
@@ -194,20 +189,25 @@ fn failed_signals() {
     for nth in 1.. {
         let foreign = owner.barrier(&[]).unwrap();
         assert!(foreign.wait(None).unwrap());
-        let busy = busy(&context, &device, &queue);
+        driver.hold(&queue);
         driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-        // SAFETY: the event has no other use, belongs to the same context, and lives until the queue is idle.
-        let signalled = unsafe { queue.signal_raw(foreign.handle()) };
+        let (signalled, at_once) = driver.release_after_failure(|| {
+            // SAFETY: the event has no other use, belongs to the same context, and lives until the queue is idle.
+            let signalled = unsafe { queue.signal_raw(foreign.handle()) };
+            (signalled, foreign.is_complete())
+        });
         let fired = driver.fired();
         driver.arm(0, sys::ZE_RESULT_SUCCESS);
-        let at_once = foreign.is_complete().unwrap();
         queue.wait().unwrap();
-        drop(busy);
         if fired.is_none() {
             break;
         }
         if signalled.is_err() {
-            assert_eq!(at_once, foreign.is_complete().unwrap(), "{fired:?}");
+            assert_eq!(
+                at_once.unwrap(),
+                foreign.is_complete().unwrap(),
+                "{fired:?}"
+            );
             failures += 1;
             // The next barrier waits for the event.
             // SAFETY: as above.

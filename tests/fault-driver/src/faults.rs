@@ -94,11 +94,11 @@ pub extern "C" fn zeusm_fault_arm(nth: u64, code: u32) {
     };
 }
 
-/// From now on, waits for this event and queries of this device's status fail as after a loss of the device. Null: no query
-/// of a status tells.
+/// From now on, waits for this event and queries of this device's status fail as after a loss of the device, instead of those
+/// of the last call. Null: no query of a status tells.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeusm_fault_lose(event: usize, device: usize) {
-    LOST.lock().extend([event, device]);
+    *LOST.lock() = BTreeSet::from([event, device]);
 }
 
 /// The number of calls since the last [`zeusm_fault_arm`].

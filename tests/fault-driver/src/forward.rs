@@ -3,7 +3,7 @@
 use std::arch::naked_asm;
 use std::ffi::c_void;
 
-use crate::{callers, faults, owned};
+use crate::{callers, faults, held, owned};
 
 /// The decision about a call, in the two result registers of the C ABI.
 #[repr(C)]
@@ -24,8 +24,8 @@ extern "C" fn decide(index: usize, caller: *const c_void, object: usize) -> Deci
             answer: code as usize,
         };
     }
-    let owned = ours.then(|| owned::function(name)).flatten();
-    match owned.or_else(|| crate::behind(name)) {
+    let own = || owned::function(name).or_else(|| held::function(name));
+    match ours.then(own).flatten().or_else(|| crate::behind(name)) {
         Some(function) => Decision {
             target: function as usize,
             answer: 0,

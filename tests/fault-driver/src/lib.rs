@@ -2,7 +2,8 @@
 //!
 //! `ZEUSM_RUNTIME=/path/libzeusm_fault_driver.so` selects it as zeusm's runtime. It forwards to the library in
 //! `ZEUSM_CPU_LIBRARY`, by default to `libzeusm_cpu.so` in its own folder. A test arms the failure with `zeusm_fault_arm`
-//! and reads the live objects from `zeusm_fault_live`.
+//! and reads the live objects from `zeusm_fault_live`. `zeusm_fault_hold` keeps an operation in flight until the test calls
+//! `zeusm_fault_release`.
 //!
 //! Calls by SYCL in the same process are forwarded, but not counted, and never fail.
 #![deny(missing_docs)]
@@ -11,6 +12,7 @@
 mod callers;
 mod faults;
 mod forward;
+mod held;
 mod owned;
 
 use std::env;
