@@ -49,6 +49,8 @@ struct Inner {
     memory_size: OnceBox<u64>,
     /// Queried once.
     timer: OnceBox<Timer>,
+    /// Queried once.
+    exports_dma_bufs: OnceBox<bool>,
 }
 
 /// Reading the clock of a GPU takes a few microseconds.
@@ -142,6 +144,7 @@ impl Device {
             description: OnceBox::new(),
             memory_size: OnceBox::new(),
             timer: OnceBox::new(),
+            exports_dma_bufs: OnceBox::new(),
         }));
         Ok(known::register(device))
     }
@@ -210,6 +213,25 @@ impl Device {
                     zeDeviceGetMemoryProperties(self.handle(), count, memories)
                 )
             }
+        })
+    }
+
+    /// Whether allocations of its memory can be made for an export as a dma-buf.
+    pub(crate) fn exports_dma_bufs(&self) -> bool {
+        *self.0.exports_dma_bufs.get_or_init(|| {
+            let mut properties = sys::ze_device_external_memory_properties_t {
+                stype: sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES,
+                ..Default::default()
+            };
+            // SAFETY: the device is alive, and `properties` names its type.
+            let answer = unsafe {
+                call!(
+                    self.driver().library(),
+                    zeDeviceGetExternalMemoryProperties(self.handle(), &mut properties)
+                )
+            };
+            let dma_buf = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF.0;
+            Box::new(answer.is_ok() && properties.memoryAllocationExportTypes & dma_buf != 0)
         })
     }
 

@@ -35,7 +35,7 @@ impl RawQueue {
             for (to, from) in [(between, source), (destination, between.cast_const())] {
                 // SAFETY: the caller guarantees the validity of both ranges, and the staging memory is retained.
                 last = unsafe {
-                    self.copy_disjoint(to, from, length, Completion::Event, last.clone())
+                    self.copy_disjoint("copy", to, from, length, Completion::Event, last.clone())
                 }?;
             }
             Ok(())

@@ -15,6 +15,8 @@ pub unsafe trait Extends<Base> {}
 unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_relaxed_allocation_limits_exp_desc_t {}
 // SAFETY: as above.
 unsafe impl Extends<ze_host_mem_alloc_desc_t> for ze_relaxed_allocation_limits_exp_desc_t {}
+// SAFETY: Level Zero specification, `ze_external_memory_export_desc_t`.
+unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_external_memory_export_desc_t {}
 
 /// The `pNext` of a `Base` with at most one extension, which has to outlive the use of the pointer.
 ///

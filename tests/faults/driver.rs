@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{CStr, c_char};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -85,15 +86,19 @@ impl FaultDriver {
         unsafe { (self.lose)(event.handle().addr(), device) }
     }
 
-    /// Submits a barrier that is in flight until [`release`](Self::release).
-    pub fn hold(&self, queue: &Queue) -> Event {
+    /// Submits a barrier that is in flight until the [release](Held::release).
+    #[must_use]
+    pub fn hold(&self, queue: &Queue) -> Held {
         // SAFETY: the function has no preconditions.
         unsafe { (self.hold)() };
-        queue.barrier(&[]).unwrap()
+        Held {
+            event: queue.barrier(&[]).unwrap(),
+            driver: self.clone(),
+        }
     }
 
-    /// Lets the barriers of [`hold`](Self::hold) complete.
-    pub fn release(&self) {
+    /// Lets all held barriers complete.
+    fn release(&self) {
         // SAFETY: the function has no preconditions.
         unsafe { (self.release)() }
     }
@@ -124,5 +129,32 @@ impl FaultDriver {
         // SAFETY: the function terminates the string with NUL.
         let text = unsafe { CStr::from_ptr(text.as_ptr()) };
         (count, text.to_string_lossy().into_owned())
+    }
+}
+
+/// A barrier that is in flight until the release or the drop, so that a failing test does not hang.
+pub struct Held {
+    event: Event,
+    driver: FaultDriver,
+}
+
+impl Held {
+    /// Lets it complete.
+    pub fn release(&self) {
+        self.driver.release();
+    }
+}
+
+impl Deref for Held {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        &self.event
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
     }
 }

@@ -11,11 +11,11 @@ use crate::driver::FaultDriver;
 
 /// Submits an operation that is in flight for longer than failing waits are repeated.
 fn long(driver: &FaultDriver, queue: &Queue) -> Event {
-    let event = driver.hold(queue);
-    let driver = driver.clone();
+    let held = driver.hold(queue);
+    let event = held.clone();
     thread::spawn(move || {
         thread::sleep(Duration::from_secs(1));
-        driver.release();
+        held.release();
     });
     event
 }

@@ -37,7 +37,7 @@ fn lost_device() {
         assert_eq!(fired.as_deref(), Some("zeDeviceGetStatus"));
     }
     driver.arm(0, sys::ZE_RESULT_SUCCESS);
-    driver.release();
+    pending.release();
     assert!(pending.wait(None).unwrap());
     let (answer, fired) = wait(None);
     assert!(answer.unwrap());
@@ -62,7 +62,7 @@ fn failed_waits() {
     let mut nth = 1;
     loop {
         memory.as_mut_slice().unwrap().fill(0);
-        driver.hold(&queue);
+        let _held = driver.hold(&queue);
         driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
         let (has_failed, bytes) = driver.release_after_failure(|| {
             let has_failed = queue.fill(&mut memory, 7).is_err();
@@ -82,7 +82,7 @@ fn failed_waits() {
     // An asynchronous one keeps its operands.
     let address = memory.as_ptr().addr();
     let is_allocated = || context.pointer_attributes(address).is_ok();
-    driver.hold(&queue);
+    let held = driver.hold(&queue);
     let operation = queue.fill_async(memory, 8).unwrap();
     driver.arm(1, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
     let error = operation.wait().unwrap_err();
@@ -90,7 +90,7 @@ fn failed_waits() {
     driver.arm(0, sys::ZE_RESULT_SUCCESS);
     queue.reclaim();
     assert!(is_allocated());
-    driver.release();
+    held.release();
     queue.wait().unwrap();
     queue.reclaim();
     assert!(!is_allocated());
@@ -168,7 +168,7 @@ fn failed_barrier() {
             return;
         }
         assert!(fired.is_some(), "no barrier in {nth} calls");
-        driver.release();
+        pending.release();
         second.wait().unwrap();
     }
 }
@@ -189,7 +189,7 @@ fn failed_signals() {
     for nth in 1.. {
         let foreign = owner.barrier(&[]).unwrap();
         assert!(foreign.wait(None).unwrap());
-        driver.hold(&queue);
+        let _held = driver.hold(&queue);
         driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
         let (signalled, at_once) = driver.release_after_failure(|| {
             // SAFETY: the event has no other use, belongs to the same context, and lives until the queue is idle.

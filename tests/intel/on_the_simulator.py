@@ -13,8 +13,9 @@ import pytest
 NOTES = Path("/run/xe-sim/kernels")
 ENVIRONMENT = Path("/run/xe-sim/environment").read_text().splitlines()
 MACHINE = dict(line.split("=", 1) for line in ENVIRONMENT)["XE_SIM_MACHINE"]
+DISCRETE = {"bmg", "bmg2"}
 # Machines whose driver migrates shared memory between the host and the device.
-MOVING = {"bmg", "bmg2"}
+MOVING = DISCRETE
 ONE_GPU = {"lnl", "bmg"}
 
 DIES = "dpctl passes host sizes of 2**44 and more to the driver, which then aborts the process"

@@ -1,7 +1,14 @@
-"""Submissions return without waiting for the device."""
+"""Submissions return without waiting for the device, and small operations need none."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
 
 import pytest
 import zeusm.memory
+from on_the_simulator import DISCRETE, MACHINE
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +49,41 @@ def test_a_wait_that_begins_before_the_submission(large):
         memory.copy_to_host_async(first)
         assert memory.copy_to_host(bytearray(300)) == bytes([value]) * 300
         assert first == bytes([value]) * 300
+
+
+@pytest.mark.skipif(MACHINE not in DISCRETE, reason="the GPU is integrated")
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "memory.copy_from_host(bytes(64))",
+        "memory.copy_to_host(bytearray(64))",
+        "memory.memset(3)",
+    ],
+)
+def test_small_operations_of_a_discrete_gpu_are_executed_by_the_host(operation):
+    """The driver does that if it cannot compress the memory."""
+    code = f"""
+        import zeusm.memory
+
+        memory = zeusm.memory.MemoryUSMDevice(64)
+        {operation}
+        for _ in range(5):
+            print("begin", flush=True)
+            {operation}
+            print("end", flush=True)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=os.environ | {"XE_SIM_LOG": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    inside = re.findall(r"begin\n(.*?)end\n", result.stdout, re.DOTALL)
+    assert len(inside) == 5
+    assert not [
+        line for part in inside for line in part.splitlines() if "WALKER" in line or "MEM_" in line
+    ]
+    assert "xe-sim[" in result.stdout
