@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use level_zero_sys as sys;
 
 use super::command::{Executor, Token};
-use super::native_wait::{KERNEL_STACK, Request, Waiter};
+use super::native_wait::{Request, Waiter};
 use super::workers::{self, dispatch, in_callback, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::process::sync::Mutex;
@@ -288,7 +288,7 @@ impl Native {
     /// already does so, or when this one could end up executing the commands of other queues, or has a small stack.
     pub fn wait(&self) -> bool {
         // The fake runtime of the simulation needs no stack.
-        if !cfg!(test) && stack::room() < KERNEL_STACK {
+        if !cfg!(test) && !stack::holds_kernels() {
             return false;
         }
         let waited = self.queue.waiter.try_hold(|| {

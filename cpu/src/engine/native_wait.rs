@@ -9,14 +9,8 @@
 //! The role only makes kernels faster: they are executed and completed without it, too.
 
 use super::native::NativeQueue;
-use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, thread};
+use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, THREAD_STACK, thread};
 use super::workers::engine;
-
-/// The stack that a thread needs to execute kernels. One of the native runtime's needs more than 4 MiB if its work-items have
-/// arrays of 256 KiB, of which it executes 16 at once.
-pub const KERNEL_STACK: usize = 6 << 20;
-/// The stack of the engine's own threads. Workers execute kernels, too, in a process without the native runtime's.
-pub const THREAD_STACK: usize = KERNEL_STACK + (2 << 20);
 
 /// The role of the thread that waits inside the native runtime.
 #[derive(Default)]

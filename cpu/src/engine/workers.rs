@@ -12,7 +12,8 @@ use std::thread;
 
 use super::command::{Token, Work};
 use super::native::NativeQueue;
-use super::native_wait::{THREAD_STACK, Waiter};
+use super::native_wait::Waiter;
+use super::primitives::THREAD_STACK;
 use super::priority::{ByPriority, Priority};
 use crate::process::sync::{Condvar, Mutex};
 use crate::system::processor;

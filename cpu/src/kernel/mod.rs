@@ -3,6 +3,7 @@
 mod arguments;
 mod entry;
 mod group;
+mod private_memory;
 mod query;
 
 use std::sync::Arc;

@@ -13,6 +13,7 @@ use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
 use crate::memory::{Pin, Span};
 use crate::opencl::{self, Queue, Range};
+use crate::system::stack;
 
 /// From this number of work-items on, a launch is large: it takes at least some ten microseconds.
 const LARGE: usize = 1 << 14;
@@ -28,6 +29,8 @@ pub struct Launch {
     memory: SmallVec<[Span; 4]>,
     /// Whether it accesses such memory, which the program has to say.
     is_indirect: bool,
+    /// The bytes that it puts on the stack of a thread that executes it.
+    stack_size: usize,
 }
 
 impl Launch {
@@ -35,7 +38,7 @@ impl Launch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64;
-    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the device lacks local memory.
+    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the device lacks local or private memory.
     pub fn capture(kernel: &Arc<Kernel>, groups: [u32; 3]) -> ZeResult<Self> {
         let (arguments, group, offset) = kernel.launch_state();
         if let Err(index) = arguments.values() {
@@ -52,7 +55,7 @@ impl Launch {
     /// A launch of `kernel` over a range. An argument without a value is an error when it is executed.
     ///
     /// # Errors
-    /// Those of [`Span::new`] and [`Kernel::check_local_memory`].
+    /// Those of [`Span::new`], [`Kernel::check_local_memory`] and [`Kernel::stack_size`].
     pub(super) fn new(
         kernel: &Arc<Kernel>,
         arguments: Arc<Arguments>,
@@ -64,6 +67,7 @@ impl Launch {
             source: Arc::downgrade(kernel),
             memory: arguments.memory()?,
             is_indirect: kernel.is_indirect(),
+            stack_size: kernel.stack_size(range.group)?,
             arguments,
             range,
         })
@@ -82,6 +86,7 @@ impl Launch {
             range: range(groups, group, offset)?,
             memory: self.memory.clone(),
             is_indirect: self.is_indirect,
+            stack_size: self.stack_size,
         })
     }
 
@@ -147,6 +152,7 @@ impl Launch {
             .arguments
             .values()
             .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        stack::reserve(self.stack_size);
         // SAFETY: the command's pins keep the memory of the arguments alive; the caller vouches for other memory.
         let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
         event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::sync::Once;
+use std::thread;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_kernel, cl_program};
@@ -11,6 +12,7 @@ use super::quiesce::{self, Call};
 use super::{Error, Event, Image, Queue, Runtime, Sampler};
 use crate::check::DeviceCode;
 use crate::process::sync::Mutex;
+use crate::system::stack;
 
 /// An argument's value.
 #[derive(Clone, Copy)]
@@ -223,7 +225,7 @@ impl Kernel {
         drop(kernel);
         let event = Event::new(self.runtime, event);
         if quiesce::has_no_workers() {
-            event.wait()?;
+            wait_with_stack(&event)?;
         }
         Ok(event)
     }
@@ -255,6 +257,22 @@ impl Kernel {
             }
         }
     }
+}
+
+/// Executes a launch, on a new thread if the stack of the calling one is too small.
+fn wait_with_stack(event: &Event) -> Result<(), Error> {
+    if stack::holds_kernels() {
+        return event.wait();
+    }
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(stack::THREAD);
+        let waited = thread.spawn_scoped(scope, || event.wait());
+        let waited = waited.ok().and_then(|thread| thread.join().ok());
+        waited.unwrap_or(Err(Error {
+            operation: "the start of a thread that executes kernels",
+            code: cl::CL_OUT_OF_RESOURCES,
+        }))
+    })
 }
 
 impl Drop for Kernel {

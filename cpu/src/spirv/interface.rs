@@ -43,6 +43,8 @@ pub struct Kernel {
     pub required_sub_group_size: Option<u32>,
     /// How many sub-groups a work-group must have.
     pub required_sub_groups: Option<u32>,
+    /// Whether work-items of its module wait for each other, by barriers or group operations.
+    pub has_barriers: bool,
 }
 
 /// A module's interface, with the words in the machine's byte order.
@@ -101,6 +103,14 @@ impl Module {
     }
 }
 
+/// Whether the work-items of a group wait for each other at this operation.
+fn is_barrier(op: Op) -> bool {
+    let code = op as u32;
+    op == Op::ControlBarrier
+        || (Op::GroupAsyncCopy as u32..=Op::GroupSMax as u32).contains(&code)
+        || (Op::GroupNonUniformElect as u32..=Op::GroupNonUniformQuadSwap as u32).contains(&code)
+}
+
 /// The relevant decorations by their targets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Decorations {
@@ -135,6 +145,7 @@ struct Reader {
     specialisation: HashMap<u32, usize>,
     atomics: NewAtomics,
     exports: Exports,
+    has_barriers: bool,
 }
 
 impl Reader {
@@ -144,6 +155,7 @@ impl Reader {
         };
         self.atomics.note(op, instruction, &self.types);
         self.exports.note(op, instruction);
+        self.has_barriers |= is_barrier(op);
         match op {
             Op::MemoryModel => self.memory_model(instruction),
             Op::EntryPoint => self.entry_point(instruction),
@@ -374,6 +386,7 @@ impl Reader {
                     .collect();
                 Ok(Kernel {
                     arguments,
+                    has_barriers: self.has_barriers,
                     ..kernel
                 })
             })

@@ -10,6 +10,7 @@ pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use loom::thread;
 
 pub const SPIN_LIMIT: u32 = 1;
+pub const THREAD_STACK: usize = 1 << 20;
 
 #[derive(Default)]
 pub struct Mutex<T>(LoomMutex<T>);
