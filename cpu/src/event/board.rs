@@ -17,6 +17,7 @@ use crate::memory::{Mapping, PAGE, ShareError, memory_file};
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::generation;
 use crate::process::sync::Mutex;
+use crate::system::descriptor::OwnFile;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"zeusmevp");
 
@@ -41,7 +42,7 @@ struct Slot {
 
 /// The mapped file.
 pub struct Board {
-    file: File,
+    file: OwnFile,
     mapping: Mapping,
     /// As in the head, which other processes could change.
     flags: u32,
@@ -73,7 +74,7 @@ impl Board {
             });
         }
         Ok(Self {
-            file,
+            file: OwnFile::new(file).map_err(ShareError::of("fstat"))?,
             mapping,
             flags,
             count,
@@ -97,17 +98,20 @@ impl Board {
                 (&raw const (*head).count).read_volatile(),
             )
         };
-        (magic == MAGIC && length(count) == Some(size)).then_some(Self {
-            file,
+        if magic != MAGIC || length(count) != Some(size) {
+            return None;
+        }
+        Some(Self {
+            file: OwnFile::new(file).ok()?,
             mapping,
             flags,
             count,
         })
     }
 
-    /// The file.
-    pub fn file(&self) -> &File {
-        &self.file
+    /// The file; `None` when the program has closed its descriptor.
+    pub fn file(&self) -> Option<&File> {
+        self.file.get()
     }
 
     /// The pool's flags.

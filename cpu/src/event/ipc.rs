@@ -42,7 +42,7 @@ pub unsafe fn pool_handle(
 
 /// The handle of a board's file, for the slot with this index.
 fn encode(board: &Board, index: u32, subject: Subject) -> ZeResult<[c_char; 64]> {
-    let file = board.file();
+    let file = board.file().ok_or(sys::ZE_RESULT_ERROR_UNKNOWN)?;
     let about = file.metadata().map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
     let handle = Handle {
         descriptor: file.as_raw_fd(),

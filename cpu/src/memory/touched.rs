@@ -1,6 +1,5 @@
 //! How much of the allocated memory has been touched, so that the machine has it no more.
 
-use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
@@ -8,6 +7,7 @@ use std::sync::{Arc, Weak};
 use super::{PAGE, map};
 use crate::process::PerProcess;
 use crate::process::sync::Mutex;
+use crate::system::descriptor::OwnFile;
 use crate::system::maps::{self, Area};
 
 /// How many pages one call of the system tells.
@@ -17,20 +17,20 @@ const PAGES: usize = 1 << 16;
 const BLOCK: u64 = 512;
 
 /// The files of physical memory, which may be mapped several times or nowhere.
-static FILES: PerProcess<Mutex<Vec<Weak<File>>>> = PerProcess::new();
+static FILES: PerProcess<Mutex<Vec<Weak<OwnFile>>>> = PerProcess::new();
 
 /// Counts the pages of a file from now on, until its last reference is dropped.
-pub fn count_file(file: &Arc<File>) {
+pub fn count_file(file: &Arc<OwnFile>) {
     let mut files = FILES.get().lock();
     files.retain(|known| known.strong_count() > 0);
     files.push(Arc::downgrade(file));
 }
 
 /// The bytes of the pages that the system has for files.
-fn in_files(files: &[Weak<File>]) -> u64 {
+fn in_files(files: &[Weak<OwnFile>]) -> u64 {
     let files = files.iter().filter_map(Weak::upgrade);
     files
-        .filter_map(|file| file.metadata().ok())
+        .filter_map(|file| file.get()?.metadata().ok())
         .map(|metadata| metadata.blocks() * BLOCK)
         .sum()
 }
@@ -158,10 +158,12 @@ mod tests {
 
     #[test]
     fn pages_of_a_counted_file_are_in_memory_once() {
-        let file = Arc::new(memory_file(100 * PAGE as u64).unwrap());
+        let file = memory_file(100 * PAGE as u64).unwrap();
+        let file = Arc::new(OwnFile::new(file).unwrap());
         let files = [Arc::downgrade(&file)];
         assert_eq!(in_files(&files), 0);
-        let mappings = [(); 2].map(|()| Mapping::of_file(&file, 0, 100 * PAGE).unwrap());
+        let mappings =
+            [(); 2].map(|()| Mapping::of_file(file.get().unwrap(), 0, 100 * PAGE).unwrap());
         mappings.iter().for_each(|mapping| write(mapping, 3));
         assert_eq!(in_files(&files), PAGE as u64);
         drop(mappings);

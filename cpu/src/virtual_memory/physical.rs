@@ -12,7 +12,7 @@ use super::check_size;
 use crate::abi::arguments::{
     chain, check_flags, input_structure, output, output_structure, structures,
 };
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, check_external};
 use crate::handle::{object, register, resolve, retire};
@@ -20,7 +20,7 @@ use crate::memory::{
     Export, Mapping, Record, Share, accounting, count_file, exports, memory_file, next_id,
 };
 use crate::process::sync::Lazy;
-use crate::system::descriptor::duplicate;
+use crate::system::descriptor::{OwnFile, duplicate};
 
 structures! {
     sys::ze_physical_mem_desc_t = sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
@@ -41,7 +41,7 @@ object!(
 #[derive(Debug)]
 pub struct PhysicalMemory {
     id: u64,
-    file: Arc<File>,
+    file: Arc<OwnFile>,
     size: usize,
     share: Option<&'static Share>,
     /// Whether the file is that of a descriptor that the program passed.
@@ -61,8 +61,9 @@ impl PhysicalMemory {
         if !accounting::reserve(size, share) {
             return None;
         }
-        match memory_file(exports::file_length(size)).map(Arc::new) {
-            Ok(file) => {
+        let file = memory_file(exports::file_length(size)).ok();
+        match file.and_then(|file| OwnFile::new(file).ok()).map(Arc::new) {
+            Some(file) => {
                 count_file(&file);
                 Some(Self {
                     id: Self::next_id(),
@@ -73,7 +74,7 @@ impl PhysicalMemory {
                     exported: Lazy::new(),
                 })
             }
-            Err(_) => {
+            None => {
                 accounting::release(size, share);
                 None
             }
@@ -87,7 +88,7 @@ impl PhysicalMemory {
         Mapping::of_external(&file, size)?;
         Some(Self {
             id: Self::next_id(),
-            file: Arc::new(file),
+            file: Arc::new(OwnFile::new(file).ok()?),
             size,
             share: None,
             is_imported: true,
@@ -118,12 +119,18 @@ impl PhysicalMemory {
             size: size as u64,
             kind: sys::ZE_MEMORY_TYPE_DEVICE,
         };
-        exports::export_part(&self.file, self.size, &record)
+        exports::export_part(self.file()?, self.size, &record)
     }
 
     /// The file that holds it.
-    pub fn file(&self) -> &File {
-        &self.file
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_UNKNOWN` when the program has closed its descriptor.
+    pub fn file(&self) -> ZeResult<&File> {
+        self.file.get().ok_or_else(|| {
+            describe("the program has closed the descriptor of physical memory");
+            sys::ZE_RESULT_ERROR_UNKNOWN
+        })
     }
 
     /// Size in bytes.

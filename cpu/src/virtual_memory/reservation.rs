@@ -86,6 +86,7 @@ pub fn map(
     let mut reservations = RESERVATIONS.lock();
     let mapped = &mut reservation(&mut reservations, pages)?.mapped;
     ensure(is_free(mapped, pages), INVALID)?;
+    let file = physical.file()?;
     // SAFETY: the reservation owns the pages, and nothing is mapped there.
     let result = unsafe {
         mmap(
@@ -93,7 +94,7 @@ pub fn map(
             pages.length,
             access.protection(),
             MapFlags::SHARED | MapFlags::FIXED,
-            physical.file(),
+            file,
             offset as u64,
         )
     };

@@ -151,10 +151,9 @@ fn publish(
 ) -> Result<(OwnFile, Export), ShareError> {
     file.write_all_at(&record.encode(), record_offset)
         .map_err(ShareError::of("pwrite to a memory file"))?;
-    let descriptor = file.as_raw_fd();
     let own = OwnFile::new(file).map_err(ShareError::of("fstat"))?;
     let export = Export {
-        descriptor,
+        descriptor: own.get().ok_or(CLOSED)?.as_raw_fd(),
         inode: own.inode(),
         record_offset,
     };

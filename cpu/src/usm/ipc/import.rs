@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
 use crate::memory::{self, Record, is_memory_file, read_record};
-use crate::system::descriptor::duplicate;
+use crate::system::descriptor::{duplicate, inode};
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
 
@@ -100,14 +100,22 @@ pub unsafe fn from_descriptor(
 }
 
 /// The handle's file, through a descriptor of our own.
+///
+/// No other file is even duplicated: the close of any descriptor of a file ends all locks that the program has of it (`fcntl`).
 pub fn find_file(handle: &Handle) -> Option<File> {
-    duplicate(handle.descriptor)
+    let own = inode(handle.descriptor).filter(|&inode| inode == handle.inode);
+    own.and_then(|_| duplicate(handle.descriptor))
         .filter(|file| is(file, handle))
         .or_else(|| duplicate_from_process(handle).filter(|file| is(file, handle)))
 }
 
 /// A descriptor for what the handle's descriptor names in the process that made it.
 fn duplicate_from_process(handle: &Handle) -> Option<File> {
+    let path = format!("/proc/{}/fd/{}", handle.process, handle.descriptor);
+    // The process may be in another namespace, or not accessible by /proc.
+    if std::fs::metadata(path).is_ok_and(|about| about.ino() != handle.inode) {
+        return None;
+    }
     let process = Pid::from_raw(handle.process.cast_signed())?;
     let process = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
     let flags = PidfdGetfdFlags::empty();
