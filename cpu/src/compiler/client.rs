@@ -1,29 +1,32 @@
 //! The client: starts the compiler process and sends it jobs.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::socket::{MsgFlags, send};
+use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
 
 use super::message::{Failure, Job, read_outcome};
 use super::server::STARTED;
 use super::start::zeusm_cpu_compiler;
+use super::supervisor::split_status;
 use crate::opencl::{self, Runtime};
 use crate::process::PerProcess;
 use crate::process::sync::Mutex;
+use crate::system::descriptor::OwnFile;
 use crate::system::errno;
 use crate::system::maps;
 
 /// How much of a crashed compiler's output is reported, in bytes.
-const MAX_OUTPUT: u64 = 4096;
+const MAX_OUTPUT: usize = 4096;
 
 /// The compiler process, once it was started. A fork's child starts its own, since the two must not share a socket.
 static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
@@ -46,14 +49,15 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
                 .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
         };
         let has_begun = compiler.begin(job).is_ok();
-        if has_begun && let Ok(outcome) = read_outcome(&mut &compiler.socket) {
+        if has_begun && let Ok(outcome) = read_outcome(&mut Link(&compiler.socket)) {
             return outcome;
         }
-        let ended = place.take().map(Compiler::exit_report);
+        let ended = place.take().map(|compiler| compiler.exit_report());
         if let (true, Some((status, output))) = (has_begun, ended) {
-            failure = Failure::Crashed(format!("{status}\n{output}").trim_end().to_owned());
+            let words = status.map_or("no exit status".to_owned(), |status| status.to_string());
+            failure = Failure::Crashed(format!("{words}\n{output}").trim_end().to_owned());
             // A module that took the whole time limit is not tried again.
-            if status.signal() == Some(libc::SIGPROF) {
+            if status.and_then(|status| status.signal()) == Some(libc::SIGPROF) {
                 break;
             }
         }
@@ -82,24 +86,31 @@ fn failed<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> io::Error {
     }
 }
 
-/// The process, the socket to it, and what it writes to its standard output and error.
+/// The socket to the process, and what the process writes to its standard output and error. The process is no child of
+/// this one, and ends when the socket does.
 struct Compiler {
-    process: Child,
-    socket: UnixStream,
-    output: File,
+    socket: OwnFile,
+    output: OwnFile,
 }
 
 impl Compiler {
     fn start() -> io::Result<Self> {
+        let copied = "fcntl(F_DUPFD_CLOEXEC)";
+        let own = |file: OwnedFd| OwnFile::new(file.into()).map_err(failed(copied));
         let (ours, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
+        let socket = own(ours.into())?;
         let output = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)
             .map_err(failed("memfd_create"))?;
         // Output is appended, also after the file was truncated.
         fcntl(&output, FcntlArg::F_SETFL(OFlag::O_APPEND)).map_err(failed("fcntl"))?;
+        let output = own(output)?;
         // The search for the OpenCL library depends on the libraries in this process, so its result is passed on.
         let opencl = Runtime::get().map_err(io::Error::other)?.path();
-        let copy = || output.try_clone().map_err(failed("fcntl(F_DUPFD_CLOEXEC)"));
-        let process = Command::new(dynamic_linker()?)
+        let copy = || {
+            let file = output.get().ok_or_else(lost)?;
+            file.try_clone().map_err(failed(copied))
+        };
+        let mut first = Command::new(dynamic_linker()?)
             .arg(library()?)
             .env(opencl::LIBRARY_VARIABLE, opencl)
             .stdin(OwnedFd::from(theirs))
@@ -107,21 +118,21 @@ impl Compiler {
             .stderr(copy()?)
             .spawn()
             .map_err(failed("clone and execve of the dynamic linker"))?;
-        Ok(Self {
-            process,
-            socket: ours,
-            output: output.into(),
-        })
+        // It ends as soon as it has forked (`supervisor`). A handler of the program that waits for any child may have
+        // got its status, which is not needed.
+        let _ = first.wait();
+        Ok(Self { socket, output })
     }
 
     /// Sends a job; an error means that the process did not receive all of it.
-    fn begin(&mut self, job: &Job) -> io::Result<()> {
-        self.output.set_len(0)?;
+    fn begin(&self, job: &Job) -> io::Result<()> {
+        self.output.get().ok_or_else(lost)?.set_len(0)?;
         let mut message = Vec::new();
         job.write(&mut message)?;
-        NoSigpipe(&self.socket).write_all(&message)?;
+        let mut link = Link(&self.socket);
+        link.write_all(&message)?;
         let mut started = [0];
-        self.socket.read_exact(&mut started)?;
+        link.read_exact(&mut started)?;
         if started == [STARTED] {
             Ok(())
         } else {
@@ -129,37 +140,51 @@ impl Compiler {
         }
     }
 
-    /// The exit status and the last output of a process that has ended or closed its end of the socket.
-    fn exit_report(mut self) -> (ExitStatus, String) {
-        let mut output = String::new();
-        let length = self.output.seek(io::SeekFrom::End(0)).unwrap_or(0);
-        let _ = self
-            .output
-            .seek(io::SeekFrom::Start(length.saturating_sub(MAX_OUTPUT)));
-        let mut bytes = Vec::new();
-        if self.output.read_to_end(&mut bytes).is_ok() {
-            output = String::from_utf8_lossy(&bytes).into_owned();
-        }
-        // The exit status of a process that closed its socket is already determined, so the signal does not change it.
-        let _ = self.process.kill();
-        let status = self.process.wait().unwrap_or_default();
-        (status, output)
+    /// The exit status, if it is known, and the last output of a process that has ended.
+    fn exit_report(&self) -> (Option<ExitStatus>, String) {
+        let bytes = self.last_output().unwrap_or_default();
+        let (output, status) = split_status(&bytes);
+        (status, String::from_utf8_lossy(output).into_owned())
+    }
+
+    fn last_output(&self) -> io::Result<Vec<u8>> {
+        let file = self.output.get().ok_or_else(lost)?;
+        let begin = file.metadata()?.len().saturating_sub(MAX_OUTPUT as u64);
+        let mut bytes = vec![0; MAX_OUTPUT];
+        let read = file.read_at(&mut bytes, begin)?;
+        bytes.truncate(read);
+        Ok(bytes)
     }
 }
 
 impl Drop for Compiler {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        // Ends the process, even if the child of a fork has the socket, too.
+        if let Some(socket) = self.socket.get() {
+            let _ = shutdown(socket.as_raw_fd(), Shutdown::Both);
+        }
     }
 }
 
-/// Writes to a socket without SIGPIPE when the other end is closed.
-struct NoSigpipe<'a>(&'a UnixStream);
+/// The program has closed the descriptor, and may have a file of its own by that number.
+fn lost() -> io::Error {
+    io::Error::other("the program has closed a descriptor of the process that builds modules")
+}
 
-impl Write for NoSigpipe<'_> {
+/// Reads from and writes to the socket, as long as it is the runtime's. Writes cause no SIGPIPE when the other end is
+/// closed.
+struct Link<'a>(&'a OwnFile);
+
+impl Read for Link<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.get().ok_or_else(lost)?.read(bytes)
+    }
+}
+
+impl Write for Link<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.0.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
+        let socket = self.0.get().ok_or_else(lost)?;
+        Ok(send(socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

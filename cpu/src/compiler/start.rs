@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_int};
 
 use nix::libc;
 
-use super::server;
+use super::{server, supervisor};
 
 /// The entry point of the library run as a program: calls the C library's start-up function, which calls [`run`].
 ///
@@ -44,7 +44,8 @@ unsafe extern "C" {
 
 /// The process's `main`.
 extern "C" fn run(_count: c_int, _arguments: *const *const c_char) -> c_int {
-    let code = c_int::from(server::serve().is_err());
+    let served = supervisor::enter().and_then(|()| server::serve());
+    let code = c_int::from(served.is_err());
     // SAFETY: ends the process at once. Exit handlers could hang after the compiler processed a corrupt module.
     unsafe { libc::_exit(code) }
 }

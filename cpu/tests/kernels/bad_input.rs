@@ -2,13 +2,10 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
-use std::{env, fs, ptr, thread};
+use std::{env, fs, ptr};
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use proptest::prelude::*;
 
 use super::programs::module;
@@ -131,54 +128,6 @@ fn a_module_with_a_changed_byte_never_crashes() {
         runtime,
         zeModuleDestroy(runtime.build(&whole, &[]).unwrap())
     );
-}
-
-/// The process that builds modules is killed in the middle of a job, by the system when memory is short for instance.
-#[test]
-fn a_compiler_that_is_killed_at_work_is_replaced() {
-    if !alone("a_compiler_that_is_killed_at_work_is_replaced", &[]) {
-        return;
-    }
-    let Some(runtime) = Runtime::with_compiler() else {
-        return;
-    };
-    let [compiler] = children()[..] else {
-        panic!("one process builds modules: {:?}", children());
-    };
-    let before = work_of(compiler).unwrap();
-    let killer = thread::spawn(move || {
-        // Reading a job takes microseconds, and building it tens of milliseconds.
-        while work_of(compiler).unwrap() < before + Duration::from_millis(3) {
-            thread::yield_now();
-        }
-        kill(Pid::from_raw(compiler), Signal::SIGKILL).unwrap();
-    });
-    let built = runtime.build(&module(), &[]);
-    killer.join().unwrap();
-    must!(runtime, zeModuleDestroy(built.unwrap()));
-    assert!(!children().contains(&compiler));
-}
-
-/// The processes that this process has started.
-fn children() -> Vec<i32> {
-    let tasks = fs::read_dir("/proc/self/task").unwrap();
-    let listed = tasks.flat_map(|task| fs::read_to_string(task.unwrap().path().join("children")));
-    let numbers = listed.collect::<Vec<_>>().join(" ");
-    numbers
-        .split_whitespace()
-        .map(|number| number.parse().unwrap())
-        .collect()
-}
-
-/// How long all threads of a process have run.
-fn work_of(process: i32) -> std::io::Result<Duration> {
-    let mut sum = Duration::ZERO;
-    for task in fs::read_dir(format!("/proc/{process}/task"))? {
-        let times = fs::read_to_string(task?.path().join("schedstat"))?;
-        let ran = times.split_whitespace().next().unwrap().parse().unwrap();
-        sum += Duration::from_nanos(ran);
-    }
-    Ok(sum)
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod bad_input;
+mod compiler;
 #[path = "../common/counter.rs"]
 mod counter;
 mod hints;
@@ -19,6 +20,9 @@ mod order;
 mod process;
 mod programs;
 mod runtime;
+#[allow(clippy::undocumented_unsafe_blocks)]
+#[path = "../common/seccomp.rs"]
+mod seccomp;
 mod stacks;
 mod timing;
 mod tolerance;
