@@ -2,7 +2,7 @@
 //! export.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
@@ -88,11 +88,8 @@ fn in_this_process(handle: &IpcHandle) -> Result<Option<ExportStatus>, Error> {
     let Some(descriptor) = table.find(handle.entry.id) else {
         return Ok(Some(ExportStatus::Freed));
     };
-    let descriptor = descriptor.map(|number| {
-        // SAFETY: the driver keeps the descriptor of a live export open, and an export ends under the table's lock.
-        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-        rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
-    });
+    // It stays open meanwhile, as an export ends under the table's lock.
+    let descriptor = descriptor.map(|descriptor| rustix::io::fcntl_dupfd_cloexec(descriptor, 3));
     let descriptor = descriptor.transpose().map_err(shortage)?;
     Ok(Some(ExportStatus::Live(descriptor)))
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -144,8 +144,7 @@ impl DriverHandle {
     }
 
     /// The handle with another descriptor.
-    pub fn with_descriptor(mut self, descriptor: BorrowedFd<'_>) -> Self {
-        let number = descriptor.as_raw_fd();
+    pub fn with_descriptor(mut self, number: RawFd) -> Self {
         self.0[..4].copy_from_slice(&number.to_ne_bytes());
         self
     }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawF
 use rustix::io::fcntl_dupfd_cloexec;
 
 use super::identity::FileId;
+use super::own_descriptor::OwnDescriptor;
 
 /// Compares two descriptors (Linux 6.10, `F_DUPFD_QUERY` of its `fcntl.h`).
 const F_DUPFD_QUERY: i32 = 1024 + 3;
@@ -18,7 +19,7 @@ const F_DUPFD_QUERY: i32 = 1024 + 3;
 /// this open file meanwhile: allocations of one pool of the driver have one open file, so that descriptors of all memory are
 /// received and opened under one lock ([`super::imported_file`]).
 pub struct DriverDescriptor {
-    duplicate: OwnedFd,
+    duplicate: OwnDescriptor,
     number: RawFd,
 }
 
@@ -29,7 +30,7 @@ impl DriverDescriptor {
         let duplicated = fcntl_dupfd_cloexec(&descriptor, number)
             .or_else(|_| fcntl_dupfd_cloexec(&descriptor, 3))?;
         Ok(Self {
-            duplicate: descriptor,
+            duplicate: OwnDescriptor::new(descriptor)?,
             number: duplicated.into_raw_fd(),
         })
     }
@@ -42,8 +43,12 @@ impl DriverDescriptor {
     fn is_open(&self) -> bool {
         // SAFETY: the number is only compared; a number without an open file is an error, and not undefined behaviour.
         let current = unsafe { BorrowedFd::borrow_raw(self.number) };
-        FileId::of(current).is_some_and(|file| FileId::of(&self.duplicate) == Some(file))
-            && is_same_open_file(self.duplicate.as_fd(), self.number)
+        FileId::of(current) == Some(self.duplicate.file())
+            // Without the duplicate, which the program may have closed, the file's identity has to do.
+            && self
+                .duplicate
+                .get()
+                .is_none_or(|duplicate| is_same_open_file(duplicate.as_fd(), self.number))
     }
 }
 

@@ -1,13 +1,13 @@
 //! The export of an allocation, made when the first handle is requested.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::authentication::Key;
 use super::driver::{self, DriverHandle};
 use super::export_table::{self, Entry};
 use super::handle::IpcHandle;
+use super::own_descriptor::OwnDescriptor;
 use super::{Error, identity, imported_file, server};
 use crate::context::Context;
 use crate::usm::{Allocation, Kind, Memory, UsmKind};
@@ -19,7 +19,7 @@ pub(super) struct Export {
     context: Context,
     driver_handle: DriverHandle,
     /// Of the driver's file, if the driver uses one.
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<Arc<OwnDescriptor>>,
     entry: Entry,
     key: Key,
     /// Of the driver's allocation, of which the exported one may be a part.
@@ -40,14 +40,15 @@ impl Export {
         let driver_handle = DriverHandle::get(&context, exported.base)
             .map_err(|cause| driver::explain(allocation.device(), exported.size, cause))?;
         let put = |_: &Error| driver_handle.put(&context);
-        let descriptor = driver_handle.duplicate().map_err(|cause| {
+        let duplicate = driver_handle.duplicate();
+        let owned = duplicate.and_then(|it| it.map(OwnDescriptor::new).transpose());
+        let descriptor = owned.map_err(|cause| {
             let what = "cannot duplicate the descriptor of the memory";
             Error::System { what, cause }
         });
         drop(files);
-        let descriptor = descriptor.inspect_err(put)?;
-        let number = descriptor.as_ref().map(AsRawFd::as_raw_fd);
-        let (entry, key) = export_table::insert(number).inspect_err(put)?;
+        let descriptor = descriptor.inspect_err(put)?.map(Arc::new);
+        let (entry, key) = export_table::insert(descriptor.clone()).inspect_err(put)?;
         // Without the server, a handle can still be opened wherever pidfd_getfd is allowed.
         server::start(entry.token);
         Ok(Self {
@@ -65,7 +66,7 @@ impl Export {
 
     /// The handle of a range of the allocation.
     fn handle(&self, allocation: &Allocation, range: &Range<usize>, boot: [u8; 16]) -> IpcHandle {
-        let descriptor = self.descriptor.as_ref().map(AsFd::as_fd);
+        let descriptor = self.descriptor.as_ref();
         let original = self.driver_handle;
         IpcHandle {
             boot,
@@ -73,8 +74,8 @@ impl Export {
             process: std::process::id(),
             kind: self.kind,
             entry: self.entry,
-            driver_handle: descriptor.map_or(original, |it| original.with_descriptor(it)),
-            file: descriptor.and_then(identity::FileId::of),
+            driver_handle: descriptor.map_or(original, |it| original.with_descriptor(it.number())),
+            file: descriptor.map(|it| it.file()),
             allocation_id: self.id,
             allocation_size: self.size as u64,
             offset: (allocation.as_ptr().addr() - self.base + range.start) as u64,

@@ -5,15 +5,16 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::mem;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::Resource;
 use rustix::rand::GetRandomFlags;
 
 use super::authentication::Key;
+use super::own_descriptor::OwnDescriptor;
 use super::{Error, identity};
 use crate::process::{Local, Mutex, MutexGuard};
 
@@ -23,13 +24,15 @@ pub struct ExportTable {
     pub token: [u8; 16],
     /// The key of the handles' authentication tags.
     pub key: Key,
-    file: File,
-    id: identity::FileId,
-    /// For each live export, by its id: its index in the file, and the driver's descriptor.
-    live: HashMap<u64, (u32, Option<RawFd>)>,
+    file: OwnDescriptor<File>,
+    /// For each live export, by its id: its index in the file, and the memory's descriptor.
+    live: HashMap<u64, (u32, Option<Descriptor>)>,
     free: Vec<u32>,
     length: u32,
 }
+
+/// The descriptor of exported memory, which the export has, too.
+type Descriptor = Arc<OwnDescriptor>;
 
 /// The entry of an export in the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,18 +63,14 @@ pub fn lock() -> MutexGuard<'static, Option<ExportTable>> {
     TABLE.get_or_default().lock()
 }
 
-/// Adds an export with the driver's descriptor; returns the key to authenticate its handles with.
+/// Adds an export with the memory's descriptor; returns the key to authenticate its handles with.
 ///
 /// # Errors
 /// [`Error::System`] with the step that failed; the next export tries again.
-pub fn insert(descriptor: Option<RawFd>) -> Result<(Entry, Key), Error> {
+pub fn insert(descriptor: Option<Descriptor>) -> Result<(Entry, Key), Error> {
     let mut guard = lock();
-    if let Some(lost) = guard.take_if(|table| !table.has_file()) {
-        // The number may be that of a file of the program.
-        mem::forget(lost.file);
-    }
     let table = match &mut *guard {
-        Some(table) => table,
+        Some(table) if table.file.get().is_some() => table,
         none => none.insert(ExportTable::new()?),
     };
     Ok((table.insert(descriptor)?, table.key))
@@ -83,9 +82,9 @@ pub fn remove(entry: &Entry) {
         && table.token == entry.token
         && let Some((index, _)) = table.live.remove(&entry.id)
     {
-        if table.has_file() {
+        if let Some(file) = table.file.get() {
             // The file is long enough, so this cannot fail.
-            let _ = table.file.write_all_at(&[0; 8], offset(index));
+            let _ = file.write_all_at(&[0; 8], offset(index));
         }
         table.free.push(index);
     }
@@ -113,44 +112,45 @@ impl ExportTable {
         Ok(Self {
             token,
             key,
-            id: identity::FileId::of(&file).unwrap_or_default(),
-            file,
+            file: OwnDescriptor::new(file)
+                .map_err(step("cannot keep the table of this process's exports"))?,
             live: HashMap::new(),
             free: Vec::new(),
             length: 0,
         })
     }
 
-    /// Whether its descriptor is open. The program may have closed all descriptors, as daemons do, and have opened a file of
-    /// that number; the exports before can be opened no more then.
-    fn has_file(&self) -> bool {
-        identity::FileId::of(&self.file) == Some(self.id)
-    }
-
-    fn insert(&mut self, descriptor: Option<RawFd>) -> Result<Entry, Error> {
+    fn insert(&mut self, descriptor: Option<Descriptor>) -> Result<Entry, Error> {
         let id = random().map_err(|cause| Error::System {
             what: "cannot make the id of an export (getrandom)",
             cause,
         })?;
         let id = u64::from_ne_bytes(id) | 1;
         let index = self.free.last().copied().unwrap_or(self.length);
-        write(&self.file, &id.to_ne_bytes(), offset(index))?;
+        let file = self.file.get().ok_or_else(|| Error::System {
+            what: "cannot find the table of this process's exports",
+            cause: rustix::io::Errno::BADF.into(),
+        })?;
+        write(file, &id.to_ne_bytes(), offset(index))?;
         if self.free.pop().is_none() {
             self.length += 1;
         }
         self.live.insert(id, (index, descriptor));
         Ok(Entry {
             token: self.token,
-            descriptor: self.file.as_raw_fd(),
-            file: self.id,
+            descriptor: self.file.number(),
+            file: self.file.file(),
             index,
             id,
         })
     }
 
-    /// The driver's descriptor of a live export.
-    pub fn find(&self, id: u64) -> Option<Option<RawFd>> {
-        self.live.get(&id).map(|(_, descriptor)| *descriptor)
+    /// The memory's descriptor of a live export. One whose descriptor the program has closed is live no more.
+    pub fn find(&self, id: u64) -> Option<Option<BorrowedFd<'_>>> {
+        match &self.live.get(&id)?.1 {
+            None => Some(None),
+            Some(descriptor) => Some(Some(descriptor.get()?.as_fd())),
+        }
     }
 }
 

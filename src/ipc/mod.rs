@@ -38,6 +38,7 @@ mod identity;
 mod imported_file;
 mod mapped_range;
 mod mapping;
+mod own_descriptor;
 mod server;
 #[cfg(test)]
 mod tests;

@@ -1,25 +1,27 @@
 //! The exporting process's server: passes descriptors over a Unix socket where the system forbids `pidfd_getfd`.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::mem::{self, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use rustix::process::Uid;
 
 use super::export_table;
 use super::handle::IpcHandle;
 use super::identity::{FileId, is_trusted};
+use super::own_descriptor::OwnDescriptor;
 use crate::process::{Local, Mutex, RwLock, at_fork, held_at_fork};
 
 /// The server's timeout for one connection, which blocks the others meanwhile.
@@ -29,6 +31,10 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The delay between two attempts to accept while descriptors or memory are short.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
+
+/// The attempts to bind the address of a retired server, and the delay between two of them.
+const ADDRESS_RETRIES: u32 = 100;
+const ADDRESS_DELAY: Duration = Duration::from_millis(1);
 
 const FREED: u8 = 0;
 const LIVE: u8 = 1;
@@ -47,8 +53,14 @@ pub enum ExportStatus {
     Live(Option<OwnedFd>),
 }
 
-/// Whether this process's server runs.
-static IS_RUNNING: Local<Mutex<bool>> = Local::new();
+/// This process's server.
+static SERVER: Local<Mutex<Option<Server>>> = Local::new();
+
+struct Server {
+    token: [u8; 16],
+    /// The thread has it, too, until it ends.
+    listener: Arc<Listener>,
+}
 
 /// The descriptor of this process's socket, or -1.
 static LISTENER: AtomicI32 = AtomicI32::new(-1);
@@ -82,25 +94,45 @@ fn read(number: &AtomicU64) -> u64 {
     number.load(Ordering::Relaxed)
 }
 
-/// The socket that this process's server listens at.
-struct Listener(UnixListener);
+/// The socket that a server of this process listens at.
+struct Listener {
+    socket: OwnDescriptor<UnixListener>,
+    /// Whether the server is to end.
+    is_retired: AtomicBool,
+}
 
 impl Listener {
     fn bind(address: &SocketAddr) -> io::Result<Self> {
         let _binding = BINDING.write();
-        let listener = UnixListener::bind_addr(address)?;
-        if let Some(file) = FileId::of(&listener) {
-            FILE[0].store(file.device, Ordering::Relaxed);
-            FILE[1].store(file.inode, Ordering::Relaxed);
-            LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);
-        }
-        Ok(Self(listener))
+        let socket = OwnDescriptor::new(UnixListener::bind_addr(address)?)?;
+        let file = socket.file();
+        FILE[0].store(file.device, Ordering::Relaxed);
+        FILE[1].store(file.inode, Ordering::Relaxed);
+        LISTENER.store(socket.number(), Ordering::Relaxed);
+        Ok(Self {
+            socket,
+            is_retired: AtomicBool::new(false),
+        })
     }
 
-    /// Whether the descriptor is the socket's. The program may have closed all descriptors, as daemons do, and have opened a
-    /// socket of that number, whose clients are its own.
-    fn is_open(&self) -> bool {
-        is_socket(&self.0)
+    /// As [`bind`](Self::bind), where a retired server may be about to leave the address.
+    fn bind_after_another(address: &SocketAddr) -> io::Result<Self> {
+        for _ in 0..ADDRESS_RETRIES {
+            match Self::bind(address) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    thread::sleep(ADDRESS_DELAY);
+                }
+                bound => return bound,
+            }
+        }
+        Self::bind(address)
+    }
+
+    /// The socket, unless the server is to end, or the program has closed the socket: one of that number is its own then, and
+    /// so are the clients.
+    fn socket(&self) -> Option<&UnixListener> {
+        let is_retired = self.is_retired.load(Ordering::Relaxed);
+        self.socket.get().filter(|_| !is_retired)
     }
 }
 
@@ -112,45 +144,76 @@ fn is_socket(descriptor: impl AsFd) -> bool {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        LISTENER.store(-1, Ordering::Relaxed);
+        let _binding = BINDING.write();
+        let file = self.socket.file();
+        // The next server's may be there already.
+        if [file.device, file.inode] == FILE.each_ref().map(read) {
+            LISTENER.store(-1, Ordering::Relaxed);
+        }
     }
+}
+
+impl Server {
+    fn start(token: [u8; 16], bind: fn(&SocketAddr) -> io::Result<Listener>) -> io::Result<Self> {
+        let listener = Arc::new(bind(&address(token)?)?);
+        let own = Arc::clone(&listener);
+        thread::Builder::new()
+            .name("zeusm-ipc".to_owned())
+            .spawn(move || {
+                while let Some(socket) = own.socket() {
+                    match socket.accept() {
+                        // After a failure the client sees the end of the stream, and reports that.
+                        Ok((stream, _)) => drop(answer(&stream)),
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(_) => thread::sleep(RETRY_DELAY),
+                    }
+                }
+            })?;
+        Ok(Self { token, listener })
+    }
+
+    /// Has the thread end, which may wait for a client for ever: at a socket that the program has closed, too.
+    fn retire(self) {
+        self.listener.is_retired.store(true, Ordering::Relaxed);
+        // It may have ended. If too many clients wait, these wake it.
+        let _ = wake(self.token);
+    }
+}
+
+/// Connects to a server of this process for a moment, without waiting for it.
+fn wake(token: [u8; 16]) -> io::Result<()> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let client = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let place = SocketAddrUnix::new_abstract_name(name(token).as_bytes())?;
+    Ok(rustix::net::connect(&client, &place)?)
 }
 
 /// The name identifies the process. It is no secret, as /proc/net/unix lists it: the server checks each client's user, and
 /// the tag of each handle.
+fn name(token: [u8; 16]) -> String {
+    format!("zeusm-ipc-{:032x}", u128::from_ne_bytes(token))
+}
+
 fn address(token: [u8; 16]) -> io::Result<SocketAddr> {
-    let token = u128::from_ne_bytes(token);
-    SocketAddr::from_abstract_name(format!("zeusm-ipc-{token:032x}"))
+    SocketAddr::from_abstract_name(name(token))
 }
 
-/// Starts the server's thread unless it runs; it runs until the process exits, or closes its socket. If the start fails for a
-/// shortage of descriptors or threads, the next export tries again.
+/// Starts the server's thread unless it runs; it runs until the process exits, or the program closes its socket, or the export
+/// table has another token. If the start fails for a shortage of descriptors or threads, the next export tries again.
 pub fn start(token: [u8; 16]) {
-    let mut is_running = IS_RUNNING.get_or_default().lock();
-    if !*is_running {
-        *is_running = try_start(token).is_ok();
+    let mut server = SERVER.get_or_default().lock();
+    let runs = |it: &Server| it.token == token && it.listener.socket().is_some();
+    if server.as_ref().is_some_and(runs) {
+        return;
     }
-}
-
-fn try_start(token: [u8; 16]) -> io::Result<()> {
-    let listener = Listener::bind(&address(token)?)?;
-    thread::Builder::new()
-        .name("zeusm-ipc".to_owned())
-        .spawn(move || {
-            while listener.is_open() {
-                match listener.0.accept() {
-                    // After a failure the client sees the end of the stream, and reports that.
-                    Ok((stream, _)) => drop(answer(&stream)),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(_) => thread::sleep(RETRY_DELAY),
-                }
-            }
-            // Its drop would close the program's descriptor.
-            mem::forget(listener);
-            LISTENER.store(-1, Ordering::Relaxed);
-            *IS_RUNNING.get_or_default().lock() = false;
-        })
-        .map(drop)
+    let bind = match server.take() {
+        Some(former) => {
+            former.retire();
+            Listener::bind_after_another
+        }
+        None => Listener::bind,
+    };
+    *server = Server::start(token, bind).ok();
 }
 
 /// Whether a server of one user accepts a client of another.
@@ -190,21 +253,17 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
     let handle = IpcHandle::from_bytes(&bytes).ok();
     // The table stays locked until the reply is sent: exports are removed under the lock, so the descriptor stays open.
     let guard = export_table::lock();
-    let table = guard.as_ref();
-    let handle =
-        handle.filter(|handle| table.is_some_and(|table| handle.is_authenticated_by(&table.key)));
-    let found = handle.as_ref().zip(table);
-    let found = found.map(|(handle, table)| table.find(handle.entry.id));
-    // SAFETY: the driver keeps the descriptor of a live export open.
-    let descriptor = found
-        .flatten()
-        .flatten()
-        .map(|number| unsafe { BorrowedFd::borrow_raw(number) });
-    let status = match (found, descriptor) {
-        (None, _) => FORGED,
-        (Some(None), _) => FREED,
-        (Some(Some(_)), None) => LIVE,
-        (Some(Some(_)), Some(_)) => LIVE_WITH_DESCRIPTOR,
+    let (status, descriptor) = match handle.zip(guard.as_ref()) {
+        // Of a table whose file the program has closed.
+        Some((handle, table)) if handle.entry.token != table.token => (FREED, None),
+        Some((handle, table)) if handle.is_authenticated_by(&table.key) => {
+            match table.find(handle.entry.id) {
+                None => (FREED, None),
+                Some(None) => (LIVE, None),
+                Some(descriptor) => (LIVE_WITH_DESCRIPTOR, descriptor),
+            }
+        }
+        _ => (FORGED, None),
     };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -293,41 +352,4 @@ fn receive(stream: &UnixStream) -> io::Result<ExportStatus> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::process;
-
-    use super::*;
-    use crate::process::in_child;
-
-    fn is_running() -> bool {
-        *IS_RUNNING.get_or_default().lock()
-    }
-
-    /// As when a program closes all descriptors, as daemons do, and makes a socket of its own.
-    #[test]
-    fn clients_of_a_socket_of_the_program_with_the_number_of_the_server_are_its_own() {
-        in_child(|| {
-            start([5; 16]);
-            // Until the thread waits for a client.
-            thread::sleep(Duration::from_millis(200));
-            let name = format!("zeusm-test-{}", process::id());
-            let place = SocketAddr::from_abstract_name(name).unwrap();
-            let program = UnixListener::bind_addr(&place).unwrap();
-            let number = LISTENER.load(Ordering::Relaxed);
-            // SAFETY: the number is that of the server's socket, which must not use it any more.
-            assert_eq!(unsafe { libc::dup2(program.as_raw_fd(), number) }, number);
-            // The last client that the server accepts.
-            drop(UnixStream::connect_addr(&address([5; 16]).unwrap()));
-            while is_running() {
-                thread::sleep(Duration::from_millis(1));
-            }
-            let _client = UnixStream::connect_addr(&place).unwrap();
-            program.set_nonblocking(true).unwrap();
-            program.accept().unwrap();
-            start([6; 16]);
-            assert!(is_running());
-            UnixStream::connect_addr(&address([6; 16]).unwrap()).unwrap();
-        });
-    }
-}
+mod tests;

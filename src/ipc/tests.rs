@@ -13,6 +13,7 @@ use super::driver::{self, DriverHandle};
 use super::driver_descriptor::DriverDescriptor;
 use super::export_table::{self, Entry, RemoteTable};
 use super::identity::{FileId, is_trusted};
+use super::own_descriptor::OwnDescriptor;
 use super::{Error, IpcHandle};
 use crate::process::in_child;
 use crate::usm::{Allocation, UsmKind};
@@ -178,6 +179,25 @@ fn another_key_makes_another_tag() {
     }
 }
 
+/// A handle of an export that no driver knows.
+pub fn test_handle(entry: Entry, key: &Key) -> IpcHandle {
+    IpcHandle {
+        boot: [0; 16],
+        device: [0; 16],
+        process: std::process::id(),
+        kind: UsmKind::Host,
+        entry,
+        driver_handle: DriverHandle([0; 64]),
+        file: None,
+        allocation_id: 1,
+        allocation_size: 1,
+        offset: 0,
+        size: 1,
+        tag: Default::default(),
+    }
+    .authenticated(key)
+}
+
 /// A number that other threads do not get, as the kernel assigns the lowest free one.
 const HIGH: i32 = 700;
 
@@ -259,6 +279,80 @@ fn a_file_of_the_program_with_the_number_of_the_table_is_not_written() {
         let mut content = [0; 100];
         file.read_exact_at(&mut content, 0).unwrap();
         assert_eq!(content, [7; 100]);
+    });
+}
+
+#[test]
+fn a_descriptor_is_used_and_closed_while_it_is_zeusms() {
+    in_child(|| {
+        let memory = || rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        let own = OwnDescriptor::new(memory()).unwrap();
+        let number = own.number();
+        assert!(own.get().is_some_and(|it| it.as_raw_fd() == number));
+        assert_eq!(own.get().and_then(FileId::of), Some(own.file()));
+        drop(own);
+        assert!(!is_open(number));
+        let own = OwnDescriptor::new(memory()).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let reused = reuse(own.number(), &file);
+        assert!(own.get().is_none() && own.number() == reused.as_raw_fd());
+        drop(own);
+        assert!(is_open(reused.as_raw_fd()));
+    });
+}
+
+#[test]
+fn no_descriptor_has_the_number_of_a_standard_stream() {
+    in_child(|| {
+        close(0);
+        let memory = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        assert_eq!(memory.as_raw_fd(), 0);
+        let own = OwnDescriptor::new(memory).unwrap();
+        assert!(own.number() > 2 && own.get().is_some() && !is_open(0));
+        let (entry, _) = export_table::insert(None).unwrap();
+        assert!(entry.descriptor > 2);
+    });
+}
+
+#[test]
+fn a_descriptor_for_the_driver_leaves_files_of_the_program() {
+    in_child(|| {
+        let memory = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        let number = memory.as_raw_fd();
+        let passed = DriverDescriptor::new(memory, HIGH).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let reused = [number, passed.number()].map(|number| reuse(number, &file));
+        drop(passed);
+        assert!(reused.iter().all(|it| is_open(it.as_raw_fd())));
+    });
+}
+
+/// An exported allocation of a child's, in which the program closes the memory's descriptor, and opens a file of that number.
+fn with_closed_export(check: impl FnOnce(&Context, Allocation, &IpcHandle, OwnedFd)) {
+    in_child(|| {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let context = Context::new(device.driver()).unwrap();
+        let memory = Allocation::direct(&context, &device, UsmKind::Device, 3 << 20, 0).unwrap();
+        let handle = IpcHandle::new(&memory, 0..3 << 20).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let reused = reuse(handle.driver_handle.descriptor(), &file);
+        check(&context, memory, &handle, reused);
+    });
+}
+
+#[test]
+fn the_end_of_an_export_closes_no_file_of_the_program() {
+    with_closed_export(|_, memory, _, reused| {
+        drop(memory);
+        assert!(is_open(reused.as_raw_fd()));
+    });
+}
+
+#[test]
+fn memory_whose_descriptor_the_program_closed_is_not_opened() {
+    with_closed_export(|context, memory, handle, _reused| {
+        let answer = handle.open(context, memory.device());
+        assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
     });
 }
 
