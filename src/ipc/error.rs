@@ -66,8 +66,11 @@ pub enum Error {
         /// Its effective user.
         user: u32,
     },
-    /// The owner has freed the memory.
-    #[error("the memory of the IPC handle has been freed by its owner, process {process}")]
+    /// The owner has freed the memory, or closed its descriptors, as daemons close all.
+    #[error(
+        "the memory of the IPC handle has been freed by its owner, process {process}, or that process has closed the memory's \
+         file descriptors"
+    )]
     Freed {
         /// The process that owned it.
         process: u32,
@@ -111,6 +114,12 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
+    /// The program has closed the descriptors of the exported memory, as daemons close all, so no process can open it any more.
+    #[error(
+        "the program has closed the file descriptors of this memory since it was exported, as os.closerange does: no process \
+         can open it any more; export a new allocation of its own (pool=False)"
+    )]
+    Closed,
     /// The driver migrates shared memory, so that another process would have other bytes than the host.
     #[error(
         "shared memory of {device} cannot be shared between processes: the driver migrates it between host and device, and \
@@ -171,7 +180,7 @@ fn connection_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
             ": the process has exited and its number was reused, it is in a container with another network namespace, or \
-             it could not start to listen"
+             it could not start to listen, or it has closed its socket since"
         }
         _ => "",
     }

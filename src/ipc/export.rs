@@ -38,7 +38,7 @@ impl Export {
         // The driver may open or close its descriptors of exported memory when a handle of this process is opened.
         let files = imported_file::lock();
         let driver_handle = DriverHandle::get(&context, exported.base)
-            .map_err(|cause| driver::explain(allocation.device(), exported.size, cause))?;
+            .map_err(|cause| explain(allocation, exported.size, cause))?;
         let put = |_: &Error| driver_handle.put(&context);
         let duplicate = driver_handle.duplicate();
         let owned = duplicate.and_then(|it| it.map(OwnDescriptor::new).transpose());
@@ -92,8 +92,8 @@ impl IpcHandle {
     ///
     /// # Errors
     /// [`Error::Range`] and [`Error::NothingToShare`], [`Error::Migrates`] for shared memory of a device [that migrates
-    /// it](crate::Device::migrates_shared_memory), [`Error::Unsupported`] when the driver does not support IPC, and errors of
-    /// Level Zero and of the system.
+    /// it](crate::Device::migrates_shared_memory), [`Error::Unsupported`] when the driver does not support IPC,
+    /// [`Error::Closed`], and errors of Level Zero and of the system.
     pub fn new(allocation: &Allocation, range: Range<usize>) -> Result<Self, Error> {
         if range.start > range.end || range.end > allocation.size() {
             return Err(Error::Range {
@@ -117,6 +117,9 @@ impl IpcHandle {
         let export: Arc<Export> = export.ok_or(Error::NothingToShare {
             reason: "the memory was exported in another way",
         })?;
+        if !export_table::is_open(&export.entry) {
+            return Err(Error::Closed);
+        }
         Ok(export.handle(allocation, &range, boot))
     }
 
@@ -126,6 +129,22 @@ impl IpcHandle {
     /// As [`new`](Self::new).
     pub fn of_memory<K: Kind>(memory: &mut Memory<K>, range: Range<usize>) -> Result<Self, Error> {
         Self::new(memory.exclusive_allocation(), range)
+    }
+}
+
+/// The error for the driver's refusal to export the `size` bytes that an allocation is in.
+fn explain(allocation: &Allocation, size: usize, cause: crate::error::Error) -> Error {
+    match driver::explain(allocation.device(), size, cause) {
+        Error::Refused { cause, description } if export_table::has_been_closed() => {
+            let reason = "the program has closed the descriptors of memory that was exported before, and this memory may be in \
+                          the same slab of a pool: export an allocation of its own (pool=False)";
+            let separator = if description.is_empty() { "" } else { "; " };
+            Error::Refused {
+                cause,
+                description: format!("{description}{separator}{reason}"),
+            }
+        }
+        error => error,
     }
 }
 

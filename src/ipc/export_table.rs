@@ -29,6 +29,8 @@ pub struct ExportTable {
     live: HashMap<u64, (u32, Option<Descriptor>)>,
     free: Vec<u32>,
     length: u32,
+    /// Whether it replaced one whose file the program had closed.
+    follows_closed: bool,
 }
 
 /// The descriptor of exported memory, which the export has, too.
@@ -71,7 +73,10 @@ pub fn insert(descriptor: Option<Descriptor>) -> Result<(Entry, Key), Error> {
     let mut guard = lock();
     let table = match &mut *guard {
         Some(table) if table.file.get().is_some() => table,
-        none => none.insert(ExportTable::new()?),
+        none => {
+            let follows_closed = none.is_some();
+            none.insert(ExportTable::new(follows_closed)?)
+        }
     };
     Ok((table.insert(descriptor)?, table.key))
 }
@@ -90,8 +95,22 @@ pub fn remove(entry: &Entry) {
     }
 }
 
+/// Whether other processes can open an export: the program has closed neither the table nor the memory's descriptor.
+pub fn is_open(entry: &Entry) -> bool {
+    lock().as_ref().is_some_and(|table| {
+        table.token == entry.token && table.file.get().is_some() && table.find(entry.id).is_some()
+    })
+}
+
+/// Whether the program has closed the descriptors of exports, as daemons do.
+pub fn has_been_closed() -> bool {
+    lock().as_ref().is_some_and(|table| {
+        table.follows_closed || table.file.get().is_none() || table.has_closed()
+    })
+}
+
 impl ExportTable {
-    fn new() -> Result<Self, Error> {
+    fn new(follows_closed: bool) -> Result<Self, Error> {
         let step = |what| move |cause| Error::System { what, cause };
         let secrets = || io::Result::Ok((random()?, Key(random()?)));
         let (token, key) = secrets().map_err(step("cannot make a secret (getrandom)"))?;
@@ -117,6 +136,7 @@ impl ExportTable {
             live: HashMap::new(),
             free: Vec::new(),
             length: 0,
+            follows_closed,
         })
     }
 
@@ -143,6 +163,12 @@ impl ExportTable {
             index,
             id,
         })
+    }
+
+    /// Whether the program has closed the descriptor of a live export.
+    fn has_closed(&self) -> bool {
+        let mut descriptors = self.live.values().filter_map(|(_, it)| it.as_ref());
+        descriptors.any(|it| it.get().is_none())
     }
 
     /// The memory's descriptor of a live export. One whose descriptor the program has closed is live no more.

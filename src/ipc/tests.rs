@@ -357,6 +357,20 @@ fn memory_whose_descriptor_the_program_closed_is_not_opened() {
 }
 
 #[test]
+fn memory_whose_descriptor_the_program_closed_has_no_more_handles() {
+    with_closed_export(|_, memory, handle, _reused| {
+        let answer = IpcHandle::new(&memory, 0..1);
+        assert!(matches!(answer, Err(Error::Closed)), "{answer:?}");
+        assert!(export_table::has_been_closed());
+        // The export table, too.
+        close(handle.entry.descriptor);
+        let answer = IpcHandle::new(&memory, 0..1);
+        assert!(matches!(answer, Err(Error::Closed)), "{answer:?}");
+        assert!(export_table::has_been_closed());
+    });
+}
+
+#[test]
 fn other_files_are_not_taken_for_an_export_table() {
     let head = [&b"zeusmEXP"[..], &[9; 16], &[0; 8]].concat();
     let file = tempfile::tempfile().unwrap();

@@ -3,6 +3,7 @@
 
 #[path = "../support/child.rs"]
 mod child;
+mod closed;
 mod common;
 #[path = "../support/contents.rs"]
 mod contents;
