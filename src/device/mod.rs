@@ -255,7 +255,9 @@ impl Device {
     }
 
     /// Whether its memory is the machine's, as opposed to memory of its own.
-    pub(crate) fn is_integrated(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_integrated(&self) -> bool {
         self.0.integrated
     }
 

@@ -130,16 +130,21 @@ impl Operation<'_> {
         }
         let queue = context_device.queue().or_raise()?;
         let mut visible = Visible::new(context_device, context_device, self.touched);
-        if is_small && !self.may_wait {
-            let submitted = visible.submit_small(|| submit(queue, Completion::SpinWait));
-            submitted.or_raise()?;
+        let completion = match is_small {
+            true => Completion::SpinWait,
+            false => Completion::Event,
+        };
+        // Intel's driver executes small copies of a discrete GPU within the submission, after the work before them, which may be
+        // that of another package.
+        let submitted = if is_small && !self.may_wait && context_device.device().is_integrated() {
+            visible.submit_small(|| submit(queue, completion))
         } else {
-            let submitted = visible.detach(py, |event| -> Result<(), Error> {
-                *event = submit(queue, Completion::Event)?;
+            visible.detach(py, |event| -> Result<(), Error> {
+                *event = submit(queue, completion)?;
                 Ok(())
-            });
-            submitted.or_raise()?;
-        }
+            })
+        };
+        submitted.or_raise()?;
         finish(py, visible, self.name, self.size, operands)
     }
 }
