@@ -4,7 +4,7 @@
 // The largest allocation is 4 KiB, unless the call relaxes the limit. Host and device must not access shared memory
 // concurrently. No device can access a peer's memory, which the first one does not support to be asked. The first command queue
 // group that supports compute and copy is the third one. Operations are complete at once, and do nothing; advice and prefetches
-// are not supported. After `limited_lose_device`, the device is lost, and fills report a lack of memory.
+// are not supported. After `limited_lose_device`, the device is lost, and copies and fills report a lack of memory.
 
 #include <stdlib.h>
 #include <level_zero/ze_api.h>
@@ -163,7 +163,7 @@ ze_result_t zeCommandListDestroy(ze_command_list_handle_t list) { return ZE_RESU
 ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void *destination, const void *source, size_t size,
                                           ze_event_handle_t signal, uint32_t count, ze_event_handle_t *waits)
 {
-    return ZE_RESULT_SUCCESS;
+    return status ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY : ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zeCommandListAppendMemoryFill(ze_command_list_handle_t list, void *destination, const void *pattern,
