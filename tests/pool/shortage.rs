@@ -37,31 +37,21 @@ fn an_allocation_waits_for_the_blocks_that_another_thread_trims() {
     }
 }
 
-/// Runs a function of the test in its next call of `allocate`, which then refuses.
-#[derive(Clone, Default)]
-struct Refusing(Arc<Mutex<Option<Call>>>);
+/// Refuses large sizes. The first refusal comes after a function of the test.
+struct Refusing(Addresses, Mutex<Option<Call>>);
 
 type Call = Box<dyn FnOnce() + Send>;
 
-impl Refusing {
-    fn next(&self, call: impl FnOnce() + Send + 'static) {
-        *self.0.lock() = Some(Box::new(call));
-    }
-}
-
-/// Refuses the calls that [`Refusing`] says.
-struct Scripted(Addresses, Refusing);
-
 // SAFETY: it is that of the other provider.
-unsafe impl Provider for Scripted {
+unsafe impl Provider for Refusing {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
-        let call = self.1.0.lock().take();
-        let Some(call) = call else {
+        if size < 8 * MIB {
             return self.0.allocate(size, alignment);
-        };
-        call();
+        }
+        let call = self.1.lock().take();
+        call.into_iter().for_each(|call| call());
         Err(Error::Call {
-            function: "Scripted::allocate",
+            function: "Refusing::allocate",
             result: sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
         })
     }
@@ -74,21 +64,19 @@ unsafe impl Provider for Scripted {
 
 #[test]
 fn a_request_that_the_provider_refuses_does_not_count_against_the_limit() {
-    let refusing = Refusing::default();
-    let provider = Scripted(Tracker::default().provider(), refusing.clone());
+    let (began, begins) = channel();
+    let call: Call = Box::new(move || {
+        began.send(()).unwrap();
+        thread::sleep(Duration::from_millis(100));
+    });
+    let provider = Refusing(Tracker::default().provider(), Mutex::new(Some(call)));
     let options = Options {
         limit: Some(10 * MIB),
         ..Options::default()
     };
     let pool = Pool::new(provider, options);
-    let (began, begins) = channel();
-    refusing.next(move || {
-        began.send(()).unwrap();
-        thread::sleep(Duration::from_millis(100));
-    });
     thread::scope(|scope| {
-        // The retry after the refusal may succeed.
-        scope.spawn(|| drop(pool.allocate(8 * MIB, 0)));
+        scope.spawn(|| pool.allocate(8 * MIB, 0).unwrap_err());
         begins.recv().unwrap();
         drop(pool.allocate(4 * MIB, 0).unwrap());
     });

@@ -6,6 +6,7 @@ use spirv::{Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
 use super::atomics::NewAtomics;
+use super::barriers::Barriers;
 use super::functions::Exports;
 use super::modes::{self, Constant, ModeByConstants};
 use super::types::{Image, Type, Types};
@@ -43,7 +44,7 @@ pub struct Kernel {
     pub required_sub_group_size: Option<u32>,
     /// How many sub-groups a work-group must have.
     pub required_sub_groups: Option<u32>,
-    /// Whether work-items of its module wait for each other, by barriers or group operations.
+    /// Whether the work-items of a group wait for each other, by barriers or group operations.
     pub has_barriers: bool,
 }
 
@@ -103,14 +104,6 @@ impl Module {
     }
 }
 
-/// Whether the work-items of a group wait for each other at this operation.
-fn is_barrier(op: Op) -> bool {
-    let code = op as u32;
-    op == Op::ControlBarrier
-        || (Op::GroupAsyncCopy as u32..=Op::GroupSMax as u32).contains(&code)
-        || (Op::GroupNonUniformElect as u32..=Op::GroupNonUniformQuadSwap as u32).contains(&code)
-}
-
 /// The relevant decorations by their targets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Decorations {
@@ -145,7 +138,7 @@ struct Reader {
     specialisation: HashMap<u32, usize>,
     atomics: NewAtomics,
     exports: Exports,
-    has_barriers: bool,
+    barriers: Barriers,
 }
 
 impl Reader {
@@ -155,7 +148,9 @@ impl Reader {
         };
         self.atomics.note(op, instruction, &self.types);
         self.exports.note(op, instruction);
-        self.has_barriers |= is_barrier(op);
+        if let Some((function, _)) = self.current {
+            self.barriers.note(function, op);
+        }
         match op {
             Op::MemoryModel => self.memory_model(instruction),
             Op::EntryPoint => self.entry_point(instruction),
@@ -170,7 +165,11 @@ impl Reader {
             Op::FunctionParameter => self.parameter(instruction),
             Op::FunctionEnd => self.function_end(instruction),
             Op::FunctionCall => {
-                self.calls.insert(self.id(instruction, 2)?, instruction.at);
+                let called = self.id(instruction, 2)?;
+                self.calls.insert(called, instruction.at);
+                if let Some((function, _)) = self.current {
+                    self.barriers.note_call(function, called);
+                }
                 Ok(())
             }
             _ => self.types.note(instruction, &self.packed),
@@ -386,7 +385,7 @@ impl Reader {
                     .collect();
                 Ok(Kernel {
                     arguments,
-                    has_barriers: self.has_barriers,
+                    has_barriers: self.barriers.are_reached_from(id),
                     ..kernel
                 })
             })

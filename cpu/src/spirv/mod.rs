@@ -9,6 +9,7 @@
 //! environment specification for kernel arguments.
 
 mod atomics;
+mod barriers;
 mod error;
 mod functions;
 mod interface;

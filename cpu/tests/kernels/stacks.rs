@@ -37,10 +37,7 @@ fn module(bytes: u32, has_barrier: bool) -> Vec<u8> {
     let place = place.unwrap();
     p.store(place, value);
     if has_barrier {
-        let scope = p.b.constant_bit32(int, Scope::Workgroup as u32);
-        let semantics = MemorySemantics::WORKGROUP_MEMORY | MemorySemantics::ACQUIRE_RELEASE;
-        let semantics = p.b.constant_bit32(int, semantics.bits());
-        p.b.control_barrier(scope, scope, semantics).unwrap();
+        barrier(&mut p);
     }
     let items = p.b.constant_bit64(long, ITEMS as u64);
     let further = p.b.i_add(long, None, i, items).unwrap();
@@ -55,7 +52,18 @@ fn module(bytes: u32, has_barrier: bool) -> Vec<u8> {
     let result = p.load(place);
     p.store(x, result);
     p.end();
+    // The memory of each kernel counts by itself.
+    p.kernel("other", &[]);
+    barrier(&mut p);
+    p.end();
     p.bytes()
+}
+
+fn barrier(p: &mut Program) {
+    let scope = p.b.constant_bit32(p.int, Scope::Workgroup as u32);
+    let semantics = MemorySemantics::WORKGROUP_MEMORY | MemorySemantics::ACQUIRE_RELEASE;
+    let semantics = p.b.constant_bit32(p.int, semantics.bits());
+    p.b.control_barrier(scope, scope, semantics).unwrap();
 }
 
 /// Launches kernels with private arrays of these sizes, in groups of so many work-items, and waits for each, again and again.
