@@ -6,8 +6,9 @@
 mod common;
 #[path = "common/process.rs"]
 mod process;
+#[path = "common/reserve.rs"]
+mod reserve;
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -15,6 +16,7 @@ use std::ptr;
 
 use common::{Context, device};
 use level_zero_sys as sys;
+use reserve::reserve;
 
 const SIZE: usize = 64 << 10;
 const READ_WRITE: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
@@ -54,17 +56,6 @@ fn event_pool(context: &Context) -> sys::ze_event_pool_handle_t {
     handle
 }
 
-fn reserve(context: &Context) -> *mut c_void {
-    let mut range = ptr::null_mut();
-    ok!(zeVirtualMemReserve(
-        context.0,
-        ptr::null(),
-        SIZE,
-        &raw mut range
-    ));
-    range
-}
-
 /// A memory file of the program with a known content.
 fn program_file() -> File {
     let file = unsafe { libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC) };
@@ -95,7 +86,7 @@ fn descriptors_are_closed() {
     let context = Context::new();
     let memories = [(); 3].map(|()| physical(&context));
     let pool = event_pool(&context);
-    let range = reserve(&context);
+    let range = reserve(&context, SIZE);
     ok!(zeVirtualMemMap(
         context.0,
         range,
@@ -108,7 +99,7 @@ fn descriptors_are_closed() {
     ok!(zeMemGetIpcHandle(context.0, range, &raw mut handle));
     let files = files_with_the_numbers_of_closed_ones();
 
-    let other = reserve(&context);
+    let other = reserve(&context, SIZE);
     let mapped = ze!(zeVirtualMemMap(
         context.0,
         other,
@@ -177,7 +168,11 @@ fn the_numbers_of_closed_standard_streams_are_not_used() {
 fn the_input_is_closed() {
     let context = Context::new();
     assert_eq!(unsafe { libc::close(0) }, 0);
-    let (memory, pool, range) = (physical(&context), event_pool(&context), reserve(&context));
+    let (memory, pool, range) = (
+        physical(&context),
+        event_pool(&context),
+        reserve(&context, SIZE),
+    );
     ok!(zeVirtualMemMap(
         context.0, range, SIZE, memory, 0, READ_WRITE
     ));

@@ -6,6 +6,8 @@
 mod common;
 #[path = "common/process.rs"]
 mod process;
+#[path = "common/reserve.rs"]
+mod reserve;
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,6 +15,7 @@ use std::ptr;
 use common::{Context, Kind, MIB, NONE, OK, Result, bytes, bytes_mut, device};
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
+use reserve::{anywhere, reserve};
 
 const INVALID: Result = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 const READ_WRITE: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
@@ -28,25 +31,6 @@ fn page(context: &Context) -> usize {
         &raw mut page
     ));
     page
-}
-
-/// Where a reservation may be; the validation layer of Debian 12 refuses null, which is allowed.
-fn anywhere() -> *const c_void {
-    match std::env::var("ZEUSM_TEST_MODE").as_deref() {
-        Ok("validated") => ptr::without_provenance(1 << 46),
-        _ => ptr::null(),
-    }
-}
-
-fn reserve(context: &Context, size: usize) -> *mut c_void {
-    let mut pointer = ptr::null_mut();
-    ok!(zeVirtualMemReserve(
-        context.0,
-        anywhere(),
-        size,
-        &raw mut pointer
-    ));
-    pointer
 }
 
 fn physical(context: &Context, size: usize) -> sys::ze_physical_mem_handle_t {
