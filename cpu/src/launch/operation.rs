@@ -38,7 +38,7 @@ impl Launch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64;
-    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the device lacks local or private memory.
+    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the device lacks local memory.
     pub fn capture(kernel: &Arc<Kernel>, groups: [u32; 3]) -> ZeResult<Self> {
         let (arguments, group, offset) = kernel.launch_state();
         if let Err(index) = arguments.values() {
@@ -55,7 +55,7 @@ impl Launch {
     /// A launch of `kernel` over a range. An argument without a value is an error when it is executed.
     ///
     /// # Errors
-    /// Those of [`Span::new`], [`Kernel::check_local_memory`] and [`Kernel::stack_size`].
+    /// Those of [`Span::new`] and [`Kernel::check_local_memory`].
     pub(super) fn new(
         kernel: &Arc<Kernel>,
         arguments: Arc<Arguments>,
@@ -67,7 +67,7 @@ impl Launch {
             source: Arc::downgrade(kernel),
             memory: arguments.memory()?,
             is_indirect: kernel.is_indirect(),
-            stack_size: kernel.stack_size(range.group)?,
+            stack_size: kernel.stack_size(range.group),
             arguments,
             range,
         })

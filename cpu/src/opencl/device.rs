@@ -27,8 +27,6 @@ pub struct Properties {
     pub max_item_sizes: [usize; 3],
     /// The local memory of one work-group.
     pub local_memory: u64,
-    /// The most work-items that a vector instruction executes at once.
-    pub vector_width: u64,
     /// The maximal size of all arguments of a kernel.
     pub max_argument_bytes: usize,
     /// The highest SPIR-V version supported, major and minor.
@@ -146,7 +144,6 @@ impl Candidate {
             max_group_size: size(cl::CL_DEVICE_MAX_WORK_GROUP_SIZE).min(LARGEST_GROUP),
             max_item_sizes: [item(0), item(1), item(2)],
             local_memory: self.number(api, cl::CL_DEVICE_LOCAL_MEM_SIZE),
-            vector_width: self.number(api, cl::CL_DEVICE_NATIVE_VECTOR_WIDTH_INT),
             max_argument_bytes: size(cl::CL_DEVICE_MAX_PARAMETER_SIZE),
             spirv: spirv_version(&self.text(api, cl::CL_DEVICE_IL_VERSION)),
             sub_group_sizes: self.sizes(api, cl::CL_DEVICE_SUB_GROUP_SIZES_INTEL),

@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most that the native runtime puts on the stack for a kernel: the private memory of all work-items that it executes at once
-/// if it fits, else that of one work-item, which may be larger and then overflows any stack.
+/// if it fits, else that of one work-item. It allocates what is larger.
 pub const LARGEST_KERNEL: usize = 8 << 20;
 /// What the frames of the native runtime need in addition.
 const FRAMES: usize = 1 << 20;
