@@ -14,8 +14,8 @@ use std::process::ExitStatus;
 use nix::libc::{self, c_int, c_uint, pid_t};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// The first number that is none of the standard streams.
-const FIRST: c_uint = 3;
+use crate::system::descriptor::FIRST;
+
 /// Precedes the exit status at the end of the output.
 const MARK: [u8; 4] = *b"\0end";
 
@@ -68,7 +68,7 @@ fn close_inherited() {
     // The folder's own descriptor is closed before.
     let names: Vec<_> = open.flatten().map(|entry| entry.file_name()).collect();
     let numbers = names.iter().filter_map(|name| name.to_str()?.parse().ok());
-    for number in numbers.filter(|number: &c_int| number.cast_unsigned() >= FIRST) {
+    for number in numbers.filter(|number: &c_int| *number >= FIRST) {
         // SAFETY: as before.
         unsafe { libc::close(number) };
     }

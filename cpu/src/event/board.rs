@@ -13,7 +13,7 @@ use std::thread;
 use rustix::thread::futex;
 
 use crate::engine::{SharedState, Signal, dispatch};
-use crate::memory::{Mapping, PAGE, ShareError, memory_file};
+use crate::memory::{Mapping, PAGE, ShareError, own_memory_file};
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::generation;
 use crate::process::sync::Mutex;
@@ -62,8 +62,11 @@ impl Board {
     pub fn create(flags: u32, count: u32) -> Result<Self, ShareError> {
         let too_large = ShareError::new("mmap", libc::ENOMEM);
         let length = length(count).ok_or(too_large)?;
-        let file = memory_file(length as u64)?;
-        let mapping = Mapping::of_file(&file, 0, length).ok_or(too_large)?;
+        let file = own_memory_file(length as u64)?;
+        let mapping = file
+            .get()
+            .and_then(|file| Mapping::of_file(file, 0, length));
+        let mapping = mapping.ok_or(too_large)?;
         // SAFETY: the mapping is large enough, aligned to a page, and not yet known to any other thread or process.
         unsafe {
             (mapping.address() as *mut Head).write(Head {
@@ -74,7 +77,7 @@ impl Board {
             });
         }
         Ok(Self {
-            file: OwnFile::new(file).map_err(ShareError::of("fstat"))?,
+            file,
             mapping,
             flags,
             count,

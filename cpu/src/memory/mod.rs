@@ -21,7 +21,7 @@ pub use allocation::{Allocation, Pin};
 pub use at_fork::{child, parent, prepare};
 pub use backing::{
     Export, MAX_ALIGNMENT, Mapping, PAGE, Record, ShareError, can_be_exported, exports,
-    is_memory_file, memory_file, read_record,
+    is_memory_file, memory_file, own_memory_file, read_record,
 };
 pub use map::{find, remove, remove_context};
 pub use share::Share;

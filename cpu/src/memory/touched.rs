@@ -92,7 +92,7 @@ fn resident(range: Range<usize>) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::super::{Mapping, memory_file};
+    use super::super::{Mapping, memory_file, own_memory_file};
     use super::*;
 
     const HUGE_PAGE: usize = 2 << 20;
@@ -158,8 +158,7 @@ mod tests {
 
     #[test]
     fn pages_of_a_counted_file_are_in_memory_once() {
-        let file = memory_file(100 * PAGE as u64).unwrap();
-        let file = Arc::new(OwnFile::new(file).unwrap());
+        let file = Arc::new(own_memory_file(100 * PAGE as u64).unwrap());
         let files = [Arc::downgrade(&file)];
         assert_eq!(in_files(&files), 0);
         let mappings =

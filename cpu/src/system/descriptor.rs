@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 
 /// The first number that is none of the standard streams.
-const FIRST: i32 = 3;
+pub const FIRST: i32 = 3;
 
 /// Another descriptor for what `descriptor` names in this process.
 pub fn duplicate(descriptor: i32) -> Option<File> {

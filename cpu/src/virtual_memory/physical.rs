@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::device::{self, Device, check_external};
 use crate::handle::{object, register, resolve, retire};
 use crate::memory::{
-    Export, Mapping, Record, Share, accounting, count_file, exports, memory_file, next_id,
+    Export, Mapping, Record, Share, accounting, count_file, exports, next_id, own_memory_file,
 };
 use crate::process::sync::Lazy;
 use crate::system::descriptor::{OwnFile, duplicate};
@@ -61,9 +61,8 @@ impl PhysicalMemory {
         if !accounting::reserve(size, share) {
             return None;
         }
-        let file = memory_file(exports::file_length(size)).ok();
-        match file.and_then(|file| OwnFile::new(file).ok()).map(Arc::new) {
-            Some(file) => {
+        match own_memory_file(exports::file_length(size)).map(Arc::new) {
+            Ok(file) => {
                 count_file(&file);
                 Some(Self {
                     id: Self::next_id(),
@@ -74,7 +73,7 @@ impl PhysicalMemory {
                     exported: Lazy::new(),
                 })
             }
-            None => {
+            Err(_) => {
                 accounting::release(size, share);
                 None
             }

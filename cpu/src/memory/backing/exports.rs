@@ -20,7 +20,7 @@ use super::block::Block;
 use super::error::ShareError;
 use super::mapping::Mapping;
 use super::record::Record;
-use super::share::{can_move, extents, memory_file, move_to};
+use super::share::{can_move, extents, move_to, own_memory_file};
 use super::{MIN_ALIGNMENT, PAGE};
 use crate::abi::result::ZeResult;
 use crate::check;
@@ -183,8 +183,7 @@ impl Exports {
         block.close();
         if !self.blocks.contains_key(&block.address()) {
             can_move()?;
-            let file = memory_file(file_length(block.mapping().length()))?;
-            let own = OwnFile::new(file).map_err(ShareError::of("fstat"))?;
+            let own = own_memory_file(file_length(block.mapping().length()))?;
             move_to(block.mapping(), own.get().ok_or(CLOSED)?)?;
             self.insert(block, own);
         }
@@ -208,8 +207,7 @@ pub fn share_when_new(block: &Block) {
     let most = most.map_or(usize::MAX, |most| most as usize / 4);
     let mut all = EXPORTS.lock();
     if all.blocks.len() < most
-        && let Ok(file) = memory_file(file_length(block.mapping().length()))
-        && let Ok(own) = OwnFile::new(file)
+        && let Ok(own) = own_memory_file(file_length(block.mapping().length()))
         && let Some(file) = own.get()
         && block.mapping().replace(file).is_ok()
     {

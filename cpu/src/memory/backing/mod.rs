@@ -24,7 +24,7 @@ pub use exports::{Export, read_record};
 pub use guarded::Guarded;
 pub use mapping::Mapping;
 pub use record::Record;
-pub use share::{is_memory_file, memory_file};
+pub use share::{is_memory_file, memory_file, own_memory_file};
 
 use crate::check::{self, Watch};
 use crate::system;

@@ -26,6 +26,7 @@ use super::mapping::Mapping;
 use super::{HUGE_PAGE, PAGE};
 use crate::memory::accounting;
 use crate::process::sync::Lazy;
+use crate::system::descriptor::OwnFile;
 
 /// The name of a memory file, by which an importer recognises this runtime's files.
 const FILE_NAME: &str = "zeusm";
@@ -49,6 +50,11 @@ pub fn memory_file(length: u64) -> Result<File, ShareError> {
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
         .map_err(ShareError::of("sealing a memory file"))?;
     Ok(file)
+}
+
+/// As [`memory_file`], of which the runtime keeps the descriptor.
+pub fn own_memory_file(length: u64) -> Result<OwnFile, ShareError> {
+    OwnFile::new(memory_file(length)?).map_err(ShareError::of("fstat"))
 }
 
 /// Whether `memory_file` created the file: it has this runtime's name and seals, so it cannot shrink under a mapping.
