@@ -4,39 +4,25 @@
 
 #[macro_use]
 mod common;
+#[path = "common/closed.rs"]
+mod closed;
 #[path = "common/process.rs"]
 mod process;
 #[path = "common/reserve.rs"]
 mod reserve;
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::ptr;
 
-use common::{Context, device};
+use closed::{CONTENT, close_all, program_file};
+use common::Context;
 use level_zero_sys as sys;
-use reserve::reserve;
+use reserve::{physical, reserve};
 
 const SIZE: usize = 64 << 10;
 const READ_WRITE: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
-const CONTENT: [u8; 4096] = [7; 4096];
-
-fn physical(context: &Context) -> sys::ze_physical_mem_handle_t {
-    let mut desc = sys::ze_physical_mem_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
-        size: SIZE,
-        ..Default::default()
-    };
-    let mut handle = ptr::null_mut();
-    ok!(zePhysicalMemCreate(
-        context.0,
-        device(),
-        &raw mut desc,
-        &raw mut handle
-    ));
-    handle
-}
 
 fn event_pool(context: &Context) -> sys::ze_event_pool_handle_t {
     let desc = sys::ze_event_pool_desc_t {
@@ -56,17 +42,9 @@ fn event_pool(context: &Context) -> sys::ze_event_pool_handle_t {
     handle
 }
 
-/// A memory file of the program with a known content.
-fn program_file() -> File {
-    let file = unsafe { libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC) };
-    let file = unsafe { File::from_raw_fd(file) };
-    file.write_all_at(&CONTENT, 0).unwrap();
-    file
-}
-
 /// As daemons do, closes all descriptors but the standard streams, and opens files of its own.
 fn files_with_the_numbers_of_closed_ones() -> Vec<(File, u64)> {
-    assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
+    close_all();
     let open = |_| {
         let file = program_file();
         let inode = file.metadata().unwrap().ino();
@@ -84,7 +62,7 @@ fn files_of_the_program_with_the_numbers_of_closed_ones_are_left_alone() {
 #[ignore = "closes all descriptors; run by the test before"]
 fn descriptors_are_closed() {
     let context = Context::new();
-    let memories = [(); 3].map(|()| physical(&context));
+    let memories = [(); 3].map(|()| physical(&context, SIZE));
     let pool = event_pool(&context);
     let range = reserve(&context, SIZE);
     ok!(zeVirtualMemMap(
@@ -169,7 +147,7 @@ fn the_input_is_closed() {
     let context = Context::new();
     assert_eq!(unsafe { libc::close(0) }, 0);
     let (memory, pool, range) = (
-        physical(&context),
+        physical(&context, SIZE),
         event_pool(&context),
         reserve(&context, SIZE),
     );

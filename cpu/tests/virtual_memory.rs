@@ -15,7 +15,7 @@ use std::ptr;
 use common::{Context, Kind, MIB, NONE, OK, Result, bytes, bytes_mut, device};
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
-use reserve::{anywhere, reserve};
+use reserve::{anywhere, physical, reserve};
 
 const INVALID: Result = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 const READ_WRITE: sys::ze_memory_access_attribute_t = sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
@@ -31,22 +31,6 @@ fn page(context: &Context) -> usize {
         &raw mut page
     ));
     page
-}
-
-fn physical(context: &Context, size: usize) -> sys::ze_physical_mem_handle_t {
-    let mut desc = sys::ze_physical_mem_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
-        size,
-        ..Default::default()
-    };
-    let mut handle = ptr::null_mut();
-    ok!(zePhysicalMemCreate(
-        context.0,
-        device(),
-        &raw mut desc,
-        &raw mut handle
-    ));
-    handle
 }
 
 fn attribute(

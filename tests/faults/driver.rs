@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{CStr, c_char};
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -106,18 +106,17 @@ impl FaultDriver {
     /// Calls a function that may wait for a held barrier after the armed failure. The barrier is released a moment after the
     /// failure, or when the function returns without one.
     pub fn release_after_failure<T>(&self, call: impl FnOnce() -> T) -> T {
-        let has_returned = AtomicBool::new(false);
+        // Disconnected when the function returns or panics.
+        let (called, returned) = mpsc::channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(|| {
-                while self.fired().is_none() && !has_returned.load(Ordering::Relaxed) {
-                    thread::sleep(Duration::from_millis(1));
-                }
+            scope.spawn(move || {
+                let poll = || returned.recv_timeout(Duration::from_millis(1));
+                while self.fired().is_none() && poll() == Err(RecvTimeoutError::Timeout) {}
                 thread::sleep(Duration::from_millis(20));
                 self.release();
             });
-            let answer = call();
-            has_returned.store(true, Ordering::Relaxed);
-            answer
+            let _called = called;
+            call()
         })
     }
 

@@ -1,9 +1,12 @@
-//! Reservations of virtual memory.
+//! Reservations of virtual memory, and physical memory.
+#![allow(dead_code)]
 
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::common::Context;
+use level_zero_sys as sys;
+
+use crate::common::{Context, device};
 
 /// Where a reservation may be; the validation layer of Debian 12 refuses null, which is allowed.
 pub fn anywhere() -> *const c_void {
@@ -22,4 +25,20 @@ pub fn reserve(context: &Context, size: usize) -> *mut c_void {
         &raw mut pointer
     ));
     pointer
+}
+
+pub fn physical(context: &Context, size: usize) -> sys::ze_physical_mem_handle_t {
+    let mut desc = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        size,
+        ..Default::default()
+    };
+    let mut handle = ptr::null_mut();
+    ok!(zePhysicalMemCreate(
+        context.0,
+        device(),
+        &raw mut desc,
+        &raw mut handle
+    ));
+    handle
 }

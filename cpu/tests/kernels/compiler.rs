@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::closed::{CONTENT, close_all, program_file};
 use super::process::{alone_with, in_child};
 use super::programs::module;
 use super::runtime::{Runtime, call, must};
@@ -22,8 +23,7 @@ use super::seccomp;
 
 /// Names the processes of one test: a compiler has the variables of its program.
 const TOKEN: &str = "ZEUSM_TEST_COMPILER_OF";
-const PATIENCE: Duration = Duration::from_secs(20);
-const CONTENT: [u8; 64] = [7; 64];
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs an ignored test of this file in a process of its own.
 fn alone(test: &str) {
@@ -89,7 +89,7 @@ fn build(runtime: &Runtime) {
 
 /// Waits until there are no processes that build modules.
 fn await_the_end_of_compilers() -> bool {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         if compilers().is_empty() {
             return true;
@@ -97,18 +97,6 @@ fn await_the_end_of_compilers() -> bool {
         thread::sleep(Duration::from_millis(20));
     }
     false
-}
-
-/// A memory file of the program with a known content.
-fn program_file() -> File {
-    let file = unsafe { libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC) };
-    let file = unsafe { File::from_raw_fd(file) };
-    file.write_all_at(&CONTENT, 0).unwrap();
-    file
-}
-
-fn close_all() {
-    assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
 }
 
 /// Nothing was written to a socket of the program or read from it, and it is open.
@@ -191,7 +179,7 @@ fn replaces_sockets() {
     build(&runtime);
     assert!(is_untouched(&pair));
     // The former compiler has ended, since its socket was closed.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while compilers().len() > 2 && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(20));
     }

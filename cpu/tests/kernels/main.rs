@@ -5,6 +5,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod bad_input;
+#[allow(clippy::undocumented_unsafe_blocks)]
+#[path = "../common/closed.rs"]
+mod closed;
 mod compiler;
 #[path = "../common/counter.rs"]
 mod counter;
