@@ -66,6 +66,8 @@ pub fn register_handlers() {
 
 extern "C" fn prepare() {
     FORKING.prepare();
+    // For the child, they count as complete.
+    engine::flush_all();
     quiesce::prepare();
     virtual_memory::at_fork().prepare();
     memory::prepare();

@@ -5,7 +5,7 @@ use level_zero_sys::extensions;
 
 use crate::abi::arguments::{check_flags, enumerate, input_structure, output, structures};
 use crate::abi::result::{ZeResult, ensure};
-use crate::{check, device, driver, fork, opencl};
+use crate::{check, device, driver, engine, fork, opencl};
 
 structures! {
     extensions::ze_init_driver_type_desc_t = extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC;
@@ -14,6 +14,7 @@ structures! {
 fn begin() -> ZeResult {
     device::check_environment()?;
     fork::register_handlers();
+    opencl::quiesce::before_exit(engine::flush_all);
     opencl::name_instruction_set();
     check::begin();
     driver::begin();

@@ -111,9 +111,7 @@ pub fn reset(list: sys::ze_command_list_handle_t) -> ZeResult {
 pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> ZeResult {
     let list = resolve::<CommandList>(list)?;
     let stream = &list.immediate()?.stream;
-    // The clock is read only if there is something to wait for.
-    let done =
-        stream.synchronize(Deadline::Now)? || stream.synchronize(Deadline::after(timeout))?;
+    let done = stream.synchronize(Deadline::after(timeout))?;
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 

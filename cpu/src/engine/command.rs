@@ -124,6 +124,20 @@ impl Token {
         &*self.command.operation
     }
 
+    /// The operation, for a thread that does not own the token.
+    pub fn share_operation(&self) -> Arc<dyn Operation> {
+        Arc::clone(&self.command.operation)
+    }
+
+    /// The time in nanoseconds that a waiting thread is expected to execute it for, if such a thread should: not if the times of
+    /// the native runtime are needed.
+    pub fn brief_time(&self) -> Option<u64> {
+        if self.is_timed() {
+            return None;
+        }
+        self.command.operation.brief_time()
+    }
+
     /// Records an error for waits for its signal, and for its stream.
     pub fn note(&self, outcome: ZeResult) {
         self.command.changes.note(outcome);
@@ -139,7 +153,8 @@ impl Token {
         self.command.changes.is_timed()
     }
 
-    fn now_if_timed(&self) -> u64 {
+    /// The time, if its start and end times are needed.
+    pub fn now_if_timed(&self) -> u64 {
         if self.is_timed() { clock::now() } else { 0 }
     }
 

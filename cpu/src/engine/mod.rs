@@ -60,7 +60,9 @@ mod changes;
 mod command;
 mod device_engine;
 mod fault;
+mod flusher;
 mod identity;
+mod in_flight;
 mod native;
 mod native_wait;
 mod operation;
@@ -77,6 +79,7 @@ mod workers;
 
 pub use command::Token;
 pub use device_engine::DeviceEngine;
+pub use flusher::flush_all;
 pub use native::{Completion, Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins};
 pub use order::Order;

@@ -5,19 +5,23 @@
 //! `in_flight`, held for a few instructions; then the locks of signals and streams. The native runtime's callback takes
 //! `in_flight`, so `in_flight` is never held in a call to that runtime.
 
-use std::collections::VecDeque;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
+use smallvec::SmallVec;
 
 use super::command::{Executor, Token};
+use super::flusher::Flusher;
+use super::in_flight::{Front, InFlight, Progress, Stage};
 use super::native_wait::{Request, Waiter};
+use super::operation::Operation;
 use super::workers::{self, dispatch, in_callback, retire_or_drop};
 use crate::abi::result::ZeResult;
-use crate::process::sync::Mutex;
+use crate::process::sync::{Mutex, MutexGuard};
 use crate::system::{clock, stack};
 
 /// The completion event of an enqueued command.
@@ -29,6 +33,8 @@ pub trait NativeEvent: Send + Sync {
     fn flush(&self);
     /// Waits for it; the calling thread helps to execute it.
     fn wait(&self);
+    /// Called once when it has ended, possibly in a callback.
+    fn ended(&self) {}
     /// Its start and end in nanoseconds of our clock, once it has ended.
     fn times(&self) -> Option<(u64, u64)>;
 }
@@ -43,48 +49,40 @@ pub struct Enqueued {
 }
 
 /// An in-order queue of the native runtime, which lives as long as the process.
+///
+/// A command is issued to the native runtime when it is enqueued, unless it is brief ([`Operation::brief_time`]) and no other
+/// command is issued: then it is only queued. A host thread that waits for queued commands executes them by itself, which
+/// spares the native runtime's workers a wake-up. [`flush`](Self::flush) issues the queued commands; the flusher calls it when
+/// no thread has waited for a while.
 pub struct NativeQueue {
     index: usize,
     waiter: &'static Waiter,
+    flusher: &'static Flusher,
     /// How many streams it is assigned to.
     streams: AtomicUsize,
     enqueue_lock: Mutex<()>,
     in_flight: Mutex<InFlight>,
+    /// The position of the first queued command when the flusher looked last.
+    seen: AtomicU64,
 }
 
-#[derive(Default)]
-struct InFlight {
-    /// Commands in flight, the oldest first.
-    entries: VecDeque<Entry>,
-    /// The position of the first of them.
-    first: u64,
-    /// Whether a thread is completing commands.
-    draining: bool,
-    /// The position of the command that a host thread waits for inside the native runtime.
-    awaited: Option<u64>,
-}
+/// How long the queued commands of a queue may take, in nanoseconds: as long as it takes to wake a thread and hand them over.
+const MOST_QUEUED: u64 = 50_000;
 
-struct Entry {
-    /// `None` while the command is being completed.
-    token: Option<Token>,
-    /// The completion event of the command or, for a marker, of the last native command before it.
-    event: Arc<dyn NativeEvent>,
-    /// The position of the command that `event` belongs to.
-    position: u64,
-    started: u64,
-    /// The outcome, once the command has ended; a marker has one from the start.
-    outcome: Option<ZeResult>,
-}
+/// Commands that were issued: their positions and completion events.
+type Issued = SmallVec<[(u64, Arc<dyn NativeEvent>); 1]>;
 
 impl NativeQueue {
     /// NativeQueue number `index`, empty.
-    pub fn new(index: usize, waiter: &'static Waiter) -> Self {
+    pub fn new(index: usize, waiter: &'static Waiter, flusher: &'static Flusher) -> Self {
         Self {
             index,
             waiter,
+            flusher,
             streams: AtomicUsize::new(0),
             enqueue_lock: Mutex::default(),
             in_flight: Mutex::default(),
+            seen: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -104,135 +102,269 @@ impl NativeQueue {
         self.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The completion event of the last command in flight.
+    /// The completion event of the last command that was issued.
     pub fn last(&self) -> Option<Arc<dyn NativeEvent>> {
-        let in_flight = self.in_flight.lock();
-        in_flight
-            .entries
-            .back()
-            .map(|entry| Arc::clone(&entry.event))
+        self.in_flight.lock().last()
     }
 
-    /// Enqueues a command to the native runtime.
+    /// Queues a command, or issues it to the native runtime.
     pub fn enqueue(&'static self, token: Token) {
         let enqueue_lock = self.enqueue_lock.lock();
+        let token = match self.queue(token) {
+            Ok(ready) => {
+                drop(enqueue_lock);
+                if !self.flusher.watch() {
+                    self.flush();
+                }
+                return dispatch(ready);
+            }
+            Err(token) => token,
+        };
+        let mut issued = self.issue_queued(&enqueue_lock);
         let started = clock::now();
-        let enqueued = catch_unwind(AssertUnwindSafe(|| token.operation().enqueue(self.index)));
-        let Enqueued { event, fault } = enqueued.unwrap_or_else(|_| Enqueued {
-            event: None,
-            fault: Some(sys::ZE_RESULT_ERROR_UNKNOWN),
-        });
-        token.note(fault.map_or(Ok(()), Err));
+        let (event, fault) = issue(token.operation(), self.index);
+        token.note(fault);
         let Some(event) = event else {
             drop(enqueue_lock);
-            return self.mark(token);
+            self.mark(token);
+            return self.watch(issued);
         };
         let mut in_flight = self.in_flight.lock();
-        let position = in_flight.first + in_flight.entries.len() as u64;
-        let entry = Entry {
-            token: None,
-            event: Arc::clone(&event),
-            position,
-            started,
-            outcome: None,
-        };
-        let ready = self.push(&mut in_flight, entry, token);
+        issued.push((in_flight.end(), Arc::clone(&event)));
+        let ready = self.push(&mut in_flight, token, Stage::Issued(event), started);
         drop(in_flight);
         drop(enqueue_lock);
-        let completion = || Completion {
-            queue: self,
-            position,
-        };
-        if !workers::may_have_callbacks() || !event.watch(completion()) {
-            // Without a callback, this thread waits and completes it.
-            self.waiter.hold(|| event.wait());
-            completion().note(Ok(()));
-            self.drain();
-        }
-        event.flush();
-        retire_or_drop(event);
+        self.watch(issued);
         dispatch(ready);
+    }
+
+    /// Queues a command that a waiting thread should execute, or any command that follows one which a thread is executing;
+    /// that thread issues it afterwards. Returns the commands that may be enqueued behind it, or the token back.
+    fn queue(&'static self, token: Token) -> Result<Vec<Token>, Token> {
+        let time = token.brief_time();
+        let mut in_flight = self.in_flight.lock();
+        let total = time.map(|time| in_flight.queued_time + time);
+        let is_brief = !in_flight.has_issued() && total.is_some_and(|total| total <= MOST_QUEUED);
+        if !is_brief && !in_flight.is_executing {
+            return Err(token);
+        }
+        in_flight.queued_time += time.unwrap_or(0);
+        Ok(self.push(&mut in_flight, token, Stage::Queued, 0))
+    }
+
+    /// Issues the queued commands in their order, except while a thread is executing such: it calls [`flush`](Self::flush) at
+    /// its end. The caller passes the result to [`watch`](Self::watch).
+    #[must_use]
+    fn issue_queued(&self, _: &MutexGuard<()>) -> Issued {
+        let mut in_flight = self.in_flight.lock();
+        if !in_flight.has_queued() || in_flight.is_executing {
+            return Issued::new();
+        }
+        in_flight.is_flushing = true;
+        let queued = in_flight.queued(|position, token| (position, token.share_operation()));
+        drop(in_flight);
+        let mut issued = Issued::new();
+        for (position, operation) in queued {
+            let started = clock::now();
+            let (event, fault) = issue(&*operation, self.index);
+            let mut in_flight = self.in_flight.lock();
+            issued.extend(event.clone().map(|event| (position, event)));
+            self.change(&mut in_flight, |in_flight| {
+                in_flight.issue(position, event, started, fault);
+            });
+        }
+        let mut in_flight = self.in_flight.lock();
+        (in_flight.is_flushing, in_flight.queued_time) = (false, 0);
+        issued
+    }
+
+    /// Has the ends of commands that were just issued reported, and the native runtime start them.
+    fn watch(&'static self, issued: Issued) {
+        let last = issued.len().saturating_sub(1);
+        for (index, (position, event)) in issued.into_iter().enumerate() {
+            let completion = || Completion {
+                queue: self,
+                position,
+            };
+            if !workers::may_have_callbacks() || !event.watch(completion()) {
+                // Without a callback, this thread waits and completes it.
+                self.waiter.hold(|| event.wait());
+                completion().note(Ok(()));
+                self.drain(None);
+            }
+            if index == last {
+                event.flush();
+            }
+            retire_or_drop(event);
+        }
+    }
+
+    /// Issues the queued commands, so that they are executed even if no thread waits for them.
+    pub fn flush(&'static self) {
+        if !self.in_flight.lock().has_queued() {
+            return;
+        }
+        let enqueue_lock = self.enqueue_lock.lock();
+        let issued = self.issue_queued(&enqueue_lock);
+        drop(enqueue_lock);
+        self.watch(issued);
+        self.waiter.renew_requests();
+        // Those that could not be issued have ended.
+        self.drain(None);
+    }
+
+    /// Issues the queued commands if some were already queued at the last call.
+    pub fn flush_old(&'static self) {
+        let first = self.in_flight.lock().first_queued().unwrap_or(u64::MAX);
+        if self.seen.swap(first, Ordering::Relaxed) == first && first != u64::MAX {
+            self.flush();
+        }
     }
 
     /// Completes a marker when all commands in flight are complete.
     pub fn mark(&'static self, token: Token) {
         let mut in_flight = self.in_flight.lock();
-        let Some(last) = in_flight.entries.back() else {
+        if in_flight.is_empty() {
             drop(in_flight);
-            let now = clock::now();
+            let now = token.now_if_timed();
             return dispatch(token.complete(now, now));
-        };
-        let entry = Entry {
-            token: None,
-            event: Arc::clone(&last.event),
-            position: last.position,
-            started: 0,
-            outcome: Some(Ok(())),
-        };
-        let ready = self.push(&mut in_flight, entry, token);
+        }
+        let ready = self.push(&mut in_flight, token, Stage::Marker, 0);
         drop(in_flight);
         dispatch(ready);
     }
 
     /// Appends an entry. The executor is published under the lock, since it must not be once the command is complete.
-    fn push(&'static self, in_flight: &mut InFlight, entry: Entry, token: Token) -> Vec<Token> {
-        if in_flight.entries.is_empty() {
-            self.waiter.queue_is_busy();
-        }
+    fn push(
+        &'static self,
+        in_flight: &mut InFlight,
+        token: Token,
+        stage: Stage,
+        started: u64,
+    ) -> Vec<Token> {
+        let position = in_flight.end();
         let executor = Executor::Native(Native {
             queue: self,
-            position: entry.position,
-            event: Arc::clone(&entry.event),
+            position,
         });
         let ready = token.executing(&executor);
-        in_flight.entries.push_back(Entry {
-            token: Some(token),
-            ..entry
-        });
+        self.change(in_flight, |in_flight| in_flight.push(token, stage, started));
         ready
+    }
+
+    /// Makes a change, and tells the waiter and the flusher when it is the first or the last of its kind.
+    fn change<T>(&self, in_flight: &mut InFlight, change: impl FnOnce(&mut InFlight) -> T) -> T {
+        let before = (in_flight.has_issued(), in_flight.has_queued());
+        let result = change(in_flight);
+        match (before.0, in_flight.has_issued()) {
+            (false, true) => self.waiter.queue_is_busy(),
+            (true, false) => self.waiter.queue_is_idle(),
+            _ => {}
+        }
+        match (before.1, in_flight.has_queued()) {
+            (false, true) => self.flusher.queue_has_queued(),
+            (true, false) => self.flusher.queue_has_none(),
+            _ => {}
+        }
+        result
     }
 
     /// Completes the commands that have ended, in the order of the queue: a thread that sees one complete sees the
     /// earlier ones complete. One thread at a time drains; it also completes commands whose end other threads report
-    /// meanwhile.
-    fn drain(&self) {
-        let mut ready = Vec::new();
+    /// meanwhile. With `until`, it executes the queued commands up to that position, too. `false` when another thread drains or
+    /// flushes.
+    fn drain(&'static self, until: Option<u64>) -> bool {
+        let executes = until.is_some();
         let mut in_flight = self.in_flight.lock();
-        if in_flight.draining {
-            return;
+        if in_flight.is_draining || executes && in_flight.is_flushing {
+            return false;
         }
-        in_flight.draining = true;
-        while let Some(entry) = in_flight.entries.front_mut()
-            && let Some(outcome) = entry.outcome
-        {
-            let (token, event) = (entry.token.take(), Arc::clone(&entry.event));
-            let (position, started) = (entry.position, entry.started);
-            let is_marker = position != in_flight.first;
+        (in_flight.is_draining, in_flight.is_executing) = (true, executes);
+        let mut ready = Vec::new();
+        while let Some(front) = in_flight.front(until) {
             drop(in_flight);
-            if let Some(token) = token {
-                token.note(outcome);
-                let native = (!is_marker && token.is_timed()).then(|| event.times());
-                let (started, ended) = within(native.flatten(), started, clock::now());
-                ready.extend(token.complete(started, ended));
-            }
-            drop(event);
+            ready.append(&mut finish(front));
             in_flight = self.in_flight.lock();
             // The entry stays in the list until now, so that a marker that is added meanwhile is completed after it.
-            let entry = in_flight.entries.pop_front();
-            in_flight.first += 1;
-            if in_flight.entries.is_empty() {
-                self.waiter.queue_is_idle();
+            let event = self.change(&mut in_flight, InFlight::pop);
+            if event.is_none() && (ready.is_empty() || !executes) {
+                continue;
             }
             drop(in_flight);
-            if let Some(entry) = entry {
-                retire_or_drop(entry.event);
+            if let Some(event) = event {
+                retire_or_drop(event);
+            }
+            if executes {
+                // A kernel that is executed next may wait for these.
+                dispatch(mem::take(&mut ready));
             }
             in_flight = self.in_flight.lock();
         }
-        in_flight.draining = false;
+        (in_flight.is_draining, in_flight.is_executing) = (false, false);
+        if !in_flight.has_queued() {
+            in_flight.queued_time = 0;
+        }
+        let has_left = executes && in_flight.has_queued();
         drop(in_flight);
         dispatch(ready);
+        if has_left {
+            self.flush();
+        }
+        true
     }
+
+    /// Executes queued commands on the calling thread, those up to `position`, as a thread that waits for it does.
+    #[cfg(test)]
+    pub fn execute(&'static self, position: u64) -> bool {
+        let progress = self.in_flight.lock().progress(position);
+        matches!(progress, Progress::Queued) && self.drain(Some(position))
+    }
+
+    /// The positions of the commands in flight.
+    #[cfg(test)]
+    pub fn positions(&self) -> std::ops::Range<u64> {
+        let in_flight = self.in_flight.lock();
+        in_flight.first()..in_flight.end()
+    }
+}
+
+/// Enqueues an operation to queue number `index` of the native runtime. Returns its completion event, if there was something to
+/// execute, and the error that ended the enqueueing.
+fn issue(operation: &dyn Operation, index: usize) -> (Option<Arc<dyn NativeEvent>>, ZeResult) {
+    let enqueued = catch_unwind(AssertUnwindSafe(|| operation.enqueue(index)));
+    let Enqueued { event, fault } = enqueued.unwrap_or_else(|_| Enqueued {
+        event: None,
+        fault: Some(sys::ZE_RESULT_ERROR_UNKNOWN),
+    });
+    (event, fault.map_or(Ok(()), Err))
+}
+
+/// Completes the oldest command of a queue, and executes it before if it is queued. Returns the commands that are ready now.
+fn finish(front: Front) -> Vec<Token> {
+    let Front {
+        token,
+        event,
+        started,
+        fault,
+        outcome,
+    } = front;
+    let Some(token) = token else {
+        return Vec::new();
+    };
+    if let Some(event) = &event {
+        event.ended();
+    }
+    let outcome = outcome.unwrap_or_else(|| {
+        let executed = catch_unwind(AssertUnwindSafe(|| token.operation().execute()));
+        executed.unwrap_or(Err(sys::ZE_RESULT_ERROR_UNKNOWN))
+    });
+    token.note(fault.and(outcome));
+    if !token.is_timed() {
+        return token.complete(0, 0);
+    }
+    let native = event.and_then(|event| event.times());
+    let (started, ended) = within(native, started, clock::now());
+    token.complete(started, ended)
 }
 
 /// The times of a native command, clamped to the interval measured with our clock, in case the native runtime uses
@@ -255,7 +387,9 @@ impl Completion {
     /// Reports that the command has ended. May be called in a callback, as it does not call the native runtime.
     pub fn complete(self, outcome: ZeResult) {
         if self.note(outcome) {
-            in_callback(|| self.queue.drain());
+            in_callback(|| {
+                self.queue.drain(None);
+            });
         }
     }
 
@@ -263,47 +397,58 @@ impl Completion {
     /// for exactly this command, as that thread resumes after the callback, and drains.
     fn note(&self, outcome: ZeResult) -> bool {
         let mut in_flight = self.queue.in_flight.lock();
-        let index = self.position.checked_sub(in_flight.first);
-        let entry = index.and_then(|index| in_flight.entries.get_mut(usize::try_from(index).ok()?));
-        if let Some(entry) = entry {
-            entry.outcome.get_or_insert(outcome);
-        }
-        let last = in_flight.entries.back().map(|entry| entry.position);
-        in_flight.awaited != Some(self.position) || last != in_flight.awaited
+        in_flight.note(self.position, outcome);
+        in_flight.awaited != Some(self.position) || !in_flight.is_last_issued(self.position)
     }
 }
 
 /// A native command in flight, as waiting threads see it.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Native {
     /// The queue that it is in.
     pub queue: &'static NativeQueue,
-    /// The position of the command that `event` belongs to.
     position: u64,
-    event: Arc<dyn NativeEvent>,
 }
 
 impl Native {
-    /// Waits for it inside the native runtime, helping to execute it, and completes it. `false` when another thread
-    /// already does so, or when this one could end up executing the commands of other queues, or has a small stack.
+    /// Waits for it inside the native runtime, helping to execute it, or executes it if it is queued, and completes it. `false`
+    /// when another thread already does so, or when this one could end up executing the commands of other queues, or has a
+    /// small stack.
     pub fn wait(&self) -> bool {
+        let queue = self.queue;
         // The fake runtime of the simulation needs no stack.
         if !cfg!(test) && !stack::holds_kernels() {
             return false;
         }
-        let waited = self.queue.waiter.try_hold(|| {
-            self.queue.in_flight.lock().awaited = Some(self.position);
-            self.event.wait();
-            self.queue.in_flight.lock().awaited = None;
-        });
-        if waited {
-            self.queue.drain();
+        loop {
+            let progress = queue.in_flight.lock().progress(self.position);
+            let (event, position) = match progress {
+                Progress::Issued(event, position) => (event, position),
+                Progress::Queued => return queue.drain(Some(self.position)),
+                Progress::Ended => {
+                    queue.drain(None);
+                    return true;
+                }
+                Progress::Flushing => {
+                    drop(queue.enqueue_lock.lock());
+                    continue;
+                }
+            };
+            let waited = queue.waiter.try_hold(|| {
+                queue.in_flight.lock().awaited = Some(position);
+                event.wait();
+                queue.in_flight.lock().awaited = None;
+            });
+            if waited {
+                queue.drain(None);
+            }
+            return waited;
         }
-        waited
     }
 
     /// Asks for the help of another thread.
     pub fn request_help(&self) -> Request<'static> {
+        self.queue.flush();
         self.queue.waiter.request()
     }
 

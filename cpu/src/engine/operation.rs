@@ -90,6 +90,20 @@ pub trait Operation: Any + Send + Sync {
     /// Reported by waits for the command's signal, and by the next host synchronization with the stream.
     fn run(&self, part: usize) -> ZeResult;
 
+    /// The time in nanoseconds that a native operation is expected to take on a thread that calls [`execute`](Self::execute), if
+    /// that is better than to hand it over to the native runtime.
+    fn brief_time(&self) -> Option<u64> {
+        None
+    }
+
+    /// Executes a native operation with a [`brief_time`](Self::brief_time) on the calling thread.
+    ///
+    /// # Errors
+    /// As those of [`run`](Self::run).
+    fn execute(&self) -> ZeResult {
+        Ok(())
+    }
+
     /// Enqueues a native operation to the native runtime's in-order queue number `queue`.
     fn enqueue(&self, queue: usize) -> Enqueued {
         let _ = queue;
@@ -132,6 +146,14 @@ impl Operation for Arc<dyn Operation> {
 
     fn run(&self, part: usize) -> ZeResult {
         (**self).run(part)
+    }
+
+    fn brief_time(&self) -> Option<u64> {
+        (**self).brief_time()
+    }
+
+    fn execute(&self) -> ZeResult {
+        (**self).execute()
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {

@@ -2,9 +2,15 @@
 
 pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use std::thread;
+use std::time::Duration;
 
 pub use crate::process::sync::{Condvar, Mutex};
 pub use crate::system::stack::THREAD as THREAD_STACK;
 
 /// How often a waiting thread spins before it sleeps: a few microseconds.
 pub const SPIN_LIMIT: u32 = 300;
+
+/// Sleeps for an interval of the flusher.
+pub fn pause() {
+    thread::sleep(Duration::from_micros(100));
+}

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::command::Executor;
+use super::flusher::flush_all;
 use super::native_wait::Request;
 use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
@@ -36,9 +37,12 @@ pub fn wait<S>(
 ) -> bool {
     release_retired();
     if matches!(deadline, Deadline::Now) {
-        return is_done();
+        return is_done() || {
+            flush_all();
+            is_done()
+        };
     }
-    let (mut spun, mut tried) = (false, false);
+    let (mut spun, mut tried, mut flushed) = (false, false, false);
     // Declared before the guard, so that it is dropped without the lock: it may own native objects.
     let mut watched: Option<Watched> = None;
     let mut guard = state.lock();
@@ -82,7 +86,15 @@ pub fn wait<S>(
             guard = state.lock();
             continue;
         }
-        tried = false;
+        // The command that it waits for may follow queued commands.
+        if !flushed {
+            flushed = true;
+            drop(guard);
+            flush_all();
+            guard = state.lock();
+            continue;
+        }
+        (tried, flushed) = (false, false);
         match deadline {
             Deadline::Now => return is_done(),
             Deadline::Never => guard = changed.wait(guard),

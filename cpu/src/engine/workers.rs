@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
 use super::command::{Token, Work};
+use super::flusher::Flusher;
 use super::native::NativeQueue;
 use super::native_wait::Waiter;
 use super::primitives::THREAD_STACK;
@@ -26,6 +27,8 @@ pub struct Engine {
     state: Mutex<State>,
     work: Condvar,
     native_queues: Vec<NativeQueue>,
+    /// Issues native commands that were queued only.
+    pub flusher: &'static Flusher,
     /// Objects to be dropped by a thread that may call the native runtime.
     retired: Mutex<Vec<Box<dyn Send>>>,
     has_retired: AtomicBool,
@@ -120,17 +123,25 @@ impl Engine {
     /// An engine without threads.
     pub fn new() -> Box<Self> {
         let waiter: &'static Waiter = Box::leak(Box::default());
+        let flusher: &'static Flusher = Box::leak(Box::default());
         Box::new(Self {
             state: Mutex::default(),
             work: Condvar::new(),
             native_queues: (0..NATIVE_QUEUES)
-                .map(|index| NativeQueue::new(index, waiter))
+                .map(|index| NativeQueue::new(index, waiter, flusher))
                 .collect(),
+            flusher,
             retired: Mutex::default(),
             has_retired: AtomicBool::new(false),
             #[cfg(test)]
             jobs: None,
         })
+    }
+
+    /// Whether it has no threads.
+    #[cfg(test)]
+    pub fn is_simulated(&self) -> bool {
+        self.jobs.is_some()
     }
 
     /// All native queues.
@@ -330,7 +341,7 @@ pub fn release_retired() {
 }
 
 /// The engine, if it was created.
-fn current() -> Option<&'static Engine> {
+pub fn current() -> Option<&'static Engine> {
     #[cfg(test)]
     if let Some(simulated) = SIMULATED.get() {
         return Some(simulated);

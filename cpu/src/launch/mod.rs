@@ -1,6 +1,7 @@
 //! Launches: the operations that execute kernels.
 
 mod append;
+mod brief;
 mod indirect;
 mod mutable;
 mod native;

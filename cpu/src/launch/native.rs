@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use level_zero_sys as sys;
 
 use super::Launch;
+use super::brief::Measured;
 use crate::abi::result::ZeResult;
 use crate::check;
 use crate::engine::{Completion, Enqueued, NATIVE_QUEUES, NativeEvent};
@@ -45,6 +46,8 @@ struct InFlight {
     queue: &'static LaunchQueue,
     /// How many of the command's launches are large.
     large: usize,
+    /// Measures the command's only launch.
+    measured: Option<Measured>,
 }
 
 /// Enqueues the launches of a command to the native queue number `queue`, up to the first one that is refused.
@@ -53,7 +56,7 @@ pub fn enqueue<L: Borrow<Launch>>(
     launches: impl IntoIterator<Item = ZeResult<L>>,
 ) -> Enqueued {
     let queue = &QUEUES[queue % NATIVE_QUEUES];
-    let (mut last, mut large) = (None, 0);
+    let (mut last, mut large, mut measured) = (None, 0, None);
     if check::is_on() {
         check::kernel_begins();
     }
@@ -61,7 +64,9 @@ pub fn enqueue<L: Borrow<Launch>>(
         let launch = launch?;
         let launch = launch.borrow();
         if !launch.is_empty() {
-            last = Some(launch.enqueue_to(queue.get()?)?);
+            let event = launch.enqueue_to(queue.get()?)?;
+            measured = Measured::new(launch).filter(|_| last.is_none());
+            last = Some(event);
             large += usize::from(launch.is_large());
         }
         Ok(())
@@ -75,6 +80,7 @@ pub fn enqueue<L: Borrow<Launch>>(
             event,
             queue,
             large,
+            measured,
         }) as Arc<dyn NativeEvent>
     });
     Enqueued {
@@ -119,6 +125,14 @@ impl NativeEvent for InFlight {
         } else {
             self.event.wait()
         };
+    }
+
+    fn ended(&self) {
+        if let Some(measured) = &self.measured
+            && let Some(times) = self.event.times()
+        {
+            measured.took(times);
+        }
     }
 
     fn times(&self) -> Option<(u64, u64)> {

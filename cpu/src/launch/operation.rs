@@ -12,7 +12,7 @@ use crate::check::Uses;
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
 use crate::memory::{Pin, Span};
-use crate::opencl::{self, Queue, Range};
+use crate::opencl::{self, Queue, Range, Value};
 use crate::system::stack;
 
 /// From this number of work-items on, a launch is large: it takes at least some ten microseconds.
@@ -20,17 +20,17 @@ const LARGE: usize = 1 << 14;
 
 /// A kernel with its arguments and its range.
 pub struct Launch {
-    kernel: Arc<opencl::Kernel>,
+    pub(super) kernel: Arc<opencl::Kernel>,
     /// The handle's object, while it is not destroyed.
     source: Weak<Kernel>,
     arguments: Arc<Arguments>,
-    range: Range,
+    pub(super) range: Range,
     /// The memory of its pointers and images. Memory that it accesses through other pointers is unknown.
     memory: SmallVec<[Span; 4]>,
     /// Whether it accesses such memory, which the program has to say.
     is_indirect: bool,
     /// The bytes that it puts on the stack of a thread that executes it.
-    stack_size: usize,
+    pub(super) stack_size: usize,
 }
 
 impl Launch {
@@ -148,14 +148,17 @@ impl Launch {
     /// # Errors
     /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
     pub(super) fn enqueue_to(&self, queue: &Queue) -> ZeResult<opencl::Event> {
-        let values = self
-            .arguments
-            .values()
-            .map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        let values = self.values()?;
         stack::reserve(self.stack_size);
         // SAFETY: the command's pins keep the memory of the arguments alive; the caller vouches for other memory.
         let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
         event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
+    }
+
+    /// The values of its arguments.
+    pub(super) fn values(&self) -> ZeResult<SmallVec<[Value<'_>; 16]>> {
+        let values = self.arguments.values();
+        values.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
     }
 
     /// Whether it is likely to take more than a few microseconds.
@@ -197,6 +200,14 @@ impl Operation for Launch {
 
     fn run(&self, _part: usize) -> ZeResult {
         Ok(()) // There are no work-items.
+    }
+
+    fn brief_time(&self) -> Option<u64> {
+        self.expected_time()
+    }
+
+    fn execute(&self) -> ZeResult {
+        self.execute_here()
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {

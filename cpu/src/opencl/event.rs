@@ -48,6 +48,32 @@ impl Event {
         })
     }
 
+    /// The OpenCL object.
+    pub(super) fn raw(&self) -> cl_event {
+        self.raw
+    }
+
+    /// The outcome of a launch that has ended.
+    ///
+    /// # Errors
+    /// When the launch failed.
+    pub fn outcome(&self) -> Result<(), Error> {
+        let _call = Call::begin()?;
+        let mut status: cl::cl_int = cl::CL_COMPLETE;
+        // SAFETY: the event is alive, and the value is one cl_int.
+        let code = unsafe {
+            (self.runtime.api.clGetEventInfo)(
+                self.raw,
+                cl::CL_EVENT_COMMAND_EXECUTION_STATUS,
+                size_of_val(&status),
+                (&raw mut status).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        Error::check("clGetEventInfo", code)?;
+        Error::check("the launch", status.min(cl::CL_SUCCESS))
+    }
+
     /// Has `observer` called with the outcome when the launch has ended: on a thread of the runtime, where it must not
     /// block, or at once on this thread.
     ///

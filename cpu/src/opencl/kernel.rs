@@ -8,6 +8,7 @@ use opencl_sys as cl;
 use opencl_sys::{cl_kernel, cl_program};
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
+use super::group_time::GroupTime;
 use super::quiesce::{self, Call};
 use super::{Error, Event, Image, Queue, Runtime, Sampler};
 use crate::check::DeviceCode;
@@ -58,6 +59,10 @@ pub struct KernelInfo {
 pub struct Kernel {
     runtime: &'static Runtime,
     raw: Mutex<cl_kernel>,
+    /// Copies for threads that execute launches, as the lock would keep others from launching the kernel meanwhile.
+    copies: Mutex<Vec<cl_kernel>>,
+    /// How long its groups take.
+    pub group_time: GroupTime,
 }
 
 // SAFETY: the handle is used under the lock, or for queries, which are thread-safe.
@@ -91,6 +96,8 @@ impl Kernel {
         Ok(Self {
             runtime,
             raw: Mutex::new(raw),
+            copies: Mutex::default(),
+            group_time: GroupTime::default(),
         })
     }
 
@@ -199,15 +206,75 @@ impl Kernel {
         let _call = Call::begin()?;
         let _device_code = DeviceCode::begin();
         let kernel = self.raw.lock();
+        // SAFETY: as the caller promises; the lock is held.
+        let event = unsafe { self.launch(*kernel, queue, range, values) }?;
+        quiesce::register_launch(event.raw(), self.runtime);
+        // The wait below may take as long as the kernel.
+        drop(kernel);
+        if quiesce::has_no_workers() {
+            wait_with_stack(&event)?;
+        }
+        Ok(event)
+    }
+
+    /// Whether [`execute`](Self::execute) is possible.
+    pub fn is_executable(&self) -> bool {
+        !quiesce::has_no_workers() && self.runtime.calling_threads().is_some()
+    }
+
+    /// Sets every argument and executes a launch on the calling thread.
+    ///
+    /// # Errors
+    /// When OpenCL refuses an argument or the range, or the launch fails.
+    ///
+    /// # Safety
+    /// Every address the kernel follows stays valid until this returns.
+    pub unsafe fn execute(&self, range: &Range, values: &[Value]) -> Result<(), Error> {
+        quiesce::expect_usable()?;
+        let _call = Call::begin()?;
+        let _device_code = DeviceCode::begin();
+        let queue = self.runtime.calling_threads().ok_or(Error {
+            operation: "the execution by the calling thread",
+            code: cl::CL_INVALID_COMMAND_QUEUE,
+        })?;
+        let copy = self.take_copy()?;
+        // SAFETY: as the caller promises; no other thread has the copy.
+        let event = unsafe { self.launch(copy, queue, range, values) };
+        self.copies.lock().push(copy);
+        event?.outcome()
+    }
+
+    /// A copy that no other thread has.
+    fn take_copy(&self) -> Result<cl_kernel, Error> {
+        if let Some(copy) = self.copies.lock().pop() {
+            return Ok(copy);
+        }
+        let (kernel, mut code) = (self.raw.lock(), 0);
+        // SAFETY: the kernel is alive.
+        let copy = unsafe { (self.runtime.api.clCloneKernel)(*kernel, &raw mut code) };
+        Error::check("clCloneKernel", code).map(|()| copy)
+    }
+
+    /// Sets every argument of `kernel` and enqueues a launch.
+    ///
+    /// # Safety
+    /// As [`enqueue`](Self::enqueue), and no other thread uses `kernel`.
+    unsafe fn launch(
+        &self,
+        kernel: cl_kernel,
+        queue: &Queue,
+        range: &Range,
+        values: &[Value],
+    ) -> Result<Event, Error> {
         for (index, value) in (0..).zip(values) {
-            self.set(*kernel, index, *value)?;
+            self.set(kernel, index, *value)?;
         }
         let mut event = std::ptr::null_mut();
         // SAFETY: three dimensions in each array, and a place for the new event.
         let code = unsafe {
             (self.runtime.api.clEnqueueNDRangeKernel)(
                 queue.raw,
-                *kernel,
+                kernel,
                 3,
                 range.offset.as_ptr(),
                 range.items.as_ptr(),
@@ -218,19 +285,12 @@ impl Kernel {
             )
         };
         Error::check("clEnqueueNDRangeKernel", code)?;
-        quiesce::register_launch(event, self.runtime);
         static FIRST: Once = Once::new();
         quiesce::prepare_for_exit(&FIRST);
-        // The wait below may take as long as the kernel.
-        drop(kernel);
-        let event = Event::new(self.runtime, event);
-        if quiesce::has_no_workers() {
-            wait_with_stack(&event)?;
-        }
-        Ok(event)
+        Ok(Event::new(self.runtime, event))
     }
 
-    /// Sets one argument; the lock is held.
+    /// Sets one argument of a kernel that no other thread uses.
     fn set(&self, kernel: cl_kernel, index: u32, value: Value) -> Result<(), Error> {
         let bytes = |bytes: &[u8]| {
             // SAFETY: that many bytes are read during the call.
@@ -278,7 +338,10 @@ fn wait_with_stack(event: &Event) -> Result<(), Error> {
 impl Drop for Kernel {
     fn drop(&mut self) {
         let Ok(_call) = Call::begin() else { return };
-        // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
-        unsafe { (self.runtime.api.clReleaseKernel)(*self.raw.get_mut()) };
+        let copies = std::mem::take(self.copies.get_mut());
+        for kernel in copies.into_iter().chain([*self.raw.get_mut()]) {
+            // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
+            unsafe { (self.runtime.api.clReleaseKernel)(kernel) };
+        }
     }
 }

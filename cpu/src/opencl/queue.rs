@@ -1,4 +1,4 @@
-//! Queues that run launches one after another.
+//! Queues of launches.
 
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
@@ -6,7 +6,7 @@ use opencl_sys::cl_command_queue;
 use super::quiesce::Call;
 use super::{Error, Runtime};
 
-/// An in-order queue with profiling. It is never released, since a thread of the runtime could destroy the queue that
+/// A queue. It is never released, since a thread of the runtime could destroy the queue that
 /// it is executing.
 pub struct Queue {
     pub(super) runtime: &'static Runtime,
@@ -19,16 +19,36 @@ unsafe impl Send for Queue {}
 unsafe impl Sync for Queue {}
 
 impl Queue {
-    /// A new queue.
+    /// A new queue with profiling, which executes one launch after another.
     ///
     /// # Errors
     /// When the runtime cannot create one.
     pub fn new(runtime: &'static Runtime) -> Result<Self, Error> {
-        let properties = [
-            u64::from(cl::CL_QUEUE_PROPERTIES),
-            cl::CL_QUEUE_PROFILING_ENABLE,
-            0,
-        ];
+        Self::with(runtime, cl::CL_QUEUE_PROFILING_ENABLE)
+    }
+
+    /// A queue of which the enqueuing thread executes each command, before the enqueue returns. Any number of threads may do so
+    /// at once.
+    ///
+    /// # Errors
+    /// As those of [`new`](Self::new). When the runtime lacks `cl_intel_exec_by_local_thread`, it cannot.
+    pub(super) fn of_calling_threads(runtime: &'static Runtime) -> Result<Self, Error> {
+        let extension = "cl_intel_exec_by_local_thread";
+        if !runtime.properties().has(extension) {
+            return Err(Error {
+                operation: extension,
+                code: cl::CL_INVALID_QUEUE_PROPERTIES,
+            });
+        }
+        let unordered = cl::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+        Self::with(
+            runtime,
+            cl::CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL | unordered,
+        )
+    }
+
+    fn with(runtime: &'static Runtime, properties: u64) -> Result<Self, Error> {
+        let properties = [u64::from(cl::CL_QUEUE_PROPERTIES), properties, 0];
         let _call = Call::begin()?;
         let mut code = 0;
         // SAFETY: the properties end in 0, and device and context belong together.

@@ -28,7 +28,7 @@ use rustix::thread::{futex, sched_getaffinity};
 
 use super::{Error, Runtime};
 use crate::process::PerProcess;
-use crate::process::sync::Mutex;
+use crate::process::sync::{Lazy, Mutex};
 
 /// How long a fork waits for launches.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,6 +56,9 @@ static WITHOUT_WORKERS: AtomicBool = AtomicBool::new(false);
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 /// Whether this process, or one that it was forked from, is the child of such a fork. That is so for good.
 static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
+
+/// Issues the launches that this module has not been told of yet.
+static BEFORE_EXIT: Lazy<fn()> = Lazy::new();
 
 /// The launches whose events live.
 static LAUNCHES: PerProcess<Mutex<BTreeMap<usize, &'static Runtime>>> = PerProcess::new();
@@ -180,7 +183,15 @@ pub fn prepare_for_exit(registration: &Once) {
     });
 }
 
+/// Has the exit call `flush` before it refuses new calls.
+pub fn before_exit(flush: fn()) {
+    BEFORE_EXIT.get_or_make(|| flush);
+}
+
 extern "C" fn at_exit() {
+    if let Some(flush) = BEFORE_EXIT.get() {
+        flush();
+    }
     CALLS.fetch_or(EXITED, Ordering::AcqRel);
     if USED.load(Ordering::Relaxed) {
         wait(EXIT_TIMEOUT, is_idle);

@@ -72,6 +72,7 @@ fn round(stream: &Stream, world: &Arc<World>, next: &AtomicUsize, random: &mut R
 #[test]
 fn waits_come_back_when_everything_has_ended() {
     let (world, next, over) = (World::new(), AtomicUsize::new(0), AtomicBool::new(false));
+    let common = Stream::default();
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut random = Random::new(1);
@@ -83,14 +84,15 @@ fn waits_come_back_when_everything_has_ended() {
             }
         });
         let hosts = (0..THREADS).map(|thread| {
-            let (world, next) = (&world, &next);
+            let (world, next, common) = (&world, &next, &common);
             scope.spawn(move || {
                 let mut random = Random::new(thread as u64 + 2);
-                let mut stream = Stream::default();
+                let mut own = Stream::default();
                 for _ in 0..ROUNDS {
-                    round(&stream, world, next, &mut random);
+                    let stream = if random.percent(30) { common } else { &own };
+                    round(stream, world, next, &mut random);
                     if random.percent(10) {
-                        stream = Stream::default();
+                        own = Stream::default();
                     }
                 }
             })

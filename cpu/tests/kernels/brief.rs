@@ -1,0 +1,278 @@
+//! Brief launches, which a waiting thread executes by itself, and which are executed without a wait, too.
+
+use std::hint::black_box;
+use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use level_zero_sys as sys;
+use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+use spirv::StorageClass;
+
+use super::process::{alone, run};
+use super::programs::{Program, module};
+use super::runtime::{Runtime, call, must};
+
+/// A module with `locate(x)`: `x[0]` and `x[1]` are the halves of the address of a private variable.
+fn locating() -> Vec<u8> {
+    let mut p = Program::new();
+    let (int, long, global) = (p.int, p.long, p.global);
+    let private = p.b.type_pointer(None, StorageClass::Function, int);
+    let (zero, one, half) = (
+        p.b.constant_bit64(long, 0),
+        p.b.constant_bit64(long, 1),
+        p.b.constant_bit64(long, 32),
+    );
+    let (_, arguments) = p.kernel("locate", &[global]);
+    let variable = p.b.variable(private, None, StorageClass::Function, None);
+    let address = p.b.convert_ptr_to_u(long, None, variable).unwrap();
+    let high = p.b.shift_right_logical(long, None, address, half).unwrap();
+    for (index, half) in [(zero, address), (one, high)] {
+        let narrow = p.b.u_convert(int, None, half).unwrap();
+        let place = p.at(arguments[0], index);
+        p.store(place, narrow);
+    }
+    p.end();
+    p.bytes()
+}
+
+/// Whether `address` is close to the frames of the calling thread.
+fn is_on_this_stack(address: u64) -> bool {
+    let local = 0_u8;
+    let here = ptr::from_ref(black_box(&local)).addr() as u64;
+    here.abs_diff(address) < 1 << 20
+}
+
+#[test]
+fn a_waiting_thread_executes_brief_launches() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&locating(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "locate").unwrap();
+    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let [first, last] = [(); 2].map(|()| runtime.shared(&[0, 0]));
+    let list = runtime.immediate(true);
+    let mut here = 0;
+    for _ in 0..200 {
+        for x in [&first, &last] {
+            assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+            runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+        }
+        assert_eq!(runtime.synchronize(list), OK);
+        for x in [&first, &last] {
+            let address = u64::from(x[1]) << 32 | u64::from(x[0]);
+            here += usize::from(is_on_this_stack(address));
+        }
+    }
+    // The flusher is faster at times, when the system does not let this thread execute.
+    assert!(here > 300, "{here} of 400");
+}
+
+/// `meet` with its memory.
+fn meeting(runtime: &Runtime) -> (sys::ze_kernel_handle_t, &'static mut [u32]) {
+    let module = runtime.build(&module(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "meet").unwrap();
+    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let x = runtime.shared(&[0, 0]);
+    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    (kernel, x)
+}
+
+/// Polls until another thread or a kernel has set a value.
+fn becomes_set(value: &u32) -> bool {
+    let end = Instant::now() + Duration::from_secs(60);
+    // SAFETY: a reference is valid.
+    while unsafe { ptr::from_ref(value).read_volatile() } == 0 {
+        if Instant::now() > end {
+            return false;
+        }
+        thread::yield_now();
+    }
+    true
+}
+
+fn set(value: &mut u32) {
+    // SAFETY: a reference is valid.
+    unsafe { ptr::from_mut(value).write_volatile(1) };
+}
+
+#[test]
+fn a_brief_launch_begins_without_a_wait() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let (kernel, x) = meeting(&runtime);
+    let list = runtime.immediate(true);
+    for _ in 0..20 {
+        x.fill(0);
+        runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+        assert!(becomes_set(&x[0]), "the kernel does not begin");
+        set(&mut x[1]);
+        assert_eq!(runtime.synchronize(list), OK);
+    }
+}
+
+/// Another thread launches the kernel that the calling thread executes.
+#[test]
+fn a_kernel_that_is_executed_can_be_launched() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let (kernel, x) = meeting(&runtime);
+    let y = runtime.shared(&[0, 1]);
+    let lists = [(); 2].map(|()| runtime.immediate(true));
+    for _ in 0..20 {
+        (x[0], x[1], y[0]) = (0, 0, 0);
+        assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+        runtime.launch(lists[0], kernel, 1, ptr::null_mut(), &[]);
+        let other = Beside((&runtime, lists[1], kernel));
+        thread::scope(|scope| {
+            let (x, y) = (&mut *x, &*y);
+            scope.spawn(move || {
+                let Beside((runtime, list, kernel)) = { other };
+                assert!(becomes_set(&x[0]));
+                assert_eq!(runtime.set(kernel, 0, y.as_ptr()), OK);
+                runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+                set(&mut x[1]);
+            });
+            assert_eq!(runtime.synchronize(lists[0]), OK);
+        });
+        assert_eq!(runtime.synchronize(lists[1]), OK);
+        assert_eq!(y[0], 1);
+    }
+}
+
+/// Another thread appends to a list while the calling thread executes its launch.
+#[test]
+fn launches_behind_one_that_is_executed_follow_it() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let (kernel, x) = meeting(&runtime);
+    let module = runtime.build(&module(), &[]).unwrap();
+    let add = runtime.kernel(module, "add").unwrap();
+    must!(runtime, zeKernelSetGroupSize(add, 1, 1, 1));
+    let sums = runtime.shared(&[0; 64]);
+    for (index, pointer) in [x.as_ptr(), sums.as_ptr(), sums.as_ptr()]
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(runtime.set(add, index as u32, pointer), OK);
+    }
+    let list = runtime.immediate(true);
+    for _ in 0..20 {
+        x.fill(0);
+        sums.fill(0);
+        runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+        let other = Beside((&runtime, list, add));
+        thread::scope(|scope| {
+            let x = &mut *x;
+            scope.spawn(move || {
+                let Beside((runtime, list, add)) = { other };
+                assert!(becomes_set(&x[0]));
+                // One is brief and the other is not, as it has two groups.
+                runtime.launch(list, add, 1, ptr::null_mut(), &[]);
+                runtime.launch(list, add, 2, ptr::null_mut(), &[]);
+                thread::sleep(Duration::from_millis(1));
+                set(&mut x[1]);
+            });
+            assert_eq!(runtime.synchronize(list), OK);
+        });
+        assert_eq!(runtime.synchronize(list), OK);
+        assert_eq!(sums[..3], [2, 1, 0]);
+    }
+}
+
+/// What another thread needs.
+struct Beside<T>(T);
+
+// SAFETY: handles are numbers, and the library is thread-safe.
+unsafe impl<T> Send for Beside<T> {}
+
+#[test]
+fn a_child_sees_the_effects_of_brief_launches_before_its_fork() {
+    if Runtime::with_compiler().is_some() {
+        alone("brief::forks_behind_launches");
+    }
+}
+
+#[test]
+#[ignore = "run by a_child_sees_the_effects_of_brief_launches_before_its_fork"]
+fn forks_behind_launches() {
+    let runtime = Runtime::with_compiler().unwrap();
+    let (kernel, x) = meeting(&runtime);
+    let list = runtime.immediate(true);
+    for _ in 0..20 {
+        x.copy_from_slice(&[0, 1]);
+        runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+        super::process::in_child(|| runtime.synchronize(list) == OK && x[0] == 1);
+        assert_eq!(runtime.synchronize(list), OK);
+    }
+}
+
+#[test]
+fn brief_launches_are_executed_before_the_exit() {
+    if Runtime::with_compiler().is_none() {
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("zeusm-brief-{}", std::process::id()));
+    std::fs::write(&file, [0, 0, 0, 0, 1, 0, 0, 0]).unwrap();
+    let ended = run(
+        "brief::exits_behind_a_launch",
+        &[("FILE", file.to_str().unwrap())],
+    );
+    let written = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(written[0], 1);
+}
+
+#[test]
+#[ignore = "run by brief_launches_are_executed_before_the_exit"]
+fn exits_behind_a_launch() {
+    let runtime = Runtime::with_compiler().unwrap();
+    let (kernel, _) = meeting(&runtime);
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(std::env::var("FILE").unwrap())
+        .unwrap();
+    // SAFETY: a new mapping of a file that is large enough.
+    let x = unsafe {
+        use std::os::fd::AsRawFd as _;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(
+            ptr::null_mut(),
+            8,
+            access,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    assert_ne!(x, libc::MAP_FAILED);
+    assert_eq!(runtime.set(kernel, 0, x), OK);
+    let list = runtime.immediate(true);
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+    std::process::exit(0);
+}
+
+#[test]
+fn a_poll_ends_soon_after_a_brief_launch() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let (kernel, x) = meeting(&runtime);
+    x[1] = 1;
+    let list = runtime.immediate(true);
+    let event = runtime.untimed_event();
+    for _ in 0..20 {
+        x[0] = 0;
+        runtime.launch(list, kernel, 1, event, &[]);
+        while call!(runtime, zeEventQueryStatus(event)) != OK {}
+        assert_eq!(x[0], 1);
+        must!(runtime, zeEventHostReset(event));
+    }
+    assert_eq!(runtime.synchronize(list), OK);
+}
