@@ -307,6 +307,8 @@ impl Work {
 pub enum Executor {
     /// Another runtime.
     Native(Native),
+    /// None yet; another runtime executes a command that this one follows.
+    Before(Native),
     /// Threads of ours.
     Workers(Arc<Work>),
 }
@@ -317,7 +319,9 @@ impl Executor {
     pub fn help(&self, deadline: Deadline) -> bool {
         match self {
             // A kernel may take any time.
-            Self::Native(native) => matches!(deadline, Deadline::Never) && native.wait(),
+            Self::Native(native) | Self::Before(native) => {
+                matches!(deadline, Deadline::Never) && native.wait()
+            }
             Self::Workers(work) => work.run(deadline.less(SHORT_PART)),
         }
     }
@@ -325,7 +329,7 @@ impl Executor {
     /// Asks for another thread's help while the caller sleeps.
     pub fn request_help(&self) -> Option<Request<'static>> {
         match self {
-            Self::Native(native) => Some(native.request_help()),
+            Self::Native(native) | Self::Before(native) => Some(native.request_help()),
             Self::Workers(_) => None,
         }
     }
@@ -333,7 +337,7 @@ impl Executor {
     /// Tells one execution from another.
     pub fn identity(&self) -> (usize, u64) {
         match self {
-            Self::Native(native) => native.identity(),
+            Self::Native(native) | Self::Before(native) => native.identity(),
             Self::Workers(work) => (Arc::as_ptr(work) as usize, 0),
         }
     }

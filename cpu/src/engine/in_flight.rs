@@ -26,6 +26,8 @@ pub struct InFlight {
     pub is_draining: bool,
     /// Whether that thread also executes queued commands.
     pub is_executing: bool,
+    /// Whether that thread has to issue the queued commands at its end.
+    pub must_flush: bool,
     /// Whether a thread is issuing the queued commands.
     pub is_flushing: bool,
     /// The position of the command that a host thread waits for inside the native runtime.

@@ -5,11 +5,12 @@
 //! `in_flight`, held for a few instructions; then the locks of signals and streams. The native runtime's callback takes
 //! `in_flight`, so `in_flight` is never held in a call to that runtime.
 
+use std::hint;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
 use smallvec::SmallVec;
@@ -19,6 +20,7 @@ use super::flusher::Flusher;
 use super::in_flight::{Front, InFlight, Progress, Stage};
 use super::native_wait::{Request, Waiter};
 use super::operation::Operation;
+use super::primitives::SPIN_LIMIT;
 use super::workers::{self, dispatch, in_callback, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::process::sync::{Mutex, MutexGuard};
@@ -64,6 +66,8 @@ pub struct NativeQueue {
     in_flight: Mutex<InFlight>,
     /// The position of the first queued command when the flusher looked last.
     seen: AtomicU64,
+    /// A copy of [`InFlight::is_draining`], which can be read without the lock.
+    is_drained: AtomicBool,
 }
 
 /// How long the queued commands of a queue may take, in nanoseconds: as long as it takes to wake a thread and hand them over.
@@ -83,6 +87,7 @@ impl NativeQueue {
             enqueue_lock: Mutex::default(),
             in_flight: Mutex::default(),
             seen: AtomicU64::new(u64::MAX),
+            is_drained: AtomicBool::new(false),
         }
     }
 
@@ -148,6 +153,7 @@ impl NativeQueue {
         if !is_brief && !in_flight.is_executing {
             return Err(token);
         }
+        in_flight.must_flush |= !is_brief;
         in_flight.queued_time += time.unwrap_or(0);
         Ok(self.push(&mut in_flight, token, Stage::Queued, 0))
     }
@@ -157,7 +163,11 @@ impl NativeQueue {
     #[must_use]
     fn issue_queued(&self, _: &MutexGuard<()>) -> Issued {
         let mut in_flight = self.in_flight.lock();
-        if !in_flight.has_queued() || in_flight.is_executing {
+        if in_flight.is_executing {
+            in_flight.must_flush = true;
+            return Issued::new();
+        }
+        if !in_flight.has_queued() {
             return Issued::new();
         }
         in_flight.is_flushing = true;
@@ -280,6 +290,7 @@ impl NativeQueue {
             return false;
         }
         (in_flight.is_draining, in_flight.is_executing) = (true, executes);
+        self.is_drained.store(true, Ordering::Relaxed);
         let mut ready = Vec::new();
         while let Some(front) = in_flight.front(until) {
             drop(in_flight);
@@ -304,13 +315,25 @@ impl NativeQueue {
         if !in_flight.has_queued() {
             in_flight.queued_time = 0;
         }
-        let has_left = executes && in_flight.has_queued();
+        let must_flush = executes && mem::take(&mut in_flight.must_flush);
+        self.is_drained.store(false, Ordering::Release);
         drop(in_flight);
         dispatch(ready);
-        if has_left {
+        if must_flush {
             self.flush();
         }
         true
+    }
+
+    /// Spins while another thread drains or executes brief commands. `false` if that takes too long.
+    fn spin_while_drained(&self) -> bool {
+        for _ in 0..SPIN_LIMIT * 4 {
+            if !self.is_drained.load(Ordering::Acquire) {
+                return true;
+            }
+            hint::spin_loop();
+        }
+        false
     }
 
     /// Executes queued commands on the calling thread, those up to `position`, as a thread that waits for it does.
@@ -424,7 +447,15 @@ impl Native {
             let progress = queue.in_flight.lock().progress(self.position);
             let (event, position) = match progress {
                 Progress::Issued(event, position) => (event, position),
-                Progress::Queued => return queue.drain(Some(self.position)),
+                Progress::Queued => {
+                    if queue.drain(Some(self.position)) {
+                        return true;
+                    }
+                    if queue.spin_while_drained() {
+                        continue;
+                    }
+                    return false;
+                }
                 Progress::Ended => {
                     queue.drain(None);
                     return true;

@@ -1,6 +1,6 @@
 //! The synchronization primitives of the engine. The models in `tests/models` replace them by loom's.
 
-pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 pub use std::thread;
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use super::command::{Command, Executor, Token, run_all};
 use super::device_engine::DeviceEngine;
 use super::fault::Faults;
 use super::identity::Identity;
-use super::native::NativeQueue;
+use super::native::{Native, NativeQueue};
 use super::operation::{Kind, Nothing, Operation, Pins};
 use super::order::Order;
 use super::priority::Priority;
@@ -113,6 +113,16 @@ struct Slot {
     stage: Stage,
 }
 
+impl Slot {
+    /// The native command in flight that it is.
+    fn native(&self) -> Option<Native> {
+        match self.stage {
+            Stage::Released(Some(Executor::Native(native))) => Some(native),
+            _ => None,
+        }
+    }
+}
+
 enum Stage {
     /// Commands that it follows are not complete.
     Held(Box<Command>),
@@ -171,6 +181,20 @@ impl State {
     fn slot(&mut self, sequence: u64) -> Option<&mut Slot> {
         let index = sequence.checked_sub(self.first)?;
         self.commands.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// If the last command is held back by the native commands before it, has threads that wait for its signal help with those:
+    /// the thread that completes them runs it.
+    fn expect_before_last(&self) {
+        let mut slots = self.commands.iter().rev();
+        if let Some(last) = slots.next()
+            && last.order.follows_all()
+            && let Stage::Held(command) = &last.stage
+            && let Some(signal) = command.changes.signal()
+            && let Some(native) = slots.take(WINDOW).find_map(Slot::native)
+        {
+            signal.expect(Executor::Before(native));
+        }
     }
 
     /// Releases the commands that may be executed now.
@@ -410,6 +434,7 @@ impl Stream {
         sequence.push(&mut state, order, Stage::Held(command));
         let mut ready = Vec::new();
         state.release(sequence, &mut ready);
+        state.expect_before_last();
         drop(state);
         dispatch(ready);
         end

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::command::Executor;
-use super::flusher::flush_all;
+use super::flusher::{flush_all, polled};
 use super::native_wait::Request;
 use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
@@ -38,7 +38,7 @@ pub fn wait<S>(
     release_retired();
     if matches!(deadline, Deadline::Now) {
         return is_done() || {
-            flush_all();
+            polled();
             is_done()
         };
     }
