@@ -50,8 +50,8 @@ struct Entry {
 pub enum Stage {
     /// It needs no execution.
     Marker,
-    /// In the queue only.
-    Queued,
+    /// In the queue only, for a waiting thread if it is brief.
+    Queued { is_brief: bool },
     /// In the native runtime.
     Issued(Arc<dyn NativeEvent>),
 }
@@ -125,7 +125,7 @@ impl InFlight {
     fn count(&mut self, stage: &Stage, change: isize) {
         let counter = match stage {
             Stage::Marker => return,
-            Stage::Queued => &mut self.queued,
+            Stage::Queued { .. } => &mut self.queued,
             Stage::Issued(_) => &mut self.issued,
         };
         *counter = counter.wrapping_add_signed(change);
@@ -143,8 +143,8 @@ impl InFlight {
         };
         for (before, entry) in self.entries.range(..=index).enumerate().rev() {
             match &entry.stage {
-                Stage::Queued if self.is_flushing => return Progress::Flushing,
-                Stage::Queued => return Progress::Queued,
+                Stage::Queued { .. } if self.is_flushing => return Progress::Flushing,
+                Stage::Queued { .. } => return Progress::Queued,
                 Stage::Issued(event) => {
                     return Progress::Issued(Arc::clone(event), self.first + before as u64);
                 }
@@ -168,7 +168,7 @@ impl InFlight {
     /// Calls `look` for each queued command, the oldest first.
     pub fn queued<T>(&self, look: impl Fn(u64, &Token) -> T) -> Vec<T> {
         let entries = (self.first..).zip(&self.entries);
-        let queued = entries.filter(|(_, entry)| matches!(entry.stage, Stage::Queued));
+        let queued = entries.filter(|(_, entry)| matches!(entry.stage, Stage::Queued { .. }));
         queued
             .filter_map(|(position, entry)| Some(look(position, entry.token.as_ref()?)))
             .collect()
@@ -176,7 +176,7 @@ impl InFlight {
 
     /// The position of the first queued command.
     pub fn first_queued(&self) -> Option<u64> {
-        let is_queued = |entry: &Entry| matches!(entry.stage, Stage::Queued);
+        let is_queued = |entry: &Entry| matches!(entry.stage, Stage::Queued { .. });
         let index = self.entries.iter().position(is_queued)?;
         Some(self.first + index as u64)
     }
@@ -193,7 +193,7 @@ impl InFlight {
             return;
         };
         let stage = event.map_or(Stage::Marker, Stage::Issued);
-        self.count(&Stage::Queued, -1);
+        self.queued -= 1;
         self.count(&stage, 1);
         let entry = &mut self.entries[index];
         if matches!(stage, Stage::Marker) {
@@ -216,11 +216,12 @@ impl InFlight {
         last.is_some_and(|index| self.first + index as u64 == position)
     }
 
-    /// The oldest command, if it has ended, or is queued and its position is at most `until`.
+    /// The oldest command, if it has ended, or is queued and brief and its position is at most `until`.
     pub fn front(&mut self, until: Option<u64>) -> Option<Front> {
         let may_execute = until.is_some_and(|until| self.first <= until);
         let entry = self.entries.front_mut()?;
-        if entry.outcome.is_none() && !(may_execute && matches!(entry.stage, Stage::Queued)) {
+        let is_brief = matches!(entry.stage, Stage::Queued { is_brief: true });
+        if entry.outcome.is_none() && !(may_execute && is_brief) {
             return None;
         }
         Some(Front {

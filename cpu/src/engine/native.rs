@@ -155,7 +155,7 @@ impl NativeQueue {
         }
         in_flight.must_flush |= !is_brief;
         in_flight.queued_time += time.unwrap_or(0);
-        Ok(self.push(&mut in_flight, token, Stage::Queued, 0))
+        Ok(self.push(&mut in_flight, token, Stage::Queued { is_brief }, 0))
     }
 
     /// Issues the queued commands in their order, except while a thread is executing such: it calls [`flush`](Self::flush) at
@@ -443,18 +443,22 @@ impl Native {
         if !cfg!(test) && !stack::holds_kernels() {
             return false;
         }
+        let mut has_executed = false;
         loop {
             let progress = queue.in_flight.lock().progress(self.position);
             let (event, position) = match progress {
                 Progress::Issued(event, position) => (event, position),
-                Progress::Queued => {
-                    if queue.drain(Some(self.position)) {
-                        return true;
-                    }
-                    if queue.spin_while_drained() {
-                        continue;
-                    }
+                Progress::Queued if has_executed => {
+                    // The next one is not brief.
+                    queue.flush();
                     return false;
+                }
+                Progress::Queued => {
+                    has_executed = queue.drain(Some(self.position));
+                    if !has_executed && !queue.spin_while_drained() {
+                        return false;
+                    }
+                    continue;
                 }
                 Progress::Ended => {
                     queue.drain(None);

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::native::Enqueued;
@@ -101,7 +102,7 @@ pub trait Operation: Any + Send + Sync {
     /// # Errors
     /// As those of [`run`](Self::run).
     fn execute(&self) -> ZeResult {
-        Ok(())
+        Err(sys::ZE_RESULT_ERROR_UNKNOWN)
     }
 
     /// Enqueues a native operation to the native runtime's in-order queue number `queue`.

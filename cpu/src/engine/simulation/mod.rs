@@ -13,6 +13,7 @@ mod entries;
 mod help;
 mod lost;
 mod programs;
+mod queued;
 mod resets;
 mod threads;
 mod turns;

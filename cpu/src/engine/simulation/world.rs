@@ -60,6 +60,22 @@ impl World {
         self.log.lock().push(moment);
     }
 
+    /// Whether native commands that are enqueued from now on are brief.
+    pub fn set_brief(&self, is_brief: bool) {
+        self.is_brief.store(is_brief, Ordering::Relaxed);
+    }
+
+    /// Lets the native runtime begin the first command of each queue.
+    fn begin_all(&self) {
+        for queue in self.native_queues.lock().iter() {
+            if let Some(front) = queue.front()
+                && !std::mem::replace(&mut front.state.lock().begun, true)
+            {
+                self.note(Moment::Begin(front.id));
+            }
+        }
+    }
+
     /// Whether the native runtime is idle.
     pub fn is_idle(&self) -> bool {
         self.ended.lock().is_empty() && self.native_queues.lock().iter().all(VecDeque::is_empty)
@@ -210,12 +226,20 @@ impl Operation for Logged {
         self.world.note(Moment::Begin(self.id));
         // Another thread cannot issue what follows this one in the queue.
         flush_all();
+        if SIMULATED.get().is_some() {
+            self.world.begin_all();
+        }
         thread::yield_now();
         self.world.note(Moment::End(self.id));
         self.fault()
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {
+        if SIMULATED.get().is_some() {
+            // Another thread cannot execute what is being issued.
+            let queue = &engine().native_queues()[queue];
+            assert!(!queue.execute(queue.positions().end.saturating_sub(1)));
+        }
         if matches!(self.behaviour, Behaviour::Panics) {
             panic!("on purpose");
         }

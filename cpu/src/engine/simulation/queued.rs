@@ -1,0 +1,81 @@
+//! Commands that are submitted while a thread executes a queued one.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::world::{Behaviour, Logged, Moment, World, engine};
+use crate::abi::result::ZeResult;
+use crate::engine::{Kind, Operation, Order, Pins, Signal, Stream};
+use crate::system::clock::Deadline;
+
+/// A brief native operation, during which another thread calls.
+struct Interrupted<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Operation for Interrupted<F> {
+    fn kind(&self) -> Kind {
+        Kind::Native
+    }
+
+    fn brief_time(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn run(&self, _part: usize) -> ZeResult {
+        Ok(())
+    }
+
+    fn execute(&self) -> ZeResult {
+        (self.0)();
+        Ok(())
+    }
+}
+
+/// Submits a command of this kind to a stream while a brief command of the stream is executed. Returns what had happened to it
+/// at the end of that wait.
+fn submit_meanwhile(kind: Kind, is_brief: bool) -> (Vec<Moment>, Arc<World>, Arc<Stream>) {
+    engine();
+    let (world, stream) = (World::new(), Arc::new(Stream::default()));
+    let submit = {
+        let (world, stream) = (Arc::clone(&world), Arc::clone(&stream));
+        move || {
+            world.set_brief(is_brief);
+            let operation = Logged {
+                id: 0,
+                kind,
+                behaviour: Behaviour::Fine,
+                world: Arc::clone(&world),
+            };
+            let order = Order::Unordered;
+            stream.submit(operation, Pins::new(), order, SmallVec::new(), None);
+            assert!(
+                world.is_idle(),
+                "it is issued before the one that is executed has ended"
+            );
+        }
+    };
+    let ended = Arc::new(Signal::default());
+    let (order, signal) = (Order::Barrier, Some(Arc::clone(&ended)));
+    let waits = SmallVec::new();
+    stream.submit(Interrupted(submit), Pins::new(), order, waits, signal);
+    assert!(ended.wait(Deadline::Never));
+    let log = world.log.lock().clone();
+    (log, world, stream)
+}
+
+#[test]
+fn a_long_command_is_issued_afterwards() {
+    for kind in [Kind::Native, Kind::NativeDeferred] {
+        let (log, world, _) = submit_meanwhile(kind, false);
+        assert!(log.is_empty());
+        assert!(!world.is_idle(), "it is not issued");
+    }
+}
+
+#[test]
+fn a_brief_command_is_queued_until_a_thread_waits_for_it() {
+    let (log, world, stream) = submit_meanwhile(Kind::Native, true);
+    assert!(log.is_empty() && world.is_idle());
+    assert_eq!(stream.synchronize(Deadline::Never), Ok(true));
+    assert_eq!(*world.log.lock(), [Moment::Begin(0), Moment::End(0)]);
+}
