@@ -1,6 +1,7 @@
 //! The commands in flight of a native queue.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 
 use super::command::Token;
@@ -16,12 +17,12 @@ pub struct InFlight {
     entries: VecDeque<Entry>,
     /// The position of the first of them.
     first: u64,
-    /// How many entries are queued.
-    queued: usize,
     /// How many entries are issued.
     issued: usize,
-    /// The time in nanoseconds that all queued commands are expected to take.
-    pub queued_time: u64,
+    /// How many entries are queued.
+    queued: usize,
+    /// The time in nanoseconds that the brief ones of them are expected to take.
+    queued_time: u64,
     /// Whether a thread is completing commands.
     pub is_draining: bool,
     /// Whether that thread also executes queued commands.
@@ -50,8 +51,8 @@ struct Entry {
 pub enum Stage {
     /// It needs no execution.
     Marker,
-    /// In the queue only, for a waiting thread if it is brief.
-    Queued { is_brief: bool },
+    /// In the queue only. If it is brief, with the time in nanoseconds that a waiting thread is expected to execute it for.
+    Queued(Option<u64>),
     /// In the native runtime.
     Issued(Arc<dyn NativeEvent>),
 }
@@ -93,6 +94,11 @@ impl InFlight {
         self.queued > 0
     }
 
+    /// The time in nanoseconds that the queued brief commands are expected to take.
+    pub fn queued_time(&self) -> u64 {
+        self.queued_time
+    }
+
     /// Whether some commands are issued.
     pub fn has_issued(&self) -> bool {
         self.issued > 0
@@ -111,7 +117,7 @@ impl InFlight {
 
     /// Adds a command that began at `started`.
     pub fn push(&mut self, token: Token, stage: Stage, started: u64) {
-        self.count(&stage, 1);
+        self.add(&stage);
         let outcome = matches!(stage, Stage::Marker).then_some(Ok(()));
         self.entries.push_back(Entry {
             token: Some(token),
@@ -122,13 +128,28 @@ impl InFlight {
         });
     }
 
-    fn count(&mut self, stage: &Stage, change: isize) {
-        let counter = match stage {
-            Stage::Marker => return,
-            Stage::Queued { .. } => &mut self.queued,
-            Stage::Issued(_) => &mut self.issued,
-        };
-        *counter = counter.wrapping_add_signed(change);
+    /// Counts a command as added to a stage.
+    fn add(&mut self, stage: &Stage) {
+        match stage {
+            Stage::Marker => {}
+            Stage::Queued(time) => {
+                self.queued += 1;
+                self.queued_time += time.unwrap_or(0);
+            }
+            Stage::Issued(_) => self.issued += 1,
+        }
+    }
+
+    /// Undoes [`add`](Self::add).
+    fn remove(&mut self, stage: &Stage) {
+        match stage {
+            Stage::Marker => {}
+            Stage::Queued(time) => {
+                self.queued -= 1;
+                self.queued_time -= time.unwrap_or(0);
+            }
+            Stage::Issued(_) => self.issued -= 1,
+        }
     }
 
     fn index(&self, position: u64) -> Option<usize> {
@@ -143,8 +164,8 @@ impl InFlight {
         };
         for (before, entry) in self.entries.range(..=index).enumerate().rev() {
             match &entry.stage {
-                Stage::Queued { .. } if self.is_flushing => return Progress::Flushing,
-                Stage::Queued { .. } => return Progress::Queued,
+                Stage::Queued(_) if self.is_flushing => return Progress::Flushing,
+                Stage::Queued(_) => return Progress::Queued,
                 Stage::Issued(event) => {
                     return Progress::Issued(Arc::clone(event), self.first + before as u64);
                 }
@@ -168,7 +189,7 @@ impl InFlight {
     /// Calls `look` for each queued command, the oldest first.
     pub fn queued<T>(&self, look: impl Fn(u64, &Token) -> T) -> Vec<T> {
         let entries = (self.first..).zip(&self.entries);
-        let queued = entries.filter(|(_, entry)| matches!(entry.stage, Stage::Queued { .. }));
+        let queued = entries.filter(|(_, entry)| matches!(entry.stage, Stage::Queued(_)));
         queued
             .filter_map(|(position, entry)| Some(look(position, entry.token.as_ref()?)))
             .collect()
@@ -176,7 +197,7 @@ impl InFlight {
 
     /// The position of the first queued command.
     pub fn first_queued(&self) -> Option<u64> {
-        let is_queued = |entry: &Entry| matches!(entry.stage, Stage::Queued { .. });
+        let is_queued = |entry: &Entry| matches!(entry.stage, Stage::Queued(_));
         let index = self.entries.iter().position(is_queued)?;
         Some(self.first + index as u64)
     }
@@ -193,13 +214,14 @@ impl InFlight {
             return;
         };
         let stage = event.map_or(Stage::Marker, Stage::Issued);
-        self.queued -= 1;
-        self.count(&stage, 1);
+        self.add(&stage);
         let entry = &mut self.entries[index];
         if matches!(stage, Stage::Marker) {
             entry.outcome = Some(Ok(()));
         }
-        (entry.stage, entry.started, entry.fault) = (stage, started, fault);
+        (entry.started, entry.fault) = (started, fault);
+        let before = mem::replace(&mut entry.stage, stage);
+        self.remove(&before);
     }
 
     /// Notes the outcome of a command that has ended, unless it has one.
@@ -220,7 +242,7 @@ impl InFlight {
     pub fn front(&mut self, until: Option<u64>) -> Option<Front> {
         let may_execute = until.is_some_and(|until| self.first <= until);
         let entry = self.entries.front_mut()?;
-        let is_brief = matches!(entry.stage, Stage::Queued { is_brief: true });
+        let is_brief = matches!(entry.stage, Stage::Queued(Some(_)));
         if entry.outcome.is_none() && !(may_execute && is_brief) {
             return None;
         }
@@ -240,7 +262,7 @@ impl InFlight {
     pub fn pop(&mut self) -> Option<Arc<dyn NativeEvent>> {
         let entry = self.entries.pop_front()?;
         self.first += 1;
-        self.count(&entry.stage, -1);
+        self.remove(&entry.stage);
         match entry.stage {
             Stage::Issued(event) => Some(event),
             _ => None,

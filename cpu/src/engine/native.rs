@@ -148,14 +148,13 @@ impl NativeQueue {
     fn queue(&'static self, token: Token) -> Result<Vec<Token>, Token> {
         let time = token.brief_time();
         let mut in_flight = self.in_flight.lock();
-        let total = time.map(|time| in_flight.queued_time + time);
-        let is_brief = !in_flight.has_issued() && total.is_some_and(|total| total <= MOST_QUEUED);
-        if !is_brief && !in_flight.is_executing {
+        let fits = |time: &u64| in_flight.queued_time() + time <= MOST_QUEUED;
+        let brief = time.filter(|time| !in_flight.has_issued() && fits(time));
+        if brief.is_none() && !in_flight.is_executing {
             return Err(token);
         }
-        in_flight.must_flush |= !is_brief;
-        in_flight.queued_time += time.unwrap_or(0);
-        Ok(self.push(&mut in_flight, token, Stage::Queued { is_brief }, 0))
+        in_flight.must_flush |= brief.is_none();
+        Ok(self.push(&mut in_flight, token, Stage::Queued(brief), 0))
     }
 
     /// Issues the queued commands in their order, except while a thread is executing such: it calls [`flush`](Self::flush) at
@@ -183,8 +182,7 @@ impl NativeQueue {
                 in_flight.issue(position, event, started, fault);
             });
         }
-        let mut in_flight = self.in_flight.lock();
-        (in_flight.is_flushing, in_flight.queued_time) = (false, 0);
+        self.in_flight.lock().is_flushing = false;
         issued
     }
 
@@ -312,9 +310,6 @@ impl NativeQueue {
             in_flight = self.in_flight.lock();
         }
         (in_flight.is_draining, in_flight.is_executing) = (false, false);
-        if !in_flight.has_queued() {
-            in_flight.queued_time = 0;
-        }
         let must_flush = executes && mem::take(&mut in_flight.must_flush);
         self.is_drained.store(false, Ordering::Release);
         drop(in_flight);
@@ -340,7 +335,7 @@ impl NativeQueue {
     #[cfg(test)]
     pub fn execute(&'static self, position: u64) -> bool {
         let progress = self.in_flight.lock().progress(position);
-        matches!(progress, Progress::Queued) && self.drain(Some(position))
+        matches!(progress, Progress::Queued | Progress::Flushing) && self.drain(Some(position))
     }
 
     /// The positions of the commands in flight.
