@@ -82,6 +82,7 @@ mod report;
 mod signal;
 #[cfg(test)]
 mod simulation;
+mod slots;
 mod stream;
 mod wait;
 mod workers;

@@ -1,8 +1,5 @@
 //! Streams: the order in which the commands of one queue or immediate list are executed.
 
-use std::collections::VecDeque;
-use std::mem;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,12 +10,13 @@ use super::command::{Command, Executor, Token, run_all};
 use super::device_engine::DeviceEngine;
 use super::fault::Faults;
 use super::identity::Identity;
-use super::native::{Native, NativeQueue};
+use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
 use super::order::Order;
 use super::priority::Priority;
 use super::report::Report;
 use super::signal::Signal;
+use super::slots::{Slots, Stage};
 use super::wait::{WaitState, wait};
 use super::workers::{dispatch, engine, release_retired};
 use crate::abi::result::ZeResult;
@@ -26,10 +24,6 @@ use crate::check;
 use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::process::sync::{Condvar, Lazy, Mutex};
 use crate::system::clock::{self, Deadline};
-
-/// How many unfinished commands a step examines; later ones wait as if behind a barrier, which is always correct. This
-/// bounds the cost of a step and the number of native commands that a stream has in flight.
-pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
 /// A sequence of commands.
 #[derive(Default)]
@@ -80,11 +74,11 @@ pub struct Shared {
 #[derive(Default)]
 struct Own {
     /// Held for a few instructions; only locks of signals are taken under it.
-    state: Mutex<State>,
+    state: Mutex<Slots>,
     changed: Condvar,
-    /// A copy of `State::end()`, which can be read without the lock: all commands before it are submitted.
+    /// A copy of [`Slots::end`], which can be read without the lock: all commands before it are submitted.
     submitted: AtomicU64,
-    /// A copy of `State::first`, as above: all commands before it are complete.
+    /// A copy of [`Slots::first`], as above: all commands before it are complete.
     finished: AtomicU64,
     faults: Faults,
     /// The queue for native commands that follow none in flight, assigned on first use.
@@ -94,134 +88,6 @@ struct Own {
 impl Reinit for Own {
     fn reinit(&self) -> Self {
         Self::default()
-    }
-}
-
-#[derive(Default)]
-struct State {
-    /// All commands from the oldest unfinished one on.
-    commands: VecDeque<Slot>,
-    /// The number of the first of them.
-    first: u64,
-    /// How many of them are held.
-    held: usize,
-}
-
-/// A command in a stream.
-struct Slot {
-    order: Order,
-    stage: Stage,
-}
-
-impl Slot {
-    /// The native command in flight that it is.
-    fn native(&self) -> Option<Native> {
-        match self.stage {
-            Stage::Released(Some(Executor::Native(native))) => Some(native),
-            _ => None,
-        }
-    }
-}
-
-enum Stage {
-    /// Commands that it follows are not complete.
-    Held(Box<Command>),
-    /// There is a token of it, and an executor once it is being executed.
-    Released(Option<Executor>),
-    /// It is complete.
-    Done,
-}
-
-/// The combined progress of some commands.
-#[derive(Clone, Copy)]
-enum Progress {
-    /// All are complete.
-    Done,
-    /// Those that are not complete are native commands in flight in one queue.
-    Native(&'static NativeQueue),
-    /// Something else is unfinished.
-    Blocked,
-}
-
-impl Progress {
-    fn of(stage: &Stage) -> Self {
-        match stage {
-            Stage::Done => Self::Done,
-            Stage::Released(Some(Executor::Native(native))) => Self::Native(native.queue),
-            Stage::Held(_) | Stage::Released(_) => Self::Blocked,
-        }
-    }
-
-    fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Done, other) => other,
-            (this, Self::Done) => this,
-            (Self::Native(queue), Self::Native(other)) if ptr::eq(queue, other) => self,
-            _ => Self::Blocked,
-        }
-    }
-
-    /// Whether a command that follows them may be released, and the queue that it has to be enqueued to.
-    fn admits(self, kind: Kind) -> Option<Option<&'static NativeQueue>> {
-        match self {
-            Self::Done => Some(None),
-            Self::Native(queue) if kind.is_chainable() => Some(Some(queue)),
-            Self::Native(_) | Self::Blocked => None,
-        }
-    }
-}
-
-impl State {
-    /// The number of the next command.
-    fn end(&self) -> u64 {
-        self.first + self.commands.len() as u64
-    }
-
-    /// The slot of a command that is not complete.
-    fn slot(&mut self, sequence: u64) -> Option<&mut Slot> {
-        let index = sequence.checked_sub(self.first)?;
-        self.commands.get_mut(usize::try_from(index).ok()?)
-    }
-
-    /// If the last command is held back by the native commands before it, has threads that wait for its signal help with those:
-    /// the thread that completes them runs it.
-    fn expect_before_last(&self) {
-        let mut slots = self.commands.iter().rev();
-        if let Some(last) = slots.next()
-            && last.order.follows_all()
-            && let Stage::Held(command) = &last.stage
-            && let Some(signal) = command.changes.signal()
-            && let Some(native) = slots.take(WINDOW).find_map(Slot::native)
-        {
-            signal.expect(Executor::Before(native));
-        }
-    }
-
-    /// Releases the commands that may be executed now.
-    fn release(&mut self, stream: &Arc<Shared>, ready: &mut Vec<Token>) {
-        let (mut all, mut barriers) = (Progress::Done, Progress::Done);
-        for (sequence, slot) in (self.first..).zip(&mut self.commands).take(WINDOW) {
-            if self.held == 0 || matches!(barriers, Progress::Blocked) {
-                return;
-            }
-            let before = if slot.order.follows_all() {
-                all
-            } else {
-                barriers
-            };
-            if let Stage::Held(command) = &slot.stage
-                && let Some(queue) = before.admits(command.kind)
-                && let Stage::Held(command) = mem::replace(&mut slot.stage, Stage::Released(None))
-            {
-                self.held -= 1;
-                ready.push(Token::new(Arc::clone(stream), sequence, command, queue));
-            }
-            let progress = Progress::of(&slot.stage);
-            all = all.and(progress);
-            if slot.order.holds_later() {
-                barriers = barriers.and(progress);
-            }
-        }
     }
 }
 
@@ -257,10 +123,9 @@ impl Shared {
     }
 
     /// Appends a command and returns its number.
-    fn push(&self, state: &mut State, order: Order, stage: Stage) -> u64 {
+    fn push(&self, state: &mut Slots, order: Order, stage: Stage) -> u64 {
         let number = state.end();
-        state.held += usize::from(matches!(stage, Stage::Held(_)));
-        state.commands.push_back(Slot { order, stage });
+        state.push(order, stage);
         self.own().submitted.store(number + 1, Ordering::Release);
         number
     }
@@ -271,17 +136,11 @@ impl Shared {
         let own = self.own();
         let target = own.submitted.load(Ordering::Acquire).min(end);
         let is_done = || own.finished.load(Ordering::Acquire) >= target;
-        let look = |state: &mut State| {
-            if state.first >= target {
+        let look = |state: &mut Slots| {
+            if state.first() >= target {
                 return WaitState::Done;
             }
-            let waited =
-                usize::try_from(target - state.first).map_or(WINDOW, |all| all.min(WINDOW));
-            let mut slots = state.commands.iter().take(waited).rev();
-            let executor = slots.find_map(|slot| match &slot.stage {
-                Stage::Released(Some(executor)) => Some(executor.clone()),
-                _ => None,
-            });
+            let executor = state.executor_before(target);
             executor.map_or(WaitState::Unknown, WaitState::Executing)
         };
         is_done() || wait(&own.state, &own.changed, deadline, look, is_done)
@@ -293,9 +152,7 @@ impl Shared {
         let mut ready = Vec::new();
         let own = self.own();
         let mut state = own.state.lock();
-        if let Some(slot) = state.slot(sequence) {
-            slot.stage = Stage::Released(Some(executor));
-        }
+        state.executing(sequence, executor);
         state.release(self, &mut ready);
         own.changed.notify_all();
         ready
@@ -305,14 +162,8 @@ impl Shared {
     pub fn complete(self: &Arc<Self>, sequence: u64, ready: &mut Vec<Token>) {
         let own = self.own();
         let mut state = own.state.lock();
-        let stage = state
-            .slot(sequence)
-            .map(|slot| mem::replace(&mut slot.stage, Stage::Done));
-        while let Some(Stage::Done) = state.commands.front().map(|slot| &slot.stage) {
-            state.commands.pop_front();
-            state.first += 1;
-        }
-        own.finished.store(state.first, Ordering::Release);
+        let stage = state.complete(sequence);
+        own.finished.store(state.first(), Ordering::Release);
         state.release(self, ready);
         drop(state);
         own.changed.notify_all();
@@ -414,7 +265,7 @@ impl Stream {
         let changes = Changes::new(reset, report.signal, in_engine)
             .concluding(kind == Kind::Marker && report.of_all);
         let end = state.end() + 1;
-        if state.commands.is_empty()
+        if state.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)
             && waits.iter().all(|signal| signal.is_set())
         {
