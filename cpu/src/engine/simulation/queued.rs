@@ -79,3 +79,31 @@ fn a_brief_command_is_queued_until_a_thread_waits_for_it() {
     assert_eq!(stream.synchronize(Deadline::Never), Ok(true));
     assert_eq!(*world.log.lock(), [Moment::Begin(0), Moment::End(0)]);
 }
+
+/// The second command may wait for what the first one releases.
+#[test]
+fn a_command_that_waits_for_an_executed_one_runs_before_the_next_is_executed() {
+    engine();
+    let (world, [stream, other]) = (World::new(), [(); 2].map(|()| Stream::default()));
+    let [first, second] = [(); 2].map(|()| Arc::new(Signal::default()));
+    let submit = |operation, signal: &Arc<Signal>| {
+        let (order, signal) = (Order::Barrier, Some(Arc::clone(signal)));
+        stream.submit(operation, Pins::new(), order, SmallVec::new(), signal);
+    };
+    submit(
+        Interrupted(Box::new(|| ()) as Box<dyn Fn() + Send + Sync>),
+        &first,
+    );
+    let released = Logged {
+        id: 0,
+        kind: Kind::Short,
+        behaviour: Behaviour::Fine,
+        world: Arc::clone(&world),
+    };
+    let waits = SmallVec::from_iter([first]);
+    other.submit(released, Pins::new(), Order::Barrier, waits, None);
+    let has_run = move || assert!(!world.log.lock().is_empty(), "it has not run");
+    submit(Interrupted(Box::new(has_run)), &second);
+    assert!(second.wait(Deadline::Never));
+    assert_eq!(second.outcome(), Ok(()), "the second one has panicked");
+}
