@@ -99,9 +99,16 @@ fn set(value: &mut u32) {
 
 #[test]
 fn a_brief_launch_begins_without_a_wait() {
-    let Some(runtime) = Runtime::with_compiler() else {
-        return;
-    };
+    if Runtime::with_compiler().is_some() {
+        // The waits of other tests issue all queued launches of the process.
+        alone("brief::launches_without_a_wait");
+    }
+}
+
+#[test]
+#[ignore = "run by a_brief_launch_begins_without_a_wait"]
+fn launches_without_a_wait() {
+    let runtime = Runtime::with_compiler().unwrap();
     let (kernel, x) = meeting(&runtime);
     let list = runtime.immediate(true);
     for _ in 0..20 {
@@ -113,9 +120,9 @@ fn a_brief_launch_begins_without_a_wait() {
     }
 }
 
-/// Another thread launches the kernel that the calling thread executes.
+/// Another thread launches and executes the kernel that the calling thread executes.
 #[test]
-fn a_kernel_that_is_executed_can_be_launched() {
+fn a_kernel_is_executed_by_two_threads_at_once() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
@@ -134,11 +141,11 @@ fn a_kernel_that_is_executed_can_be_launched() {
                 assert!(becomes_set(&x[0]));
                 assert_eq!(runtime.set(kernel, 0, y.as_ptr()), OK);
                 runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+                assert_eq!(runtime.synchronize(list), OK);
                 set(&mut x[1]);
             });
             assert_eq!(runtime.synchronize(lists[0]), OK);
         });
-        assert_eq!(runtime.synchronize(lists[1]), OK);
         assert_eq!(y[0], 1);
     }
 }
