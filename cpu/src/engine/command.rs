@@ -307,8 +307,8 @@ impl Work {
 pub enum Executor {
     /// Another runtime.
     Native(Native),
-    /// None yet; another runtime executes a command that this one follows.
-    Before(Native),
+    /// None yet: it is held in a stream, behind all commands before this number.
+    Behind(Weak<Shared>, u64),
     /// Threads of ours.
     Workers(Arc<Work>),
 }
@@ -319,8 +319,17 @@ impl Executor {
     pub fn help(&self, deadline: Deadline) -> bool {
         match self {
             // A kernel may take any time.
-            Self::Native(native) | Self::Before(native) => {
-                matches!(deadline, Deadline::Never) && native.wait()
+            Self::Native(native) => matches!(deadline, Deadline::Never) && native.wait(),
+            Self::Behind(stream, number) => {
+                let mut last = None;
+                while let Some(stream) = stream.upgrade()
+                    && let Some(executor) = stream.executor_before(*number)
+                    && last != Some(executor.identity())
+                    && executor.help(deadline)
+                {
+                    last = Some(executor.identity());
+                }
+                last.is_some()
             }
             Self::Workers(work) => work.run(deadline.less(SHORT_PART)),
         }
@@ -329,7 +338,11 @@ impl Executor {
     /// Asks for another thread's help while the caller sleeps.
     pub fn request_help(&self) -> Option<Request<'static>> {
         match self {
-            Self::Native(native) | Self::Before(native) => Some(native.request_help()),
+            Self::Native(native) => Some(native.request_help()),
+            Self::Behind(stream, number) => {
+                let executor = stream.upgrade()?.executor_before(*number);
+                executor?.request_help()
+            }
             Self::Workers(_) => None,
         }
     }
@@ -337,7 +350,8 @@ impl Executor {
     /// Tells one execution from another.
     pub fn identity(&self) -> (usize, u64) {
         match self {
-            Self::Native(native) | Self::Before(native) => native.identity(),
+            Self::Native(native) => native.identity(),
+            Self::Behind(stream, number) => (stream.as_ptr() as usize, *number),
             Self::Workers(work) => (Arc::as_ptr(work) as usize, 0),
         }
     }

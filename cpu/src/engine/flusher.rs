@@ -4,7 +4,7 @@
 //! is usually queued without a wake-up of this thread.
 
 use super::nap::Nap;
-use super::primitives::{AtomicUsize, Mutex, Ordering, THREAD_STACK, pause, thread};
+use super::primitives::{AtomicUsize, Mutex, Ordering, THREAD_STACK, fence, pause, thread};
 use super::workers::{current, engine};
 
 /// How many intervals without queued commands it looks before it sleeps: about 15 ms.
@@ -20,6 +20,8 @@ pub struct Flusher {
     nap: Nap,
     /// How many times the host has asked in vain whether something has happened since a command was queued last.
     polls: AtomicUsize,
+    /// How many threads sleep until commands are complete. Meanwhile none is queued, as no thread might execute it.
+    sleeping: AtomicUsize,
     has_thread: Mutex<bool>,
 }
 
@@ -39,10 +41,16 @@ impl Flusher {
         self.queues.load(Ordering::Relaxed) > 0
     }
 
-    /// Has the thread look at the queues, after a command was queued; `false` where the system refuses to create the thread.
+    /// Whether threads sleep until commands are complete, so that commands should not be queued.
+    pub fn has_sleeping(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) > 0
+    }
+
+    /// Has the thread look at the queues, after a command was queued; `false` where the system refuses to create the thread, or
+    /// when a thread sleeps: of that, which calls [`Sleeping::new`], and this one, one sees what the other has stored.
     pub fn watch(&'static self) -> bool {
         self.polls.store(0, Ordering::Relaxed);
-        self.nap.is_awake() || self.wake()
+        (self.nap.is_awake() || self.wake()) && !self.has_sleeping()
     }
 
     fn wake(&'static self) -> bool {
@@ -57,7 +65,9 @@ impl Flusher {
                 .stack_size(THREAD_STACK);
             *has_thread = flusher.spawn(|| self.serve()).is_ok();
         }
-        self.nap.wake();
+        if *has_thread {
+            self.nap.wake();
+        }
         *has_thread
     }
 
@@ -76,6 +86,26 @@ impl Flusher {
                 }
             }
         }
+    }
+}
+
+/// A thread that sleeps until commands are complete.
+pub struct Sleeping(&'static Flusher);
+
+impl Sleeping {
+    /// Before the thread looks for the last time. Issues all queued native commands.
+    pub fn new() -> Self {
+        let flusher = engine().flusher;
+        flusher.sleeping.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        flush_all();
+        Self(flusher)
+    }
+}
+
+impl Drop for Sleeping {
+    fn drop(&mut self) {
+        self.0.sleeping.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -73,6 +73,9 @@ pub struct NativeQueue {
 /// How long the queued commands of a queue may take, in nanoseconds: as long as it takes to wake a thread and hand them over.
 const MOST_QUEUED: u64 = 50_000;
 
+/// A queued command: its position and operation.
+struct Queued(u64, Arc<dyn Operation>);
+
 /// Commands that were issued: their positions and completion events.
 type Issued = SmallVec<[(u64, Arc<dyn NativeEvent>); 1]>;
 
@@ -115,7 +118,7 @@ impl NativeQueue {
     /// Queues a command, or issues it to the native runtime.
     pub fn enqueue(&'static self, token: Token) {
         let enqueue_lock = self.enqueue_lock.lock();
-        let token = match self.queue(token) {
+        let (token, queued) = match self.queue(token) {
             Ok(ready) => {
                 drop(enqueue_lock);
                 if !self.flusher.watch() {
@@ -123,57 +126,56 @@ impl NativeQueue {
                 }
                 return dispatch(ready);
             }
-            Err(token) => token,
+            Err(not_queued) => not_queued,
         };
-        let mut issued = self.issue_queued(&enqueue_lock);
+        let has_flushed = !queued.is_empty();
+        let mut issued = self.issue_all(queued, &enqueue_lock);
         let started = clock::now();
         let (event, fault) = issue(token.operation(), self.index);
         token.note(fault);
-        let Some(event) = event else {
+        let ready = if let Some(event) = event {
+            let mut in_flight = self.in_flight.lock();
+            issued.push((in_flight.end(), Arc::clone(&event)));
+            let ready = self.push(&mut in_flight, token, Stage::Issued(event), started);
+            drop((in_flight, enqueue_lock));
+            ready
+        } else {
             drop(enqueue_lock);
             self.mark(token);
-            return self.watch(issued);
+            Vec::new()
         };
-        let mut in_flight = self.in_flight.lock();
-        issued.push((in_flight.end(), Arc::clone(&event)));
-        let ready = self.push(&mut in_flight, token, Stage::Issued(event), started);
-        drop(in_flight);
-        drop(enqueue_lock);
         self.watch(issued);
+        if has_flushed {
+            self.has_flushed();
+        }
         dispatch(ready);
     }
 
     /// Queues a command that a waiting thread should execute, or any command that follows one which a thread is executing;
-    /// that thread issues it afterwards. Returns the commands that may be enqueued behind it, or the token back.
-    fn queue(&'static self, token: Token) -> Result<Vec<Token>, Token> {
+    /// that thread issues it afterwards. Returns the commands that may be enqueued behind it, or the token and the queued
+    /// commands, which have to be issued before.
+    fn queue(&'static self, token: Token) -> Result<Vec<Token>, (Token, Vec<Queued>)> {
         let time = token.brief_time();
         let mut in_flight = self.in_flight.lock();
         let fits = |time: &u64| in_flight.queued_time() + time <= MOST_QUEUED;
-        let brief = time.filter(|time| !in_flight.has_issued() && fits(time));
+        let may_wait = !in_flight.has_issued() && !self.flusher.has_sleeping();
+        let brief = time.filter(|time| may_wait && fits(time));
         if brief.is_none() && !in_flight.is_executing {
-            return Err(token);
+            return Err((token, begin_flush(&mut in_flight)));
         }
         in_flight.must_flush |= brief.is_none();
         Ok(self.push(&mut in_flight, token, Stage::Queued(brief), 0))
     }
 
-    /// Issues the queued commands in their order, except while a thread is executing such: it calls [`flush`](Self::flush) at
-    /// its end. The caller passes the result to [`watch`](Self::watch).
+    /// Issues the queued commands in their order. The caller passes the result to [`watch`](Self::watch), and calls
+    /// [`has_flushed`](Self::has_flushed).
     #[must_use]
-    fn issue_queued(&self, _: &MutexGuard<()>) -> Issued {
-        let mut in_flight = self.in_flight.lock();
-        if in_flight.is_executing {
-            in_flight.must_flush = true;
-            return Issued::new();
-        }
-        if !in_flight.has_queued() {
-            return Issued::new();
-        }
-        in_flight.is_flushing = true;
-        let queued = in_flight.queued(|position, token| (position, token.share_operation()));
-        drop(in_flight);
+    fn issue_all(&self, queued: Vec<Queued>, _: &MutexGuard<()>) -> Issued {
         let mut issued = Issued::new();
-        for (position, operation) in queued {
+        if queued.is_empty() {
+            return issued;
+        }
+        for Queued(position, operation) in queued {
             let started = clock::now();
             let (event, fault) = issue(&*operation, self.index);
             let mut in_flight = self.in_flight.lock();
@@ -213,9 +215,15 @@ impl NativeQueue {
             return;
         }
         let enqueue_lock = self.enqueue_lock.lock();
-        let issued = self.issue_queued(&enqueue_lock);
+        let queued = begin_flush(&mut self.in_flight.lock());
+        let issued = self.issue_all(queued, &enqueue_lock);
         drop(enqueue_lock);
         self.watch(issued);
+        self.has_flushed();
+    }
+
+    /// After a flush.
+    fn has_flushed(&'static self) {
         self.waiter.renew_requests();
         // Those that could not be issued have ended.
         self.drain(None);
@@ -344,6 +352,17 @@ impl NativeQueue {
         let in_flight = self.in_flight.lock();
         in_flight.first()..in_flight.end()
     }
+}
+
+/// Takes the commands that are to be issued. While a thread executes queued commands there are none: it flushes at its end.
+fn begin_flush(in_flight: &mut InFlight) -> Vec<Queued> {
+    in_flight.must_flush |= in_flight.is_executing;
+    if in_flight.is_executing || !in_flight.has_queued() {
+        return Vec::new();
+    }
+    // No thread begins to execute them from here on.
+    in_flight.is_flushing = true;
+    in_flight.queued(|position, token| Queued(position, token.share_operation()))
 }
 
 /// Enqueues an operation to queue number `index` of the native runtime. Returns its completion event, if there was something to

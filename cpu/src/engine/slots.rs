@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::command::{Command, Executor, Token};
-use super::native::{Native, NativeQueue};
+use super::native::NativeQueue;
 use super::operation::Kind;
 use super::order::Order;
 use super::stream::Shared;
@@ -32,12 +32,9 @@ struct Slot {
 }
 
 impl Slot {
-    /// The native command in flight that it is.
-    fn native(&self) -> Option<Native> {
-        match self.stage {
-            Stage::Released(Some(Executor::Native(native))) => Some(native),
-            _ => None,
-        }
+    /// Whether it is a native command in flight.
+    fn is_native(&self) -> bool {
+        matches!(self.stage, Stage::Released(Some(Executor::Native(_))))
     }
 }
 
@@ -148,17 +145,18 @@ impl Slots {
         })
     }
 
-    /// If the last command is held back by the native commands before it, has threads that wait for its signal help with those:
-    /// the thread that completes them runs it.
-    pub fn expect_before_last(&self) {
+    /// If the last command is held back by the native commands before it, has threads that wait for its signal help with those.
+    /// The thread that completes them goes on with what follows.
+    pub fn expect_before_last(&self, stream: &Arc<Shared>) {
         let mut slots = self.commands.iter().rev();
         if let Some(last) = slots.next()
             && last.order.follows_all()
             && let Stage::Held(command) = &last.stage
             && let Some(signal) = command.changes.signal()
-            && let Some(native) = slots.take(WINDOW).find_map(Slot::native)
+            && slots.take(WINDOW).any(Slot::is_native)
         {
-            signal.expect(Executor::Before(native));
+            let number = self.end() - 1;
+            signal.expect(Executor::Behind(Arc::downgrade(stream), number));
         }
     }
 

@@ -146,6 +146,11 @@ impl Shared {
         is_done() || wait(&own.state, &own.changed, deadline, look, is_done)
     }
 
+    /// The executor of the last command before number `end` that is being executed.
+    pub fn executor_before(&self, end: u64) -> Option<Executor> {
+        self.own().state.lock().executor_before(end)
+    }
+
     /// Publishes the executor of a command. Returns the commands that may be enqueued behind it.
     #[must_use]
     pub fn executing(self: &Arc<Self>, sequence: u64, executor: Executor) -> Vec<Token> {
@@ -285,7 +290,7 @@ impl Stream {
         sequence.push(&mut state, order, Stage::Held(command));
         let mut ready = Vec::new();
         state.release(sequence, &mut ready);
-        state.expect_before_last();
+        state.expect_before_last(sequence);
         drop(state);
         dispatch(ready);
         end

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::command::Executor;
-use super::flusher::{flush_all, polled};
+use super::flusher::{Sleeping, polled};
 use super::native_wait::Request;
 use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
@@ -42,7 +42,8 @@ pub fn wait<S>(
             is_done()
         };
     }
-    let (mut spun, mut tried, mut flushed) = (false, false, false);
+    let (mut spun, mut tried) = (false, false);
+    let mut sleeping = None;
     // Declared before the guard, so that it is dropped without the lock: it may own native objects.
     let mut watched: Option<Watched> = None;
     let mut guard = state.lock();
@@ -57,6 +58,7 @@ pub fn wait<S>(
         {
             drop(guard);
             watched = Some(Watched::new(executor));
+            tried = false;
             guard = state.lock();
             continue;
         }
@@ -86,15 +88,14 @@ pub fn wait<S>(
             guard = state.lock();
             continue;
         }
-        // The command that it waits for may follow queued commands.
-        if !flushed {
-            flushed = true;
+        // The command that it waits for may follow commands that are queued, or will be.
+        if sleeping.is_none() {
             drop(guard);
-            flush_all();
+            sleeping = Some(Sleeping::new());
             guard = state.lock();
             continue;
         }
-        (tried, flushed) = (false, false);
+        tried = false;
         match deadline {
             Deadline::Now => return is_done(),
             Deadline::Never => guard = changed.wait(guard),

@@ -51,7 +51,14 @@ mod native {
 
 /// Replaces the engine's flusher; no native command is queued in the models.
 mod flusher {
-    pub fn flush_all() {}
+    pub struct Sleeping;
+
+    impl Sleeping {
+        pub fn new() -> Self {
+            Self
+        }
+    }
+
     pub fn polled() {}
 }
 
