@@ -255,7 +255,7 @@ fn launches_behind_one_that_is_executed_follow_it() {
 /// A thread begins to execute queued launches while another one appends a launch that is not queued.
 #[test]
 fn a_launch_that_is_not_brief_does_not_overtake_queued_ones() {
-    const ROUNDS: u32 = 20_000;
+    const ROUNDS: u32 = 4000;
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
