@@ -109,6 +109,7 @@ pub fn wait<S>(
                 }
             }
         }
+        sleeping = None;
     }
 }
 

@@ -252,10 +252,23 @@ fn launches_behind_one_that_is_executed_follow_it() {
     }
 }
 
+/// Spins until another thread has stored a number.
+fn becomes(place: &AtomicU32, number: u32) {
+    for attempt in 1_u32.. {
+        if place.load(Ordering::SeqCst) == number {
+            return;
+        }
+        if attempt % 1000 == 0 {
+            thread::yield_now();
+        }
+        spin_loop();
+    }
+}
+
 /// A thread begins to execute queued launches while another one appends a launch that is not queued.
 #[test]
 fn a_launch_that_is_not_brief_does_not_overtake_queued_ones() {
-    const ROUNDS: u32 = 4000;
+    const ROUNDS: u32 = 2000;
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
@@ -275,9 +288,7 @@ fn a_launch_that_is_not_brief_does_not_overtake_queued_ones() {
         scope.spawn(move || {
             let Beside((runtime, first)) = { other };
             for number in 1..=ROUNDS {
-                while round.load(Ordering::SeqCst) != number {
-                    spin_loop();
-                }
+                becomes(round, number);
                 must!(runtime, zeEventHostSynchronize(first, u64::MAX));
                 waited.store(number, Ordering::SeqCst);
             }
@@ -292,9 +303,7 @@ fn a_launch_that_is_not_brief_does_not_overtake_queued_ones() {
             must!(runtime, zeEventHostSynchronize(timed, u64::MAX));
             assert_eq!(runtime.synchronize(list), OK);
             assert!(x[0] != 1 && y[0] == x[0], "round {number}");
-            while waited.load(Ordering::SeqCst) != number {
-                spin_loop();
-            }
+            becomes(waited, number);
             must!(runtime, zeEventHostReset(first));
             must!(runtime, zeEventHostReset(timed));
         }
