@@ -5,7 +5,7 @@
 
 use super::nap::Nap;
 use super::primitives::{AtomicUsize, Mutex, Ordering, THREAD_STACK, fence, pause, thread};
-use super::workers::{current, engine};
+use super::workers::{current, engine, in_background};
 
 /// How many intervals without queued commands it looks before it sleeps: about 15 ms.
 const IDLE: usize = 100;
@@ -47,7 +47,7 @@ impl Flusher {
     }
 
     /// Has the thread look at the queues, after a command was queued; `false` where the system refuses to create the thread, or
-    /// when a thread sleeps: of that, which calls [`Sleeping::new`], and this one, one sees what the other has stored.
+    /// when a thread sleeps: of that, which calls [`Sleeping::begin`], and this one, one sees what the other has stored.
     pub fn watch(&'static self) -> bool {
         self.polls.store(0, Ordering::Relaxed);
         (self.nap.is_awake() || self.wake()) && !self.has_sleeping()
@@ -82,7 +82,7 @@ impl Flusher {
                 if self.has_queued() {
                     idle = 0;
                     let queues = engine().native_queues();
-                    queues.iter().for_each(|queue| queue.flush_old());
+                    in_background(|| queues.iter().for_each(|queue| queue.flush_old()));
                 }
             }
         }
@@ -94,7 +94,7 @@ pub struct Sleeping(&'static Flusher);
 
 impl Sleeping {
     /// Before the thread looks for the last time. Issues all queued native commands.
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         let flusher = engine().flusher;
         flusher.sleeping.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);

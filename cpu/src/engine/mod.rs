@@ -89,7 +89,7 @@ mod workers;
 
 pub use command::Token;
 pub use device_engine::DeviceEngine;
-pub use flusher::flush_all;
+pub use flusher::{Sleeping, flush_all};
 pub use native::{Completion, Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins};
 pub use order::Order;

@@ -158,7 +158,9 @@ impl NativeQueue {
         let time = token.brief_time();
         let mut in_flight = self.in_flight.lock();
         let fits = |time: &u64| in_flight.queued_time() + time <= MOST_QUEUED;
-        let may_wait = !in_flight.has_issued() && !self.flusher.has_sleeping();
+        // What the engine's threads go on with has no thread that is about to wait for it.
+        let may_wait =
+            !in_flight.has_issued() && !self.flusher.has_sleeping() && !workers::is_in_background();
         let brief = time.filter(|time| may_wait && fits(time));
         if brief.is_none() && !in_flight.is_executing {
             return Err((token, begin_flush(&mut in_flight)));

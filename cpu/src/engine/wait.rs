@@ -91,7 +91,7 @@ pub fn wait<S>(
         // The command that it waits for may follow commands that are queued, or will be.
         if sleeping.is_none() {
             drop(guard);
-            sleeping = Some(Sleeping::new());
+            sleeping = Some(Sleeping::begin());
             guard = state.lock();
             continue;
         }

@@ -63,12 +63,12 @@ impl Job {
 
     /// Runs the job.
     pub fn run(self) {
-        match self {
+        in_background(|| match self {
             Self::Work(work) => {
                 work.run(None);
             }
             Self::Advance(token) => dispatch(vec![token]),
-        }
+        });
     }
 }
 
@@ -80,6 +80,8 @@ thread_local! {
     static READY: RefCell<Option<ByPriority<Token>>> = const { RefCell::new(None) };
     /// Whether this thread is in a callback of the native runtime.
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread does the engine's work.
+    static IN_BACKGROUND: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cfg(test)]
@@ -311,6 +313,18 @@ pub fn in_callback(work: impl FnOnce()) {
     let before = IN_CALLBACK.replace(true);
     work();
     IN_CALLBACK.set(before);
+}
+
+/// Does work of the engine, for which no host thread waits on this thread.
+pub fn in_background(work: impl FnOnce()) {
+    let before = IN_BACKGROUND.replace(true);
+    work();
+    IN_BACKGROUND.set(before);
+}
+
+/// Whether this thread does such work.
+pub fn is_in_background() -> bool {
+    IN_BACKGROUND.get()
 }
 
 /// Whether this thread is in a callback of the native runtime.

@@ -43,7 +43,7 @@ pub unsafe fn free_with_policy(
     check_flags(policy, BLOCKING | DEFERRED)?;
     let allocation = take(&context, pointer, policy)?;
     if policy & BLOCKING != 0 {
-        engine::flush_all();
+        let _sleeping = engine::Sleeping::begin();
         allocation.wait_until_unused();
     }
     Ok(())

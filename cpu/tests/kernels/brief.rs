@@ -74,7 +74,7 @@ fn launches_and_waits() {
         }
     }
     // The flusher is faster at times, when the system does not let this thread execute.
-    assert!(here > 250, "{here} of 400");
+    assert!(here > 150, "{here} of 400");
 }
 
 /// `meet` with its memory.
@@ -347,7 +347,7 @@ fn launches_copies_and_waits() {
             .filter(|halves| is_located_here(halves))
             .count();
     }
-    assert!(here > 250, "{here} of 400");
+    assert!(here > 150, "{here} of 400");
 }
 
 /// What another thread needs.

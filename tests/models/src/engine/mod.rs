@@ -54,7 +54,7 @@ mod flusher {
     pub struct Sleeping;
 
     impl Sleeping {
-        pub fn new() -> Self {
+        pub fn begin() -> Self {
             Self
         }
     }
