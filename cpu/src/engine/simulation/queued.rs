@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::world::{Behaviour, Logged, Moment, World, engine};
+use super::Random;
+use super::world::{Behaviour, Logged, Moment, World, engine, is_idle, run_job};
 use crate::abi::result::ZeResult;
-use crate::engine::{Kind, Operation, Order, Pins, Signal, Stream};
+use crate::engine::{Kind, Operation, Order, Pins, Signal, Stream, flush_all};
 use crate::system::clock::Deadline;
 
 /// A brief native operation, during which another thread calls.
@@ -106,4 +107,34 @@ fn a_command_that_waits_for_an_executed_one_runs_before_the_next_is_executed() {
     submit(Interrupted(Box::new(has_run)), &second);
     assert!(second.wait(Deadline::Never));
     assert_eq!(second.outcome(), Ok(()), "the second one has panicked");
+}
+
+/// No thread waits: a queued command would wait for the flusher at each link of the chain.
+#[test]
+fn a_command_that_a_worker_makes_ready_is_issued() {
+    engine();
+    let (world, stream, mut random) = (World::new(), Stream::default(), Random::new(1));
+    for (id, kind) in [Kind::Native, Kind::Long, Kind::Native]
+        .into_iter()
+        .enumerate()
+    {
+        let operation = Logged {
+            id,
+            kind,
+            behaviour: Behaviour::Fine,
+            world: Arc::clone(&world),
+        };
+        let order = Order::Barrier;
+        stream.submit(operation, Pins::new(), order, SmallVec::new(), None);
+    }
+    assert!(engine().flusher.has_queued());
+    flush_all();
+    while !is_idle(&world) {
+        assert!(!engine().flusher.has_queued());
+        world.set_brief(true);
+        world.step(&mut random);
+        assert!(!engine().flusher.has_queued());
+        run_job(&mut random);
+    }
+    assert_eq!(stream.synchronize(Deadline::Now), Ok(true));
 }
