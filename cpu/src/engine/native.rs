@@ -158,7 +158,7 @@ impl NativeQueue {
         let time = token.brief_time();
         let mut in_flight = self.in_flight.lock();
         let fits = |time: &u64| in_flight.queued_time() + time <= MOST_QUEUED;
-        // What the engine's threads go on with has no thread that is about to wait for it.
+        // No thread is about to wait for a command that the engine's threads have made ready.
         let may_wait =
             !in_flight.has_issued() && !self.flusher.has_sleeping() && !workers::is_in_background();
         let brief = time.filter(|time| may_wait && fits(time));

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use level_zero_sys as sys;
+
 use super::Launch;
 use crate::abi::result::ZeResult;
 use crate::check;
@@ -41,7 +43,7 @@ impl Launch {
         let outcome = unsafe { self.kernel.execute(&self.range, &values) };
         let time = clock::now().saturating_sub(started);
         self.kernel.group_time.add(self.group_count(), time);
-        outcome.map_err(|_| level_zero_sys::ZE_RESULT_ERROR_UNKNOWN)
+        outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
     }
 
     /// How many groups it has.
@@ -57,7 +59,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// What measures `launch`, unless it is large.
+    /// For `launch`, unless it is large.
     pub fn new(launch: &Launch) -> Option<Self> {
         (!launch.is_large()).then(|| Self {
             kernel: Arc::clone(&launch.kernel),

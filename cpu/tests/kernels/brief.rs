@@ -310,7 +310,7 @@ fn a_launch_that_is_not_brief_does_not_overtake_queued_ones() {
     });
 }
 
-/// The last command is a copy, which no executor has while the kernels before it are queued.
+/// The last command is a copy, which is held back by the kernels and copies before it.
 #[test]
 fn a_thread_that_waits_for_a_copy_executes_the_kernels_and_copies_before_it() {
     if Runtime::with_compiler().is_some() {

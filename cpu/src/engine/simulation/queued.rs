@@ -81,7 +81,7 @@ fn a_brief_command_is_queued_until_a_thread_waits_for_it() {
     assert_eq!(*world.log.lock(), [Moment::Begin(0), Moment::End(0)]);
 }
 
-/// The second command may wait for what the first one releases.
+/// The second command may wait for one that the first one releases.
 #[test]
 fn a_command_that_waits_for_an_executed_one_runs_before_the_next_is_executed() {
     engine();
