@@ -350,7 +350,7 @@ fn launches_copies_and_waits() {
     assert!(here > 150, "{here} of 400");
 }
 
-/// What another thread needs.
+/// Values for another thread.
 struct Beside<T>(T);
 
 // SAFETY: handles are numbers, and the library is thread-safe.
