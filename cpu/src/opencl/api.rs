@@ -5,8 +5,9 @@ use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
+use opencl_sys as cl;
 use opencl_sys::cl_function_types as of;
-use opencl_sys::{cl_device_id, cl_int, cl_platform_id, cl_program};
+use opencl_sys::{cl_device_id, cl_event, cl_int, cl_platform_id, cl_program};
 
 use super::OpenError;
 
@@ -127,6 +128,29 @@ impl Api {
     /// Where the library came from.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The execution status of an event's command, or the code of the error.
+    ///
+    /// # Safety
+    /// The event is one of this library, and alive.
+    pub unsafe fn event_status(&self, event: cl_event) -> Result<cl_int, cl_int> {
+        let mut status = cl::CL_COMPLETE;
+        // SAFETY: as the caller promises; the value is one cl_int.
+        let code = unsafe {
+            (self.clGetEventInfo)(
+                event,
+                cl::CL_EVENT_COMMAND_EXECUTION_STATUS,
+                size_of_val(&status),
+                (&raw mut status).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        if code == cl::CL_SUCCESS {
+            Ok(status)
+        } else {
+            Err(code)
+        }
     }
 
     /// A function that OpenCL 2.2 added; older libraries do not export it.

@@ -59,18 +59,12 @@ impl Event {
     /// When the launch failed.
     pub fn outcome(&self) -> Result<(), Error> {
         let _call = Call::begin()?;
-        let mut status: cl::cl_int = cl::CL_COMPLETE;
-        // SAFETY: the event is alive, and the value is one cl_int.
-        let code = unsafe {
-            (self.runtime.api.clGetEventInfo)(
-                self.raw,
-                cl::CL_EVENT_COMMAND_EXECUTION_STATUS,
-                size_of_val(&status),
-                (&raw mut status).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        Error::check("clGetEventInfo", code)?;
+        // SAFETY: the event is alive.
+        let status = unsafe { self.runtime.api.event_status(self.raw) };
+        let status = status.map_err(|code| Error {
+            operation: "clGetEventInfo",
+            code,
+        })?;
         Error::check("the launch", status.min(cl::CL_SUCCESS))
     }
 

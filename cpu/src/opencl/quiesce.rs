@@ -222,18 +222,9 @@ fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
 fn is_launching() -> bool {
     let launches = LAUNCHES.get().lock();
     launches.iter().any(|(event, runtime)| {
-        let mut status: cl::cl_int = cl::CL_COMPLETE;
-        // SAFETY: an event is unregistered before it is released; the value is one cl_int.
-        unsafe {
-            (runtime.api.clGetEventInfo)(
-                *event as cl_event,
-                cl::CL_EVENT_COMMAND_EXECUTION_STATUS,
-                size_of_val(&status),
-                (&raw mut status).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        status > cl::CL_COMPLETE
+        // SAFETY: an event is unregistered before it is released.
+        let status = unsafe { runtime.api.event_status(*event as cl_event) };
+        status.is_ok_and(|status| status > cl::CL_COMPLETE)
     })
 }
 

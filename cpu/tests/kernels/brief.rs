@@ -57,9 +57,7 @@ fn a_waiting_thread_executes_brief_launches() {
 #[ignore = "run by a_waiting_thread_executes_brief_launches"]
 fn launches_and_waits() {
     let runtime = Runtime::with_compiler().unwrap();
-    let module = runtime.build(&locating(), &[]).unwrap();
-    let kernel = runtime.kernel(module, "locate").unwrap();
-    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let kernel = kernel_of(&runtime, &locating(), "locate");
     let [first, last] = [(); 2].map(|()| runtime.shared(&[0, 0]));
     let list = runtime.immediate(true);
     let mut here = 0;
@@ -79,9 +77,7 @@ fn launches_and_waits() {
 
 /// `meet` with its memory.
 fn meeting(runtime: &Runtime) -> (sys::ze_kernel_handle_t, &'static mut [u32]) {
-    let module = runtime.build(&module(), &[]).unwrap();
-    let kernel = runtime.kernel(module, "meet").unwrap();
-    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let kernel = kernel_of(runtime, &module(), "meet");
     let x = runtime.shared(&[0, 0]);
     assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
     (kernel, x)
@@ -197,9 +193,9 @@ fn a_kernel_is_executed_by_two_threads_at_once() {
     );
 }
 
-/// A kernel of the module that all tests use, in groups of one.
-fn kernel_of(runtime: &Runtime, name: &str) -> sys::ze_kernel_handle_t {
-    let module = runtime.build(&module(), &[]).unwrap();
+/// A kernel of a new module, in groups of one.
+fn kernel_of(runtime: &Runtime, code: &[u8], name: &str) -> sys::ze_kernel_handle_t {
+    let module = runtime.build(code, &[]).unwrap();
     let kernel = runtime.kernel(module, name).unwrap();
     must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
     kernel
@@ -207,7 +203,7 @@ fn kernel_of(runtime: &Runtime, name: &str) -> sys::ze_kernel_handle_t {
 
 /// `add`, which adds the values of two arrays.
 fn adding(runtime: &Runtime, arrays: [&[u32]; 3]) -> sys::ze_kernel_handle_t {
-    let add = kernel_of(runtime, "add");
+    let add = kernel_of(runtime, &module(), "add");
     for (index, array) in (0..).zip(arrays) {
         assert_eq!(runtime.set(add, index, array.as_ptr()), OK);
     }
@@ -275,7 +271,7 @@ fn a_launch_that_is_not_brief_does_not_overtake_queued_ones() {
     let [x, y, zero] = [(); 3].map(|()| runtime.shared(&[0]));
     let nothing = adding(&runtime, [zero, zero, zero]);
     // It takes some microseconds.
-    let work = kernel_of(&runtime, "work");
+    let work = kernel_of(&runtime, &module(), "work");
     assert_eq!(runtime.set(work, 0, x.as_ptr()), OK);
     assert_eq!(runtime.set(work, 1, 1000_u64), OK);
     let copy = adding(&runtime, [x, zero, y]);
@@ -323,9 +319,7 @@ fn a_thread_that_waits_for_a_copy_executes_the_kernels_and_copies_before_it() {
 #[ignore = "run by a_thread_that_waits_for_a_copy_executes_the_kernels_and_copies_before_it"]
 fn launches_copies_and_waits() {
     let runtime = Runtime::with_compiler().unwrap();
-    let module = runtime.build(&locating(), &[]).unwrap();
-    let kernel = runtime.kernel(module, "locate").unwrap();
-    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let kernel = kernel_of(&runtime, &locating(), "locate");
     let (x, found) = (runtime.shared(&[0, 0]), runtime.shared(&[0; 8]));
     assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
     let (list, event) = (runtime.immediate(true), runtime.untimed_event());
