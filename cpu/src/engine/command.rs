@@ -9,7 +9,8 @@ use level_zero_sys as sys;
 use smallvec::IntoIter;
 
 use super::changes::Changes;
-use super::native::{Native, NativeQueue};
+use super::native::NativeQueue;
+use super::native_command::Native;
 use super::native_wait::Request;
 use super::operation::{Kind, Operation, Pins};
 use super::priority::Priority;

@@ -36,7 +36,7 @@
 //! that sees one complete sees the earlier ones complete.
 //!
 //! A native command is *queued* first: the native runtime is not told of it yet. Unless it is brief and no native command of
-//! its queue is issued, it is *issued* at once. A thread that waits for queued commands, without a timeout, executes them by
+//! its queue is issued, it is *issued* at once; so it is if other threads than those that launch wait (`waiting_threads`). A thread that waits for queued commands, without a timeout, executes them by
 //! itself (`NativeQueue::drain`), which takes less time than to wake one of the native runtime's workers. In all other cases
 //! they are issued by `flush`: by a thread that waits for something else or polls, before a blocking free, a fork and the exit,
 //! or by the `flusher`, a thread that looks for them in short intervals, so that each command is executed even if the host
@@ -73,6 +73,7 @@ mod identity;
 mod in_flight;
 mod nap;
 mod native;
+mod native_command;
 mod native_wait;
 mod operation;
 mod order;
@@ -85,6 +86,7 @@ mod simulation;
 mod slots;
 mod stream;
 mod wait;
+mod waiting_threads;
 mod workers;
 
 pub use command::Token;

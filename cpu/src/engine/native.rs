@@ -8,7 +8,6 @@
 use std::hint;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -18,13 +17,15 @@ use smallvec::SmallVec;
 use super::command::{Executor, Token};
 use super::flusher::Flusher;
 use super::in_flight::{Front, InFlight, Progress, Stage};
+use super::native_command::Native;
 use super::native_wait::{Request, Waiter};
 use super::operation::Operation;
 use super::primitives::SPIN_LIMIT;
+use super::waiting_threads::WaitingThreads;
 use super::workers::{self, dispatch, in_callback, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::process::sync::{Mutex, MutexGuard};
-use crate::system::{clock, stack};
+use crate::system::clock;
 
 /// The completion event of an enqueued command.
 pub trait NativeEvent: Send + Sync {
@@ -59,6 +60,8 @@ pub struct Enqueued {
 pub struct NativeQueue {
     index: usize,
     waiter: &'static Waiter,
+    /// The threads that wait for its commands.
+    pub waiting_threads: WaitingThreads,
     flusher: &'static Flusher,
     /// How many streams it is assigned to.
     streams: AtomicUsize,
@@ -85,6 +88,7 @@ impl NativeQueue {
         Self {
             index,
             waiter,
+            waiting_threads: WaitingThreads::default(),
             flusher,
             streams: AtomicUsize::new(0),
             enqueue_lock: Mutex::default(),
@@ -156,11 +160,17 @@ impl NativeQueue {
     /// commands, which have to be issued before.
     fn queue(&'static self, token: Token) -> Result<Vec<Token>, (Token, Vec<Queued>)> {
         let time = token.brief_time();
+        // No thread is about to wait for a command that the engine's threads have made ready.
+        let is_launched = !workers::is_in_background();
+        if is_launched && time.is_some() {
+            self.waiting_threads.note_launch();
+        }
         let mut in_flight = self.in_flight.lock();
         let fits = |time: &u64| in_flight.queued_time() + time <= MOST_QUEUED;
-        // No thread is about to wait for a command that the engine's threads have made ready.
-        let may_wait =
-            !in_flight.has_issued() && !self.flusher.has_sleeping() && !workers::is_in_background();
+        let may_wait = is_launched
+            && !in_flight.has_issued()
+            && !self.flusher.has_sleeping()
+            && !self.waiting_threads.are_others();
         let brief = time.filter(|time| may_wait && fits(time));
         if brief.is_none() && !in_flight.is_executing {
             return Err((token, begin_flush(&mut in_flight)));
@@ -261,10 +271,7 @@ impl NativeQueue {
         started: u64,
     ) -> Vec<Token> {
         let position = in_flight.end();
-        let executor = Executor::Native(Native {
-            queue: self,
-            position,
-        });
+        let executor = Executor::Native(Native::new(self, position));
         let ready = token.executing(&executor);
         self.change(in_flight, |in_flight| in_flight.push(token, stage, started));
         ready
@@ -330,8 +337,23 @@ impl NativeQueue {
         true
     }
 
+    /// How far the commands up to `position` are.
+    pub fn progress(&self, position: u64) -> Progress {
+        self.in_flight.lock().progress(position)
+    }
+
+    /// Executes the queued brief commands up to `position` on the calling thread. `false` when another thread drains or flushes.
+    pub fn execute(&'static self, position: u64) -> bool {
+        self.drain(Some(position))
+    }
+
+    /// Completes the commands that have ended.
+    pub fn complete(&'static self) {
+        self.drain(None);
+    }
+
     /// Spins while another thread drains or executes brief commands. `false` if that takes too long.
-    fn spin_while_drained(&self) -> bool {
+    pub fn spin_while_drained(&self) -> bool {
         for _ in 0..SPIN_LIMIT * 4 {
             if !self.is_drained.load(Ordering::Acquire) {
                 return true;
@@ -341,11 +363,23 @@ impl NativeQueue {
         false
     }
 
-    /// Executes queued commands on the calling thread, those up to `position`, as a thread that waits for it does.
-    #[cfg(test)]
-    pub fn execute(&'static self, position: u64) -> bool {
-        let progress = self.in_flight.lock().progress(position);
-        matches!(progress, Progress::Queued | Progress::Flushing) && self.drain(Some(position))
+    /// Waits while another thread issues the queued commands.
+    pub fn wait_for_flush(&self) {
+        drop(self.enqueue_lock.lock());
+    }
+
+    /// Waits inside the native runtime for the command at `position`, if this thread may.
+    pub fn wait_inside(&self, event: &dyn NativeEvent, position: u64) -> bool {
+        self.waiter.try_hold(|| {
+            self.in_flight.lock().awaited = Some(position);
+            event.wait();
+            self.in_flight.lock().awaited = None;
+        })
+    }
+
+    /// Asks the helper to wait inside the native runtime.
+    pub fn request_help(&self) -> Request<'static> {
+        self.waiter.request()
     }
 
     /// The positions of the commands in flight.
@@ -438,73 +472,5 @@ impl Completion {
         let mut in_flight = self.queue.in_flight.lock();
         in_flight.note(self.position, outcome);
         in_flight.awaited != Some(self.position) || !in_flight.is_last_issued(self.position)
-    }
-}
-
-/// A native command in flight, as waiting threads see it.
-#[derive(Clone, Copy)]
-pub struct Native {
-    /// The queue that it is in.
-    pub queue: &'static NativeQueue,
-    position: u64,
-}
-
-impl Native {
-    /// Waits for it inside the native runtime, helping to execute it, or executes it if it is queued, and completes it. `false`
-    /// when another thread already does so, or when this one could end up executing the commands of other queues, or has a
-    /// small stack.
-    pub fn wait(&self) -> bool {
-        let queue = self.queue;
-        // The fake runtime of the simulation needs no stack.
-        if !cfg!(test) && !stack::holds_kernels() {
-            return false;
-        }
-        let mut has_executed = false;
-        loop {
-            let progress = queue.in_flight.lock().progress(self.position);
-            let (event, position) = match progress {
-                Progress::Issued(event, position) => (event, position),
-                Progress::Queued if has_executed => {
-                    // The next one is not brief.
-                    queue.flush();
-                    return false;
-                }
-                Progress::Queued => {
-                    has_executed = queue.drain(Some(self.position));
-                    if !has_executed && !queue.spin_while_drained() {
-                        return false;
-                    }
-                    continue;
-                }
-                Progress::Ended => {
-                    queue.drain(None);
-                    return true;
-                }
-                Progress::Flushing => {
-                    drop(queue.enqueue_lock.lock());
-                    continue;
-                }
-            };
-            let waited = queue.waiter.try_hold(|| {
-                queue.in_flight.lock().awaited = Some(position);
-                event.wait();
-                queue.in_flight.lock().awaited = None;
-            });
-            if waited {
-                queue.drain(None);
-            }
-            return waited;
-        }
-    }
-
-    /// Asks for the help of another thread.
-    pub fn request_help(&self) -> Request<'static> {
-        self.queue.flush();
-        self.queue.waiter.request()
-    }
-
-    /// Tells one command from another.
-    pub fn identity(&self) -> (usize, u64) {
-        (ptr::from_ref(self.queue) as usize, self.position)
     }
 }

@@ -75,6 +75,66 @@ fn launches_and_waits() {
     assert!(here > 150, "{here} of 400");
 }
 
+#[test]
+fn launches_for_which_other_threads_wait_are_issued() {
+    if Runtime::with_compiler().is_some() {
+        alone("brief::launches_and_waits_beside");
+    }
+}
+
+/// As in programs that use host tasks of SYCL. The flusher would issue a launch after 100 us at the earliest.
+#[test]
+#[ignore = "run by launches_for_which_other_threads_wait_are_issued"]
+fn launches_and_waits_beside() {
+    let runtime = Runtime::with_compiler().unwrap();
+    let kernel = kernel_of(&runtime, &locating(), "locate");
+    let x = runtime.shared(&[0, 0]);
+    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    let list = runtime.immediate(true);
+    let launch = || runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+    let round = AtomicU32::new(0);
+    let other = Beside((&runtime, list));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let Beside((runtime, list)) = { other };
+            for number in (1..200).step_by(2) {
+                becomes(&round, number);
+                assert_eq!(runtime.synchronize(list), OK);
+                round.store(number + 1, Ordering::SeqCst);
+            }
+        });
+        for number in (1..200).step_by(2) {
+            launch();
+            round.store(number, Ordering::SeqCst);
+            becomes(&round, number + 1);
+        }
+    });
+    let times = (0..100).map(|_| {
+        x.fill(0);
+        let begin = Instant::now();
+        launch();
+        assert!(becomes_set(&x[1]), "the kernel does not begin");
+        begin.elapsed()
+    });
+    let soonest = times.min().unwrap();
+    assert!(soonest < Duration::from_micros(90), "{soonest:?}");
+    executes_here(&runtime, list);
+}
+
+/// Launches for which the calling thread waits.
+fn executes_here(runtime: &Runtime, list: sys::ze_command_list_handle_t) {
+    let kernel = kernel_of(runtime, &locating(), "locate");
+    let x = runtime.shared(&[0, 0]);
+    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    let mut here = 0;
+    for _ in 0..200 {
+        runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+        assert_eq!(runtime.synchronize(list), OK);
+        here += usize::from(is_located_here(x));
+    }
+    assert!(here > 150, "{here} of 200");
+}
+
 /// `meet` with its memory.
 fn meeting(runtime: &Runtime) -> (sys::ze_kernel_handle_t, &'static mut [u32]) {
     let kernel = kernel_of(runtime, &module(), "meet");

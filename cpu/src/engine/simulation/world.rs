@@ -9,6 +9,8 @@ use level_zero_sys as sys;
 
 use super::Random;
 use crate::abi::result::ZeResult;
+use crate::engine::in_flight::Progress;
+use crate::engine::native::NativeQueue;
 use crate::engine::workers::{Engine, NATIVE_QUEUES, SIMULATED};
 use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal, flush_all};
 use crate::process::sync::{Condvar, Mutex};
@@ -238,7 +240,7 @@ impl Operation for Logged {
         if SIMULATED.get().is_some() {
             // Another thread cannot execute what is being issued.
             let queue = &engine().native_queues()[queue];
-            assert!(!queue.execute(queue.positions().end.saturating_sub(1)));
+            assert!(!execute(queue, queue.positions().end.saturating_sub(1)));
         }
         if matches!(self.behaviour, Behaviour::Panics) {
             panic!("on purpose");
@@ -258,6 +260,12 @@ impl Operation for Logged {
     }
 }
 
+/// Executes the queued commands of a queue up to `position`, as a thread that waits for it does.
+fn execute(queue: &'static NativeQueue, position: u64) -> bool {
+    let progress = queue.progress(position);
+    matches!(progress, Progress::Queued | Progress::Flushing) && queue.execute(position)
+}
+
 /// Lets a waiting thread or the flusher take the queued commands of some queue.
 fn step_queued(random: &mut Random) {
     let queue = random.pick(engine().native_queues());
@@ -267,7 +275,7 @@ fn step_queued(random: &mut Random) {
         0 => queue.flush(),
         1 => queue.flush_old(),
         _ if count > 0 => {
-            queue.execute(positions.start + random.below(count) as u64);
+            execute(queue, positions.start + random.below(count) as u64);
         }
         _ => {}
     }
