@@ -11,6 +11,7 @@ import dpctl.program
 import dpnp
 
 N = 10_000_000
+SMALL = 1000
 CHAIN = (100_000, N)
 
 
@@ -46,6 +47,18 @@ def arrays(queue):
     return add, reduce
 
 
+def small(queue):
+    """An addition of a few int32, waited for. dpnp also creates a host task, in which another thread waits for the kernel."""
+    x = dpnp.ones(SMALL, dtype="i4", sycl_queue=queue)
+    result = dpnp.empty_like(x)
+
+    def add():
+        dpnp.add(x, x, out=result)
+        queue.wait()
+
+    return add
+
+
 def chain(queue, count):
     """Ten additions of int32, each to the result of the one before.
 
@@ -76,6 +89,8 @@ def main():
         ("compute", "sum 10^7 float32", lambda peer: computing[peer][1]),
     ):
         compare(group, name, {peer: choose(peer) for peer in queues})
+    functions = {peer: small(queue) for peer, queue in queues.items()}
+    compare("small operation of dpnp", f"add {SMALL} int32", functions)
     for count in CHAIN:
         functions = {peer: chain(queue, count) for peer, queue in queues.items()}
         compare("chain of ten kernels", f"add {count} int32", functions)
