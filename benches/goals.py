@@ -53,7 +53,6 @@ GOALS = (
     ("launch an empty kernel", Goal(1.0, "OpenCL")),
     ("launch ten empty kernels", Goal(0.7, "OpenCL")),
     ("compute", Goal(1.0, "OpenCL")),
-    ("small operation of dpnp", Goal(1.0, "OpenCL")),
     ("chain of ten kernels", Goal(0.9, "OpenCL")),
 )
 
