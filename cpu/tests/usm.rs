@@ -91,6 +91,9 @@ fn a_handle_of_the_default_type_is_given_and_no_other() {
 fn every_kind_and_size_is_reported() {
     let context = Context::new();
     let mut ids = Vec::new();
+    let memory = context.alloc(Kind::Host, 1);
+    let (_, _, smallest_page, _) = properties(&context, memory);
+    context.free(memory);
     for kind in KINDS {
         for size in [1, 63, 64, 4095, 4096, 262_143, 262_144, 5 * MIB + 1] {
             let memory = context.alloc(kind, size);
@@ -102,7 +105,9 @@ fn every_kind_and_size_is_reported() {
                 Kind::Shared => sys::ZE_MEMORY_TYPE_SHARED,
             };
             assert_eq!((type_, has_device), (wanted, kind != Kind::Host));
-            assert!(page >= 4096 && page.is_power_of_two());
+            // A multiple of the page size of the smallest allocation, too.
+            assert!(page.is_power_of_two() && page >= smallest_page);
+            assert_eq!((memory.addr() as u64) % page, 0);
             assert!(!ids.contains(&id), "an id is used once");
             ids.push(id);
             for offset in [0, size / 2, size - 1] {

@@ -1,6 +1,7 @@
 """Exchange of memory with dpctl in both directions without a copy."""
 
 import ctypes
+from random import Random
 from types import SimpleNamespace
 
 import dpctl
@@ -16,6 +17,7 @@ except ImportError:  # dpctl provided the array before dpnp 0.19.
 
 N = 4096
 PATTERN = bytes(i % 251 for i in range(N))
+DPCTL_CLASSES = [getattr(dpctl.memory, f"MemoryUSM{kind}") for kind in ("Device", "Shared", "Host")]
 
 
 @pytest.fixture
@@ -375,3 +377,19 @@ class TestFurtherFields:
         assert name(capsule) == b"SyclQueueRef"
         assert same(x, zeusm.memory.as_usm_memory(Duck(x, syclobj=capsule)))
         assert name(capsule) == b"used_SyclQueueRef"
+
+
+def test_dpctls_allocations_do_not_overlap():
+    """SYCL's pools cut aligned memory out of slabs, by the page size that the driver reports."""
+    random, alive = Random(1), []
+    for _ in range(2000):
+        class_ = random.choice(DPCTL_CLASSES)
+        size = random.choice([64, 5000, 16384, 65536, 70001, 131072, 300000])
+        new = class_(size, alignment=random.choice([0, 256, 1024, 4096]))
+        of_driver = zeusm.pointer_attributes(new._pointer)
+        assert new._pointer + size <= of_driver.base + of_driver.size
+        for old in alive:
+            assert new._pointer + size <= old._pointer or old._pointer + old.nbytes <= new._pointer
+        alive.append(new)
+        if len(alive) > 60:
+            alive.pop(random.randrange(60))

@@ -64,6 +64,12 @@ impl Allocation {
         self.size
     }
 
+    /// The page size that its properties report. SYCL's pools ask for that of one allocation, and take every allocation to begin
+    /// at a multiple of it.
+    pub fn page_size(&self) -> usize {
+        self.backing.granularity()
+    }
+
     /// Host, device or shared.
     pub fn kind(&self) -> sys::ze_memory_type_t {
         self.kind

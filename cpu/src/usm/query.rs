@@ -13,7 +13,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::check_external;
 use crate::handle::resolve;
-use crate::memory::{self, Allocation, PAGE};
+use crate::memory::{self, Allocation};
 
 structures! {
     sys::ze_memory_allocation_properties_t = sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
@@ -49,7 +49,7 @@ pub unsafe fn properties(
         Some(allocation) => (
             allocation.kind(),
             allocation.id(),
-            PAGE as u64,
+            allocation.page_size() as u64,
             allocation.device() as sys::ze_device_handle_t,
         ),
     };

@@ -34,7 +34,7 @@ const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
 /// From this size on, a mapping asks for huge pages, which makes the first touch of large memory several times cheaper.
 const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
 const HUGE_PAGE: usize = 2 << 20;
-/// The page size that properties report.
+/// The page size of the system.
 pub const PAGE: usize = system::PAGE;
 /// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
 pub const MIN_ALIGNMENT: usize = 64;
@@ -101,6 +101,14 @@ impl Backing {
                 .map_or(0, |(block, offset)| block.address() + offset),
             Self::External(mapping) => mapping.address(),
             Self::Import { mapping, offset } => mapping.address() + offset,
+        }
+    }
+
+    /// The alignment that memory of its form always has: that of a page only where it has pages of its own.
+    pub fn granularity(&self) -> usize {
+        match self {
+            Self::Block(_) | Self::External(_) => PAGE,
+            Self::Suballocation(_) | Self::Guarded(_) | Self::Import { .. } => MIN_ALIGNMENT,
         }
     }
 
